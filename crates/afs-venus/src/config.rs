@@ -1,4 +1,4 @@
-//! What Venus is told at its start.
+//! Configuration of Venus.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,134 +11,135 @@ use crate::api::SessionLookup;
 use crate::cache::CacheStore;
 use crate::sink::InvalidationSink;
 
-/// Everything Venus stands on.
+/// Configuration of Venus, and the parts of the environment that it uses.
 pub struct VenusConfig {
     /// Time, tasks, randomness.
     pub env: EnvRef,
-    /// The endpoint for our calls, and the one servers call back on. Its services must be free of number 1.
+    /// Endpoint for calls to servers and for their callbacks. Must not have a service of number 1.
     pub rx: Rx,
-    /// The cells we know; the first is the home cell. Not empty.
+    /// Known cells; the first is the home cell. Not empty.
     pub cells: Vec<CellConfig>,
-    /// What the root of the mount shows.
+    /// What the root of the mount is.
     pub root: RootKind,
-    /// Who we are to the servers: one per cache manager, kept over restarts with the cache, never copied to
-    /// another machine (docs/protocol/callback.md "6. What clients implement").
+    /// Permanent name of this client: one per cache manager, kept over restarts with the cache, never copied to another
+    /// machine (docs/protocol/callback.md "6. What clients implement").
     pub uuid: Uuid,
-    /// Where data is kept.
+    /// Store of cached data.
     pub cache: Arc<dyn CacheStore>,
-    /// Who is told what has become stale.
+    /// Receives invalidations.
     pub sink: Arc<dyn InvalidationSink>,
-    /// The name under which the root of every volume shows the volume's snapshots: found when it is asked for, not listed.
-    /// A real entry of that name hides it. `None`: they are not shown.
+    /// Name under which the root of every volume contains the directory of the volume's snapshots: found by look-up,
+    /// not listed. A real entry of that name hides it. `None`: no such directory.
     pub snapshots: Option<String>,
-    /// Values for a path component that is or ends in `@sys`, first existing wins. At most 32 are used.
+    /// Values for a path component that is or ends in `@sys`; the first that exists is used. At most 32.
     pub sysnames: Vec<String>,
-    /// Bounds and times.
+    /// Limits and times.
     pub limits: Limits,
-    /// Who we are to the servers, and how they prove who they are to us.
+    /// Security of calls and callbacks.
     pub security: SecurityConfig,
 }
 
-/// Who we are to the servers, and how they prove who they are to us. By default nobody in particular, who believes any
-/// callback: what a mount without tokens needs.
+/// Security of calls and callbacks. By default calls are anonymous and any callback is accepted: sufficient for a mount
+/// without tokens.
 #[derive(Default)]
 pub struct SecurityConfig {
-    /// Who one user of this machine is while he has no token, and what Venus itself calls as.
+    /// Identity of one user of this machine without a token, also used by Venus itself.
     pub own: Option<OwnIdentity>,
-    /// How sessions are found; without it there are none.
+    /// Finds sessions of processes; `None`: there are no sessions.
     pub sessions: Option<Arc<dyn SessionLookup>>,
-    /// The classes under which the callback service is offered to servers; empty is without security. To be seen by
-    /// servers that were offered none, it must hold one of class null.
+    /// Security classes of the callback service; empty: without security. Servers that were offered no class can call
+    /// only if one of class null is among them.
     pub callback_classes: Vec<Box<dyn afs_rpc::ServerSecurity>>,
 }
 
-/// Who one user of this machine is without a token.
+/// Identity of one user of this machine without a token.
 #[derive(Clone, Debug)]
 pub struct OwnIdentity {
     /// The user.
     pub uid: u32,
-    /// What his connections to the servers of the first cell are made with.
+    /// Security of the user's connections to servers of the first cell.
     pub security: Security,
 }
 
-/// One cell.
+/// A cell.
 #[derive(Clone, Debug)]
 pub struct CellConfig {
     /// Its name.
     pub name: CellName,
-    /// Its location servers, at least one; tried in a random order.
+    /// Addresses of its location servers, at least one; tried in random order.
     pub location_servers: Vec<SocketAddr>,
-    /// The port of its file servers: the location database holds addresses without ports. 7000 by convention.
+    /// Port of its file servers, which the location database does not record. 7000 by convention.
     pub file_port: u16,
 }
 
-/// What the root of the mount shows.
+/// What the root of the mount is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RootKind {
-    /// The root of a volume of the home cell. `root.cell` is what `andrew up` mounts. A read-only copy is preferred
-    /// where there is one.
+    /// The root of a volume of the home cell, such as `root.cell` for `andrew up`. A read-only replica is preferred if
+    /// there is one.
     Volume(VolumeName),
-    /// A synthetic directory with a mount point for every cell: `NAME` for `root.cell`, `.NAME` for its
-    /// read-write volume (docs/protocol/client.md "2. Name space: /afs").
+    /// A synthetic directory with a mount point for every cell: `NAME` for `root.cell`, `.NAME` for its read-write
+    /// volume (docs/protocol/client.md "2. Name space: /afs").
     Cells,
 }
 
-/// Bounds and times. All have sensible defaults.
+/// Limits and times, all with defaults.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Objects whose status is kept. Default 100 000, about 500 bytes each; at least 100.
+    /// Objects in the status cache. Default 100 000, about 500 bytes each; at least 100.
     pub statuses_max: usize,
-    /// Bytes of directories kept in memory. Default 64 MiB.
+    /// Bytes of directory contents kept in memory. Default 64 MiB.
     pub directory_bytes_max: u64,
-    /// Bytes fetched at a time from a file larger than this; smaller files are fetched whole when they are opened.
-    /// Default 1 MiB; a power of two, 4 KiB to 16 MiB.
+    /// Chunk size: a larger file is fetched in chunks of this many bytes, a smaller one as a whole at open. Default 1
+    /// MiB; a power of two, 4 KiB to 16 MiB.
     pub chunk_bytes: u64,
     /// Chunks fetched ahead of a sequential reader. Default 8.
     pub read_ahead_chunks: u32,
-    /// Largest file stored whole when the kernel wrote to it directly, so that we do not know which bytes changed.
-    /// Larger ones are opened for writing without passthrough. Default 1 MiB.
+    /// Largest file that is stored as a whole after passthrough writes, of which the changed ranges are unknown. Larger
+    /// files are opened for writing without passthrough. Default 1 MiB.
     pub passthrough_rewrite_bytes_max: u64,
-    /// A server that says nothing for this long is away. Default 12 s.
+    /// Dead time: a server that is silent for this long is unreachable. Default 12 s.
     pub server_dead: Duration,
-    /// No operation waits longer than this for busy volumes and servers that are away. Default 60 s.
+    /// Longest time that an operation waits for busy volumes and unreachable servers. Default 60 s.
     pub operation_max: Duration,
-    /// How long programs wait for a server that does not answer any more, counted from the call that found it out: an ordinary
-    /// restart is no error. Afterwards calls to it fail at once until it answers a probe. Default 45 s; no longer than
-    /// `operation_max`; zero for errors at once.
+    /// Longest time that programs wait for an unreachable server, from the call that found it unreachable: an ordinary
+    /// restart is not an error. Afterwards calls to it fail at once until it replies to a probe. Default 45 s; at most
+    /// `operation_max`; zero: errors at once.
     pub unreachable_wait_max: Duration,
-    /// First pause before a busy volume is asked again; each further one is twice as long. Default 100 ms.
+    /// First pause before a busy volume is called again; each further one is twice as long. Default 100 ms.
     pub busy_pause: Duration,
     /// Longest such pause. Default 1 s.
     pub busy_pause_max: Duration,
-    /// How long a volume is waited for which its servers call off line or unknown, though it should be there. Default
-    /// 15 s; no longer than `operation_max`.
+    /// Longest time to wait for a volume whose servers report it as off line or unknown although the location service
+    /// lists it. Default 15 s; at most `operation_max`.
     pub offline_max: Duration,
-    /// How long a server of several that have the same may leave a call unanswered before it is asked for a sign of life;
-    /// eight round trips if that is longer, at most 2 s. If it gives none, the next server is called. Default 250 ms.
+    /// Time without a reply after which a server that has alternatives is probed; eight round trips if that is longer,
+    /// at most 2 s. If it does not reply to the probe, the next server is called. Default 250 ms.
     pub hedge_after: Duration,
-    /// A list of a volume's snapshots is asked for again after this. Default 1 s.
+    /// Longest time that a list of a volume's snapshots is reused. Default 1 s.
     pub snapshots_max_age: Duration,
-    /// How long that sign of life may take; sixteen round trips if that is longer, at most 4 s. The same goes for an answer
-    /// of one location server of several. Default 1 s.
+    /// Time limit of that probe; sixteen round trips if that is longer, at most 4 s. Also the time limit of one
+    /// location server that has alternatives. Default 1 s.
     pub hedge_probe_timeout: Duration,
-    /// Longest pause before a server that is away is probed again: the first is half a second, each further one twice as
+    /// Longest pause between probes of an unreachable server: the first is half a second, each further one twice as
     /// long. Default 5 s.
     pub probe_down: Duration,
-    /// A server that answers is probed this often when we have nothing else to say to it: a server that was restarted has
-    /// forgotten its promises, and can say so only when it is spoken to. Default 60 s.
+    /// Interval of probes of a reachable but idle server: a restarted server has lost its promises and can report that
+    /// only when it is called. Default 60 s.
     pub probe_up: Duration,
-    /// Promises are dropped this long before the server forgets them. Default 20 s.
+    /// Promises are dropped this long before they end at the server. Default 20 s.
     pub promise_margin: Duration,
-    /// Locations of volumes are asked for again after this. Default 2 h.
+    /// Longest time that locations of volumes are reused. Default 2 h.
     pub location_max_age: Duration,
-    /// How long the answer to a callback waits for the kernel to forget. Default 500 ms; a server waits 4 s.
+    /// Longest time that the reply to a callback waits for the kernel to invalidate. Default 500 ms; a server waits 4
+    /// s.
     pub settle_max: Duration,
-    /// Maintenance (expiry, returned promises, failed stores, locks) runs this often. Default 15 s.
+    /// Interval of maintenance (expiry, promises given back, failed stores, locks). Default 15 s.
     pub maintenance: Duration,
-    /// Rights of somebody who has a token count for this long after a server told them: so long may somebody who has
-    /// left a group go on. Default 1 s.
+    /// Longest time that rights of a user with a token are relied on after a server reported them: so long may a user
+    /// who has left a group still use its rights. Default 1 s.
     pub rights_max_age: Duration,
-    /// How often a store that failed for want of a server or of space is tried again by itself. Default 120.
+    /// How often a store that failed because a server was unreachable or full is retried. Default 120.
     pub store_retries: u32,
 }
 

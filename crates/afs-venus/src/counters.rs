@@ -1,24 +1,24 @@
-//! What Venus did, counted.
+//! Counters of what Venus does.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// A copy of all counters, since the start.
+/// Values of all counters since the start.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct CounterValues {
-    /// Calls made, by the protocol's name of the call. Each attempt counts.
+    /// Calls made, by name. Each attempt counts.
     pub calls: BTreeMap<&'static str, u64>,
-    /// Calls that servers made to us, likewise.
+    /// Calls received from servers, by name.
     pub callbacks: BTreeMap<&'static str, u64>,
-    /// Times a status was asked for and was here, promised.
+    /// Uses of a cached and promised status.
     pub status_hits: u64,
-    /// Times it had to be fetched.
+    /// Fetches of a status.
     pub status_misses: u64,
-    /// Times data was read that was here.
+    /// Reads of cached data.
     pub data_hits: u64,
-    /// Times it had to be fetched.
+    /// Fetches of data for a read.
     pub data_misses: u64,
     /// Bytes of data fetched.
     pub bytes_fetched: u64,
@@ -26,17 +26,17 @@ pub struct CounterValues {
     pub bytes_stored: u64,
     /// Promises broken by servers.
     pub promises_broken: u64,
-    /// Of the calls that servers made to us, those whose caller did not prove who he is.
+    /// Calls received from servers without authentication.
     pub callbacks_unproven: u64,
 }
 
 impl CounterValues {
-    /// All calls made.
+    /// Number of all calls made.
     pub fn calls_total(&self) -> u64 {
         self.calls.values().sum()
     }
 
-    /// As JSON, one object.
+    /// The counters as a JSON object.
     pub fn to_json(&self) -> String {
         let table = |calls: &BTreeMap<&str, u64>| {
             let rows: Vec<String> = calls.iter().map(|(name, n)| format!("\"{name}\":{n}")).collect();
@@ -59,7 +59,7 @@ impl CounterValues {
     }
 }
 
-/// The counters themselves.
+/// The counters.
 #[derive(Default)]
 pub(crate) struct Counters {
     calls: Mutex<BTreeMap<&'static str, u64>>,
@@ -100,12 +100,12 @@ impl Counters {
     }
 }
 
-/// Counts one more.
+/// Adds one to a counter.
 pub(crate) fn count(counter: &AtomicU64) {
     add(counter, 1);
 }
 
-/// Counts `n` more.
+/// Adds `n` to a counter.
 pub(crate) fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Ordering::Relaxed);
 }

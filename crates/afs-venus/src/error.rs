@@ -1,4 +1,4 @@
-//! What can go wrong, and the one table from it to errno.
+//! Errors of Venus, and their translation to errno.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,38 +6,38 @@ use std::net::SocketAddr;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::Fid;
 
-/// The result of an operation of Venus.
+/// Result of an operation of Venus.
 pub type Result<T> = std::result::Result<T, VenusError>;
 
-/// What kind of failure it was. The number which an application sees follows from it alone ([`ErrorKind::errno`]).
+/// Kind of an error. It alone determines the errno that an application gets ([`ErrorKind::errno`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No such name.
     NotFound,
-    /// The object is gone from the server, though its name may still be held.
+    /// The object does not exist at the server any more.
     Stale,
     /// The name exists.
     Exists,
-    /// A directory was needed.
+    /// The object is not a directory.
     NotDirectory,
-    /// Something else than a directory was needed.
+    /// The object is a directory.
     IsDirectory,
     /// The directory still has entries.
     NotEmpty,
-    /// The access list, or the owner's mode bits, do not allow it.
+    /// Not permitted by the access list or the owner's mode bits.
     AccessDenied,
-    /// Likewise, for one whose token has expired: it will be possible again when he has logged in.
+    /// The same for a user whose token has expired: logging in again helps.
     TokenExpired,
-    /// Only for the owner or an administrator.
+    /// Permitted only to the owner or an administrator.
     NotPermitted,
-    /// The request makes no sense.
+    /// Invalid argument.
     Invalid,
     /// A name longer than 255 bytes.
     NameTooLong,
     /// A link or rename between two volumes, or a link between two directories.
     CrossDevice,
-    /// A read-only volume, or the synthetic root.
+    /// The volume is read-only, or the directory is synthetic.
     ReadOnly,
     /// The volume's quota is used up.
     OverQuota,
@@ -45,48 +45,48 @@ pub enum ErrorKind {
     NoSpace,
     /// The local cache cannot take the data.
     CacheFull,
-    /// Larger than can be.
+    /// Larger than a file can be.
     TooBig,
     /// Too many symbolic links or mount points, or a directory moved below itself.
     Loop,
     /// Too many links.
     TooManyLinks,
-    /// The location service does not know the volume or the cell.
+    /// The location service does not know the volume, or Venus not the cell.
     NoVolume,
-    /// All sites of the volume say that it is off line.
+    /// All sites report the volume as off line.
     VolumeOffline,
-    /// The volume stayed busy for longer than we wait.
+    /// The volume stayed busy beyond the time limit.
     VolumeBusy,
-    /// No server that could answer did.
+    /// No server that has the object replied.
     ServerUnreachable,
     /// The process that waited for a server is being killed.
     Interrupted,
-    /// Somebody else holds a lock in the way.
+    /// Another owner holds a conflicting lock.
     WouldBlock,
-    /// No lock can be had.
+    /// No lock is available.
     NoLock,
-    /// A lock on the file was lost: what was written since it was opened is not stored any more.
+    /// A lock on the file was lost: data written since the file was opened is not stored.
     LockLost,
-    /// Not a thing this file system does.
+    /// An operation that this file system does not support.
     NotSupported,
     /// No such extended attribute.
     NoAttribute,
-    /// The buffer for the answer is too small, or the value too long.
+    /// The buffer for the result is too small, or the value too long.
     Range,
-    /// Not a handle, or not one opened for this.
+    /// Not an open handle, or not opened for this operation.
     BadHandle,
-    /// The local cache failed.
+    /// I/O error of the local cache.
     Cache,
-    /// A server sent what makes no sense.
+    /// A malformed reply of a server.
     Protocol,
-    /// The operation was ended, because Venus shuts down.
+    /// Venus is shutting down.
     ShutDown,
-    /// The server refused with a code that has an errno of its own.
+    /// The server returned a code that has an errno of its own.
     Refused(i32),
 }
 
 impl ErrorKind {
-    /// The Linux errno an application sees. This is the only place where it is decided.
+    /// The Linux errno that an application gets. No other function determines it.
     ///
     /// A missing volume is ENODEV and never ENOENT, or programs would create files anew
     /// (docs/protocol/client.md "11. Traps").
@@ -126,9 +126,9 @@ impl ErrorKind {
         }
     }
 
-    /// The kind behind a server's abort, for an object that had been there.
+    /// The kind for a server's abort code, for an object that existed before.
     ///
-    /// Codes of volumes and servers (VNOVOL, VBUSY, ...) come here only after the retry ladder has given up on them
+    /// Codes of volumes and servers (VNOVOL, VBUSY, ...) reach this function only after the retry ladder has ended
     /// (docs/protocol/fileserver.md "9. Error codes").
     pub fn of_abort(code: AbortCode) -> ErrorKind {
         match code {
@@ -148,9 +148,9 @@ impl ErrorKind {
 
     fn of_errno(errno: i32) -> ErrorKind {
         match errno {
-            // The kernel would never make that call again in the whole mount, for whichever server.
+            // With ENOSYS the kernel would never send that request again in the whole mount, for any server.
             ENOSYS => return ErrorKind::NotSupported,
-            // Only the kernel can say these: programs would try for ever, or take the mount for dead.
+            // Only the kernel may return these: programs would retry for ever, or consider the mount dead.
             EINTR | NOT_CONNECTED => return ErrorKind::Refused(EIO),
             _ => {}
         }
@@ -184,42 +184,42 @@ const EIO: i32 = 5;
 const ENOSYS: i32 = 38;
 const NOT_CONNECTED: i32 = 107;
 
-/// A failure: what was tried, on what, why it failed, and whose answer (or silence) it was.
+/// An error: operation, object, cause, and the server concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VenusError {
-    /// Why.
+    /// The cause.
     pub kind: ErrorKind,
-    /// What was tried: the name of the call or of the operation.
+    /// Name of the call or of the operation.
     pub operation: &'static str,
-    /// On what, where it is known.
+    /// The object, if known.
     pub fid: Option<Fid>,
-    /// The name of its volume, where that is what stands in the way.
+    /// Name of the volume, if the error concerns the whole volume.
     pub volume: Option<std::sync::Arc<str>>,
-    /// The server whose answer or silence this is.
+    /// The server that replied or did not reply.
     pub server: Option<SocketAddr>,
-    /// The server's own code.
+    /// Abort code of the server.
     pub code: Option<AbortCode>,
 }
 
 impl VenusError {
-    /// A failure found here, without a server.
+    /// An error found locally, without a server.
     pub fn new(kind: ErrorKind, operation: &'static str) -> Self {
         VenusError { kind, operation, fid: None, volume: None, server: None, code: None }
     }
 
-    /// The same, of this object.
+    /// Sets the object.
     pub fn of(mut self, fid: Fid) -> Self {
         self.fid = Some(fid);
         self
     }
 
-    /// The same, from or about this server.
+    /// Sets the server.
     pub fn at(mut self, server: SocketAddr) -> Self {
         self.server = Some(server);
         self
     }
 
-    /// What an application sees.
+    /// The errno that an application gets.
     pub fn errno(&self) -> i32 {
         self.kind.errno()
     }

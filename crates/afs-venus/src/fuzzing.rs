@@ -1,6 +1,6 @@
-//! What the fuzz target runs: any bytes, which must be read without a panic.
+//! Fuzz targets: arbitrary bytes must be read without a panic.
 
-/// The index of a disk cache. Of each record the length and the checksum are made right where its first byte says so.
+/// The index of a disk cache. The first byte of each record determines whether its length and checksum are made valid.
 pub fn cache_index(bytes: &[u8]) {
     crate::cache::read_any_index(bytes);
 }

@@ -1,4 +1,4 @@
-//! How Venus names things inside: a cell by its place in the configuration, an object by cell and fid.
+//! Internal keys: a cell by its index in the configuration, an object by cell and fid.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -6,7 +6,7 @@ use afs_wire::ids::{Fid, VolumeId};
 
 use crate::api::NodeId;
 
-/// A cell, by its place in [`crate::VenusConfig::cells`].
+/// A cell, by its index in [`crate::VenusConfig::cells`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct CellIndex(pub u16);
 
@@ -31,13 +31,13 @@ impl Key {
         Key { cell: self.cell, fid: Fid { vnode, unique, ..self.fid } }
     }
 
-    /// Whether it is the root directory of its volume.
+    /// True for the root directory of a volume.
     pub fn is_volume_root(&self) -> bool {
         self.fid == Fid::root(self.fid.volume)
     }
 }
 
-/// What a node stands for.
+/// Target of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum NodeTarget {
     /// The synthetic directory of all cells.
@@ -49,7 +49,7 @@ pub(crate) enum NodeTarget {
 }
 
 impl NodeTarget {
-    /// The node id it has, if no other place has it already: well mixed bits of cell and fid.
+    /// The node id of the target, unless another target has it: mixed bits of cell and fid.
     pub fn node_id(&self) -> NodeId {
         let key = match *self {
             NodeTarget::Cells => return NodeId::ROOT,
@@ -60,19 +60,19 @@ impl NodeTarget {
         let fid = key.fid;
         let first = mix(u64::from(fid.volume.0) << 32 | u64::from(fid.vnode.0));
         let second = mix(first ^ (u64::from(key.cell.0) << 32 | u64::from(fid.unique.0)));
-        // 0 is nobody, 1 the root, and the top bit is left clear for programs that keep inode numbers signed.
+        // 0 is invalid, 1 is the root; the top bit is 0 for programs with signed inode numbers.
         NodeId((second >> 1).max(2))
     }
 }
 
-/// The finalizer of SplitMix64: every input bit reaches every output bit, and no two inputs share an output.
+/// The finalizer of SplitMix64: every input bit affects every output bit, and the function is a bijection.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ x >> 31
 }
 
-/// A hasher without a random seed: maps behave the same in every run.
+/// Hasher without a random seed: maps behave the same in every run.
 #[derive(Default)]
 pub(crate) struct MixHasher(u64);
 
@@ -102,7 +102,7 @@ impl Hasher for MixHasher {
     }
 }
 
-/// A hash map whose order is never looked at.
+/// A hash map whose iteration order is never used.
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<MixHasher>>;
 
 #[cfg(test)]

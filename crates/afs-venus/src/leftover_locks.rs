@@ -1,5 +1,5 @@
-//! Locks that a server may still have in this machine's name though nobody here holds them: it did not answer when they were
-//! given back, or asked for.
+//! Leftover locks: locks that a server may still hold for this client although no process here does, because the
+//! release or the request got no reply.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use parking_lot::Mutex;
 use crate::identity::User;
 use crate::key::Key;
 
-/// Objects remembered, about 100 bytes each. What does not fit ends by itself at the server.
+/// Limit of objects, about 100 bytes each. Beyond it the lock ends by itself at the server.
 const LEFTOVER_MAX: usize = 10_000;
 
-/// What is known of one.
+/// A leftover lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LeftoverLock {
-    /// For whom it was held.
+    /// The user for whom it was held.
     pub user: User,
-    /// Until when it is certainly still ours at the server: it has not heard that the lock was given back, and the lock has not
-    /// ended yet. `None`: it may have been given back, and be another machine's by now.
+    /// Until then it is certainly still held by this client: the server has not received the release, and the lock has
+    /// not expired. `None`: it may have been released, and be held by another machine.
     pub held_at_least_until: Option<Instant>,
 }
 
-/// All of them, those of a volume side by side. Outlives the objects' places in the status cache.
+/// Table of leftover locks, ordered by volume. Independent of the status cache.
 pub(crate) struct LeftoverLocks {
     leftover: Mutex<BTreeMap<Key, LeftoverLock>>,
-    /// One at a time gives them back.
+    /// Serialises their release.
     pub releasing: sync::Mutex<()>,
 }
 
@@ -34,7 +34,7 @@ impl LeftoverLocks {
         LeftoverLocks { leftover: Mutex::default(), releasing: sync::Mutex::new(()) }
     }
 
-    /// Remembers one. `false` if there are too many.
+    /// Adds one. `false` if there are too many.
     pub fn add(&self, key: Key, leftover: LeftoverLock) -> bool {
         let mut all = self.leftover.lock();
         if all.len() >= LEFTOVER_MAX && !all.contains_key(&key) {
@@ -44,7 +44,7 @@ impl LeftoverLocks {
         true
     }
 
-    /// The server has nothing any more of which nobody here knows.
+    /// Removes one that was released or has ended.
     pub fn remove(&self, key: Key) {
         self.leftover.lock().remove(&key);
     }
@@ -53,7 +53,7 @@ impl LeftoverLocks {
         self.leftover.lock().get(&key).copied()
     }
 
-    /// All, in the order of their volumes.
+    /// All objects, ordered by volume.
     pub fn keys(&self) -> Vec<Key> {
         self.leftover.lock().keys().copied().collect()
     }

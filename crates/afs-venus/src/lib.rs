@@ -1,38 +1,38 @@
-//! Venus, the cache manager: a cell's files as a file system, fast because cached, right because called back.
+//! Venus, the cache manager: presents the files of cells as one file system, with caches that callbacks keep current.
 //!
-//! Venus knows cells, volumes, fids and paths, and nothing of FUSE: whoever stands on it asks in terms of
-//! [`NodeId`]s and [`HandleId`]s and is told by an [`InvalidationSink`] what has become stale. Below it are
-//! `afs-rpc` (calls, time, tasks) and a [`CacheStore`] (a directory of files, or memory). There are no sockets,
-//! clocks or threads here; the same code runs in a mount and in the simulator.
+//! Venus knows cells, volumes, fids and paths, and nothing of FUSE: its caller uses [`NodeId`]s and [`HandleId`]s and
+//! receives invalidations through an [`InvalidationSink`]. Below it are `afs-rpc` (calls, time, tasks) and a
+//! [`CacheStore`] (a directory of files, or memory). This crate has no sockets, clocks or threads; the same code runs in
+//! a mount and in the simulator.
 //!
-//! Each part of it owns its state and is tested alone. A module uses those above it in this table only:
+//! Each part owns its state and is tested alone. A module uses only those above it in this table:
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! | --- | --- |
-//! | [`api`] | nodes, attributes, handles, flags: what callers speak |
-//! | `error` | what went wrong, and which number a program gets for it |
-//! | `key` | how cells and objects are named inside |
-//! | `counters` | what was done, counted |
-//! | `sink` | where those above are told that something is stale |
-//! | [`cache`] | where data lies: a directory, or memory |
-//! | `fuzzing` | what the fuzz targets run |
-//! | `config` | what Venus is told at its start |
-//! | `locks` | locks of a file's bytes among the processes here |
-//! | `promise` | one promise, and the line of breaks |
-//! | `identity` | who the users of this machine are to the cells |
-//! | `leftover_locks` | locks that servers may still have in our name |
-//! | `kernel` | what those above us hold, and how they hear that it is stale |
+//! | [`api`] | types of the interface to callers: nodes, attributes, handles, flags |
+//! | `error` | errors, and their translation to errno |
+//! | `key` | internal keys of cells and objects |
+//! | `counters` | counters of calls, hits and bytes |
+//! | `sink` | the interface for invalidations |
+//! | [`cache`] | stores of cached data: a directory, or memory |
+//! | `fuzzing` | functions for the fuzz targets |
+//! | `config` | configuration of Venus |
+//! | `locks` | advisory locks of the processes of this machine |
+//! | `promise` | one promise, and the sequence of breaks |
+//! | `identity` | users, tokens and sessions |
+//! | `leftover_locks` | locks that servers may still hold for this client |
+//! | `kernel` | nodes that the kernel holds, and their invalidation |
 //! | `location` | cells, volume groups, sites, servers and their addresses |
-//! | `data` | data of open files: what is here, what is unsaved |
+//! | `data` | data of open files: which bytes are cached, which are dirty |
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
-//! | `promises` | what servers would tell of, what has ended, and who must forget then |
-//! | `calls` | calls to the sites of a volume, down the retry ladder |
-//! | `transfer` | bytes of files between servers and this machine, whatever carries them |
-//! | `files` | cache files, open handles, what is unsaved |
-//! | `names` | what names stand for, as far as it is known here |
+//! | `promises` | which objects are promised, ends of promises, and the invalidations that follow |
+//! | `calls` | calls to the sites of a volume, with the retry ladder |
+//! | `transfer` | transfer of file data between servers and this machine, by any route |
+//! | `files` | cache files, open handles, dirty data |
+//! | `names` | names in cached directories, and synthetic directories |
 //! | `venus` | the operations |
 //!
-//! What is promised to applications is written in `docs/semantics.md`, each sentence with its test.
+//! The semantics for applications are in `docs/semantics.md`, with a test for each sentence.
 
 pub mod api;
 pub mod cache;

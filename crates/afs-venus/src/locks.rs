@@ -1,25 +1,25 @@
-//! Who on this machine holds advisory locks on an object.
+//! Table of the advisory locks that processes of this machine hold on an object.
 
 use afs_rpc::Instant;
 
 use crate::api::{LockHolder, LockKind, LockRange};
 
-/// Locks of one object, in the order they were taken.
+/// Locks of one object, in the order in which they were taken.
 #[derive(Default)]
 pub(crate) struct LockTable {
     held: Vec<Held>,
-    /// What we hold at the server for all of them.
+    /// Kind of the lock held at the server for all of them.
     pub at_server: Option<LockKind>,
-    /// When that was taken or extended last.
+    /// When that lock was last taken or extended.
     pub extended: Option<Instant>,
-    /// The number of the last break before that.
+    /// Number of the last break before that.
     pub extended_since: u64,
-    /// Whether it is known what the server has of us besides: no lock of a client that was killed is left there, nor one of ours
-    /// that was given back, or asked for, without an answer.
+    /// True if the server is known to hold no other lock for this client: none of an earlier client that crashed, and
+    /// none whose release or request got no reply.
     pub is_server_known: bool,
 }
 
-/// One lock of one owner.
+/// A lock of one owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     owner: u64,
@@ -28,16 +28,16 @@ pub(crate) struct Held {
     kind: LockKind,
 }
 
-/// Locks of one object on one machine. A process that wants more gets ENOLCK.
+/// Limit of locks of one object on one machine; beyond it, ENOLCK.
 const HELD_MAX: usize = 10_000;
 
 impl LockTable {
-    /// The server has given or extended the lock, asked at `now`, after break number `since`.
+    /// Records that the lock at the server was taken or extended, requested at `now`, after break number `since`.
     pub fn extend(&mut self, now: Instant, since: u64) {
         (self.extended, self.extended_since) = (Some(now), since);
     }
 
-    /// A lock of somebody else that stands in the way.
+    /// A conflicting lock of another owner.
     pub fn conflict(&self, owner: u64, range: LockRange, kind: LockKind) -> Option<LockHolder> {
         let in_way = |held: &&Held| {
             held.owner != owner
@@ -51,7 +51,7 @@ impl LockTable {
         })
     }
 
-    /// Takes a lock, in place of what the owner had there. `false` if there are too many.
+    /// Takes a lock, in place of the owner's locks in its range. `false` if there are too many.
     pub fn take(&mut self, owner: u64, pid: u32, range: LockRange, kind: LockKind) -> bool {
         self.release(owner, range);
         if self.held.len() >= HELD_MAX {
@@ -61,7 +61,7 @@ impl LockTable {
         true
     }
 
-    /// Releases what an owner holds in a range. What sticks out on either side stays.
+    /// Releases an owner's locks in a range; parts outside of it are kept.
     pub fn release(&mut self, owner: u64, range: LockRange) {
         let mut rest = Vec::new();
         self.held.retain(|held| {
@@ -85,9 +85,9 @@ impl LockTable {
         self.held.append(&mut rest);
     }
 
-    /// What must be held at the server for the locks there are: a lock on the whole file, of the kind of the strongest
-    /// here. The server knows no ranges. One to write is not made one to read while any lock is left: what was read
-    /// under it may still be relied on.
+    /// The lock needed at the server: on the whole file, since the server knows no ranges, and of the strongest kind
+    /// held here. A write lock is not converted to a read lock as long as any lock is held: a process may rely on what
+    /// it read under it.
     pub fn wanted_at_server(&self) -> Option<LockKind> {
         let strongest = self.held.iter().map(|held| held.kind).max_by_key(|kind| *kind == LockKind::Write);
         match self.at_server {
@@ -96,23 +96,23 @@ impl LockTable {
         }
     }
 
-    /// The server has given us a lock of that kind, asked for at `now`, after break number `since`.
+    /// Records that the server granted a lock of that kind, requested at `now`, after break number `since`.
     pub fn hold_at_server(&mut self, kind: LockKind, now: Instant, since: u64) {
         (self.at_server, self.is_server_known) = (Some(kind), true);
         self.extend(now, since);
     }
 
-    /// The locks there are, to be put back if a change of them fails.
+    /// All locks, for [`LockTable::restore`] if a change fails.
     pub fn held(&self) -> Vec<Held> {
         self.held.clone()
     }
 
-    /// Puts back what [`LockTable::held`] gave.
+    /// Restores locks returned by [`LockTable::held`].
     pub fn restore(&mut self, held: Vec<Held>) {
         self.held = held;
     }
 
-    /// The lock at the server is gone, and so are all that rely on it.
+    /// Removes all locks, after the lock at the server was lost.
     pub fn lose(&mut self) {
         *self = LockTable::default();
     }

@@ -1,8 +1,8 @@
 //! Promises, and the breaks that race with them.
 //!
-//! A break may arrive while the call whose reply grants the promise is still under way, and the first call to a server
-//! is always met by an InitCallBackState3 in its midst. Every break therefore takes a number from one line, every call
-//! notes the number before it begins, and a promise counts only while no later break touches it
+//! A break may arrive while the call whose reply grants the promise is in progress, and the first call to a server is
+//! always answered by an InitCallBackState3 during the call. Every break therefore takes a number from one sequence,
+//! every call records the last number before it begins, and a promise is valid only while no later break concerns it
 //! (docs/protocol/callback.md "4. CallBack semantics", "9. Traps").
 
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use std::time::Duration;
 use afs_rpc::Instant;
 use afs_wire::fs::CallBack;
 
-/// The line of numbers for breaks.
+/// Sequence of break numbers.
 #[derive(Default)]
 pub(crate) struct BreakCounter(AtomicU64);
 
 impl BreakCounter {
-    /// The number of the last break: what a call notes before it begins.
+    /// Number of the last break, recorded by a call before it begins.
     pub fn last(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// A new break.
+    /// Number of a new break.
     pub fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst) + 1
     }
 }
 
-/// The number of the last time a server told us to forget everything.
+/// Number of the last break of all promises of a server.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ServerReset(Arc<AtomicU64>);
 
@@ -46,24 +46,24 @@ impl ServerReset {
     }
 }
 
-/// Longest time that a promise is relied on. No server gives more; one that says more may not know that it has to keep it.
+/// Longest lifetime of a promise. No server grants more; one that claims more may not keep it.
 const LIFETIME_MAX: Duration = Duration::from_secs(4 * 3600);
 
-/// A server's promise to call back.
+/// A callback promise.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
     /// The server that gave it.
     pub server: ServerReset,
-    /// The number of the last break before the call that brought it.
+    /// Number of the last break before the call that brought it.
     pub serial: u64,
-    /// When we stop relying on it.
+    /// When it is not relied on any more.
     pub until: Instant,
 }
 
 impl Promise {
-    /// The promise of a reply to a call begun at `started`; `None` if there is none, or it is over already.
+    /// The promise in a reply to a call begun at `started`; `None` if there is none, or it has ended already.
     ///
-    /// The time counts from the start of the call, since the server counts from some moment after it.
+    /// The lifetime counts from the start of the call, since the server counts from some later moment.
     pub fn of(
         callback: &CallBack,
         server: &ServerReset,
@@ -77,7 +77,7 @@ impl Promise {
         (!lifetime.is_zero()).then_some(promise)
     }
 
-    /// Whether it holds: not over, and no break after the call that brought it. `broken` is the number of the last
+    /// True if the promise has not ended and no break came after its call began. `broken` is the number of the last
     /// break of the object or its volume.
     pub fn has_open(&self, now: Instant, broken: u64) -> bool {
         now < self.until && broken <= self.serial && self.server.get() <= self.serial

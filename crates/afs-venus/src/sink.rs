@@ -1,34 +1,34 @@
-//! Where Venus tells the kernel's side that something it holds has become stale.
+//! Interface through which Venus invalidates what its caller has cached.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::api::NodeId;
 
-/// Receives what has become stale. Everything Venus hands out stays true until it is named here, so every cache
-/// above it may keep things without limit of time.
+/// Receives invalidations. Everything that Venus hands out stays valid until it is invalidated here, so a cache of the
+/// caller may keep it without a time limit.
 ///
-/// The calls come from the handling of a callback, from maintenance, and from operations: they must return at once
-/// and not call Venus back. A receiver that has slow work to do (the kernel may take a directory's lock) queues it
-/// and lets [`InvalidationSink::settled`] tell when the queue has been worked off.
+/// The methods are called by the callback service, maintenance and operations: they must return at once and must not
+/// call Venus. A receiver with slow work (the kernel may lock a directory) queues it, and reports with
+/// [`InvalidationSink::settled`] when the queue is empty.
 pub trait InvalidationSink: Send + Sync + 'static {
-    /// The node's attributes are stale. Its data may be too: the next open says so by `keep_cache`.
+    /// The node's attributes are stale. Its data may be too: `keep_cache` of the next open tells.
     fn attributes(&self, node: NodeId);
 
-    /// Pages or listing of the node are stale and must not be used any more, even by those that have it open.
+    /// The node's pages or listing are stale and must not be used any more, even through open handles.
     fn data(&self, node: NodeId);
 
-    /// The name in this directory no longer leads where it did.
+    /// The name in this directory refers to another object, or to none.
     fn entry(&self, parent: NodeId, name: &[u8]);
 
-    /// Ready when everything said so far has taken effect. The answer to a server's callback waits for it, but
-    /// not longer than [`crate::Limits::settle_max`], so that a receiver which waits for Venus cannot stop the cell.
+    /// Ready when all invalidations so far have taken effect. The reply to a callback waits for it, but at most
+    /// [`crate::Limits::settle_max`], so that a receiver which waits for Venus cannot block the cell.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A sink for those who keep nothing.
+/// A sink for callers that cache nothing.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NoSink;
 

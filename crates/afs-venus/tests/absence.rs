@@ -1,4 +1,4 @@
-//! A server that is restarted under programs, and one that stays away.
+//! A server that is restarted while programs use it, and one that stays unreachable.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -19,10 +19,10 @@ use common::{Cell, Client, pattern};
 
 /// Longer than an ordinary restart takes.
 const RESTART: Duration = Duration::from_secs(30);
-/// A server that is back is used again after this.
+/// Time after which a reachable server is used again.
 const NOTICED: Duration = Duration::from_secs(10);
 
-/// What programs of one machine have done.
+/// Record of the programs of one machine.
 #[derive(Clone, Default)]
 struct Done {
     rounds: Arc<AtomicU64>,
@@ -30,7 +30,7 @@ struct Done {
     stop: Arc<AtomicBool>,
 }
 
-/// One round of everything that changes something at the server, under names of its own.
+/// One round of all operations that change something at the server, under names of its own.
 async fn round(client: &Client, program: u64, n: u64) -> Result<()> {
     let dir = format!("dir{program}-{n}");
     client.mkdir(&dir).await?;
@@ -88,7 +88,7 @@ fn programs_see_a_restart_of_half_a_minute_as_a_pause() {
     }
 }
 
-/// What somebody asks who has nothing cached, and how long it took.
+/// Result and duration of a read by a client that has nothing of the file cached.
 fn ask(cell: &Cell, client: &Client, path: &'static str) -> (Result<Vec<u8>>, Duration) {
     let one = client.clone();
     cell.on(client, async move {
@@ -180,7 +180,8 @@ fn a_volume_that_was_not_looked_up_before_is_found_when_the_location_service_is_
     assert_eq!(answer.lock().unwrap().take().unwrap().unwrap(), [".", ".."]);
 }
 
-/// The file server is there all the while, and gives the mount point's text. Nobody has asked where its volume is.
+/// The file server is reachable and returns the text of the mount point; the location of its volume was not queried
+/// before.
 #[test]
 fn a_location_service_that_is_away_alone_is_waited_for_as_a_file_server_is() {
     let cell = Fakes::new(95, 1, 1);
@@ -208,7 +209,7 @@ fn a_location_service_that_is_away_alone_is_waited_for_as_a_file_server_is() {
     assert_eq!(answer.lock().unwrap().take().unwrap().unwrap(), b"of the other volume");
 }
 
-/// Whether the process of that number is being killed.
+/// True if the process of that number is being killed.
 static KILLED: AtomicBool = AtomicBool::new(false);
 const VICTIM: u32 = 42;
 

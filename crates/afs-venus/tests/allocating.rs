@@ -1,4 +1,4 @@
-//! `fallocate` where there is no room for what it asks for, and where nothing may be changed.
+//! `fallocate` without sufficient space, and on read-only volumes.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -34,8 +34,8 @@ fn cell(seed: u64) -> Fakes {
     cell
 }
 
-/// In KiB; a quota or a partition of 0 is none that is known.
-fn room(quota: u32, used: u32, partition: u32, free: u32) -> VolumeStatus {
+/// A volume status, in KiB; a quota of 0 is none, a partition of 0 is unknown.
+fn space(quota: u32, used: u32, partition: u32, free: u32) -> VolumeStatus {
     VolumeStatus {
         id: RW,
         parent: RW,
@@ -56,51 +56,51 @@ async fn allocate(client: &Client, handle: HandleId, how: Allocate, len: u64) ->
     client.venus.allocate(handle, how, 0, len).await.map_err(|error| error.errno())
 }
 
-/// What comes of asking for so many KiB from the beginning on.
+/// Volume status, KiB to allocate from the beginning, and the expected result.
 type Row = (VolumeStatus, u64, Result<(), i32>);
 
 #[test]
 fn what_has_no_room_in_the_volume_or_on_its_partition_is_refused() {
     let most = i32::MAX as u32;
     let table: [Row; 13] = [
-        // Of the 8 KiB that are there none is asked for again.
-        (room(0, 500, 1000, 92), 100, Ok(())),
-        (room(0, 500, 1000, 91), 100, Err(ENOSPC)),
-        (room(0, 500, 1000, 0), 8, Ok(())),
-        (room(0, 500, 1000, 0), 9, Err(ENOSPC)),
-        (room(592, 500, 1000, 500), 100, Ok(())),
-        (room(591, 500, 1000, 500), 100, Err(EDQUOT)),
+        // The 8 KiB that exist need no space.
+        (space(0, 500, 1000, 92), 100, Ok(())),
+        (space(0, 500, 1000, 91), 100, Err(ENOSPC)),
+        (space(0, 500, 1000, 0), 8, Ok(())),
+        (space(0, 500, 1000, 0), 9, Err(ENOSPC)),
+        (space(592, 500, 1000, 500), 100, Ok(())),
+        (space(591, 500, 1000, 500), 100, Err(EDQUOT)),
         // The quota is larger than the partition, or is exceeded already.
-        (room(9000, 500, 1000, 91), 100, Err(ENOSPC)),
-        (room(400, 500, 1000, 500), 9, Err(EDQUOT)),
-        (room(400, 500, 1000, 500), 8, Ok(())),
-        // Of a partition that nothing is told of the store tells.
-        (room(0, 500, 0, 0), 1 << 20, Ok(())),
-        (room(591, 500, 0, 0), 100, Err(EDQUOT)),
-        // The largest figure there is stands for all that are larger.
-        (room(0, 0, most, most), 1 << 32, Ok(())),
-        (room(0, 0, most, most - 1), 1 << 32, Err(ENOSPC)),
+        (space(9000, 500, 1000, 91), 100, Err(ENOSPC)),
+        (space(400, 500, 1000, 500), 9, Err(EDQUOT)),
+        (space(400, 500, 1000, 500), 8, Ok(())),
+        // Space of the partition unknown: the store reports errors.
+        (space(0, 500, 0, 0), 1 << 20, Ok(())),
+        (space(591, 500, 0, 0), 100, Err(EDQUOT)),
+        // The largest figure stands for all larger ones.
+        (space(0, 0, most, most), 1 << 32, Ok(())),
+        (space(0, 0, most, most - 1), 1 << 32, Err(ENOSPC)),
     ];
-    for (told, kib, outcome) in table {
+    for (reported, kib, outcome) in table {
         let cell = cell(1);
-        cell.servers[0].tell_room(Some(told));
+        cell.servers[0].set_space(Some(reported));
         let a = cell.client(1);
         let one = a.clone();
         cell.on(&a, async move {
             let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
             one.read_all(handle).await.unwrap();
             let answer = allocate(&one, handle, Allocate::Extend, kib * KIB).await;
-            assert_eq!(answer, outcome, "{kib} KiB of {told:?}");
+            assert_eq!(answer, outcome, "{kib} KiB of {reported:?}");
             let length = if outcome.is_ok() { kib.max(8) * KIB } else { 8 * KIB };
-            assert_eq!(one.find("file").await.unwrap().attr.size, length, "{kib} KiB of {told:?}");
-            // Zeros take no room.
+            assert_eq!(one.find("file").await.unwrap().attr.size, length, "{kib} KiB of {reported:?}");
+            // Zeros take no space.
             let zeros = Allocate::Zero { keep_length: false };
             assert_eq!(allocate(&one, handle, zeros, 1 << 40).await, Ok(()));
         });
     }
 }
 
-/// Where it cannot be told whether there is room, the store will tell.
+/// If the space is unknown, the store reports errors.
 #[test]
 fn a_server_that_tells_nothing_of_room_refuses_nothing() {
     let cell = cell(2);
@@ -113,11 +113,11 @@ fn a_server_that_tells_nothing_of_room_refuses_nothing() {
     assert_eq!(cell.servers[0].calls("GetVolumeStatus"), 1);
 }
 
-/// No room is kept: what was found is gone when the file is closed, and the file as it was before.
+/// No space is reserved: if it is gone at close, the close fails and the file is unchanged.
 #[test]
 fn room_that_is_gone_at_close_is_told_then() {
     let cell = cell(3);
-    cell.servers[0].tell_room(Some(room(0, 0, 1000, 1000)));
+    cell.servers[0].set_space(Some(space(0, 0, 1000, 1000)));
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
     let handle = cell.on(&a, async move {
@@ -134,7 +134,8 @@ fn room_that_is_gone_at_close_is_told_then() {
     cell.on(&b, async move { assert_eq!(two.get("file").await.unwrap(), [7; 8192]) });
 }
 
-/// A file of a read-only volume or a snapshot cannot be opened for writing, and who has it open for reading allocates nothing.
+/// A file of a read-only volume or a snapshot cannot be opened for writing, and a handle open for reading allocates
+/// nothing.
 #[test]
 fn nothing_is_allocated_in_what_is_read_only() {
     let cell = cell(4);

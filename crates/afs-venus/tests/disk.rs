@@ -1,4 +1,4 @@
-//! The cache on a disk: what survives what, and a kernel that writes behind our back.
+//! The disk cache: contents after crashes and restarts, and passthrough writes of the kernel.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const BOOT: &str = "this boot";
 const ROOM: u64 = 16 << 20;
-/// Behind what the cache reads at once: the holes of a file as long as this are looked for.
+/// Larger than the contents that the cache reads at once: the holes of such a file are searched for.
 const LATER: u64 = 300_000;
 
 fn key(vnode: u32, version: u64) -> CacheKey {
@@ -32,7 +32,7 @@ fn key(vnode: u32, version: u64) -> CacheKey {
     }
 }
 
-/// A cell with a machine whose cache is on a disk, in a directory that is removed afterwards.
+/// A cell with a machine whose cache is on a disk, in a temporary directory.
 fn on_a_disk(seed: u64) -> (TempDir, Cell, Client) {
     let dir = tempfile::tempdir().unwrap();
     let cell = Cell::new(seed);
@@ -40,7 +40,7 @@ fn on_a_disk(seed: u64) -> (TempDir, Cell, Client) {
     (dir, cell, a)
 }
 
-/// What another machine reads from `file`.
+/// Contents of `file` as read by another machine.
 fn seen_elsewhere(cell: &Cell) -> Vec<u8> {
     let b = cell.client(2);
     let two = b.clone();
@@ -163,7 +163,7 @@ fn a_restarted_client_reads_from_its_disk() {
         one.put("file", &sent).await.unwrap();
         one.put("other", b"x").await.unwrap();
     });
-    // Not shut down: killed.
+    // Crashed, without an orderly stop.
     cell.sim.crash(a.node);
     drop(a);
     cell.sim.run_for(std::time::Duration::from_secs(1));
@@ -175,7 +175,7 @@ fn a_restarted_client_reads_from_its_disk() {
     });
 }
 
-const DIRECT: OpenFlags =
+const PASSTHROUGH: OpenFlags =
     OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
 
 #[test]
@@ -185,7 +185,7 @@ fn what_the_kernel_writes_by_itself_is_stored_at_close() {
     let one = a.clone();
     let opened = cell.on(&a, async move {
         let before = one.venus.counters();
-        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let backing = opened.backing.clone().unwrap();
         backing.file.write_all_at(b"written by the kernel", 0).unwrap();
         assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 21);
@@ -207,14 +207,14 @@ fn what_the_kernel_writes_by_itself_is_stored_at_close() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"WRITTEN by the kernel");
 }
 
-/// A length that is known here from before the kernel wrote is not the one that the file has.
+/// The length known before the kernel wrote may differ from that of the file.
 #[test]
 fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
     let (_dir, cell, a) = on_a_disk(7);
     let b = cell.client(2);
     let one = a.clone();
     cell.on(&a, async move {
-        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = opened.backing.clone().unwrap().file;
         let cut = |length| {
             let change = SetAttr { size: Some(length), ..SetAttr::default() };
@@ -225,7 +225,7 @@ fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
             assert_eq!(file.metadata().unwrap().len(), length);
             file.write_all_at(b"old", 500).unwrap();
         }
-        let second = one.venus.open(entry.node, OpenFlags { truncate: true, ..DIRECT }).await.unwrap();
+        let second = one.venus.open(entry.node, OpenFlags { truncate: true, ..PASSTHROUGH }).await.unwrap();
         assert_eq!(file.metadata().unwrap().len(), 0);
         file.write_all_at(b"old", 500).unwrap();
         one.venus.release(second.handle).await.unwrap();
@@ -239,17 +239,18 @@ fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
     assert_eq!(seen, [&[0; 600], &b"new"[..]].concat());
 }
 
-/// The kernel releases the first handle when somebody has opened, cut and half written the file through a second one.
+/// The kernel releases the first handle after another program has opened, truncated and partly written the file through
+/// a second one.
 #[test]
 fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
     let (_dir, cell, a) = on_a_disk(6);
     let b = cell.client(2);
     let one = a.clone();
     let (second, file) = cell.on(&a, async move {
-        let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         first.backing.clone().unwrap().file.write_all_at(b"old", 0).unwrap();
         one.venus.flush(first.handle, 0).await.unwrap();
-        let second = one.venus.open(entry.node, OpenFlags { truncate: true, ..DIRECT }).await.unwrap();
+        let second = one.venus.open(entry.node, OpenFlags { truncate: true, ..PASSTHROUGH }).await.unwrap();
         let file = second.backing.clone().unwrap().file;
         file.write_all_at(b"half of ", 0).unwrap();
         one.venus.release(first.handle).await.unwrap();
@@ -267,7 +268,7 @@ fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
 }
 
-/// Cut by an open that may not even write, and not stored: the cache has nothing of the old version any more.
+/// Truncated by an open that may not even write, and not stored: the cache has nothing of the old version any more.
 #[test]
 fn what_was_cut_is_not_found_after_the_process_died() {
     let dir = tempfile::tempdir().unwrap();
@@ -287,7 +288,7 @@ fn what_was_cut_is_not_found_after_the_process_died() {
     assert_eq!(cell.on(&again, async move { client.get("file").await.unwrap() }), b"old");
 }
 
-/// The kernel goes on with the cache file of an open descriptor when the process that mounted is gone.
+/// The kernel continues to use the cache file of an open descriptor after the end of the process that mounted.
 #[test]
 fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
     for dirty in [false, true] {
@@ -304,17 +305,17 @@ fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
                 let one = one.clone();
                 async move { one.venus.open(one.find(name).await.unwrap().node, flags).await.unwrap() }
             };
-            let closed = opened("closed", DIRECT).await;
+            let closed = opened("closed", PASSTHROUGH).await;
             one.venus.release(closed.handle).await.unwrap();
             opened("read", OpenFlags { passthrough: true, ..OpenFlags::READ }).await;
-            let file = opened("file", DIRECT).await.backing.unwrap().file;
+            let file = opened("file", PASSTHROUGH).await.backing.unwrap().file;
             if dirty {
                 file.write_all_at(b"NEWER", 0).unwrap();
             }
             assert_eq!(one.venus.open_for_writing(), [b"file"]);
             one.venus.shut_down().await.unwrap();
             let node = one.find("closed").await.unwrap().node;
-            assert_eq!(one.venus.open(node, DIRECT).await.unwrap_err().errno(), 107);
+            assert_eq!(one.venus.open(node, PASSTHROUGH).await.unwrap_err().errno(), 107);
             file
         });
         cell.sim.crash(a.node);
@@ -338,13 +339,13 @@ fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
     }
 }
 
-/// A write through a mapping whose page was writable already does not change the file's time.
+/// A write through a mapping whose page was writable already does not change the file's modification time.
 #[test]
 fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
     let (_dir, cell, a) = on_a_disk(3);
     let one = a.clone();
     cell.on(&a, async move {
-        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = opened.backing.clone().unwrap().file;
         file.write_all_at(b"first", 0).unwrap();
         one.venus.flush(opened.handle, 0).await.unwrap();
@@ -357,13 +358,14 @@ fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
     assert_eq!(seen_elsewhere(&cell), b"later");
 }
 
-/// A program may ask for the attributes of a file between two writes through a mapping, of which the second leaves no trace.
+/// A program may request the attributes of a file between two writes through a mapping, of which the second is not
+/// detected.
 #[test]
 fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
     let (_dir, cell, a) = on_a_disk(8);
     let one = a.clone();
     cell.on(&a, async move {
-        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = opened.backing.clone().unwrap().file;
         file.write_all_at(b"first", 0).unwrap();
         one.venus.getattr(entry.node).await.unwrap();
@@ -375,13 +377,14 @@ fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
     assert_eq!(seen_elsewhere(&cell), b"later");
 }
 
-/// A child that ends, or any copy of a descriptor that is closed, has the file stored while others go on writing to it.
+/// A child that ends, or any copy of a descriptor that is closed, causes a store while other programs continue to write
+/// to the file.
 #[test]
 fn what_a_mapping_wrote_after_a_close_by_others_is_stored_by_fsync() {
     let (_dir, cell, a) = on_a_disk(9);
     let one = a.clone();
     cell.on(&a, async move {
-        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = opened.backing.clone().unwrap().file;
         file.write_all_at(b"first", 0).unwrap();
         one.venus.flush(opened.handle, 0).await.unwrap();
@@ -393,14 +396,14 @@ fn what_a_mapping_wrote_after_a_close_by_others_is_stored_by_fsync() {
     assert_eq!(seen_elsewhere(&cell), b"later");
 }
 
-/// Data that a cut took away are no data that a mapping has changed, whatever the file was grown to afterwards. The kernel
-/// releases a file after its close: what another machine has stored by then stays.
+/// Truncated data is not data that a mapping has changed, whatever length the file was extended to afterwards. The
+/// kernel releases a file after its close: what another machine has stored by then must be kept.
 #[test]
 fn a_late_release_stores_nothing_of_a_file_that_was_cut_and_grown_before_its_close() {
     let (_dir, cell, a) = on_a_disk(7);
     let one = a.clone();
     let handle = cell.on(&a, async move {
-        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = opened.backing.clone().unwrap().file;
         file.write_all_at(b"first", 0).unwrap();
         one.venus.fsync(opened.handle).await.unwrap();
@@ -436,9 +439,9 @@ fn a_large_file_is_not_rewritten_behind_our_back() {
         let large = one.find("large").await.unwrap().node;
         let small = one.find("small").await.unwrap().node;
         let reading = OpenFlags { passthrough: true, ..OpenFlags::READ };
-        assert!(one.venus.open(large, DIRECT).await.unwrap().backing.is_none());
+        assert!(one.venus.open(large, PASSTHROUGH).await.unwrap().backing.is_none());
         assert!(one.venus.open(large, reading).await.unwrap().backing.is_some());
-        let opened = one.venus.open(small, DIRECT).await.unwrap();
+        let opened = one.venus.open(small, PASSTHROUGH).await.unwrap();
         assert!(opened.backing.is_some());
         let before = one.venus.counters();
         one.venus.flush(opened.handle, 0).await.unwrap();
@@ -447,19 +450,19 @@ fn a_large_file_is_not_rewritten_behind_our_back() {
     });
 }
 
-/// A second handle, a cut and writes of both kinds between them: nothing hides what the kernel wrote.
+/// A second handle, a truncation and writes of both kinds between them: all passthrough writes must be detected.
 #[test]
 fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
     let (_dir, cell, a) = on_a_disk(5);
     let one = a.clone();
     cell.on(&a, async move {
-        let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = first.backing.clone().unwrap().file;
         file.write_all_at(b"0123456789", 0).unwrap();
         let cut = SetAttr { size: Some(8), ..SetAttr::default() };
         one.venus.setattr(entry.node, Some(first.handle), cut).await.unwrap();
         file.write_all_at(b"abc", 0).unwrap();
-        let second = one.venus.open(entry.node, DIRECT).await.unwrap();
+        let second = one.venus.open(entry.node, PASSTHROUGH).await.unwrap();
         one.venus.passthrough_refused(second.handle);
         one.venus.write(second.handle, 6, Bytes::from_static(b"XYZ")).await.unwrap();
         one.venus.getattr(entry.node).await.unwrap();
@@ -472,14 +475,15 @@ fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
     assert_eq!(seen_elsewhere(&cell), b"abc3-5XYZ");
 }
 
-/// A store that the server carried out without the client hearing of it, and once more after a restart, counts as a change by
-/// another machine. The kernel goes on writing to the file: what it writes and has synced is at the server.
+/// A store that the server executed although its reply was lost, and that was retried after a restart, appears as a
+/// change by another machine. The kernel continues to write to the file: what it writes and has synced must be at the
+/// server.
 #[test]
 fn what_the_kernel_writes_after_a_store_that_was_carried_out_twice_is_stored() {
     let (_dir, cell, a) = on_a_disk(6);
     let one = a.clone();
     let opened = cell.on(&a, async move {
-        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         opened.backing.clone().unwrap().file.write_all_at(b"first", 0).unwrap();
         one.venus.fsync(opened.handle).await.unwrap();
         opened
@@ -493,7 +497,7 @@ fn what_the_kernel_writes_after_a_store_that_was_carried_out_twice_is_stored() {
         one.venus.fsync(handle).await.unwrap();
         done.store(true, Ordering::SeqCst);
     }));
-    // The server has carried it out, and nobody hears of it.
+    // The server executes the store, and the reply is lost.
     cell.sim.run_for(Duration::from_secs(1));
     cell.restart_server();
     cell.sim.world().mend(cell.server, a.node);

@@ -1,4 +1,4 @@
-//! How many calls things cost.
+//! Number of calls that operations need.
 
 mod common;
 
@@ -97,7 +97,7 @@ fn a_listing_with_attributes_asks_in_bulk() {
             found += listed.iter().filter(|entry| entry.found.is_some()).count();
         }
         assert_eq!(found, 120);
-        // Three pages of a listing, two of which take two calls each.
+        // Three pages of a listing, two of which need two calls each.
         assert_eq!(two.calls_since(&before), ["FetchData64 1", "InlineBulkStatus 5"]);
     });
 }
@@ -188,14 +188,14 @@ fn after_the_server_restarts_statuses_are_asked_for_and_data_is_not() {
     cell.restart_server();
     let client = a.clone();
     cell.on(&a, async move {
-        // Nothing has told the client yet, so its promises stand: the server owes nothing that it could have broken.
+        // No server has notified the client yet, so its promises are valid.
         let before = client.venus.counters();
         client.put("new", b"x").await.unwrap();
         assert_eq!(client.get("file").await.unwrap(), pattern(50_000, 1));
         assert_eq!(client.venus.counters().bytes_fetched - before.bytes_fetched, 0);
         assert!(client.calls_since(&before).iter().any(|call| call.starts_with("FetchStatus")));
     });
-    assert!(a.told.take().contains(&format!("attributes {:x}", node.0)));
+    assert!(a.invalidated.take().contains(&format!("attributes {:x}", node.0)));
 }
 
 #[test]

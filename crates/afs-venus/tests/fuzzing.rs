@@ -1,4 +1,4 @@
-//! The fuzz target of the crate, over seeded bytes.
+//! The fuzz target of the crate, with seeded bytes.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Files with holes: what a store sends of them, and what room they take here.
+//! Files with holes: what a store sends of them, and how much space they take in the cache.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -17,18 +17,18 @@ use common::{Cell, Client, SMALL, SMALL_KIB, pattern};
 
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
-/// Where a byte is written into a file of [`TIB`].
+/// Offsets at which bytes are written into a file of [`TIB`].
 const PLACES: [u64; 3] = [0, 1 << 39, TIB - 1];
-/// What these take at most: a page of each, and what a file system may add to it.
+/// Limit of the space that these take: a page each, and what a file system may add to it.
 const LITTLE: u64 = 3 * (64 << 10);
-const DIRECT: OpenFlags =
+const PASSTHROUGH: OpenFlags =
     OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
 
 fn disk(dir: &tempfile::TempDir) -> Arc<dyn CacheStore> {
     Arc::new(DiskCache::open(dir.path(), 64 << 20, "this boot").unwrap())
 }
 
-/// Writes as the kernel does that was given the file, or through Venus.
+/// Writes by passthrough if possible, otherwise through Venus.
 async fn write(client: &Client, opened: &Opened, place: u64, bytes: &[u8]) {
     match &opened.backing {
         Some(backing) => backing.file.write_all_at(bytes, place).unwrap(),
@@ -45,7 +45,7 @@ async fn read_at(client: &Client, name: &str, place: u64, len: usize) -> Vec<u8>
     bytes
 }
 
-/// With the kernel at the cache file, and without.
+/// Runs a test with passthrough and without.
 fn both_caches(work: impl Fn(Arc<dyn CacheStore>)) {
     work(Arc::new(MemoryCache::new(64 << 20)));
     work(disk(&tempfile::tempdir().unwrap()));
@@ -59,7 +59,7 @@ fn a_close_sends_the_data_of_a_file_and_none_of_its_holes() {
         let one = a.clone();
         cell.on(&a, async move {
             let before = one.venus.counters().bytes_stored;
-            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
             for place in PLACES {
                 write(&one, &opened, place, b"x").await;
             }
@@ -89,7 +89,7 @@ fn a_file_with_holes_takes_the_place_of_another_version_without_its_holes_being_
         let (a, b) = (cell.client_with(1, cache), cell.client(2));
         let one = a.clone();
         let opened = cell.on(&a, async move {
-            let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
             for place in PLACES {
                 write(&one, &opened, place, b"x").await;
             }
@@ -133,7 +133,7 @@ fn thousands_of_places_between_holes_are_all_stored() {
         let place = |n: u64| n * MIB;
         cell.on(&a, async move {
             let before = one.venus.counters().bytes_stored;
-            let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
             for n in 0..2500 {
                 write(&one, &opened, place(n), &[n as u8 | 1]).await;
             }
@@ -152,7 +152,7 @@ fn thousands_of_places_between_holes_are_all_stored() {
     });
 }
 
-/// A write through a mapping to a page that was written to before leaves no trace but the bytes.
+/// A write through a mapping to a dirty page changes nothing but the bytes.
 #[test]
 fn what_a_mapping_wrote_late_into_a_file_with_holes_is_stored_and_only_that() {
     let cell = Cell::new(4);
@@ -161,7 +161,7 @@ fn what_a_mapping_wrote_late_into_a_file_with_holes_is_stored_and_only_that() {
     let one = a.clone();
     let data = pattern(20 << 20, 1);
     cell.on(&a, async move {
-        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         let file = opened.backing.clone().unwrap().file;
         file.write_all_at(&data, 0).unwrap();
         file.write_all_at(b"far", TIB).unwrap();
@@ -212,7 +212,7 @@ fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
-/// What an earlier version has left in the cache file does not show where the newer one has zeros.
+/// What an earlier version has left in the cache file must not show where the newer one has zeros.
 #[test]
 fn zeros_that_are_fetched_hide_what_an_older_version_had_there() {
     let cell = Cell::new(6);
@@ -250,7 +250,7 @@ fn zeros_that_are_fetched_hide_what_an_older_version_had_there() {
     cell.on(&a, async move { assert!(one.get("file").await.unwrap() == vec![0; 3 << 20]) });
 }
 
-/// A cell whose server takes one range a call.
+/// A cell whose server takes one range per call.
 fn old_cell() -> Fakes {
     let cell = Fakes::new(1, 1, 1);
     let image = Arc::new(Mutex::new(Image::new(100)));
@@ -285,7 +285,7 @@ fn a_server_that_takes_one_range_a_call_gets_the_data_of_each_range_and_the_leng
     });
 }
 
-/// The server has another version than the one that was changed here: it is replaced, not mixed.
+/// The server has another version than the base of the local changes: it is replaced, not mixed.
 #[test]
 fn a_server_that_takes_one_range_a_call_has_nothing_of_the_version_that_was_replaced() {
     let cell = old_cell();
@@ -322,7 +322,7 @@ fn a_server_that_takes_one_range_a_call_has_nothing_of_the_version_that_was_repl
     });
 }
 
-/// The ranges of data of a file of which a handle is open, by lseek.
+/// Ranges of data of an open file, as lseek reports them.
 async fn data_ranges(client: &Client, handle: HandleId) -> Vec<std::ops::Range<u64>> {
     let (mut ranges, mut at) = (Vec::new(), 0);
     while let Some(start) = client.venus.seek(handle, at, Seek::Data).await.unwrap() {
@@ -339,7 +339,7 @@ fn holes_are_found_and_not_counted_while_a_file_is_open_and_afterwards() {
         let (a, b) = (cell.client_with(1, cache), cell.client(2));
         let one = a.clone();
         cell.on(&a, async move {
-            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
             for place in PLACES {
                 write(&one, &opened, place, b"x").await;
             }
@@ -361,7 +361,7 @@ fn holes_are_found_and_not_counted_while_a_file_is_open_and_afterwards() {
             let again = one.open("file", OpenFlags::READ).await.unwrap();
             assert_eq!(data_ranges(&one, again).await.len(), 3);
         });
-        // Who has not fetched the file knows nothing of its holes.
+        // A client that has not fetched the file does not know its holes.
         let two = b.clone();
         cell.on(&b, async move {
             assert_eq!(two.find("file").await.unwrap().attr.data_bytes, TIB);
@@ -408,7 +408,7 @@ fn a_range_made_zeros_is_that_everywhere_and_costs_no_more_than_its_data() {
         cell.on(&a, async move {
             one.put("file", &put).await.unwrap();
             let entry = one.find("file").await.unwrap();
-            let opened = one.venus.open(entry.node, DIRECT).await.unwrap();
+            let opened = one.venus.open(entry.node, PASSTHROUGH).await.unwrap();
             let before = one.venus.counters().bytes_stored;
             let allocate = |how, pos, len| one.venus.allocate(opened.handle, how, pos, len);
             allocate(punch, MIB, MIB).await.unwrap();
@@ -436,7 +436,7 @@ fn a_range_made_zeros_is_that_everywhere_and_costs_no_more_than_its_data() {
     });
 }
 
-/// Most of a file is not in the cache: what is made zeros there is that at the server.
+/// Most of the file is not cached: the range must be zeros at the server.
 #[test]
 fn a_range_that_is_not_in_the_cache_is_made_zeros_too() {
     let cell = Cell::new(10);
@@ -465,7 +465,7 @@ fn fallocate_extends_a_file_where_the_volume_has_the_room() {
         let a = cell.client_with(1, cache);
         let one = a.clone();
         cell.on(&a, async move {
-            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
             let handle = opened.handle;
             write(&one, &opened, 0, b"text").await;
             let errno = async |how, pos, len| {
@@ -487,7 +487,7 @@ fn fallocate_extends_a_file_where_the_volume_has_the_room() {
     });
 }
 
-/// Holes take no quota; what is asked for as room must be there.
+/// Holes need no quota; allocated space does.
 #[test]
 fn fallocate_of_more_than_the_quota_is_refused() {
     let cell = Cell::new(12);

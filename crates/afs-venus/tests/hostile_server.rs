@@ -1,4 +1,4 @@
-//! Servers that lie: what they say of their own volumes is believed at most of these, and no lie costs more than an error.
+//! Servers that lie: their statements are believed at most about their own volumes, and a lie causes at most an error.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -22,12 +22,12 @@ use common::fakes::{Fakes, Image, RW};
 use common::{Client, pattern};
 
 const MASTER: SiteFlags = SiteFlags::RW_VOLUME;
-/// Longer than any operation may take with a server that answers at once.
-const PATIENCE: Duration = Duration::from_secs(100);
+/// Longer than any operation takes with a server that replies at once.
+const LIMIT: Duration = Duration::from_secs(100);
 /// Another volume, on an honest server.
 const HONEST: VolumeId = VolumeId(2000);
 
-/// A cell whose first server has the root volume, with these contents.
+/// A cell whose first server has the root volume with these contents.
 fn cell(seed: u64, image: Image) -> Fakes {
     let cell = Fakes::new(seed, 2, 1);
     cell.servers[0].host(RW, &Arc::new(Mutex::new(image)), true);
@@ -51,11 +51,11 @@ fn a_server_whose_data_is_older_than_it_said_ends_the_read_with_an_error() {
             status.data_version = DataVersion(90);
         }
     };
-    cell.servers[0].lie("FetchStatus", newer);
-    cell.servers[0].lie("InlineBulkStatus", newer);
+    cell.servers[0].falsify("FetchStatus", newer);
+    cell.servers[0].falsify("InlineBulkStatus", newer);
     let client = cell.client(0);
     let one = client.clone();
-    let read = cell.on(&client, async move { one.env.timeout(PATIENCE, one.get("file")).await });
+    let read = cell.on(&client, async move { one.env.timeout(LIMIT, one.get("file")).await });
     assert_eq!(read.unwrap().unwrap_err().kind, ErrorKind::Stale);
 }
 
@@ -69,7 +69,7 @@ fn no_promise_is_relied_on_for_longer_than_any_server_gives() {
         cell.on(client, async move { one.find("empty").await.unwrap().attr.size })
     };
     assert_eq!(size(&client), 0);
-    // It forgets whom it has promised something, and has another release: nobody is told.
+    // The server loses its promises, and gets another release: no break is sent.
     cell.servers[0].forget_callers();
     cell.servers[0].host(RW, &Arc::new(Mutex::new(image().released(&[("empty", vec![1; 3])]))), true);
     assert_eq!(size(&client), 0, "it was promised");
@@ -77,7 +77,7 @@ fn no_promise_is_relied_on_for_longer_than_any_server_gives() {
     assert_eq!(size(&client), 3);
 }
 
-/// Two cells; the location service of the second says that the first one's file server is one of its own, elsewhere.
+/// Two cells; the location service of the second claims the file server of the first one, at another address.
 #[test]
 fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {
     const SERVER: Uuid = Uuid([7; 16]);
@@ -87,7 +87,7 @@ fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {
         cells.servers[usize::from(n)].host(RW, &Arc::new(Mutex::new(image)), true);
         cells.sim.crash(cells.locations[usize::from(n)]);
         cells.sim.restart(cells.locations[usize::from(n)]);
-        let table = says_of(SERVER, unique, cells.servers[usize::from(n)].address);
+        let table = location_service(SERVER, unique, cells.servers[usize::from(n)].address);
         cells.start_location_with(n.into(), table);
     }
     let two = [("good.cell", vec![0]), ("bad.cell", vec![1])];
@@ -100,8 +100,8 @@ fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {
     });
 }
 
-/// A location service which knows `root.cell`, on a server with a UUID.
-fn says_of(server: Uuid, unique: u32, address: Ipv4Addr) -> Table<()> {
+/// A location service that has an entry for `root.cell`, on a server with a UUID.
+fn location_service(server: Uuid, unique: u32, address: Ipv4Addr) -> Table<()> {
     let site = UuidSite {
         server,
         unique,
@@ -202,7 +202,7 @@ fn an_answer_that_never_ends_holds_up_nobody_else() {
     cell.on(&honest, async move { assert_eq!(one.get("here").await.unwrap(), b"at once") });
 }
 
-/// Whatever the statuses say, everything ends, with an error or not, and nothing panics.
+/// Whatever the statuses are, every operation ends, with an error or not, and nothing panics.
 #[test]
 fn whatever_a_server_says_of_its_objects_every_operation_ends() {
     let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
@@ -210,12 +210,12 @@ fn whatever_a_server_says_of_its_objects_every_operation_ends() {
         let mut rng = SimRng::new(seed);
         let cell = cell(seed, image());
         for call in ["FetchStatus", "InlineBulkStatus", "FetchData", "StoreData", "CreateFile"] {
-            // One lie for a while, or one that is new each time.
+            // A constant falsification, or one that differs each time.
             let (seed, steady) = (rng.between(0, u64::MAX >> 1), rng.chance(500_000));
             let told = Arc::new(Mutex::new(SimRng::new(seed)));
-            cell.servers[0].lie(call, move |fid, status| match steady {
-                true => lie(&mut SimRng::new(seed ^ u64::from(fid.vnode.0)), status),
-                false => lie(&mut told.lock().unwrap(), status),
+            cell.servers[0].falsify(call, move |fid, status| match steady {
+                true => falsify(&mut SimRng::new(seed ^ u64::from(fid.vnode.0)), status),
+                false => falsify(&mut told.lock().unwrap(), status),
             });
         }
         let client = cell.client(0);
@@ -223,7 +223,7 @@ fn whatever_a_server_says_of_its_objects_every_operation_ends() {
         cell.on(&client, async move {
             for turn in 0..30 {
                 let kind = rng.between(0, 10);
-                let done = one.env.timeout(PATIENCE, operation(&one, kind, &mut rng)).await;
+                let done = one.env.timeout(LIMIT, operation(&one, kind, &mut rng)).await;
                 assert!(done.is_ok(), "seed {seed}: turn {turn} with operation {kind} does not end");
             }
         });
@@ -237,7 +237,7 @@ async fn operation(client: &Client, kind: u64, rng: &mut SimRng) {
     let name = *rng.pick(&names).unwrap();
     let venus = &client.venus;
     match kind {
-        0 => drop(look_at(client, name, &[0, 1 << 17, 200_000]).await),
+        0 => drop(read_at_offsets(client, name, &[0, 1 << 17, 200_000]).await),
         1 => drop(client.put(name, b"something").await),
         2 => drop(client.names("").await),
         3 => {
@@ -259,22 +259,22 @@ async fn operation(client: &Client, kind: u64, rng: &mut SimRng) {
             drop(venus.fsync(handle).await);
             drop(venus.release(handle).await);
         }
-        7 => drop(look_at(client, name, &[0, 1 << 30, 1 << 43, 1 << 62]).await),
+        7 => drop(read_at_offsets(client, name, &[0, 1 << 30, 1 << 43, 1 << 62]).await),
         8 => {
             let Ok(entry) = client.find(name).await else { return };
             drop(venus.getxattr(entry.node, b"afs.fid").await);
             drop(venus.statfs(entry.node).await);
         }
         9 => {
-            let Ok((dir, last)) = client.place(name).await else { return };
+            let Ok((dir, last)) = client.split(name).await else { return };
             drop(venus.mknod(dir, last, 0o600).await);
         }
         _ => client.env.sleep(Duration::from_secs(rng.between(1, 90))).await,
     }
 }
 
-/// Reads in some places only: what says that it is long is not read to its end.
-async fn look_at(client: &Client, name: &str, places: &[u64]) -> afs_venus::Result<()> {
+/// Reads at some offsets only: a file that claims to be long is not read to its end.
+async fn read_at_offsets(client: &Client, name: &str, places: &[u64]) -> afs_venus::Result<()> {
     let handle = client.open(name, OpenFlags::READ).await?;
     for at in places {
         drop(client.venus.read(handle, *at, 1 << 17).await);
@@ -282,8 +282,8 @@ async fn look_at(client: &Client, name: &str, places: &[u64]) -> afs_venus::Resu
     client.venus.release(handle).await
 }
 
-/// Changes some of a status to what may be hardest to bear.
-fn lie(rng: &mut SimRng, status: &mut Status) {
+/// Falsifies a status at random, with extreme values.
+fn falsify(rng: &mut SimRng, status: &mut Status) {
     const LENGTHS: [u64; 9] = [0, 1, 4095, 200_001, 1 << 31, 1 << 44, i64::MAX as u64, 1 << 63, u64::MAX];
     const KINDS: [FileKind; 4] = [FileKind::File, FileKind::Directory, FileKind::Symlink, FileKind::Invalid];
     if rng.chance(300_000) {

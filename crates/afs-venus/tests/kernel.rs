@@ -1,4 +1,4 @@
-//! Files that a kernel reads and writes by itself, while other machines store to them and fetches fail.
+//! Files used by passthrough, while other machines store to them and fetches fail.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -18,7 +18,7 @@ use common::fakes::{Fakes, Image, RW, Shared};
 /// Longer than any file here.
 const ENOUGH: usize = 100;
 
-/// A server with a file, and a machine with a disk.
+/// A server with a file, and a machine with a disk cache.
 fn cell(seed: u64, dir: &tempfile::TempDir) -> (Fakes, Shared, Client) {
     let cell = Fakes::new(seed, 1, 1);
     let image = Arc::new(Mutex::new(Image::new(100).with("file", b"0123456789")));
@@ -40,7 +40,7 @@ fn at_server(image: &Shared) -> Vec<u8> {
     image.data(image.find(RW, b"file").unwrap(), 0, ENOUGH as u64).unwrap()
 }
 
-/// Another machine stores all of the file, and nobody is told.
+/// Another machine stores the whole file, and no break is sent.
 fn store_elsewhere(image: &Shared, bytes: &[u8]) {
     let mut image = image.lock().unwrap();
     let file = image.find(RW, b"file").unwrap();

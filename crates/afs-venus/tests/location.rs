@@ -1,4 +1,4 @@
-//! Finding volumes when location servers are away, or old.
+//! Location of volumes with unreachable or old location servers.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
 use afs_wire::xdr::BoundedVec;
 use common::{Cell, ROOT, SERVER};
 
-/// A machine where a location server could be.
+/// Address of a possible location server.
 fn place(number: u8) -> SocketAddr {
     SocketAddr::new(Ipv4Addr::new(10, 0, 0, 200 + number).into(), 7003)
 }
@@ -36,7 +36,7 @@ fn another_location_server_answers_for_one_that_is_away() {
     }
 }
 
-/// Knows the one volume, by calls without UUIDs only.
+/// A location server that has one volume and does not know the calls with UUIDs.
 fn old_server(cell: &Cell, at: SocketAddr) -> afs_rpc::Rx {
     let node = cell.sim.node("old", at.ip());
     let rx = cell.sim.rx(node, cell.sim.env(node), at, Default::default(), Default::default());

@@ -1,4 +1,4 @@
-//! Locks on parts of a file, held by processes of two machines.
+//! Locks on ranges of a file, held by processes of two machines.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -14,14 +14,14 @@ use afs_venus::{Backing, DiskCache, HandleId, LockHolder, LockKind, LockRange, N
 use bytes::Bytes;
 use common::{Cell, Client};
 
-/// The byte that stands for the right to write.
+/// The byte that is locked for writing.
 const TURN: LockRange = LockRange { first: 100, last: 100 };
-/// The bytes that those who read lock.
+/// The bytes that readers lock.
 const SHARED: LockRange = LockRange { first: 200, last: 299 };
-/// Where the counter is: its first byte says how many writes there were.
+/// Offset of the counter.
 const COUNTER: u64 = 5000;
 
-/// A process that has the file open, through Venus or as a kernel does that was given the file.
+/// A process that has the file open, with or without passthrough.
 struct Process {
     client: Client,
     handle: HandleId,
@@ -45,8 +45,8 @@ impl Process {
         self.client.venus.unlock(self.handle, self.owner, range).await.unwrap();
     }
 
-    /// Whom F_GETLK for a lock to write would name.
-    async fn holder_in_the_way(&self) -> Option<LockHolder> {
+    /// The holder that F_GETLK for a write lock would return.
+    async fn conflicting_holder(&self) -> Option<LockHolder> {
         self.client.venus.test_lock(self.handle, self.owner, TURN, LockKind::Write).await.unwrap()
     }
 
@@ -72,7 +72,7 @@ impl Process {
         }
     }
 
-    /// Adds one under a lock on a part of the file.
+    /// Adds one under a lock on a range.
     async fn add_under_a_write_lock(&self) {
         self.lock(TURN, LockKind::Write, true).await.unwrap();
         let value = self.read().await;
@@ -81,8 +81,8 @@ impl Process {
         self.unlock(TURN).await;
     }
 
-    /// Adds one as a database does: what was read under a shared lock is relied on when the lock to write is had as well;
-    /// without it, everything is given up and tried again.
+    /// Adds one as a database does: the value read under a shared lock is used once the write lock is granted too;
+    /// otherwise everything is released and tried again.
     async fn add_under_a_lock_to_read_and_then_to_write(&self) {
         loop {
             self.lock(SHARED, LockKind::Read, true).await.unwrap();
@@ -102,7 +102,7 @@ impl Process {
     }
 }
 
-/// A machine: what it calls itself by, its processes, and how they add.
+/// A machine with a disk cache of its own.
 fn machine(cell: &Cell, number: u8, dir: &tempfile::TempDir) -> Client {
     let dir = dir.path().join(number.to_string());
     cell.client_with(number, Arc::new(DiskCache::open(&dir, 64 << 20, "this boot").unwrap()))
@@ -155,8 +155,8 @@ fn a_lock_to_read_becomes_one_to_write_only_if_nobody_wrote_in_between() {
     (0..4).for_each(|seed| all_additions_count(seed, seed % 2 == 1, true));
 }
 
-/// The database SQLite asks so before it uses its shared memory: an answer of before, or one beyond what a kernel can say of
-/// a file, keeps it from its own data.
+/// SQLite asks this before it uses its shared memory: an outdated reply, or one beyond the range of a kernel, would
+/// exclude it from its own data.
 #[test]
 fn who_asks_for_the_holder_of_a_lock_is_told_of_this_moment() {
     let (cell, dir) = (Cell::new(31), tempfile::tempdir().unwrap());
@@ -168,14 +168,14 @@ fn who_asks_for_the_holder_of_a_lock_is_told_of_this_moment() {
         for _ in 0..2 {
             for holder in [&here, &there] {
                 holder.lock(TURN, LockKind::Write, false).await.unwrap();
-                assert_eq!(holder.holder_in_the_way().await, None);
+                assert_eq!(holder.conflicting_holder().await, None);
                 let other = if holder.owner == 1 { &there } else { &here };
-                let told = other.holder_in_the_way().await.unwrap();
+                let told = other.conflicting_holder().await.unwrap();
                 assert_eq!((told.kind, told.pid), (LockKind::Write, 0));
                 assert!(i64::try_from(told.range.last).is_ok(), "{told:?}");
                 holder.unlock(TURN).await;
-                assert_eq!(holder.holder_in_the_way().await, None);
-                assert_eq!(other.holder_in_the_way().await, None);
+                assert_eq!(holder.conflicting_holder().await, None);
+                assert_eq!(other.conflicting_holder().await, None);
             }
         }
     });
@@ -194,7 +194,7 @@ fn a_lock_ends_with_its_file_and_that_is_no_error() {
     });
     let two = b.clone();
     cell.on(&b, async move { two.venus.unlink(NodeId::ROOT, b"file").await.unwrap() });
-    // Of its release the server says that there is no such file.
+    // The server replies to its release that there is no such file.
     cell.on(&a, async move {
         process.unlock(LockRange::WHOLE).await;
         process.client.venus.flush(process.handle, process.owner).await.unwrap();

@@ -1,4 +1,4 @@
-//! Locks of whole machines that are lost, and that are not.
+//! Locks of a machine that are lost, and locks that must not be.
 
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use afs_venus::{ErrorKind, HandleId, LockKind, LockRange, OpenFlags};
 use bytes::Bytes;
-use common::{Cell, Client, LATER_LIFE};
+use common::{Cell, Client, SUCCESSOR};
 
 const OWNER: u64 = 7;
 
-/// The first machine has the file locked, and unsaved changes in it.
+/// The first machine locks the file and has dirty data of it.
 fn locked(cell: &Cell, a: &Client) -> HandleId {
     let one = a.clone();
     cell.on(a, async move {
@@ -25,7 +25,7 @@ fn locked(cell: &Cell, a: &Client) -> HandleId {
     })
 }
 
-/// Whether the second machine gets the lock; what it changes under it.
+/// True if the second machine gets the lock; `change` is what it then writes.
 fn try_lock(cell: &Cell, b: &Client, change: Option<&'static [u8]>) -> bool {
     let two = b.clone();
     cell.on(b, async move {
@@ -120,7 +120,7 @@ fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
         assert_eq!(one.venus.flush(mine, OWNER).await.unwrap_err().errno(), 5);
         one.venus.release(mine).await.ok();
     });
-    // Nor later, when stores that failed are tried again.
+    // Nor later, when failed stores are retried.
     cell.sim.run_for(Duration::from_secs(600));
     let one = a.clone();
     cell.on(&a, async move {
@@ -135,11 +135,11 @@ fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
     cell.on(&b, async move { assert!(two.get("file").await.unwrap().starts_with(b"anew")) });
 }
 
-/// A client has noticed after this that a server answers again, and until then gives errors at once if that was away for long.
+/// Time after which a client has noticed that a server is reachable again; until then it may return errors at once.
 const NOTICED: Duration = Duration::from_secs(10);
 
-/// The first machine closes the file while its server does not answer.
-fn close_unheard(cell: &Cell, a: &Client, mine: HandleId) {
+/// The first machine closes the file while its server is unreachable.
+fn close_without_reply(cell: &Cell, a: &Client, mine: HandleId) {
     let one = a.clone();
     cell.on(a, async move {
         one.venus.flush(mine, OWNER).await.unwrap_err();
@@ -153,8 +153,8 @@ fn a_lock_whose_return_had_no_answer_keeps_nobody_of_its_machine_out() {
     let (a, b) = (cell.client(1), cell.client(2));
     let mine = locked(&cell, &a);
     cut(&cell, &a);
-    close_unheard(&cell, &a, mine);
-    // The server has not heard that the lock was given back.
+    close_without_reply(&cell, &a, mine);
+    // The server has not received the release of the lock.
     assert!(!try_lock(&cell, &b, None));
     mend(&cell, &a);
     cell.sim.run_for(NOTICED);
@@ -162,8 +162,8 @@ fn a_lock_whose_return_had_no_answer_keeps_nobody_of_its_machine_out() {
     assert!(try_lock(&cell, &b, None));
 }
 
-/// How long a lock that could not be given back may keep others out once the server can be reached, and a server that was
-/// restarted besides.
+/// Longest time that a leftover lock may exclude other clients once its server is reachable again, also after a
+/// restart.
 const RETURN: Duration = Duration::from_secs(60);
 
 #[test]
@@ -176,7 +176,7 @@ fn a_lock_that_could_not_be_given_back_is_when_the_server_answers_again() {
         if !heard {
             cell.sim.world().cut(a.node, cell.server);
         }
-        close_unheard(&cell, &a, mine);
+        close_without_reply(&cell, &a, mine);
         mend(&cell, &a);
         cell.sim.run_for(RETURN);
         assert!(try_lock(&cell, &b, None), "seed {seed}");
@@ -189,7 +189,7 @@ fn a_lock_that_could_not_be_given_back_is_when_the_server_was_restarted() {
     let (a, b) = (cell.client(1), cell.client(2));
     let mine = locked(&cell, &a);
     cell.sim.crash(cell.server);
-    close_unheard(&cell, &a, mine);
+    close_without_reply(&cell, &a, mine);
     cell.sim.run_for(Duration::from_secs(400));
     cell.sim.restart(cell.server);
     cell.start_server();
@@ -221,7 +221,7 @@ fn a_lock_is_given_back_late_though_its_file_has_left_the_status_cache() {
         one.venus.flush(mine, OWNER).await.unwrap();
         one.venus.release(mine).await.unwrap();
     });
-    // So that it is not given back before its file is gone from the cache.
+    // So that it is not released before its file is evicted from the cache.
     cut(&cell, &a);
     cell.sim.restart(cell.server);
     cell.start_server();
@@ -245,7 +245,7 @@ fn a_lock_taken_anew_is_not_given_back_for_the_one_before() {
     let (a, b) = (cell.client(1), cell.client(2));
     let mine = locked(&cell, &a);
     cut(&cell, &a);
-    close_unheard(&cell, &a, mine);
+    close_without_reply(&cell, &a, mine);
     mend(&cell, &a);
     cell.sim.run_for(NOTICED);
     let one = a.clone();
@@ -263,14 +263,14 @@ fn a_lock_taken_anew_is_not_given_back_for_the_one_before() {
 
 #[test]
 fn a_mount_that_is_stopped_in_order_leaves_no_lock() {
-    // One that a process still holds, and one whose return the server did not hear.
+    // One that a process still holds, and one whose release the server did not receive.
     for (seed, is_closed) in [(55, false), (56, true)] {
         let cell = Cell::new(seed);
         let (a, b) = (cell.client(1), cell.client(2));
         let mine = locked(&cell, &a);
         if is_closed {
             cut(&cell, &a);
-            close_unheard(&cell, &a, mine);
+            close_without_reply(&cell, &a, mine);
             mend(&cell, &a);
         }
         let one = a.clone();
@@ -285,7 +285,7 @@ fn a_mount_is_stopped_in_bounded_time_though_a_lock_cannot_be_given_back() {
     let a = cell.client(1);
     let mine = locked(&cell, &a);
     cut(&cell, &a);
-    close_unheard(&cell, &a, mine);
+    close_without_reply(&cell, &a, mine);
     let one = a.clone();
     let took = cell.on(&a, async move {
         let began = one.env.now();
@@ -314,8 +314,8 @@ fn a_lock_that_a_killed_client_has_left_is_its_successors() {
         cell.on(&a, async move { one.put("file", b"before").await.unwrap() });
         lock(&a, if left == LockKind::Read { &[LockKind::Read] } else { &[LockKind::Write] });
         cell.sim.crash(a.node);
-        // As a database does that asks who is there, begins to read, and then writes.
-        let again = cell.client(1 + LATER_LIFE);
+        // As a database does that tests the lock, reads, and then writes.
+        let again = cell.client(1 + SUCCESSOR);
         let one = again.clone();
         let in_the_way = cell.on(&again, async move {
             let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();

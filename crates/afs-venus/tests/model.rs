@@ -1,9 +1,9 @@
-//! Random work of two machines against a plain model of what should be there. Caches and chunks are tiny, so that data is
-//! fetched in parts, dropped, and stored in parts.
+//! Random work of two machines compared with a plain model. Caches and chunks are tiny, so that data is fetched in
+//! parts, evicted, and stored in parts.
 //!
-//! The second test does the same where the kernel reads and writes the cache files by itself whenever it may.
+//! The second test does the same with passthrough wherever possible.
 //!
-//! `VENUS_SEEDS=N` runs so many histories, `VENUS_SEED=S` the one of that seed.
+//! `VENUS_SEEDS=N` runs N histories, `VENUS_SEED=S` the one of seed S.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -21,7 +21,7 @@ use afs_venus::{
 use bytes::Bytes;
 use common::{Cell, Client};
 
-/// Files by name, all in the top directory.
+/// Files by name, all in the root directory.
 type Model = BTreeMap<String, Vec<u8>>;
 
 #[test]
@@ -62,20 +62,20 @@ fn history(seed: u64, cache: impl Fn(usize) -> Arc<dyn CacheStore>) {
     let mut clients: Vec<Client> = (0..2).map(|n| cell.client_with(n as u8, caches[n].clone())).collect();
     let mut model = Model::new();
     for step in 0..60u8 {
-        let who = rng.below(2) as usize;
+        let machine = rng.below(2) as usize;
         match rng.below(25) {
             0 => {
                 cell.restart_server();
-                // Whoever has not spoken with the server since learns of it by a probe.
+                // A machine that has made no call since notices the restart by a probe.
                 cell.sim.run_for(std::time::Duration::from_secs(90));
             }
             1 => {
-                // The machine is switched off and another one takes its cache over.
-                cell.sim.crash(clients[who].node);
-                clients[who] = cell.client_with(10 + step, caches[who].clone());
+                // The machine crashes and another one uses its cache.
+                cell.sim.crash(clients[machine].node);
+                clients[machine] = cell.client_with(10 + step, caches[machine].clone());
             }
             _ => {
-                let (client, mut fork, mut files) = (clients[who].clone(), rng.fork(), model.clone());
+                let (client, mut fork, mut files) = (clients[machine].clone(), rng.fork(), model.clone());
                 let done = cell.on(&client.clone(), async move {
                     let done = work(&client, &mut fork, &mut files, step).await;
                     done.map(|()| files)
@@ -83,7 +83,7 @@ fn history(seed: u64, cache: impl Fn(usize) -> Arc<dyn CacheStore>) {
                 model = done.unwrap_or_else(|error| panic!("seed {seed} step {step}: {error}"));
             }
         }
-        let (client, want) = (clients[1 - who].clone(), model.clone());
+        let (client, want) = (clients[1 - machine].clone(), model.clone());
         cell.on(&client.clone(), async move { compare(&client, &want, seed, step).await });
     }
 }
@@ -127,7 +127,8 @@ async fn work(client: &Client, rng: &mut SimRng, files: &mut Model, step: u8) ->
     Ok(())
 }
 
-/// Reads, writes, cuts and appends through one handle. Another one may have been closed before, and not released yet.
+/// Reads, writes, truncates and appends through one handle. Another one may have been closed before, and not been
+/// released yet.
 async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8>, step: u8) -> Result<()> {
     let entry = client.find(name).await?;
     let flags = OpenFlags { passthrough: true, ..OpenFlags::READ_WRITE };
@@ -145,7 +146,7 @@ async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8
         }
         match rng.below(8) {
             0 => {
-                // Now and then so far that there is a hole.
+                // Sometimes so far that there is a hole.
                 let size = if rng.below(4) == 0 { pos + 300_000 } else { pos };
                 let change = SetAttr { size: Some(size as u64), ..SetAttr::default() };
                 client.venus.setattr(entry.node, Some(handle), change).await?;
@@ -183,7 +184,7 @@ async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8
     client.venus.release(handle).await
 }
 
-/// Adds something through a handle of its own.
+/// Appends through a handle of its own.
 async fn write_and_close(
     client: &Client,
     node: NodeId,
@@ -199,7 +200,7 @@ async fn write_and_close(
     Ok(opened.handle)
 }
 
-/// Whoever is at the file closes it himself.
+/// A late release must not store: the present writer stores at its own close.
 async fn release_late(client: &Client, closed: HandleId) -> Result<()> {
     let before = client.venus.counters();
     client.venus.release(closed).await?;
@@ -208,7 +209,7 @@ async fn release_late(client: &Client, closed: HandleId) -> Result<()> {
     Ok(())
 }
 
-/// Through Venus, or as a kernel does that was given the file.
+/// By passthrough if possible, otherwise through Venus.
 async fn read(
     client: &Client,
     handle: HandleId,

@@ -19,7 +19,7 @@ use common::{Client, pattern};
 
 const MASTER: SiteFlags = SiteFlags::RW_VOLUME;
 
-/// Two servers, the first of which has the volume; and its contents.
+/// Two servers, of which the first has the volume; and the contents of the volume.
 fn cell(seed: u64) -> (Fakes, Shared) {
     let cell = Fakes::new(seed, 2, 1);
     let mut image = Image::new(100).with("file", b"old").with("large", &pattern(1 << 20, 1));
@@ -32,8 +32,8 @@ fn cell(seed: u64) -> (Fakes, Shared) {
     (cell, shared)
 }
 
-/// The last steps of a move, as clients see them: the new server has it, the location service says so, and the old one
-/// says that it is gone and that its promises are.
+/// The last steps of a move, as clients see them: the new server has the volume, the location service has the new
+/// entry, and the old server aborts calls and breaks its promises.
 fn arrive(cell: &Fakes, image: &Shared, (from, to): (usize, usize), code: AbortCode) {
     cell.servers[to].host(RW, image, true);
     cell.locate(&[(to, MASTER)]);
@@ -74,7 +74,7 @@ fn what_is_unsaved_when_a_volume_moves_is_stored_where_it_is_then() {
     }
 }
 
-/// The first machine has the file locked, and unsaved changes in it.
+/// The first machine locks the file and has dirty data of it.
 fn locked(cell: &Fakes, a: &Client) -> HandleId {
     let one = a.clone();
     cell.on(a, async move {
@@ -85,7 +85,7 @@ fn locked(cell: &Fakes, a: &Client) -> HandleId {
     })
 }
 
-/// The second machine tries to lock the file, and changes it if it may.
+/// The second machine tries to lock the file, and changes it if it gets the lock.
 fn lock_and_change(cell: &Fakes, b: &Client) -> bool {
     let two = b.clone();
     cell.on(b, async move {
@@ -135,12 +135,13 @@ fn a_lock_that_another_machine_got_after_a_move_is_lost_and_its_changes_are_not_
     assert_eq!(get(&cell, &b, "file"), b"of the other");
 }
 
-/// The first machine has a lock whose return the server does, or does not, hear; it hears no answer. Whether the second one gets the
-/// lock when the server answers again, and the third one then.
+/// The first machine releases a lock and gets no reply; `is_heard` tells whether the server received the release.
+/// Returns whether the second machine gets the lock when the server is reachable again, and whether the third one gets
+/// it after that.
 fn lock_of_no_holder(seed: u64, is_heard: bool, was_silent: bool) -> [bool; 2] {
     let (cell, _) = cell(seed);
     let server = &cell.servers[0];
-    server.count_locks_only();
+    server.forget_lock_holders();
     let (a, b, c) = (cell.client(1), cell.client(2), cell.client(3));
     let one = a.clone();
     let handle = cell.on(&a, async move {
@@ -209,7 +210,7 @@ fn what_is_cached_when_a_volume_moves_stays_and_is_asked_about_in_bulk() {
     assert_eq!(cell.servers[1].calls("FetchData"), 0);
 }
 
-/// Nobody tells anything when a server dies: its volume may be back elsewhere.
+/// No break is sent when a server dies: its volume may be restored elsewhere.
 #[test]
 fn a_volume_whose_server_died_is_found_where_it_was_brought_to() {
     let (cell, image) = cell(3);
@@ -222,7 +223,7 @@ fn a_volume_whose_server_died_is_found_where_it_was_brought_to() {
         one.put("file", b"new").await.unwrap();
         assert_eq!(one.get("file").await.unwrap(), b"new");
     });
-    // A change by somebody else is noticed: nothing that the dead server promised counts.
+    // A change by another client is noticed: promises of the dead server are void.
     let b = cell.client(2);
     let two = b.clone();
     cell.on(&b, async move { two.put("file", b"newer").await.unwrap() });
@@ -252,7 +253,7 @@ fn a_volume_that_stays_off_line_is_named_in_the_error() {
     });
 }
 
-/// Back and forth under writers, with the pauses of a real move.
+/// Moves back and forth under writers, with the pauses of a real move.
 #[test]
 fn moves_back_and_forth_lose_no_acknowledged_byte_and_cause_no_error() {
     let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);

@@ -1,4 +1,4 @@
-//! The picture of this crate: which file uses which, without circles, and in the order of the table in `src/lib.rs`.
+//! Dependencies among the files of this crate: no cycles, and only upwards in the table in `src/lib.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -72,7 +72,7 @@ fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// Files that can be come back to from themselves, each with what it uses on the way.
+/// Edges of cycles: files that reach themselves, each with the file through which.
 fn circles(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
     let reached = |from: &Module| {
         let mut reached = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Promises at the bounds of the tables that hold them.
+//! Promises at the limits of the tables that hold them.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -13,12 +13,12 @@ use afs_wire::vl::SiteFlags;
 use common::fakes::{Fakes, Image, RW};
 use common::{Cell, Client};
 
-/// Files in the tree; three times as many as the status cache holds.
+/// Number of files, three times as many as the status cache holds.
 const FILES: usize = 300;
 
-/// Looks files up, one after the other, until promises have been given back twice, and half of the status cache more: of
-/// what is given back by then, something is in use again. Says which was the last.
-async fn walk_into_the_giving_back(client: Client) -> usize {
+/// Looks files up, one after the other, until promises were given back twice, and then half as many files as the status
+/// cache holds: some of the objects given back are in use again by then. Returns the last file.
+async fn look_up_until_promises_are_given_back(client: Client) -> usize {
     let (mut left, mut n) = (None, 0);
     while left != Some(0) {
         client.find(&format!("file{}", n % FILES)).await.unwrap();
@@ -39,8 +39,9 @@ async fn rewrite_all(client: Client) {
     }
 }
 
-/// Files that have the length that they had before. `last` was looked up last; the youngest come first: these are in the cache.
-async fn seen_as_they_were(client: Client, last: usize) -> Vec<usize> {
+/// Files that still have their old length. `last` was looked up last; the most recent ones, which are cached, come
+/// first.
+async fn files_of_old_length(client: Client, last: usize) -> Vec<usize> {
     let mut stale = Vec::new();
     for n in (0..FILES).map(|back| (last + FILES - back) % FILES) {
         let found = client.find(&format!("file{n}")).await.unwrap();
@@ -70,14 +71,15 @@ fn what_is_looked_up_while_its_old_promise_is_given_back_is_not_relied_on() {
                 two.put(&format!("file{n}"), b"old").await.unwrap();
             }
         });
-        let last = cell.on(&a, walk_into_the_giving_back(a.clone()));
+        let last = cell.on(&a, look_up_until_promises_are_given_back(a.clone()));
         cell.on(&b, rewrite_all(b.clone()));
-        let stale = cell.on(&a, seen_as_they_were(a.clone(), last));
+        let stale = cell.on(&a, files_of_old_length(a.clone(), last));
         assert!(stale.is_empty(), "seed {seed}: {stale:?} are shown as they were");
     }
 }
 
-/// The same with a server that takes back whatever the call names, also what it has promised a moment ago.
+/// The same with a server that ends all promises on the objects that the call names, including those granted a moment
+/// ago.
 #[test]
 fn what_a_server_takes_back_with_old_promises_is_not_relied_on() {
     let mut cell = Fakes::new(12, 1, 1);
@@ -88,7 +90,7 @@ fn what_a_server_takes_back_with_old_promises_is_not_relied_on() {
     let with = |image: Image, n| image.with(&format!("file{n}"), b"old");
     let image = Arc::new(Mutex::new((0..FILES).fold(Image::new(1), with)));
     cell.servers[0].host(RW, &image, true);
-    cell.servers[0].take_back_after(Duration::from_secs(5));
+    cell.servers[0].delay_give_up(Duration::from_secs(5));
     cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
@@ -99,7 +101,7 @@ fn what_a_server_takes_back_with_old_promises_is_not_relied_on() {
         while one.calls("GiveUpCallBacks") == 0 {
             one.env.sleep(Duration::from_millis(100)).await;
         }
-        // The oldest, which the call under way names.
+        // The oldest ones, which the call in progress names.
         for n in 0..50 {
             one.find(&format!("file{n}")).await.unwrap();
         }
@@ -107,11 +109,11 @@ fn what_a_server_takes_back_with_old_promises_is_not_relied_on() {
         one.env.sleep(Duration::from_secs(60)).await;
     });
     cell.on(&b, rewrite_all(b.clone()));
-    let stale = cell.on(&a, seen_as_they_were(a.clone(), 49));
+    let stale = cell.on(&a, files_of_old_length(a.clone(), 49));
     assert!(stale.is_empty(), "{stale:?} are shown as they were");
 }
 
-/// A machine that could not hear a break wakes up, and its clock tells that time has passed.
+/// A machine that could not receive a break is resumed, and its clock shows that time has passed.
 #[test]
 fn after_a_jump_of_a_clock_nothing_is_relied_on_that_was_promised_before() {
     let cell = Cell::new(9);
@@ -129,17 +131,17 @@ fn after_a_jump_of_a_clock_nothing_is_relied_on_that_was_promised_before() {
     for (from, to) in [(cell.server, a.node), (a.node, cell.server)] {
         world.mend(from, to);
     }
-    a.told.take();
+    a.invalidated.take();
     world.jump_wall(a.node, Duration::from_secs(600), true);
-    // One look at the clocks later.
+    // The clocks are read once in this time.
     cell.sim.run_for(Duration::from_secs(16));
-    assert!(!a.told.take().is_empty());
+    assert!(!a.invalidated.take().is_empty());
     let one = a.clone();
     assert_eq!(cell.on(&a, async move { one.get("file").await.unwrap() }), b"changed");
 }
 
-/// A call to the callback service of a machine, by a stranger at another one.
-fn asked_by_a_stranger<R: afs_wire::rpc::Request + Clone>(
+/// A call to the callback service of a machine from another one, without authentication.
+fn call_from_another_machine<R: afs_wire::rpc::Request + Clone>(
     cell: &Cell,
     (of, from): (&Client, &Client),
     request: R,
@@ -160,7 +162,7 @@ fn what_is_in_the_cache_is_told_to_no_stranger() {
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
     cell.on(&a, async move { one.put("file", b"x").await.unwrap() });
-    let wide = asked_by_a_stranger(&cell, (&a, &b), afs_wire::cb::GetCe64 { index: 0 });
+    let wide = call_from_another_machine(&cell, (&a, &b), afs_wire::cb::GetCe64 { index: 0 });
     assert_eq!(wide.unwrap_err().abort_code(), Some(afs_wire::error::AbortCode(1)));
 }
 
@@ -174,7 +176,7 @@ fn a_list_that_names_one_volume_many_times_is_one_break() {
     let volume = afs_wire::ids::Fid::whole_volume(cell.volume(common::ROOT));
     let fids = afs_wire::xdr::BoundedVec::first_of([volume; 50]);
     let list = afs_wire::cb::CallBack { fids, callbacks: afs_wire::xdr::BoundedVec::new() };
-    asked_by_a_stranger(&cell, (&a, &b), list).unwrap();
+    call_from_another_machine(&cell, (&a, &b), list).unwrap();
     assert_eq!(a.venus.counters().promises_broken, before + 1);
     let one = a.clone();
     assert_eq!(cell.on(&a, async move { one.get("file").await.unwrap() }), b"x");

@@ -1,4 +1,4 @@
-//! What the release of a file costs that the kernel has written by itself.
+//! Cost of the release of a file that the kernel has written by passthrough.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use afs_wire::ids::{CellName, Fid};
 use bytes::Bytes;
 use common::Cell;
 
-const DIRECT: OpenFlags =
+const PASSTHROUGH: OpenFlags =
     OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Counts {
     }
 }
 
-/// A cache that counts what is done with its files.
+/// A cache that counts operations on its files.
 struct Counting(DiskCache, Arc<Counts>);
 
 struct CountingFile(Arc<dyn CacheFile>, Arc<Counts>);
@@ -128,7 +128,7 @@ impl CacheFile for CountingFile {
     }
 }
 
-/// The bytes are looked at once more, for a mapping; the file's time is looked at once.
+/// The data is read once more, because of mappings; the file's time is read once.
 #[test]
 fn what_the_kernel_wrote_is_looked_for_once_at_close_and_once_at_release() {
     let dir = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ fn what_the_kernel_wrote_is_looked_for_once_at_close_and_once_at_release() {
     let client = cell.client_with(1, Arc::new(Counting(disk, counts.clone())));
     let one = client.clone();
     cell.on(&client, async move {
-        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, PASSTHROUGH).await.unwrap();
         opened.backing.clone().unwrap().file.write_all_at(&[7; 8192], 0).unwrap();
         counts.take();
         one.venus.flush(opened.handle, 0).await.unwrap();

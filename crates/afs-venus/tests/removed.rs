@@ -1,4 +1,4 @@
-//! What others remove takes no room in the cache any more.
+//! Files removed by other clients take no space in the cache any more.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use afs_venus::{CacheStore, DiskCache, ErrorKind, MemoryCache, NodeId, OpenFlags
 use common::{Cell, Client, pattern};
 
 const LEN: usize = 200_000;
-/// What a cache without any of the files may still take.
+/// Limit of the size of a cache without any of the files.
 const LITTLE: u64 = 20_000;
 
 /// Two machines, the second of which has a cache of each kind in turn.
@@ -47,7 +47,7 @@ fn get(cell: &Cell, client: &Client, names: &'static [&'static str]) {
     });
 }
 
-/// Looks into directories, and lets what that has set off come to its end.
+/// Lists directories, and waits until the effects are complete.
 fn look(cell: &Cell, client: &Client, directories: &'static [&'static str]) {
     let client_of = client.clone();
     cell.on(client, async move {
@@ -97,7 +97,7 @@ fn what_others_have_moved_to_another_directory_stays_in_the_cache() {
     });
 }
 
-/// Of a tree that others remove only the top is ever looked for.
+/// Of a tree removed by another client only the top is ever looked up.
 #[test]
 fn what_was_in_a_directory_that_others_remove_is_dropped_with_it() {
     with_both_caches(3, |cell, a, b, cache| {
@@ -140,7 +140,7 @@ fn what_is_open_here_when_others_remove_it_is_dropped_at_its_last_close() {
     });
 }
 
-/// The kernel asks once more after ESTALE, by name, and hands a second ESTALE to the program.
+/// The kernel retries once after ESTALE, by name, and returns a second ESTALE to the program.
 #[test]
 fn a_name_that_is_looked_up_while_others_remove_it_is_there_or_not_and_never_stale() {
     for seed in 10..13 {
@@ -155,7 +155,7 @@ fn a_name_that_is_looked_up_while_others_remove_it_is_there_or_not_and_never_sta
         let (found, missed) = cell.on(&b.clone(), async move {
             let (mut found, mut missed) = (0, 0);
             for n in 0..150 {
-                // What is in the cache is answered in no time.
+                // Cached entries are returned in no time.
                 b.env.sleep(Duration::from_micros(n % 37 * 50)).await;
                 match b.find("file").await {
                     Ok(entry) => {

@@ -1,4 +1,4 @@
-//! A read-only volume at several sites: which one is asked, and what happens when it does not answer.
+//! A read-only volume at several sites: choice of the site, and fallback when it does not reply.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use common::{Client, pattern};
 
 const MASTER: SiteFlags = SiteFlags::RW_VOLUME;
 const REPLICA: SiteFlags = SiteFlags::RO_VOLUME;
-/// Larger than what an open waits for.
+/// Larger than what is fetched by an open.
 const LARGE: usize = 1 << 20;
 
 /// A cell whose servers all have the read-only volume; the first has the read-write one too.
@@ -46,7 +46,7 @@ fn get(cell: &Fakes, client: &Client, path: &'static str) -> Vec<u8> {
     cell.on(client, async move { one.get(path).await.unwrap() })
 }
 
-/// Which server has the client's data calls now.
+/// The server to which the client's data calls go now.
 fn asked(cell: &Fakes, client: &Client) -> usize {
     let before: Vec<u64> = cell.servers.iter().map(|server| server.calls("FetchData")).collect();
     let one = client.clone();
@@ -123,7 +123,7 @@ fn a_site_that_dies_in_the_middle_of_a_file_costs_no_error_and_little_time() {
         });
         assert!(took < Duration::from_secs(4), "{took:?}");
         assert_ne!(asked(&cell, &a), dying);
-        // Back again, it is not the first choice at once.
+        // Reachable again, it is not the first choice at once.
         cell.restart(dying);
         cell.sim.run_for(Duration::from_secs(60));
         assert_ne!(asked(&cell, &a), dying);
@@ -189,8 +189,8 @@ fn sites_that_were_not_released_to_are_not_asked() {
     }
 }
 
-/// As a release goes: each site in turn is off line, gets the new contents and tells its clients; the location service is
-/// told after each.
+/// The steps of a release: each site in turn is off line, gets the new contents and breaks promises; the location entry
+/// is updated after each.
 #[test]
 fn a_release_under_readers_is_seen_without_an_error() {
     for seed in 50..53 {
@@ -235,7 +235,7 @@ fn a_release_under_readers_is_seen_without_an_error() {
             assert_eq!(get(&cell, client, "small"), b"as of the second");
             assert!(get(&cell, client, "large") == pattern(LARGE, 2));
         }
-        // What was open before goes on with what it had; what did not change was not fetched again.
+        // A handle opened before continues with its version; unchanged data was not fetched again.
         let one = a.clone();
         cell.on(&a, async move {
             assert_eq!(one.read_all(open).await.unwrap(), b"as of the first release");

@@ -1,7 +1,7 @@
-//! Machines that make, rename, link and remove the same names at the same time, several processes on each: in the end all of
-//! them show what the server has, without asking it again for what they were promised.
+//! Machines that create, rename, link and remove the same names at the same time, with several processes on each: in
+//! the end all of them show the state of the server, without calls for what is promised.
 //!
-//! `VENUS_SEEDS=N` runs so many histories, `VENUS_SEED=S` the one of that seed.
+//! `VENUS_SEEDS=N` runs N histories, `VENUS_SEED=S` the one of seed S.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -21,7 +21,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const MACHINES: u8 = 2;
 const PROCESSES: usize = 2;
 const STEPS: u64 = 25;
-/// What others do to the same names meanwhile.
+/// Errors caused by concurrent changes of the same names.
 const USUAL: [ErrorKind; 9] = [
     ErrorKind::NotFound,
     ErrorKind::Exists,
@@ -39,7 +39,7 @@ fn what_several_machines_did_to_the_same_names_all_of_them_see() {
     seeds().into_iter().for_each(history);
 }
 
-/// The first ones, and those that have found something.
+/// The first seeds, and those that have found errors.
 fn seeds() -> Vec<u64> {
     match number("VENUS_SEED") {
         Some(seed) => vec![seed],
@@ -66,7 +66,7 @@ fn history(seed: u64) {
         work.push(process(machine.clone(), rng.fork(), seed));
     }
     cell.on(&machines[0], async move { drop(join_all(work).await) });
-    // A break that the network has held up for longer than the server waits is told when the machine next asks, or probes.
+    // A break that was delayed for longer than the server waits arrives when the machine next makes a call, or probes.
     cell.sim.run_for(Duration::from_secs(90));
     let fresh = cell.client(MACHINES);
     let [truth, again] = [&fresh, &fresh].map(|client| shown(&cell, client));
@@ -119,7 +119,7 @@ async fn one_step(machine: &Client, rng: &mut SimRng) -> Result<()> {
     }
 }
 
-/// What a machine shows: the names, and what each of them is.
+/// The names that a machine shows, with their attributes.
 fn shown(cell: &Cell, client: &Client) -> BTreeSet<String> {
     let machine = client.clone();
     cell.on(client, async move {
@@ -128,20 +128,20 @@ fn shown(cell: &Cell, client: &Client) -> BTreeSet<String> {
             if name.starts_with('.') {
                 continue;
             }
-            let said = match machine.venus.lookup(NodeId::ROOT, name.as_bytes()).await {
+            let falsified = match machine.venus.lookup(NodeId::ROOT, name.as_bytes()).await {
                 Ok(entry) => {
                     let attr = entry.attr;
                     format!("{} {:?} {} {:o} {}", attr.fid, attr.kind, attr.size, attr.mode.0, attr.nlink)
                 }
                 Err(error) => error.to_string(),
             };
-            shown.insert(format!("{name}: {said}"));
+            shown.insert(format!("{name}: {falsified}"));
         }
         shown
     })
 }
 
-/// The number of names that the machine had seen is no longer that of the server when the last name that it knows goes.
+/// The link count known to the machine is outdated when the last name that it knows is removed.
 #[test]
 fn a_file_that_another_machine_has_linked_is_stored_after_the_name_is_gone_by_which_it_was_opened() {
     let cell = Cell::new(81);
@@ -167,7 +167,8 @@ fn a_file_that_another_machine_has_linked_is_stored_after_the_name_is_gone_by_wh
     cell.on(&b, async move { assert_eq!(two.get("two").await.unwrap(), b"behind") });
 }
 
-/// Nobody tells a machine of its own changes, so an answer that was on its way during one must not be kept.
+/// Servers send no breaks to the client that makes a change, so a reply in transit during the change must not be
+/// cached.
 #[test]
 fn what_a_machine_has_changed_is_not_undone_by_an_answer_of_before() {
     let cell = Cell::new(82);

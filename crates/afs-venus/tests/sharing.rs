@@ -1,4 +1,4 @@
-//! What one machine does and another one sees.
+//! Visibility of changes among machines.
 
 mod common;
 
@@ -50,7 +50,7 @@ fn before_close_other_machines_see_the_old_data() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"old");
 }
 
-/// A kernel tells that a file is closed for good some time after close(2) has returned, perhaps after the next open.
+/// The kernel releases a file some time after close(2) has returned, perhaps after the next open.
 #[test]
 fn a_late_release_stores_nothing_of_who_has_opened_the_file_since() {
     let cell = Cell::new(12);
@@ -75,7 +75,7 @@ fn a_late_release_stores_nothing_of_who_has_opened_the_file_since() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
 }
 
-/// The same, when another machine has stored something in between.
+/// The same, with a store of another machine in between.
 #[test]
 fn a_late_release_hides_nothing_that_others_have_stored_since() {
     let cell = Cell::new(13);
@@ -174,7 +174,7 @@ fn an_open_file_keeps_its_version() {
     });
 }
 
-/// What the first one is reading may reach the kernel when the directory has changed.
+/// Replies to the first reader may reach the kernel after the directory has changed.
 #[test]
 fn a_kernel_keeps_no_listing_of_a_directory_that_is_open_in_an_older_version() {
     let cell = Cell::new(7);
@@ -221,15 +221,15 @@ fn what_the_kernel_holds_is_named_when_it_becomes_stale() {
         one.put("dir/file", b"x").await.unwrap();
         (one.find("dir/file").await.unwrap().node, one.find("dir").await.unwrap().node)
     });
-    a.told.take();
+    a.invalidated.take();
     cell.on(&b, async move { two.put("dir/file", b"changed").await.unwrap() });
-    assert_eq!(a.told.take(), [format!("attributes {:x}", file.0)]);
+    assert_eq!(a.invalidated.take(), [format!("attributes {:x}", file.0)]);
     let two = b.clone();
     cell.on(&b, async move { two.put("dir/more", b"").await.unwrap() });
-    assert_eq!(a.told.take(), [format!("attributes {:x}", dir.0), format!("entry {:x} file", dir.0)]);
+    assert_eq!(a.invalidated.take(), [format!("attributes {:x}", dir.0), format!("entry {:x} file", dir.0)]);
 }
 
-/// An answer about it may be under way to somebody who will hold it.
+/// A reply about it may be in transit to a caller that will cache it.
 #[test]
 fn what_becomes_stale_while_nobody_holds_it_is_counted_all_the_same() {
     let cell = Cell::new(10);
@@ -241,14 +241,14 @@ fn what_becomes_stale_while_nobody_holds_it_is_counted_all_the_same() {
     });
     a.venus.forget(node, a.venus.lookups(node));
     assert_eq!(a.venus.lookups(node), 0);
-    a.told.take();
+    a.invalidated.take();
     let before = a.venus.invalidations();
     cell.on(&b, async move { two.put("file", b"changed").await.unwrap() });
-    assert!(a.told.take().is_empty());
+    assert!(a.invalidated.take().is_empty());
     assert!(a.venus.invalidations() > before);
 }
 
-/// By the time it is handed on, another request may have got a promise, for something newer.
+/// Before it is passed on, another request may have obtained a promise for a newer state.
 #[test]
 fn what_is_answered_without_a_promise_is_stale_at_once() {
     let cell = Cell::new(11);

@@ -28,7 +28,7 @@ fn snapshot(name: &str, volume: u32, created: u32) -> Snapshot {
     Snapshot { name, volume: VolumeId(volume), created: UnixSeconds(created) }
 }
 
-/// A volume with two snapshots: of one the location service knows, of the other only its server does.
+/// A volume with two snapshots: one has a location entry, the other is known to its server alone.
 fn cell(seed: u64) -> Fakes {
     let cell = Fakes::new(seed, 2, 1);
     let now = Image::new(300).with("file", b"of today").with("new", b"only today");
@@ -113,7 +113,7 @@ fn a_new_snapshot_is_there_a_second_later_and_a_removed_one_is_not() {
     });
 }
 
-/// A change of the root is a reason to ask.
+/// A change of the root invalidates the list.
 #[test]
 fn a_broken_promise_on_the_root_has_the_list_asked_for_again() {
     let cell = cell(5);
@@ -181,7 +181,7 @@ fn nothing_in_a_snapshot_can_be_changed() {
             ];
             for (what, outcome) in outcomes {
                 let refused = outcome.err().map(|error| error.errno());
-                // From one volume to another nothing is moved anyway.
+                // Renames from one volume to another fail anyway.
                 let expected = if what.starts_with("rename ") { [30, 18] } else { [30; 2] };
                 assert!(refused.is_some_and(|errno| expected.contains(&errno)), "{what} {path}: {refused:?}");
             }

@@ -1,4 +1,4 @@
-//! For how long old state may be relied on, measured on the simulated clock.
+//! Longest time that outdated state is used, measured on the simulated clock.
 
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Cell, Client};
 
-/// What docs/semantics.md promises, and a probe that is on its way.
+/// The bound of docs/semantics.md, plus a probe in transit.
 const BOUND: Duration = Duration::from_secs(75);
 
 fn cut(cell: &Cell, client: &Client) {

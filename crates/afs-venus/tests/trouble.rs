@@ -1,4 +1,4 @@
-//! What applications see when something is wrong.
+//! Errors that applications get.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn close_reports_that_the_quota_is_used_up_and_the_data_is_kept() {
     let cell = Cell::new(1);
     let a = cell.client(1);
     let client = a.clone();
-    // The server lets a store that has begun overrun by a mebibyte.
+    // The server lets a store that has begun exceed the quota by a mebibyte.
     let data = pattern((SMALL_KIB as usize + 1100) << 10, 1);
     let sent = data.clone();
     cell.on(&a, async move {
@@ -41,7 +41,7 @@ fn a_removed_file_whose_store_failed_leaves_nothing_unsaved() {
     cell.on(&a, async move {
         client.mount("small", "#small.").await.unwrap();
         let dir = client.find("small").await.unwrap().node;
-        // The kernel may let go of a file before its name goes, or after.
+        // The kernel may release a file before its name is removed, or after.
         for released_first in [true, false] {
             let handle = client.open_new("small/file").await.unwrap();
             client.write_all(handle, &data).await.unwrap();
@@ -95,7 +95,7 @@ fn a_server_that_is_away_stops_only_what_is_not_cached_and_is_named() {
         assert_eq!(failed.server.unwrap().to_string(), "10.0.0.1:7000");
         assert!(failed.to_string().contains("10.0.0.1:7000"), "{failed}");
         assert!(took < Duration::from_secs(61), "{took:?}");
-        // Once it is known to be away, nobody waits.
+        // Once the server is known to be unreachable, programs do not wait.
         let began = one.env.now();
         one.get("theirs").await.unwrap_err();
         assert!(one.env.now().saturating_since(began) < Duration::from_secs(1));
@@ -132,7 +132,7 @@ fn a_store_that_failed_for_want_of_the_server_is_made_good_later() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"precious");
 }
 
-/// The server dies between the cut of an open and the close: what it acknowledged before is all there.
+/// The server crashes between the truncation by an open and the close: all data that it acknowledged before is kept.
 #[test]
 fn a_rewrite_that_is_refused_leaves_the_old_data_at_the_server() {
     let cell = Cell::new(12);
@@ -153,7 +153,7 @@ fn a_rewrite_that_is_refused_leaves_the_old_data_at_the_server() {
         assert_eq!(one.venus.flush(second, 0).await.unwrap_err().errno(), 110);
         one.venus.release(second).await.unwrap_err();
     });
-    // The machine that could store it after all is gone too.
+    // The machine that could store it later has crashed too.
     cell.sim.crash(a.node);
     cell.sim.restart(cell.server);
     cell.start_server();
@@ -162,7 +162,7 @@ fn a_rewrite_that_is_refused_leaves_the_old_data_at_the_server() {
     assert!(cell.on(&b, async move { two.get("file").await.unwrap() }) == pattern(45_142, 1));
 }
 
-/// What is kept of a refused close may be opened and cut by somebody before it is stored after all.
+/// Data of a failed close may be opened and truncated by another program before it is stored.
 #[test]
 fn a_store_tried_again_waits_for_the_close_of_who_has_changed_the_data_since() {
     let cell = Cell::new(13);
@@ -191,7 +191,8 @@ fn a_store_tried_again_waits_for_the_close_of_who_has_changed_the_data_since() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
 }
 
-/// truncate(2) without an open file is at the server when it returns; what was unsaved before is cut with it, or not at all.
+/// truncate(2) without an open file is at the server when it returns; earlier dirty data is truncated with it, or not
+/// at all.
 #[test]
 fn a_truncate_that_fails_leaves_what_an_earlier_close_could_not_store() {
     for is_open in [false, true] {
@@ -228,7 +229,7 @@ fn a_truncate_that_fails_leaves_what_an_earlier_close_could_not_store() {
     }
 }
 
-/// As of an open that the kernel is told to make again in another way.
+/// As for an open that the kernel is told to repeat in another way.
 #[test]
 fn an_open_that_is_given_up_stores_nothing() {
     let cell = Cell::new(14);
@@ -301,7 +302,7 @@ fn a_volume_that_is_not_known_is_no_missing_file() {
         for entry in [made, one.find("nowhere").await.unwrap()] {
             assert_eq!((entry.attr.kind, entry.attr.mode.0, entry.attr.nlink), (Kind::Directory, 0o555, 2));
         }
-        // What looks into it is told; what lists the directory around it is not disturbed.
+        // Access to it gives an error; a listing of the directory around it does not.
         assert_eq!(one.names("nowhere").await.unwrap_err().errno(), 19);
         assert_eq!(one.find("nowhere/file").await.unwrap_err().errno(), 19);
         assert_eq!(one.put("nowhere/file", b"x").await.unwrap_err().errno(), 19);
@@ -316,7 +317,7 @@ fn a_volume_that_is_not_known_is_no_missing_file() {
     assert_eq!(failed.errno(), 19);
 }
 
-/// By one who has found it when it was there, as a kernel has.
+/// For a client that has found it when it existed, as a kernel has.
 #[test]
 fn a_mount_point_whose_volume_was_removed_is_shown_as_one_that_leads_nowhere() {
     let cell = Cell::new(16);
@@ -330,10 +331,10 @@ fn a_mount_point_whose_volume_was_removed_is_shown_as_one_that_leads_nowhere() {
     let one = a.clone();
     cell.on(&a, async move {
         one.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
-        one.told.take();
+        one.invalidated.take();
         let attr = one.venus.getattr(node).await.unwrap();
         assert_eq!((attr.node, attr.kind, attr.mode.0, attr.nlink), (node, Kind::Directory, 0o555, 2));
-        let told = one.told.take();
+        let told = one.invalidated.take();
         assert!(told.iter().any(|told| told.starts_with("entry") && told.ends_with(" proj")), "{told:?}");
         assert_eq!(one.venus.readdir(node, 0, 9).await.unwrap_err().errno(), 19);
         assert_eq!(one.venus.getattr(node).await.unwrap().mode.0, 0o555);
@@ -364,7 +365,8 @@ fn what_close_acknowledged_survives_the_servers_power_cut() {
     }
 }
 
-/// Two clients' stores cross: the first one's close failed, so the second one's, which succeeded, must stay.
+/// The stores of two clients overlap: the first one's close failed, so the data of the second one, whose close
+/// succeeded, must be kept.
 #[test]
 fn a_store_tried_again_later_does_not_undo_what_others_stored_since() {
     let cell = Cell::new(10);
@@ -391,7 +393,7 @@ fn a_store_tried_again_later_does_not_undo_what_others_stored_since() {
     assert_eq!(cell.on(&a, async move { one.get("file").await.unwrap() }), b"acknowledged");
 }
 
-/// The store was carried out, and only the answer was lost: trying again notices.
+/// The store was executed, and only the reply was lost: the retry must notice.
 #[test]
 fn a_store_whose_answer_was_lost_is_not_made_twice() {
     let cell = Cell::new(11);

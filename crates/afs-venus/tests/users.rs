@@ -1,4 +1,4 @@
-//! Many users on one machine, each with his own rights.
+//! Several users on one machine, each with different rights.
 
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -14,7 +14,7 @@ use afs_venus::{
     TokenOwner,
 };
 use bytes::Bytes;
-use common::{CAREFUL, Cell, Client, TOO_LATE, pattern};
+use common::{AUTHENTICATES_CALLBACKS, Cell, Client, EXPIRED, pattern};
 
 const ALICE: u32 = 1001;
 const BOB: u32 = 1002;
@@ -35,7 +35,7 @@ async fn log_in(client: &Client) {
     client.log_in(BOB, "bob").await;
 }
 
-/// `home` with a file `secret` and a directory `sub`, where only Alice may do anything.
+/// `home` with a file `secret` and a directory `sub`, where only Alice has rights.
 async fn home_of_alice(client: &Client) {
     let alice = client.user(ALICE);
     alice.mkdir("home").await.unwrap();
@@ -98,7 +98,7 @@ fn each_user_sees_what_he_may() {
         assert_eq!(bob.names("home").await.unwrap(), [".", "..", "secret", "sub"]);
         denied(bob.get("home/secret").await);
         denied(nobody.names("home").await);
-        // Attributes of a file take the right to read it, those of a directory none.
+        // Attributes of a file require the right to read it, those of a directory none.
         let dir = bob.find("home").await.unwrap().node;
         let listed = bob.venus.readdirplus(dir, 0, 10).await.unwrap();
         let found: Vec<bool> = listed.iter().map(|entry| entry.found.is_some()).collect();
@@ -167,7 +167,7 @@ fn a_right_taken_away_bites_at_the_next_operation_here_and_elsewhere() {
         let bob = there.user(BOB);
         denied(bob.get("home/secret").await);
         denied(bob.names("home").await);
-        // And given again.
+        // And granted again.
         let alice = there.user(ALICE);
         alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
         assert_eq!(bob.get("home/secret").await.unwrap(), b"of alice");
@@ -223,7 +223,7 @@ fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
         assert_eq!(bob.get("home/secret").await.unwrap(), b"of alice");
         bob.find("home/secret").await.unwrap().node
     });
-    machine.told.take();
+    machine.invalidated.take();
     cell.people.leave("bob", "team");
     cell.sim.run_for(Duration::from_millis(1001));
     let here = machine.clone();
@@ -233,7 +233,10 @@ fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
         denied(bob.names("home").await);
         assert_eq!(here.user(ALICE).get("home/secret").await.unwrap(), b"of alice");
         let dir = here.user(ALICE).find("home").await.unwrap().node;
-        assert!(here.told.take().contains(&format!("entry {:x} secret", dir.0)), "the kernel asks again");
+        assert!(
+            here.invalidated.take().contains(&format!("entry {:x} secret", dir.0)),
+            "the kernel asks again"
+        );
     });
     cell.people.join("bob", "team");
     cell.sim.run_for(Duration::from_millis(1001));
@@ -363,7 +366,7 @@ fn a_token_that_a_server_calls_expired_is_used_no_more() {
     let here = machine.clone();
     cell.on(&machine, async move {
         here.put("file", b"for all").await.unwrap();
-        here.log_in(BOB, TOO_LATE).await;
+        here.log_in(BOB, EXPIRED).await;
         let bob = here.user(BOB);
         let dir = here.mkdir("new").await;
         dir.unwrap();
@@ -376,12 +379,12 @@ fn a_token_that_a_server_calls_expired_is_used_no_more() {
 #[test]
 fn a_server_that_was_told_how_proves_who_it_is_when_it_calls_back() {
     let cell = cell(15);
-    cell.people.add(CAREFUL, 13);
+    cell.people.add(AUTHENTICATES_CALLBACKS, 13);
     let (one, two) = (cell.client(1), cell.client(2));
     let (here, there) = (one.clone(), two.clone());
     cell.on(&one, async move { here.put("file", b"old").await.unwrap() });
     cell.on(&two, async move {
-        there.log_in(BOB, CAREFUL).await;
+        there.log_in(BOB, AUTHENTICATES_CALLBACKS).await;
         assert_eq!(there.user(BOB).get("file").await.unwrap(), b"old");
     });
     let before = two.venus.counters();
@@ -421,7 +424,7 @@ fn while_the_server_is_away_everybody_goes_on_with_what_he_could_read() {
     }
 }
 
-/// Processes with even numbers are in session 5. The session of the process 7 is never found, for as long as this lives.
+/// Processes with even numbers are in session 5. The session of process 7 is never found, as long as this lives.
 #[derive(Default)]
 struct Even(Mutex<Vec<SessionCallback>>);
 
@@ -484,7 +487,7 @@ fn one_user_may_be_somebody_without_a_token() {
         log_in(&here).await;
         home_of_alice(&here).await;
     });
-    *cell.own.lock().unwrap() = Some(OwnIdentity { uid: NOBODY, security: common::plate("alice") });
+    *cell.own.lock().unwrap() = Some(OwnIdentity { uid: NOBODY, security: common::trusted_name("alice") });
     let other = cell.client(2);
     let there = other.clone();
     cell.on(&other, async move {
@@ -509,9 +512,9 @@ fn a_new_or_lost_token_makes_the_kernel_ask_again_about_what_is_not_for_all() {
         let alice = here.user(ALICE);
         let (dir, open) =
             (alice.find("home").await.unwrap().node, alice.find("home/secret").await.unwrap().node);
-        here.told.take();
+        here.invalidated.take();
         here.log_in(NOBODY, "bob").await;
-        let told = here.told.take();
+        let told = here.invalidated.take();
         assert!(
             told.contains(&format!("entry {:x} secret", dir.0))
                 && told.contains(&format!("attributes {:x}", open.0))
@@ -535,7 +538,7 @@ fn an_open_file_goes_on_as_whom_it_was_opened() {
         let node = alice.find("home/large").await.unwrap().node;
         alice.venus.setxattr(node, b"afs.flush", b"").await.unwrap();
         let handle = alice.open("home/large", OpenFlags::READ_WRITE).await.unwrap();
-        // Whoever was handed the file reads and writes as Alice.
+        // A process that was passed the file descriptor reads and writes as Alice.
         assert!(bob.read_all(handle).await.unwrap() == data);
         bob.venus.write(handle, 0, Bytes::from_static(b"from bob")).await.unwrap();
         bob.venus.flush(handle, 0).await.unwrap();
@@ -544,9 +547,9 @@ fn an_open_file_goes_on_as_whom_it_was_opened() {
     });
 }
 
-/// Moves a file from one directory into another, both at the top.
+/// Moves a file from one directory into another, both in the root.
 async fn move_file(client: &Client, from: &str, to: &str) {
-    let ((old, name), (new, to_name)) = (client.place(from).await.unwrap(), client.place(to).await.unwrap());
+    let ((old, name), (new, to_name)) = (client.split(from).await.unwrap(), client.split(to).await.unwrap());
     client.venus.rename(old, name, new, to_name).await.unwrap();
 }
 
@@ -575,8 +578,8 @@ fn what_is_moved_is_under_the_rights_of_where_it_is_now() {
     cell.on(&one, async move {
         let (alice, bob) = (here.user(ALICE), here.user(BOB));
         move_file(&alice, "open/a", "home/a").await;
-        // The directory they came from is gone: nobody can be asked about it any more.
-        let (top, name) = alice.place("open").await.unwrap();
+        // The directory from which they came is removed and cannot be fetched any more.
+        let (top, name) = alice.split("open").await.unwrap();
         alice.venus.rmdir(top, name).await.unwrap();
         for name in ["home/a", "home/b"] {
             assert_eq!(alice.get(name).await.unwrap(), b"of alice", "{name}");

@@ -1,4 +1,4 @@
-//! What others see of a file while it is changed at several places, and what is left of it when somebody dies.
+//! Atomicity of stores as seen by other machines, also after crashes.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -14,11 +14,11 @@ use afs_venus::{OpenFlags, Result};
 use bytes::Bytes;
 use common::{Cell, Client};
 
-/// Places in the file that are changed together: so far apart that they do not travel as one range.
+/// Offsets in the file that are changed together: so far apart that they are not sent as one range.
 const PLACES: [u64; 4] = [0, 600_000, 1_200_000, 1_800_000];
 const LEN: usize = 2_000_000;
 
-/// Opens the file, writes a tag to each place, and closes it. Not all of the file needs to be here.
+/// Opens the file, writes a tag at each offset, and closes it. The file need not be fully cached.
 async fn mark(client: &Client, tag: u8) -> Result<()> {
     let handle = client.open("file", OpenFlags::WRITE).await?;
     for place in PLACES {
@@ -29,14 +29,14 @@ async fn mark(client: &Client, tag: u8) -> Result<()> {
     closed
 }
 
-/// The tags at all places, as one open of the file sees them.
+/// The tags at all offsets, as one open of the file sees them.
 async fn tags(client: &Client) -> Result<Vec<u8>> {
     let data = client.get("file").await?;
     assert_eq!(data.len(), LEN);
     Ok(PLACES.iter().map(|place| data[*place as usize + 50]).collect())
 }
 
-fn are_one(tags: &[u8]) -> bool {
+fn are_equal(tags: &[u8]) -> bool {
     tags.iter().all(|tag| *tag == tags[0])
 }
 
@@ -46,13 +46,13 @@ fn cell(seed: u64) -> Cell {
     cell
 }
 
-/// A machine that has all of the file when it has opened it.
+/// A machine that has the whole file cached after an open.
 fn reader(cell: &Cell, number: u8) -> Client {
     cell.set_limits(|limits| limits.chunk_bytes = 4 << 20);
     cell.client(number)
 }
 
-/// A file that one machine has made; `all_here` leaves all of it in that machine's cache.
+/// A file that one machine has created; with `all_here` it stays fully cached there.
 fn prepare(cell: &Cell, client: &Client, all_here: bool) {
     let client_of = client.clone();
     cell.on(client, async move {
@@ -83,7 +83,7 @@ fn who_reads_while_many_places_are_stored_sees_all_of_them_changed_or_none() {
         cell.on(&b, async move {
             while !done.load(Ordering::SeqCst) {
                 let seen = tags(&two).await.unwrap();
-                assert!(are_one(&seen), "seed {seed}: {seen:?}");
+                assert!(are_equal(&seen), "seed {seed}: {seen:?}");
                 two.env.sleep(Duration::from_micros(two.env.random_u64() % 30_000)).await;
             }
         });
@@ -106,7 +106,7 @@ fn who_dies_while_storing_many_places_leaves_all_of_them_changed_or_none() {
         cell.sim.crash(a.node);
         let two = b.clone();
         let seen = cell.on(&b, async move { tags(&two).await.unwrap() });
-        assert!(are_one(&seen), "seed {seed}: {seen:?}");
+        assert!(are_equal(&seen), "seed {seed}: {seen:?}");
     }
 }
 
@@ -123,7 +123,7 @@ fn of_machines_that_close_at_the_same_time_one_wins_with_all_its_places() {
                 let done = done.clone();
                 machine.env.clone().spawn(Box::pin(async move {
                     if n == 0 && seed % 2 == 1 {
-                        // All of the file is here: it is stored as a whole if it comes to that.
+                        // The file is fully cached: it may be stored as a whole.
                         machine.get("file").await.unwrap();
                     }
                     mark(&machine, 2 * round + n as u8).await.unwrap();
@@ -134,14 +134,14 @@ fn of_machines_that_close_at_the_same_time_one_wins_with_all_its_places() {
             for machine in machines.iter().chain([&third]) {
                 let reader = machine.clone();
                 let seen = cell.on(machine, async move { tags(&reader).await.unwrap() });
-                assert!(are_one(&seen) && seen[0] / 2 == round, "seed {seed} round {round}: {seen:?}");
+                assert!(are_equal(&seen) && seen[0] / 2 == round, "seed {seed} round {round}: {seen:?}");
             }
         }
     }
 }
 
-/// Writes into an open file while the server is away, and closes it: that fails.
-async fn close_in_vain(client: Client, handle: afs_venus::HandleId, data: &'static [u8]) {
+/// Writes into an open file while the server is unreachable, and closes it, which fails.
+async fn close_that_fails(client: Client, handle: afs_venus::HandleId, data: &'static [u8]) {
     client.venus.write(handle, 0, Bytes::from_static(data)).await.unwrap();
     client.venus.flush(handle, 0).await.unwrap_err();
     client.venus.release(handle).await.ok();
@@ -158,8 +158,8 @@ fn a_store_of_another_machine_that_looks_like_ours_is_not_taken_for_it() {
     });
     cell.sim.world().cut(cell.server, a.node);
     cell.sim.world().cut(a.node, cell.server);
-    a.env.spawn(Box::pin(close_in_vain(a.clone(), handle, b"of A    ")));
-    // In the same second, and of the same length.
+    a.env.spawn(Box::pin(close_that_fails(a.clone(), handle, b"of A    ")));
+    // In the same second, and with the same length.
     let two = b.clone();
     cell.on(&b, async move {
         let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
@@ -228,7 +228,7 @@ fn at_a_server_without_the_call_for_many_places_a_file_that_is_all_here_is_store
     let b = cell.client(2);
     let two = b.clone();
     cell.on(&b, async move { assert_eq!(tags(&two).await.unwrap(), [9; 4]) });
-    // It is asked once whether it knows the call.
+    // The server is asked only once whether it knows the call.
     let one = a.clone();
     cell.on(&a, async move { mark(&one, 10).await.unwrap() });
     assert_eq!((a.calls("StoreRanges"), cell.servers[0].calls("StoreData")), (1, 2));

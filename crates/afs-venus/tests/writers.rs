@@ -1,4 +1,4 @@
-//! Several processes of one machine at one file.
+//! Several processes of one machine that use one file.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -12,15 +12,15 @@ use afs_venus::{DiskCache, OpenFlags};
 use bytes::Bytes;
 use common::{Cell, Client};
 
-/// Bytes that one process writes into the file: larger than what travels in one datagram.
+/// Bytes that one process writes into the file: more than fit into one datagram.
 const LEN: usize = 20_000;
 
-/// A machine whose cache is on a disk: its reads and writes take a while, and others come in between.
+/// A machine with a disk cache: its reads and writes take time, and others can come in between.
 fn machine(cell: &Cell, number: u8, dir: &tempfile::TempDir) -> Client {
     cell.client_with(number, Arc::new(DiskCache::open(dir.path(), 64 << 20, "this boot").unwrap()))
 }
 
-/// Opens with O_TRUNC, writes and closes, again and again.
+/// Repeatedly opens with O_TRUNC, writes and closes.
 async fn rewrite(client: Client, tag: u8, rounds: usize) -> Vec<String> {
     let mut errors = Vec::new();
     for _ in 0..rounds {
@@ -29,7 +29,7 @@ async fn rewrite(client: Client, tag: u8, rounds: usize) -> Vec<String> {
     errors
 }
 
-/// Opens for appending, writes one line and closes, again and again.
+/// Repeatedly opens for appending, writes one line and closes.
 async fn append(client: Client, tag: u8, rounds: usize) -> Vec<String> {
     let mut errors = Vec::new();
     let flags = OpenFlags { append: true, ..OpenFlags::WRITE };

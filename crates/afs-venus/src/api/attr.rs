@@ -4,7 +4,7 @@ use afs_wire::ids::{DataVersion, Fid, Mode, UnixSeconds, ViceId};
 
 use crate::api::NodeId;
 
-/// What an object is. A mount point is a directory, seen from above.
+/// Type of an object. A mount point appears as a directory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// A plain file.
@@ -15,18 +15,20 @@ pub enum Kind {
     Symlink,
 }
 
-/// Attributes, true until the [`crate::InvalidationSink`] says otherwise: a caller may keep them without limit.
+/// Attributes, valid until the [`crate::InvalidationSink`] reports otherwise: a caller may cache them without a time
+/// limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attr {
     /// The object.
     pub node: NodeId,
     /// Its fid; of a synthetic directory, all zeros.
     pub fid: Fid,
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
-    /// Bytes. Of a file that is open for writing here: as written so far.
+    /// Length in bytes; of a file open for writing here, including data not yet stored.
     pub size: u64,
-    /// Bytes that are not in holes, as far as is known: of what is not in the cache nobody tells, and all counts.
+    /// Bytes outside of holes. Ranges that are not cached count in full, because the server does not report their
+    /// holes.
     pub data_bytes: u64,
     /// The permission bits, 12 of them, without the kind.
     pub mode: Mode,
@@ -36,13 +38,14 @@ pub struct Attr {
     pub owner: ViceId,
     /// Group, not interpreted by AFS.
     pub group: u32,
-    /// When the data was changed, whole seconds. AFS knows no other time of the user's.
+    /// Modification time of the data, in whole seconds: the only time that AFS lets a user set.
     pub mtime: UnixSeconds,
-    /// When the server last changed anything of it.
+    /// Time of the last change at the server.
     pub ctime: UnixSeconds,
-    /// The version of the data that `size` belongs to.
+    /// Version of the data to which `size` belongs.
     pub data_version: DataVersion,
-    /// Everybody on this machine may know these attributes. Otherwise a cache above must ask for each user.
+    /// True if every user of this machine may see these attributes. Otherwise a cache of the caller must ask for each
+    /// user separately.
     pub is_public: bool,
 }
 
@@ -55,7 +58,7 @@ pub enum NewTime {
     At(UnixSeconds),
 }
 
-/// Changes to attributes; what is `None` stays.
+/// Changes to attributes; `None` leaves an attribute unchanged.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SetAttr {
     /// Permission bits.
@@ -64,8 +67,8 @@ pub struct SetAttr {
     pub owner: Option<ViceId>,
     /// Group: administrators only.
     pub group: Option<u32>,
-    /// New length. With a handle that is open for writing it is stored when that is closed; else at once.
+    /// New length. Set through a handle open for writing, it is stored when the handle is closed; otherwise at once.
     pub size: Option<u64>,
-    /// New modification time. Of a file with unsaved data it travels with the data.
+    /// New modification time. Of a file with dirty data it is stored together with the data.
     pub mtime: Option<NewTime>,
 }

@@ -1,34 +1,34 @@
-//! How something is opened, and what may be done with it.
+//! Flags of open(2) and access(2).
 
-/// How a file is opened.
+/// Flags with which a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct OpenFlags {
     /// For reading.
     pub read: bool,
     /// For writing.
     pub write: bool,
-    /// Every write goes to the end, as this machine knows it.
+    /// Every write goes to the end of the file, as known on this machine.
     pub append: bool,
-    /// Cut to nothing first; travels with the store at close.
+    /// Truncate to length 0 at open; stored with the data at close.
     pub truncate: bool,
-    /// The caller could let the kernel read and write the cache file itself. Without it
-    /// [`crate::Opened::backing`] is always `None`.
+    /// The caller can let the kernel read and write the cache file itself. If false, [`crate::Opened::backing`] is
+    /// `None`.
     pub passthrough: bool,
 }
 
 impl OpenFlags {
-    /// For reading only.
+    /// Reading only.
     pub const READ: OpenFlags =
         OpenFlags { read: true, write: false, append: false, truncate: false, passthrough: false };
-    /// For writing only.
+    /// Writing only.
     pub const WRITE: OpenFlags =
         OpenFlags { read: false, write: true, append: false, truncate: false, passthrough: false };
-    /// For both.
+    /// Reading and writing.
     pub const READ_WRITE: OpenFlags =
         OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: false };
 }
 
-/// What access(2) asks about.
+/// Permissions that access(2) checks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Access {
     /// Read a file, list a directory.

@@ -1,43 +1,42 @@
-//! Open files.
+//! Handles of open files and directories.
 
 use std::fs::File;
 use std::sync::Arc;
 
-/// An open file, until [`crate::Venus::release`].
+/// Handle of an open file, valid until [`crate::Venus::release`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HandleId(pub u64);
 
 /// The cache file behind an open file, for a kernel that can read and write it directly.
 #[derive(Clone, Debug)]
 pub struct Backing {
-    /// Open for reading and writing. It holds the whole file.
+    /// Open for reading and writing. Holds the whole file.
     pub file: Arc<File>,
-    /// The same number for as long as it is the same cache file; another version of the data is another file
-    /// with another number.
+    /// Number of the cache file. Another version of the data has another file and another number.
     pub id: u64,
 }
 
-/// The answer to an open.
+/// Reply to an open.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// To be used for reads, writes, flush, fsync, and released in the end.
+    /// Handle for reads, writes, flush and fsync; to be released.
     pub handle: HandleId,
-    /// The pages which the kernel holds of this file are still true.
+    /// True if the pages that the kernel holds of this file are still valid.
     pub keep_cache: bool,
-    /// A number of the data that was opened: handles that have another one of the same file open read another version, and
-    /// must not share the kernel's pages with this one.
+    /// Number of the data that was opened. Handles of the same file with different numbers read different versions and
+    /// must not share pages of the kernel.
     pub data: u64,
-    /// The complete cache file, where passthrough was asked for and is possible. Whoever does not use it says so
-    /// with [`crate::Venus::passthrough_refused`] before the first write.
+    /// The complete cache file, if passthrough was requested and is possible. A caller that does not use it calls
+    /// [`crate::Venus::passthrough_refused`] before the first write.
     pub backing: Option<Backing>,
 }
 
-/// The answer to opening a directory.
+/// Reply to opening a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenedDir {
-    /// What is read through it may go into the listing that the kernel keeps, and come from there. To be given back with
-    /// [`crate::Venus::closedir`].
+    /// True if names read through this handle may enter the listing that the kernel caches, and come from it. Then the
+    /// caller must call [`crate::Venus::closedir`].
     pub caches: bool,
-    /// The listing which the kernel keeps of this directory is still true.
+    /// True if the listing that the kernel caches of this directory is still valid.
     pub keep_cache: bool,
 }

@@ -1,22 +1,22 @@
-//! Holes of a file: what to look for, and what to make.
+//! Holes of a file: arguments of lseek(2) and fallocate(2).
 
-/// What is looked for from a position on.
+/// What lseek(2) searches for from a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seek {
-    /// The next byte that is not in a hole.
+    /// The next byte outside of holes.
     Data,
-    /// The next byte that is in a hole; the end of the file counts as one.
+    /// The next byte in a hole; the end of the file counts as a hole.
     Hole,
 }
 
-/// What is to become of a range of a file.
+/// Operation of fallocate(2) on a range of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allocate {
-    /// The file reaches to its end. What it grows by is a hole: no room is kept for it.
+    /// Extends the file to the end of the range. The extension is a hole: no space is reserved.
     Extend,
-    /// It reads as zeros and takes no room.
+    /// Makes the range zeros that take no space.
     Zero {
-        /// The length stays: nothing is done beyond it.
+        /// The length stays unchanged; the part beyond the end is ignored.
         keep_length: bool,
     },
 }

@@ -1,12 +1,12 @@
-//! The name by which a caller of Venus knows an object.
+//! Node ids: the names by which a caller of Venus refers to objects.
 
 use std::fmt;
 
-/// An object in the mount, named by 64 bits; it doubles as the inode number.
+/// Id of an object in the mount: 64 bits, also used as inode number.
 ///
-/// A node id is computed from cell and fid, so it is the same after a restart (two fids that would share one
-/// number are kept apart, the later takes the next free number). Where a volume is mounted the node is that of
-/// the volume's root, as every AFS client reports it (docs/protocol/client.md "2. Name space: /afs").
+/// Computed from cell and fid, so that it is the same after a restart. If two fids have the same computed id, the later
+/// one takes the next free number. At a mount point the node is the root of the mounted volume, as in every AFS client
+/// (docs/protocol/client.md "2. Name space: /afs").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u64);
 

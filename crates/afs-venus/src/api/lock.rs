@@ -1,16 +1,16 @@
-//! Advisory locks.
+//! Types of advisory locks.
 
-/// Shared or exclusive.
+/// Kind of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockKind {
-    /// Many may hold it.
+    /// Shared: many holders.
     Read,
-    /// One may hold it.
+    /// Exclusive: one holder.
     Write,
 }
 
-/// The bytes a lock covers, both ends included. A kernel takes no end beyond the largest signed offset, which it writes for "to
-/// the end".
+/// Bytes covered by a lock, first and last included. The kernel writes the largest signed offset for "to the end" and
+/// accepts nothing beyond it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockRange {
     /// First byte.
@@ -20,23 +20,23 @@ pub struct LockRange {
 }
 
 impl LockRange {
-    /// The whole file: only such a lock is taken at the server and holds on other machines
+    /// The whole file: the only range that is locked at the server and therefore valid on other machines
     /// (docs/protocol/client.md "Semantics promised to applications").
     pub const WHOLE: LockRange = LockRange { first: 0, last: i64::MAX as u64 };
 
-    /// Whether the two have a byte in common.
+    /// True if the two ranges have a byte in common.
     pub fn overlaps(&self, other: &LockRange) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }
 
-/// A lock that is held, and by whom.
+/// A lock that is held, and its holder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockHolder {
     /// Its kind.
     pub kind: LockKind,
     /// Its bytes.
     pub range: LockRange,
-    /// The process, as told when it was taken; 0 if the holder is on another machine.
+    /// Process id given when the lock was taken; 0 if the holder is on another machine.
     pub pid: u32,
 }

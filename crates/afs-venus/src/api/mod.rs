@@ -1,6 +1,6 @@
-//! What Venus speaks with those who stand on it: nodes, attributes, handles, flags.
+//! Types of the interface between Venus and its callers: nodes, attributes, handles, flags.
 //!
-//! Nothing here knows FUSE, and nothing here knows the wire: these are the nouns of a file system.
+//! They depend neither on FUSE nor on the network protocols.
 
 mod attr;
 mod flags;

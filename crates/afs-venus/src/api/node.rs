@@ -1,39 +1,39 @@
-//! What look-ups and listings answer.
+//! Replies of look-ups and listings.
 
 use crate::api::{Attr, Kind, NodeId};
 
-/// The answer to a look-up or a creation. Every `Entry` handed out counts as one look-up of its node, to be
-/// given back with [`crate::Venus::forget`].
+/// Reply to a look-up or a creation. Each `Entry` handed out counts as one look-up of its node, to be returned with
+/// [`crate::Venus::forget`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The object; `attr.node` repeats it.
+    /// The object; same as `attr.node`.
     pub node: NodeId,
     /// Its attributes.
     pub attr: Attr,
-    /// Tells apart two objects that used one node id one after the other (the uniquifier).
+    /// Distinguishes objects that used the same node id one after the other (the uniquifier).
     pub generation: u64,
 }
 
 /// One name of a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DirEntry {
-    /// Where the listing goes on after this entry: hand it to the next `readdir`. Stable while the entry lives,
-    /// since it is the position of a slot that is never moved (docs/protocol/directory.md "3. Algorithms").
+    /// Position after this entry, for the next `readdir`. Stable while the entry exists: it is a slot of the directory,
+    /// and slots never move (docs/protocol/directory.md "3. Algorithms").
     pub next_offset: u64,
-    /// The name, bytes, neither empty nor with `/` or NUL. `.` and `..` are among the entries.
+    /// The name in bytes, not empty, without `/` and NUL. Listings include `.` and `..`.
     pub name: Vec<u8>,
-    /// The inode number. For a mount point that has not been crossed it is the mount point's own.
+    /// Inode number. Of a mount point that has not been crossed, the mount point's own.
     pub ino: NodeId,
-    /// The kind where it is known without asking a server. A mount point is [`Kind::Directory`].
+    /// Type, if known without a call to a server. A mount point is a [`Kind::Directory`].
     pub kind: Option<Kind>,
 }
 
-/// One name of a directory with what is known of the object.
+/// An entry of a directory with the attributes of its object, if known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DirEntryPlus {
-    /// The name.
+    /// The entry.
     pub entry: DirEntry,
-    /// The object, counted as one look-up; absent for `.`, `..`, a mount point not yet crossed, and what the
-    /// server would not let us see.
+    /// The object, counted as one look-up; `None` for `.`, `..`, a mount point not yet crossed, and an object that the
+    /// server does not show to this user.
     pub found: Option<Entry>,
 }

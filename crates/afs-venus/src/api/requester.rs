@@ -1,35 +1,35 @@
-//! For whom something is done.
+//! Requesters and their tokens.
 
 use std::fmt;
 
 use afs_rpc::{Security, UnixTime};
 use afs_wire::ids::CellName;
 
-/// The process that asks for something.
+/// The process for which Venus does something.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Requester {
-    /// Its user on this machine.
+    /// Its user id on this machine.
     pub uid: u32,
-    /// Its number on this machine; 0 if it cannot be told.
+    /// Its process id on this machine; 0 if unknown.
     pub pid: u32,
 }
 
-/// Whose token it is.
+/// Owner of a token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TokenOwner {
-    /// All processes of a user of this machine, but those in a session of their own.
+    /// All processes of a user, except those in a session of their own.
     Uid(u32),
     /// The processes of one user in one session, see [`SessionLookup`].
     Session {
         /// The session: a random number.
         id: u128,
-        /// The user. Another user's process that names this session is not in it.
+        /// The user. A process of another user that names this session is not in it.
         uid: u32,
     },
 }
 
 impl TokenOwner {
-    /// The user of this machine.
+    /// User id on this machine.
     pub fn uid(self) -> u32 {
         match self {
             TokenOwner::Uid(uid) | TokenOwner::Session { uid, .. } => uid,
@@ -46,41 +46,41 @@ impl fmt::Display for TokenOwner {
     }
 }
 
-/// Who a user is to one cell, and how he proves it.
+/// A user's identity in one cell, and the security with which connections authenticate it.
 #[derive(Clone, Debug)]
 pub struct Token {
     /// The cell, which must be one of [`crate::VenusConfig::cells`].
     pub cell: CellName,
-    /// What connections to the cell's servers are made with.
+    /// Security of connections to the cell's servers.
     pub security: Security,
-    /// From when on it is worthless; `None` is never.
+    /// Expiry time; `None`: never.
     pub expires: Option<UnixTime>,
-    /// What a listing shows of it. No secrets.
+    /// Text shown in listings. Contains no secrets.
     pub label: String,
 }
 
 /// A token in a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenInfo {
-    /// Whose it is.
+    /// Its owner.
     pub owner: TokenOwner,
-    /// For which cell.
+    /// Its cell.
     pub cell: CellName,
-    /// From when on it is worthless; `None` is never.
+    /// Expiry time; `None`: never.
     pub expires: Option<UnixTime>,
-    /// It has expired: its owner is nobody in particular by now.
+    /// True if it has expired: its owner is anonymous now.
     pub is_expired: bool,
-    /// What was given as [`Token::label`].
+    /// The [`Token::label`].
     pub label: String,
 }
 
-/// Takes the session of a process, once; `None` if it is in none, or cannot be seen. Dropped without being called, it
-/// means the same.
+/// Receives the session of a process, once; `None` if the process is in no session or cannot be examined. Dropping it
+/// uncalled means `None`.
 pub type SessionCallback = Box<dyn FnOnce(Option<u128>) + Send>;
 
-/// Finds in which session a process is, for processes of users who have a session.
+/// Finds the session of a process, for processes of users who have a session.
 pub trait SessionLookup: Send + Sync + 'static {
-    /// Tells the session of a process, now or later, from any thread. Never waits: a process may be able to keep whoever
-    /// looks into it waiting for ever, and may itself wait for the one who calls.
+    /// Calls `tell` with the session of a process, at once or later, from any thread. Must not block: a process may be
+    /// able to block its examiner for ever, and may itself be waiting for the caller.
     fn find_session(&self, of: Requester, tell: SessionCallback);
 }

@@ -1,14 +1,14 @@
-//! Room in a volume.
+//! Space in a volume.
 
-/// What statfs(2) tells: the smaller of the volume's quota and the partition's room.
+/// Reply of statfs(2): the smaller of the volume's quota and the partition's free space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// Bytes in a block: 1024.
+    /// Block size in bytes: 1024.
     pub block_bytes: u32,
-    /// Blocks altogether.
+    /// Total number of blocks.
     pub blocks: u64,
-    /// Blocks free.
+    /// Number of free blocks.
     pub blocks_free: u64,
-    /// Longest name in bytes.
+    /// Longest name, in bytes.
     pub name_bytes_max: u32,
 }

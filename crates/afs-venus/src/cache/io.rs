@@ -1,4 +1,4 @@
-//! Work on the cache's files, where blocking does no harm: begun now, waited for when it suits.
+//! I/O on cache files as futures: on a blocking thread, or at once where blocking is harmless.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use afs_rpc::{EnvRef, Stall};
 use crate::cache::CacheStore;
 use crate::error::{ErrorKind, Result, VenusError};
 
-/// Who does it.
+/// Runs the I/O of a cache.
 pub(crate) struct CacheWorker {
     env: EnvRef,
     cache: Arc<dyn CacheStore>,
@@ -22,8 +22,8 @@ impl CacheWorker {
         CacheWorker { env, cache }
     }
 
-    /// Begins with it. It is done right here where the cache does not block or this thread may be kept for `stall`, and runs to its
-    /// end in any case.
+    /// Starts a job. It runs at once if the cache does not block or this thread may be blocked for `stall`, and always
+    /// runs to completion.
     pub fn run<T: Send + 'static>(
         &self,
         stall: Stall,
@@ -34,16 +34,16 @@ impl CacheWorker {
             return CacheIo::done(job().map_err(failed));
         }
         let (done_sender, done_receiver) = oneshot::channel();
-        // Whoever gave the work up does not want to hear of it.
+        // A caller that dropped the future does not need the result.
         self.env.blocking(Box::new(move || drop(done_sender.send(job()))));
         CacheIo(State::Elsewhere(done_receiver))
     }
 }
 
-/// Work that has begun. Ready when it is done.
+/// I/O that has been started; ready when it is complete.
 ///
 /// # Errors
-/// The cache cannot take or give the data, or Venus is at its end.
+/// The cache cannot store or return the data, or Venus is shutting down.
 pub(crate) struct CacheIo<T>(State<T>);
 
 enum State<T> {
@@ -52,13 +52,13 @@ enum State<T> {
 }
 
 impl<T> CacheIo<T> {
-    /// Nothing that had to be waited for.
+    /// I/O that is complete at once.
     pub fn done(done: Result<T>) -> Self {
         CacheIo(State::Here(Some(done)))
     }
 }
 
-/// Nothing in it is pinned.
+/// No field is pinned.
 impl<T> Unpin for CacheIo<T> {}
 
 impl<T> Future for CacheIo<T> {
@@ -83,7 +83,7 @@ fn failed(error: io::Error) -> VenusError {
     VenusError::new(kind, "cache")
 }
 
-/// What an error of the cache's disk means to whoever asked. A length that the disk cannot have is the request's fault.
+/// Error kind of an I/O error of the cache. A length that the file system does not support is an error of the request.
 fn kind_of_failure(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::CacheFull,
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_length_that_the_disk_cannot_have_is_no_failure_of_the_cache() {
         let file = tempfile::tempfile().unwrap();
-        // ext4 and others: at most 16 TiB. Where the disk takes anything there is nothing to refuse.
+        // ext4 and others: at most 16 TiB. A file system without that limit has nothing to refuse.
         if let Err(error) = file.set_len(999_999_999_999_999) {
             assert_eq!(kind_of_failure(&error), ErrorKind::TooBig);
         }

@@ -1,4 +1,4 @@
-//! Which files a store keeps, by age.
+//! Kept files of a store, ordered by age.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use afs_wire::ids::{CellName, DataVersion, Fid};
 
 use crate::cache::{CacheKey, Kept};
 
-/// What is kept of one fid.
+/// Record of the kept file of a fid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Record {
     pub version: DataVersion,
-    /// The store's own number of the file.
+    /// Number of the file in the store.
     pub file: u64,
     pub kept: Kept,
     age: u64,
 }
 
-/// The kept files of a store, least recently used first. One version of a fid at most.
+/// The kept files of a store, least recently used first. At most one version of each fid.
 #[derive(Default)]
 pub(super) struct KeptFiles {
     records: BTreeMap<(CellName, Fid), Record>,
     by_age: BTreeMap<u64, (CellName, Fid)>,
     next_age: u64,
-    /// Wide enough for whatever an index on disk says of its files.
+    /// Wide enough for any lengths that an index on disk may claim.
     bytes: u128,
 }
 
 impl KeptFiles {
-    /// Keeps a file as the youngest. Gives the record it replaces.
+    /// Adds a file as the youngest. Returns the record that it replaces.
     pub fn keep(&mut self, key: &CacheKey, file: u64, kept: Kept) -> Option<Record> {
         let old = self.forget(&key.cell, key.fid);
         self.next_age += 1;
@@ -38,18 +38,18 @@ impl KeptFiles {
         old
     }
 
-    /// The record of a version of a fid; its age stays.
+    /// The record of a version of a fid; its age is unchanged.
     pub fn get(&self, key: &CacheKey) -> Option<&Record> {
         let record = self.records.get(&(key.cell.clone(), key.fid))?;
         (record.version == key.version).then_some(record)
     }
 
-    /// Whether there is a version of a fid.
+    /// True if any version of the fid is kept.
     pub fn has(&self, cell: &CellName, fid: Fid) -> bool {
         self.records.contains_key(&(cell.clone(), fid))
     }
 
-    /// The record of a fid, made the youngest.
+    /// The record of a version of a fid, made the youngest.
     pub fn touch(&mut self, key: &CacheKey) -> Option<&Record> {
         self.next_age += 1;
         let name = (key.cell.clone(), key.fid);
@@ -60,7 +60,7 @@ impl KeptFiles {
         Some(record)
     }
 
-    /// Takes the record of a fid out.
+    /// Removes the record of a fid.
     pub fn forget(&mut self, cell: &CellName, fid: Fid) -> Option<Record> {
         let record = self.records.remove(&(cell.clone(), fid))?;
         self.by_age.remove(&record.age);
@@ -68,17 +68,17 @@ impl KeptFiles {
         Some(record)
     }
 
-    /// The names of all, oldest first.
+    /// All names and records, oldest first.
     pub fn oldest_first(&self) -> impl Iterator<Item = (&(CellName, Fid), &Record)> {
         self.by_age.values().filter_map(|name| self.records.get(name).map(|record| (name, record)))
     }
 
-    /// Bytes that all of them take.
+    /// Bytes of all kept files.
     pub fn bytes(&self) -> u64 {
         u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
 
-    /// How many.
+    /// Number of kept files.
     pub fn count(&self) -> usize {
         self.records.len()
     }

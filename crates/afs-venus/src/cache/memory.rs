@@ -1,4 +1,4 @@
-//! A cache in memory: for the simulator, and for machines without a disk.
+//! Memory cache: for the simulator, and for machines without a disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,14 +13,15 @@ use parking_lot::Mutex;
 use crate::cache::kept::KeptFiles;
 use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, Ranges};
 
-/// Bytes in a block of a memory file; blocks never written take no memory.
+/// Block size of a memory file; blocks never written take no memory.
 const BLOCK: u64 = 4096;
 
-/// Data in memory. It survives Venus, not the process: handed to a new Venus it is a cache after a restart.
+/// Cache in memory. It outlives a `Venus` but not the process: given to a new `Venus` it is like a cache after a
+/// restart.
 pub struct MemoryCache {
     bytes_max: u64,
     next_id: AtomicU64,
-    /// Bytes in blocks of all files.
+    /// Bytes in the blocks of all files.
     used: Arc<AtomicU64>,
     state: Mutex<State>,
 }
@@ -32,7 +33,7 @@ struct State {
 }
 
 impl MemoryCache {
-    /// An empty cache of at most so many bytes.
+    /// An empty cache of at most `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Self {
         MemoryCache {
             bytes_max,
@@ -201,7 +202,7 @@ impl Blocks {
         out
     }
 
-    /// Zeroes a range and frees the blocks that lie within it as a whole.
+    /// Zeroes a range and frees the blocks that lie entirely within it.
     fn discard(&mut self, pos: u64, len: u64) {
         let end = pos.saturating_add(len);
         let (first, last) = (pos.div_ceil(BLOCK), end / BLOCK);

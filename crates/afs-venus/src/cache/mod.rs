@@ -1,4 +1,4 @@
-//! Where cached data lies: files on the local disk, or memory.
+//! Cache stores: the traits of stores and files, in a directory of the local disk or in memory.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) use io::{CacheIo, CacheWorker};
 pub use memory::MemoryCache;
 pub use ranges::Ranges;
 
-/// Which data: one version of one file of one cell. Data of two versions are never mixed.
+/// Key of cached data: one version of one file of one cell. Data of two versions is never mixed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CacheKey {
     /// The cell.
@@ -31,125 +31,125 @@ pub struct CacheKey {
     pub version: DataVersion,
 }
 
-/// What a kept file holds.
+/// Contents of a kept file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
     /// Length of the file at the server, in bytes.
     pub length: u64,
-    /// Which of its bytes are here.
+    /// Bytes of it that are cached.
     pub present: Ranges,
-    /// Which of these are zeros and take no room.
+    /// Cached bytes that are zeros and take no space.
     pub holes: Ranges,
 }
 
 impl Kept {
-    /// Bytes that it takes.
+    /// Bytes of space that it takes.
     pub fn room(&self) -> u64 {
         self.present.bytes().saturating_sub(self.holes.bytes())
     }
 }
 
-/// A place for data. It knows nothing of servers and promises: what it gives back is data of a version, and whether
-/// that version is still the newest is Venus' question.
+/// A store of cached data. It knows nothing of servers and promises: it returns the data of a version, and Venus
+/// determines whether that version is the newest.
 ///
-/// All methods may block on a disk; Venus calls them where that does no harm.
+/// All methods may block on a disk unless they say otherwise.
 pub trait CacheStore: Send + Sync + 'static {
-    /// A new empty file, not findable until it is kept.
+    /// A new empty file, which cannot be found until it is kept.
     fn create(&self) -> io::Result<Arc<dyn CacheFile>>;
 
-    /// The file kept under a key and what it holds, also one kept before a restart. Using it makes it young.
+    /// The file kept under a key and its contents, also from before a restart. Makes it the youngest.
     fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)>;
 
-    /// As [`CacheStore::find`], but never blocks: `None` also when the answer would need the disk, or a lock that somebody
-    /// has who is at the disk.
+    /// As [`CacheStore::find`], but never blocks: `None` also if the disk would be needed, or a lock whose holder uses
+    /// the disk.
     fn find_open(&self, _key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
         None
     }
 
-    /// Whether just this file with just these bytes is kept under the key, so that keeping it would change nothing. Never
-    /// blocks; `false` when the answer is not at hand.
+    /// True if exactly this file with these contents is kept under the key, so that keeping it would change nothing.
+    /// Never blocks; `false` if unknown.
     fn is_kept(&self, _key: &CacheKey, _file: &Arc<dyn CacheFile>, _kept: &Kept) -> bool {
         false
     }
 
-    /// How many bytes of what is kept under the key are in holes. Never blocks; 0 also when the answer is not at hand.
+    /// Bytes in holes of the file kept under the key. Never blocks; 0 if unknown.
     fn hole_bytes(&self, _key: &CacheKey) -> u64 {
         0
     }
 
-    /// Whether anything is kept of this fid. Never blocks; `true` also when the answer is not at hand.
+    /// True if any version of the fid may be kept. Never blocks; `true` if unknown.
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool;
 
-    /// Keeps a file under a key. An older version of the same fid is forgotten.
+    /// Keeps a file under a key, in place of an older version of the same fid.
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()>;
 
-    /// Forgets what is kept of this fid: it was changed here and is not any version, or it is of no use any more.
+    /// Removes what is kept of a fid: it was changed locally and is no version of the server's, or it is not needed any
+    /// more.
     fn forget(&self, cell: &CellName, fid: Fid);
 
     /// Bytes used by all files, kept or not.
     fn bytes_used(&self) -> u64;
 
-    /// The bound that `make_room` holds; files being written may go beyond it for a moment.
+    /// The limit that `make_room` enforces; files being written may exceed it for a short time.
     fn bytes_max(&self) -> u64;
 
-    /// Whether `wanted` more bytes fit as it is. Never blocks; `false` also when the answer is not at hand.
+    /// True if `wanted` more bytes fit without eviction. Never blocks; `false` if unknown.
     fn fits(&self, _wanted: u64) -> bool {
         false
     }
 
-    /// Drops the longest unused files which nobody has open until `wanted` more bytes fit. Says whether they do.
+    /// Evicts the least recently used files that are not open until `wanted` more bytes fit. Returns true if they do.
     fn make_room(&self, wanted: u64) -> bool;
 
-    /// Whether calls may block on a disk, so that they are better made elsewhere than where requests arrive.
+    /// True if methods may block on a disk, so that they should run on blocking threads.
     fn blocks(&self) -> bool;
 
-    /// Makes what is kept outlive this process and the machine.
+    /// Flushes what is kept to disk, for use after a restart of the process or the machine.
     fn shut_down(&self) -> io::Result<()>;
 }
 
-/// One file of a cache.
+/// A file of a cache.
 #[allow(clippy::len_without_is_empty)]
 pub trait CacheFile: Send + Sync + 'static {
-    /// A number of its own, never given to another file of this store.
+    /// Number of the file; never reused in this store.
     fn id(&self) -> u64;
 
-    /// Reads up to `len` bytes; shorter at the end of the file.
+    /// Reads up to `len` bytes; fewer at the end of the file.
     fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes>;
 
-    /// As [`CacheFile::read_at`], of bytes that are in memory; `None` where the disk would have to be waited for, or where that
-    /// is not known.
+    /// As [`CacheFile::read_at`], without blocking; `None` if the disk would be needed, or if that is unknown.
     fn read_now(&self, _pos: u64, _len: usize) -> Option<Bytes> {
         None
     }
 
-    /// Writes all of it, growing the file.
+    /// Writes all bytes, extending the file if needed.
     fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Cuts or grows the file.
+    /// Truncates or extends the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Its length.
     fn len(&self) -> io::Result<u64>;
 
-    /// From now on, [`CacheFile::touched`] says whether anybody wrote to it: we, or the kernel behind our back.
-    /// A write that runs at the same time is either seen by whoever reads after this call, or counts as a touch.
+    /// From now on [`CacheFile::touched`] tells whether the file was written to, by Venus or by the kernel through
+    /// passthrough. A concurrent write is either visible to reads after this call, or counts as a later write.
     fn mark(&self) -> io::Result<()>;
 
-    /// Whether it was written to since the last [`CacheFile::mark`]; true if it was never marked.
+    /// True if it was written to since the last [`CacheFile::mark`], or was never marked.
     fn touched(&self) -> io::Result<bool>;
 
-    /// Waits until the disk has it. Afterwards also writes through memory mappings count as touches.
+    /// Waits until the data is on disk. Afterwards writes through memory mappings are detected too.
     fn sync(&self) -> io::Result<()>;
 
-    /// The bytes that are not in holes, as the kernel that may have written to the file knows them. Holes may be left out:
-    /// short ones, and those beyond a bounded number.
+    /// The bytes outside of holes, including those that the kernel wrote. Short holes, and holes beyond a bounded
+    /// number, may count as data.
     fn data(&self) -> io::Result<Ranges>;
 
-    /// Gives the room of these bytes back; they read as zeros. Does not grow the file. [`io::ErrorKind::Unsupported`] where the
-    /// disk cannot do that.
+    /// Frees the space of these bytes, which then read as zeros. Does not extend the file.
+    /// [`io::ErrorKind::Unsupported`] if the file system cannot do that.
     fn discard(&self, pos: u64, len: u64) -> io::Result<()>;
 
-    /// Makes these bytes zeros, without room where that can be. They must lie within the file.
+    /// Makes these bytes zeros, without space if possible. They must lie within the file.
     fn zero(&self, pos: u64, len: u64) -> io::Result<()> {
         match self.discard(pos, len) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
@@ -165,6 +165,6 @@ pub trait CacheFile: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The file itself, for passthrough; `None` if there is none (memory).
+    /// The file itself, for passthrough; `None` for memory.
     fn file(&self) -> Option<Arc<File>>;
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rangemap::RangeSet;
 
-/// A set of bytes, held as ranges that neither touch nor overlap. An empty range may be given to everything here.
+/// A set of bytes, stored as ranges that neither touch nor overlap. All methods accept empty ranges.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Ranges(RangeSet<u64>);
 
@@ -28,24 +28,24 @@ impl Ranges {
         }
     }
 
-    /// Takes a range out.
+    /// Removes a range.
     pub fn remove(&mut self, range: Range<u64>) {
         if !range.is_empty() {
             self.0.remove(range);
         }
     }
 
-    /// Whether all of the range is in the set. An empty range is.
+    /// True if the whole range is in the set. An empty range is.
     pub fn contains(&self, range: &Range<u64>) -> bool {
         range.is_empty() || self.0.get(&range.start).is_some_and(|held| held.end >= range.end)
     }
 
-    /// The range in which a position is.
+    /// The range that contains a position.
     pub fn around(&self, at: u64) -> Option<Range<u64>> {
         self.0.get(&at).cloned()
     }
 
-    /// The start of the first range that begins there or later.
+    /// Start of the first range that begins at or after a position.
     pub fn next_start(&self, from: u64) -> Option<u64> {
         self.0.overlapping(from..u64::MAX).map(|range| range.start).find(|start| *start >= from)
     }
@@ -66,17 +66,17 @@ impl Ranges {
         self.0.iter().cloned()
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     pub fn bytes(&self) -> u64 {
         self.iter().map(|r| r.end - r.start).sum()
     }
 
-    /// How many ranges.
+    /// Number of ranges.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no bytes.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -91,7 +91,7 @@ impl Ranges {
 mod tests {
     use super::*;
 
-    /// Held against a plain set of bytes, over all short histories of a small line of bytes.
+    /// Compares the set with an array of booleans, over random histories on a short line of bytes.
     #[test]
     fn ranges_behave_as_sets_of_bytes() {
         let mut seed = 7u64;

@@ -1,4 +1,4 @@
-//! One attempt at one address, and what it says about it.
+//! One attempt of a call at one address, and what its outcome says about the address.
 
 use afs_rpc::{CallError, Instant};
 use afs_wire::error::AbortCode;
@@ -7,7 +7,7 @@ use crate::calls::retry::{Outcome, marks_down};
 use crate::calls::{CallReply, Calls, Target};
 
 impl Calls {
-    /// Greets the server if need be, and makes the attempt. What comes of it is noted of the address.
+    /// Makes first contact with the server if needed, makes the attempt, and records the outcome for the address.
     pub(super) async fn attempt<T, F, Fut>(
         &self,
         target: &Target,
@@ -38,7 +38,7 @@ impl Calls {
         done
     }
 
-    /// Whether a call failed because of a token whose time is over, and which is not used again.
+    /// True if a call failed because its token has expired; the token is not used again.
     pub(super) fn token_expired(&self, target: &Target, error: &CallError) -> bool {
         let is_news =
             error.abort_code().is_some_and(is_expiry) && self.parts.identity.mark_expired(target.token);
@@ -48,7 +48,7 @@ impl Calls {
         is_news
     }
 
-    /// Notes what an attempt that began at `begun` says about the address.
+    /// Records what the outcome of an attempt begun at `begun` says about the address.
     pub(super) fn note_outcome(
         &self,
         target: &Target,
@@ -76,9 +76,9 @@ impl Calls {
     }
 }
 
-/// The ladder's view of an error of a call begun at `begun`. Silence is only that of this call when the server has
-/// answered others since: one that was restarted knows nothing of calls from before. If it has gone away after all,
-/// the next attempt, which nothing was heard after, says so.
+/// Converts an error of a call begun at `begun` for the retry ladder. If the server has replied to other calls since,
+/// the loss concerns this call alone: a restarted server does not know earlier calls. If the server has become
+/// unreachable after all, the next attempt shows it.
 pub(super) fn outcome(target: &Target, error: &CallError, begun: Instant) -> Outcome {
     match outcome_of(error) {
         Outcome::NoReply if target.address.heard_since(begun) => Outcome::Lost,
@@ -86,7 +86,7 @@ pub(super) fn outcome(target: &Target, error: &CallError, begun: Instant) -> Out
     }
 }
 
-/// The ladder's view of an error.
+/// Converts an error for the retry ladder.
 pub(super) fn outcome_of(error: &CallError) -> Outcome {
     match error {
         CallError::Abort(code) => Outcome::Abort(*code),
@@ -98,7 +98,7 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
     }
 }
 
-/// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
+/// True if the code means an expired token (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
 fn is_expiry(code: AbortCode) -> bool {
     matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | AbortCode::RXGKEXPIRED)
 }
@@ -127,7 +127,7 @@ mod tests {
             (CallError::Misuse, false),
             (CallError::Closed, false),
         ];
-        // Whatever the code: it is ours.
+        // Local codes never mark a server unreachable.
         let ours = (-500..500).chain([i32::MIN, i32::MAX]).map(AbortCode);
         let ours = ours.map(|code| (CallError::GivenUp(code), false));
         for (error, is_down) in table.into_iter().chain(ours) {

@@ -1,4 +1,4 @@
-//! One call: attempts at the sites of a volume, until the ladder says that one was the last.
+//! One call: attempts at the sites of a volume until the retry ladder ends.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Calls {
         .await
     }
 
-    /// Makes attempts at a volume's sites until the ladder says that one was the last.
+    /// Makes attempts at a volume's sites until the retry ladder ends.
     pub async fn on_sites<T, F, Fut>(
         &self,
         context: &CallContext,
@@ -65,7 +65,7 @@ impl Calls {
                             self.measured_by(&target, &sites);
                             return CallOutcome { result: Ok(answered), maybe_executed };
                         }
-                        // The token has expired; the server may still answer the same call without one.
+                        // The token has expired; the server may still accept the same call without one.
                         Err((error, _)) if self.token_expired(&target, &error) => step,
                         Err((error, outcome)) => {
                             silent = error.is_silence();
@@ -131,7 +131,7 @@ impl Calls {
         Some(Target { server: server.clone(), address, connection, token: credentials.id })
     }
 
-    /// Of several sites, how near the one is that answered.
+    /// Records the round-trip time of the site that replied, if there are several.
     fn measured_by(&self, target: &Target, sites: &[Arc<Server>]) {
         if sites.len() > 1
             && let Some(smoothed) = self.parts.rx.round_trip(target.address.peer)
@@ -141,14 +141,15 @@ impl Calls {
     }
 }
 
-/// For each site, which of its addresses to pass by.
+/// For each site: which of its addresses are unreachable.
 fn view(sites: &[Arc<Server>]) -> Vec<Vec<bool>> {
     let site =
         |server: &Arc<Server>| server.addresses().iter().map(|address| address.is_unreachable()).collect();
     sites.iter().map(site).collect()
 }
 
-/// Whether a call to one site of a volume may be given up for another: nothing can be changed twice, and somebody else is there.
+/// True if a call to one site of a volume may be abandoned for another: the volume is read-only, so that nothing is
+/// changed twice, and another site is reachable.
 fn has_alternative(volume: &Volume, sites: &[Arc<Server>], at: usize) -> bool {
     let mut others = sites.iter().enumerate().filter(|(index, _)| *index != at);
     !volume.is_writable() && others.any(|(_, server)| !server.is_unreachable())

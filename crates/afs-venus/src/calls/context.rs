@@ -1,38 +1,38 @@
-//! For whom a call is made, and how much trouble it is worth.
+//! Context of a call: its user, the process that waits for it, and how it treats unreachable servers.
 
 use crate::identity::User;
 
-/// What a call does about servers that are away.
+/// How a call treats unreachable servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitPolicy {
-    /// It waits for a server that was there until just now.
+    /// Waits for a server that was reachable until recently.
     Wait,
-    /// It waits for no server that is away: nobody waits for it, or much else does.
+    /// Does not wait for unreachable servers: no process waits for the call, or other work would be delayed.
     NoWait,
-    /// Likewise, and it is not made again after an attempt that may have been carried out.
+    /// As `NoWait`; and not retried after an attempt that may have been executed.
     NoRetry,
 }
 
-/// Who asks, and how patiently.
+/// Context of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CallContext {
-    /// Whose tokens prove it.
+    /// The user whose token authenticates it.
     pub user: User,
     pub wait: WaitPolicy,
-    /// The process that waits for the answer; 0 if none does.
+    /// The process that waits for the reply; 0 if none.
     pub process: u32,
 }
 
 impl CallContext {
-    /// Nobody in particular, for whom no server is waited for.
+    /// An anonymous call that does not wait for unreachable servers.
     pub const ANONYMOUS: CallContext = CallContext { user: None, wait: WaitPolicy::NoWait, process: 0 };
 
-    /// Somebody who waits for servers that were there until just now.
+    /// A call for a user that waits for servers that were reachable until recently.
     pub fn waiting(user: User) -> CallContext {
         CallContext { user, wait: WaitPolicy::Wait, process: 0 }
     }
 
-    /// For a task of its own, which no process waits for.
+    /// The same context for a background task, which no process waits for.
     pub fn in_background(self) -> CallContext {
         CallContext { process: 0, ..self }
     }

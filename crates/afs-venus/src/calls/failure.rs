@@ -1,4 +1,4 @@
-//! What a call that fails is told as.
+//! Error of a failed call, collected over its attempts.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::calls::Target;
 use crate::error::{ErrorKind, VenusError};
 use crate::location::{Server, Volume};
 
-/// What is known of a failure so far.
+/// The error so far, and the volume.
 pub(super) struct Failure(VenusError, Arc<Volume>);
 
 impl Failure {
     pub fn new(operation: &'static str, volume: &Arc<Volume>, sites: &[Arc<Server>]) -> Self {
         let mut error = VenusError::new(ErrorKind::ServerUnreachable, operation);
         error.fid = Some(Fid::whole_volume(volume.id));
-        // Named even if it is not called, because it is known to be away.
+        // Reported even if it is not called because it is known to be unreachable.
         error.server =
             sites.first().and_then(|server| server.addresses().first().map(|address| address.peer));
         Failure(error, volume.clone())

@@ -1,4 +1,4 @@
-//! A call is given up for another site if its server gives no sign of life.
+//! Hedging: a call is abandoned for another site if its server does not reply to a probe.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use afs_rpc::{CallError, EnvExt};
 
 use crate::calls::{Calls, Target};
 
-/// Longest time before a server of several is asked for a sign of life, and longest time for that.
+/// Longest time before a server that has alternatives is probed, and longest time for the probe's reply.
 const HEDGE_AFTER_MAX: Duration = Duration::from_secs(2);
 const PROBE_TIMEOUT_MAX: Duration = Duration::from_secs(4);
 
 impl Calls {
-    /// Makes a call while others could be asked instead: if it takes long and the server gives no sign of life meanwhile,
-    /// the call is given up long before the server would count as dead.
+    /// Makes a call that has alternatives: if it takes long and the server does not reply to a probe, the call is
+    /// abandoned long before the server's dead time.
     pub(super) async fn hedged<T: Send>(
         &self,
         target: &Target,

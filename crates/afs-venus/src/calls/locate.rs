@@ -1,4 +1,5 @@
-//! Finding volumes: asked before the first call, again when a server says that one is elsewhere, or when nobody answers.
+//! Location of volumes: queried before the first call, when a server reports that a volume is elsewhere, and when no
+//! site replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use crate::key::CellIndex;
 use crate::location::{Cell, Group, QueryEnv, Volume, volume_query};
 use crate::relocation::{CallContext, Calls, Parts};
 
-/// A doubt about where a volume is that could not be settled comes back after this.
+/// Interval between checks of a volume's location that could not be completed.
 const LOCATION_CHECK_AGAIN: Duration = Duration::from_secs(30);
 
 impl Calls {
-    /// A volume by its number.
+    /// Finds a volume by its number.
     pub async fn volume(&self, context: &CallContext, cell: CellIndex, id: VolumeId) -> Result<Arc<Volume>> {
         if let Some(volume) = self.parts.location.volumes().get(cell, id) {
             return Ok(volume);
@@ -25,7 +26,7 @@ impl Calls {
         self.learn_volume(context, cell, &group, id, kind).await
     }
 
-    /// A volume of a group, with its servers.
+    /// Finds a volume of a group, with its servers.
     pub async fn learn_volume(
         &self,
         context: &CallContext,
@@ -42,7 +43,7 @@ impl Calls {
         Ok(self.parts.location.volumes().learn(cell, id, kind, group.clone(), sites, self.now()))
     }
 
-    /// The volumes of a name (or decimal number); ENODEV if there are none.
+    /// Finds the volume group of a name (or decimal number); ENODEV if there is none.
     pub async fn group(&self, context: &CallContext, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
         let now = self.now();
         let since =
@@ -53,7 +54,7 @@ impl Calls {
         }
     }
 
-    /// The same, whatever is remembered.
+    /// The same, ignoring the cache.
     pub async fn group_anew(&self, context: &CallContext, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
         self.ask_group(context, cell, name).await?.ok_or(missing())
     }
@@ -74,7 +75,7 @@ impl Calls {
         Ok(group)
     }
 
-    /// Asks again where a volume is. Says whether it is somewhere else now.
+    /// Queries the location of a volume again. Returns true if it has changed.
     pub async fn relocate(&self, context: &CallContext, volume: &Arc<Volume>) -> Result<bool> {
         let (group, sites) = match self.ask_group(context, volume.cell, &volume_query(volume.id)).await? {
             Some(group) => {
@@ -93,8 +94,8 @@ impl Calls {
         Ok(changed)
     }
 
-    /// As [`Calls::relocate`], for a call under way. Where nobody answered the location service may be as silent as the
-    /// server was: whoever waits has waited long enough for both.
+    /// [`Calls::relocate`] for a call in progress. If no site replied, the location service may be unreachable too, and
+    /// the query has a time limit: the process has waited for the site already.
     pub(super) async fn relocate_within(
         &self,
         context: &CallContext,
@@ -109,8 +110,8 @@ impl Calls {
         matches!(asked, Ok(Ok(true)))
     }
 
-    /// Before a call: asks where a volume is if a server has broken all promises on it, which it does when the volume
-    /// moves, or is released. Not for long: without an answer the call goes where the volume was.
+    /// Before a call: queries the location of a volume whose promises a server has broken as a whole, as it does after
+    /// a move or a release. Limited in time; without a reply the call goes to the known site.
     pub(super) async fn check_location(&self, context: &CallContext, volume: &Arc<Volume>) {
         let now = self.now();
         if !volume.claim_location_check(now, now + LOCATION_CHECK_AGAIN) {

@@ -1,9 +1,9 @@
-//! Calls to the sites of a volume, down the retry ladder.
+//! Calls to the sites of a volume, with the retry ladder.
 //!
-//! Owns the endpoint. A call is made for an [`CallContext`], at one address after the other until the ladder says that an attempt
-//! was the last; servers that fall silent are watched by one task each, and whoever waits for one waits for what that task hears.
-//! Where a volume is, is asked for on the way. What a call learns of promises it tells those ([`crate::promises`]); that a server is
-//! back, which is for those above to act on, it tells a hook that was given to it at the start.
+//! Owns the endpoint. A call has a [`CallContext`] and tries one address after the other until the ladder ends. One
+//! task watches each unreachable address; processes that wait for it wait for that task's result. Volume locations are
+//! queried as needed. What a call learns of promises is passed to [`crate::promises`]; the return of a server is passed
+//! to a hook given at the start.
 
 mod attempt;
 mod call;
@@ -35,7 +35,7 @@ use crate::identity::Identity;
 use crate::location::Location;
 use crate::promises::Promises;
 
-/// What calls are made with.
+/// What calls need from other parts.
 pub(crate) struct Parts {
     pub env: EnvRef,
     pub rx: Rx,
@@ -45,25 +45,25 @@ pub(crate) struct Parts {
     pub promises: Arc<Promises>,
 }
 
-/// The calls of a mount.
+/// Calls of a mount.
 pub(crate) struct Calls {
-    /// For tasks of its own.
+    /// For background tasks.
     me: Weak<Calls>,
     parts: Parts,
     limits: Limits,
-    /// A server answers again, or a volume is at another one.
+    /// Notified when a server is reachable again, or a volume is found at another one.
     reachable_again: Notify,
-    /// Called when a server that was silent answers.
+    /// Called when an unreachable server replies.
     returned: Box<dyn Fn() + Send + Sync>,
     /// Tells whether a process is being killed.
     killed: OnceLock<fn(u32) -> bool>,
     closing: AtomicBool,
-    /// The end of the watches.
+    /// Ends the watching tasks.
     ended: Arc<Notify>,
 }
 
 impl Calls {
-    /// Nobody has been called yet. `returned` is called, by whoever's call it was, when a server that was silent answers.
+    /// `returned` is called when an unreachable server replies, in the task of the call that found it.
     pub fn new(parts: Parts, limits: &Limits, returned: impl Fn() + Send + Sync + 'static) -> Arc<Calls> {
         Arc::new_cyclic(|me| Calls {
             me: me.clone(),
@@ -77,10 +77,10 @@ impl Calls {
         })
     }
 
-    /// Offers a service to those who are called: without security if there are no classes.
+    /// Offers a service on the endpoint; without security if there are no classes.
     ///
     /// # Errors
-    /// The endpoint has a service of that number already.
+    /// The endpoint already has a service of that number.
     pub fn offer(&self, service: Arc<dyn Service>, classes: Vec<Box<dyn ServerSecurity>>) -> Result<()> {
         let offered = match classes.is_empty() {
             true => self.parts.rx.listen(service),
@@ -92,7 +92,7 @@ impl Calls {
         })
     }
 
-    /// From now on nobody waits for servers that are away, and nobody asks whether they are back.
+    /// From now on no call waits for unreachable servers, and no task probes them.
     pub fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
         self.reachable_again.notify_waiters();
@@ -103,12 +103,12 @@ impl Calls {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// What time it is, see [`Promises::now`].
+    /// The present time, see [`Promises::now`].
     fn now(&self) -> Instant {
         self.parts.promises.now()
     }
 
-    /// A pause up to a quarter longer, so that all who wait for the same do not come back at the same moment.
+    /// A pause lengthened by up to a quarter at random, so that waiting tasks do not retry at the same moment.
     fn spread(&self, pause: Duration) -> Duration {
         pause + pause / 4 * (self.parts.env.random_u64() % 256) as u32 / 256
     }

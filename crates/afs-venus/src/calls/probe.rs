@@ -1,4 +1,4 @@
-//! Signs of life: the first call to a server at an address, and asking whether it is there.
+//! Probes: the first contact with a server at an address, and checks whether an address is reachable.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,9 +14,9 @@ use crate::calls::{Calls, Target};
 use crate::location::Server;
 
 impl Calls {
-    /// The first call to a server at an address. It makes the server ask who we are and tell us to forget whatever it
-    /// had promised before, so that the call that brings the first promise does not run into that
-    /// (docs/protocol/callback.md "5.1 First contact"). It also measures the way.
+    /// The first call to a server at an address. In reply the server asks for this client's identity and resets earlier
+    /// promises; with a separate call this cannot collide with the call that brings the first promise
+    /// (docs/protocol/callback.md "5.1 First contact"). It also measures the round-trip time.
     pub(super) async fn first_contact(&self, target: &Target) -> std::result::Result<(), CallError> {
         if target.address.contacted.load(Ordering::SeqCst) {
             return Ok(());
@@ -30,7 +30,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Asks for a sign of life. Any answer is one.
+    /// Probes an address. Any reply counts, also an abort.
     pub(super) async fn probe(
         &self,
         target: &Target,
@@ -49,7 +49,7 @@ impl Calls {
         }
     }
 
-    /// A probe whose outcome is noted.
+    /// Probes an address and records the outcome.
     pub(super) async fn probe_and_note(&self, target: &Target) {
         let begun = self.now();
         let done = self.probe(target, target.address.probing()).await;
@@ -60,13 +60,13 @@ impl Calls {
         self.note_outcome(target, begun, failed.as_ref());
     }
 
-    /// The same, in a task of its own.
+    /// The same in a background task.
     pub(super) fn probe_soon(&self, target: Target) {
         let Some(me) = self.me.upgrade() else { return };
         self.parts.env.spawn(Box::pin(async move { me.probe_and_note(&target).await }));
     }
 
-    /// Servers that we have not heard from for long are asked whether they are still there. Those that are away are watched.
+    /// Probes servers that have been idle for long. Unreachable ones are watched.
     pub fn probe_idle(&self) {
         let now = self.now();
         for server in self.parts.location.servers().all() {
@@ -79,7 +79,7 @@ impl Calls {
         }
     }
 
-    /// Those of some servers that did not answer when last called are asked, each address once, whether they are back.
+    /// Probes the unreachable addresses of some servers, each once.
     pub async fn probe_unreachable(&self, servers: impl IntoIterator<Item = Arc<Server>>) {
         let mut silent = Vec::new();
         for server in servers {
@@ -92,7 +92,7 @@ impl Calls {
         join_all(silent.iter().map(|target| self.probe_and_note(target))).await;
     }
 
-    /// An address of a server that answered when last asked.
+    /// A target at an address of a server that is not known to be unreachable.
     pub fn reachable_target(&self, server: &Arc<Server>) -> Option<Target> {
         let address = server.addresses().into_iter().find(|address| !address.is_unreachable())?;
         Some(Target::anonymous(server, address))

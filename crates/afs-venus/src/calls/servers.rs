@@ -1,4 +1,4 @@
-//! The servers of a volume's sites, with addresses that can be theirs.
+//! File servers of a volume's sites, and which of their addresses are usable.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::key::CellIndex;
 use crate::location::{Address, Server, ServerName};
 
 impl Calls {
-    /// Finds out how near the servers of a replicated volume are, those that nobody has called yet.
+    /// Measures the round-trip times of the servers of a replicated volume that have not been called yet.
     pub(super) fn measure(&self, kind: VolumeKind, sites: &[Arc<Server>]) {
         if kind != VolumeKind::ReadOnly || sites.len() < 2 {
             return;
@@ -24,7 +24,7 @@ impl Calls {
         }
     }
 
-    /// The servers of some sites. A server that the location service does not know any more is left out.
+    /// The servers of some sites. A server that the location service does not know is left out.
     pub(super) async fn servers_of(
         &self,
         context: &CallContext,
@@ -73,15 +73,15 @@ impl Calls {
     }
 }
 
-/// Addresses that can be one server's. Loopback addresses only if there are no others: they are somebody else's unless
-/// the server is on this machine (docs/protocol/vldb.md "9. Traps").
+/// Usable addresses of a server. Loopback addresses only if there are no others: they lead to the wrong machine unless
+/// the server is on this one (docs/protocol/vldb.md "9. Traps").
 fn reachable(mut addresses: Vec<Ipv4Addr>) -> impl Iterator<Item = Ipv4Addr> {
     addresses.retain(|ip| !ip.is_unspecified() && !ip.is_multicast() && !is_reserved(*ip));
     let only_loopback = addresses.iter().all(Ipv4Addr::is_loopback);
     addresses.into_iter().filter(move |ip| only_loopback || !ip.is_loopback())
 }
 
-/// 240.0.0.0/4, with the address of everybody (RFC 1112, section 4; RFC 919, section 7).
+/// 240.0.0.0/4, which includes the broadcast address (RFC 1112, section 4; RFC 919, section 7).
 fn is_reserved(ip: Ipv4Addr) -> bool {
     ip.octets()[0] >= 240
 }

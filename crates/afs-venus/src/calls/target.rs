@@ -1,4 +1,4 @@
-//! Where an attempt goes, and what came of it.
+//! Target and outcome of an attempt.
 
 use std::sync::Arc;
 
@@ -10,50 +10,50 @@ use crate::identity::TokenId;
 use crate::location::{Address, Server};
 use crate::promises::{ChangeReply, ReplyOrigin};
 
-/// Where one attempt goes.
+/// Target of one attempt.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub server: Arc<Server>,
     pub address: Arc<Address>,
-    /// To that address, for whoever it is made for.
+    /// Connection to the address, with the security of the caller.
     pub connection: Connection,
-    /// What proves who that is.
+    /// Token of the caller.
     pub token: TokenId,
 }
 
 impl Target {
-    /// A call that nobody in particular makes.
+    /// Target of an anonymous call.
     pub fn anonymous(server: &Arc<Server>, address: Arc<Address>) -> Target {
         let connection = address.anonymous();
         Target { server: server.clone(), address, connection, token: TokenId::NONE }
     }
 }
 
-/// What came of it, and what is needed to judge the promise in it.
+/// Reply to a call, with what is needed to validate a promise in it.
 pub(crate) struct CallReply<T> {
     pub value: T,
     pub server: Arc<Server>,
-    /// The number of the last break before the call began.
+    /// Number of the last break before the call began.
     pub serial: u64,
-    /// When it began.
+    /// When the call began.
     pub started: Instant,
-    /// For whom it was made: whose rights it tells.
+    /// Token with which the call was made: its owner's rights are in the reply.
     pub token: TokenId,
 }
 
 impl<T> CallReply<T> {
-    /// Of a status that came with a promise.
+    /// Origin of a status that came with a promise.
     pub fn origin(&self) -> ReplyOrigin<'_> {
         ReplyOrigin { server: &self.server, serial: self.serial, started: self.started, token: self.token }
     }
 
-    /// Of the status that a change of ours has left.
+    /// Status of an object after a change made by this client.
     pub fn change<'a>(&self, status: &'a Status, sync: &'a VolSync) -> ChangeReply<'a> {
         ChangeReply { status, sync, serial: self.serial }
     }
 }
 
-/// The outcome, and whether an earlier attempt may have been carried out although no answer came.
+/// Outcome of a call, and whether an earlier attempt may have been executed although no reply came.
 pub(crate) struct CallOutcome<T> {
     pub result: Result<CallReply<T>>,
     pub maybe_executed: bool,

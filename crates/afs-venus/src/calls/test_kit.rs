@@ -1,4 +1,4 @@
-//! For tests: a client machine with nothing but this part, and servers that do what a test says.
+//! Test kit: a client machine with this part alone, and scripted servers.
 
 use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -30,21 +30,21 @@ use crate::vnode::VnodeTable;
 
 pub(crate) const CELL: CellIndex = CellIndex(0);
 pub(crate) const VOLUME: VolumeId = VolumeId(7);
-/// No call of a test takes longer.
+/// Time limit of a call of a test.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What the nth call to a server gets, from 1: an abort, or the answer after a while.
+/// Reply to the nth call to a server, from 1: an abort, or success after a pause.
 type Script = Box<dyn FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send>;
 pub(crate) type SharedEntry = Arc<Mutex<Option<Entry>>>;
 
-/// A file server.
+/// A scripted file server.
 pub(crate) struct Fake {
     pub node: NodeId,
     pub address: Ipv4Addr,
     pub state: Arc<FakeState>,
 }
 
-/// What it does.
+/// Its state.
 pub(crate) struct FakeState {
     env: EnvRef,
     calls: AtomicUsize,
@@ -52,7 +52,7 @@ pub(crate) struct FakeState {
 }
 
 impl Fake {
-    /// Calls for the status of an object, so far.
+    /// Number of calls for the status of an object so far.
     pub fn calls(&self) -> usize {
         self.state.calls.load(Ordering::SeqCst)
     }
@@ -65,7 +65,7 @@ impl Fake {
     }
 }
 
-/// The world of a test.
+/// The simulated world of a test.
 pub(crate) struct TestKit {
     pub sim: Sim,
     pub node: NodeId,
@@ -74,7 +74,7 @@ pub(crate) struct TestKit {
     pub identity: Arc<Identity>,
     pub location: Arc<Location>,
     pub counters: Arc<Counters>,
-    /// How often it was told that a server is back.
+    /// Number of returns of servers reported so far.
     pub returns: Arc<AtomicUsize>,
     rx: Rx,
     entry: SharedEntry,
@@ -122,7 +122,7 @@ pub(crate) fn endpoint(sim: &Sim, node: NodeId, at: SocketAddr) -> Rx {
     sim.rx(node, sim.env(node), at, afs_rx::Config::default(), afs_rpc::Limits::default())
 }
 
-/// Offers a service for as long as the node lives.
+/// Offers a service for as long as the node runs.
 pub(crate) fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
     let rx = endpoint(sim, node, at);
     rx.listen(service).unwrap();
@@ -158,7 +158,7 @@ fn file_service(state: Arc<FakeState>) -> Table<FakeState> {
         })
 }
 
-/// The volume, of every kind, is at these addresses.
+/// A location entry with a volume of every kind at these addresses.
 pub(crate) fn entry(addresses: impl Iterator<Item = Ipv4Addr>) -> Entry {
     let site = |server| Site {
         server,
@@ -180,7 +180,7 @@ pub(crate) fn fid() -> Fid {
 }
 
 impl TestKit {
-    /// A file server that answers at once.
+    /// A file server that replies at once.
     pub fn fake(&self, n: u8) -> Fake {
         let address = Ipv4Addr::new(10, 0, 1, n);
         let node = self.sim.node(&format!("server{n}"), address.into());
@@ -192,13 +192,13 @@ impl TestKit {
         fake
     }
 
-    /// Offers its service, at first and after it was restarted.
+    /// Offers the file service, at first and after a restart.
     pub fn start(&self, fake: &Fake) {
         let at = SocketAddr::new(IpAddr::V4(fake.address), 7000);
         serve(&self.sim, fake.node, at, Arc::new(file_service(fake.state.clone())));
     }
 
-    /// A server as it is known here, by its addresses.
+    /// A server as the client knows it, by its addresses.
     pub fn server(&self, addresses: &[Ipv4Addr]) -> Arc<Server> {
         let peers: Vec<SocketAddr> =
             addresses.iter().map(|address| SocketAddr::new((*address).into(), 7000)).collect();
@@ -206,7 +206,7 @@ impl TestKit {
         self.location.servers().learn(CELL, None, 0, &peers, 0, make).unwrap()
     }
 
-    /// A volume, on all of these servers; the location service says so too.
+    /// A volume on all of these servers; the location service lists them.
     pub fn volume(&self, kind: VolumeKind, fakes: &[&Fake]) -> Arc<Volume> {
         let sites = fakes.iter().map(|fake| self.server(&[fake.address])).collect();
         self.locate(fakes);
@@ -219,12 +219,12 @@ impl TestKit {
         self.location.volumes().learn(CELL, VOLUME, kind, Arc::new(group), sites, self.promises.now())
     }
 
-    /// What the location service says from now on.
+    /// Sets the entry of the location service.
     pub fn locate(&self, fakes: &[&Fake]) {
         *self.entry.lock() = Some(entry(fakes.iter().map(|fake| fake.address)));
     }
 
-    /// Asks for the status of an object, in a task of its own.
+    /// Requests the status of an object in a background task.
     pub fn ask(&self, context: CallContext, volume: &Arc<Volume>) -> PendingCall {
         let (calls, volume, pending) = (self.calls.clone(), volume.clone(), PendingCall::default());
         let result = pending.clone();
@@ -235,7 +235,7 @@ impl TestKit {
         pending
     }
 
-    /// The same, until it is done. Says how long it took.
+    /// The same, until the reply. Returns the duration too.
     pub fn call(
         &self,
         context: CallContext,
@@ -247,7 +247,7 @@ impl TestKit {
     }
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Clone, Default)]
 pub(crate) struct PendingCall(Arc<Mutex<Option<CallOutcome<fs::FetchStatusReply>>>>);
 

@@ -1,4 +1,4 @@
-//! The part alone: servers made by hand, no file server, no cache manager.
+//! Tests of the calls alone: scripted servers, no file server, no cache manager.
 
 use afs_rpc::Security;
 use afs_wire::error::AbortCode;
@@ -20,7 +20,7 @@ fn an_address_that_is_silent_is_passed_by() {
     let kit = test_kit(1);
     let fake = kit.fake(1);
     let server = kit.server(&[[10, 0, 1, 99].into(), fake.address]);
-    // It is the nearest, and would always be asked first.
+    // It is the nearest, and would always be tried first.
     server.addresses()[0].known_round_trip(Duration::from_nanos(1));
     let volume = kit.volume_at(VolumeKind::ReadWrite, vec![server.clone()]);
     let (answer, took) = kit.call(PATIENT, &volume);
@@ -44,7 +44,7 @@ fn a_silent_address_is_asked_by_one_until_it_is_back_and_that_is_told() {
     let probes = || kit.counters.values().calls["GetCapabilities"];
     let before = probes();
     kit.sim.run_for(Duration::from_secs(10));
-    // Each of six seconds, and pauses of five.
+    // Each takes six seconds, with pauses of five.
     assert!(probes() - before <= 2, "{}", probes() - before);
     assert!(asked.iter().all(|asked| !asked.is_done()) && kit.returns.load(Ordering::SeqCst) == 0);
     kit.sim.restart(fake.node);
@@ -77,7 +77,7 @@ fn a_call_is_given_up_for_another_site_when_its_server_gives_no_sign_of_life() {
     let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
     kit.call(PATIENT, &volume).0.unwrap();
     let [near, other] = if fakes[0].calls() == 1 { [0, 1] } else { [1, 0] };
-    // One that is slow but there is waited for.
+    // A slow but reachable server is waited for.
     fakes[near].script(|_| Ok(Duration::from_secs(10)));
     let (answer, took) = kit.call(PATIENT, &volume);
     assert!(answer.is_ok() && took >= Duration::from_secs(10));
@@ -161,7 +161,7 @@ fn the_serial_of_breaks_is_noted_before_the_call_begins() {
     assert!(is_relied_on(&kit, &volume, &reply));
 }
 
-/// Whether a promise that came with an answer counts.
+/// True if a promise that came with a reply is valid.
 fn is_relied_on<T>(kit: &TestKit, volume: &Volume, reply: &CallReply<T>) -> bool {
     let vnode = kit.promises.object(Key::new(CELL, fid()));
     let (status, callback) = (Status::default(), CallBack::shared(1000));

@@ -1,8 +1,9 @@
-//! Servers that do not answer any more: who waits for them.
+//! Waiting for unreachable servers.
 //!
-//! One task asks a server that fell silent, often at first; programs wait for what it hears, and do not ask themselves. So an
-//! ordinary restart of a server is a pause and no error, and costs as many packets for a thousand programs as for one. A server that
-//! stays away longer than that gives errors at once (docs/decisions/2026-11-23-servers-away.md).
+//! One task probes each unreachable address, frequently at first; programs wait for the result of that task and send no
+//! probes themselves. An ordinary restart of a server therefore appears as a pause, not an error, and costs the same
+//! number of packets for any number of programs. A server that stays unreachable for longer gives errors at once
+//! (docs/decisions/2026-11-23-servers-away.md).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +15,20 @@ use crate::calls::{CallContext, Calls, WaitPolicy};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::{Cell, Volume};
 
-/// A process that is killed waits no longer than this.
+/// A waiting process that is being killed stops waiting within this time.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
-/// Pause before a location service that is away is asked again.
+/// Pause before an unreachable location service is queried again.
 const LOCATION_PAUSE: Duration = Duration::from_secs(1);
 
 impl Calls {
-    /// Says how to learn whether a process is being killed: one that waits for a server that is away waits no longer then.
-    /// Counts once.
+    /// Sets the function that tells whether a process is being killed; such a process stops waiting for unreachable
+    /// servers. Only the first call has an effect.
     pub fn set_kill_check(&self, killed: fn(u32) -> bool) {
         self.killed.set(killed).ok();
     }
 
-    /// Waits until a site of the volume answers again, or the volume is elsewhere. `false` if that did not happen in time; an
-    /// error if the process that waits is being killed.
+    /// Waits until a site of the volume is reachable again, or the volume is found elsewhere. `false` if neither
+    /// happened in time; an error if the waiting process is being killed.
     pub(super) async fn await_reachable(
         &self,
         context: &CallContext,
@@ -60,7 +61,7 @@ impl Calls {
         context.process != 0 && self.killed.get().is_some_and(|killed| killed(context.process))
     }
 
-    /// Asks a cell's location service, and again where it is away but was there until just now.
+    /// Queries a cell's location service, and retries while it is unreachable but was reachable until recently.
     pub(super) async fn query_with_wait<T, Fut>(
         &self,
         context: &CallContext,

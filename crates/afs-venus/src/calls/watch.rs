@@ -1,4 +1,4 @@
-//! Watching an address that fell silent: one task asks, ever less often, whether it is back.
+//! Watch of an unreachable address: one task probes it at growing intervals.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use afs_rpc::future::select;
 
 use crate::calls::{Calls, Target};
 
-/// First pause before a server that fell silent is asked whether it is back.
+/// First pause before an unreachable server is probed.
 const PROBE_FIRST: Duration = Duration::from_millis(500);
 
 impl Calls {
-    /// Has an address that fell silent asked again until it answers.
+    /// Probes an unreachable address until it replies.
     pub(super) fn watch(&self, target: &Target) {
         if target.address.claim_watch() {
             let target = Target::anonymous(&target.server, target.address.clone());
@@ -21,7 +21,8 @@ impl Calls {
     }
 }
 
-/// Asks, ever less often, until the address answers or is one of the server's no more. Holds no reference while it sleeps.
+/// Probes at growing intervals until the address replies or no longer belongs to the server. Holds no reference while
+/// it sleeps.
 async fn watch_until_reachable(calls: Weak<Calls>, target: Target) {
     let mut pause = PROBE_FIRST;
     loop {

@@ -1,27 +1,28 @@
-//! Keeps changes of a file's bytes and the stores that read them apart.
+//! Lock between changes of a file's data and the stores that read it.
 //!
-//! A change notes first which bytes it is about and moves them then; a store that began in between would send bytes that
-//! are not there yet. A store therefore begins while no change is half done. Changes go on while its bytes travel, except
-//! that a cut waits for the store: what a close was promised to store must not be taken from under it.
+//! A change first records the affected bytes and then writes them; a store that began in between would send bytes that
+//! are not written yet. A store therefore begins only when no change is in progress. Changes continue while its bytes
+//! are sent, except that a truncation waits for the store: the data that a close must store must not be removed
+//! meanwhile.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use afs_rpc::sync::{Mutex, MutexGuard, Notify};
 
-/// The gate of one file's bytes.
+/// Lock of the data of one file.
 pub(crate) struct ChangeLock {
-    /// Held by who lets no further change begin.
+    /// Held to prevent further changes from beginning.
     entry: Mutex<()>,
-    /// Changes under way.
+    /// Number of changes in progress.
     changes: AtomicU32,
     done: Notify,
-    /// Held by a cut, and by a store that no cut may disturb.
+    /// Held by a change of the length, and by a store that no change of the length may disturb.
     length: Mutex<()>,
-    /// Cuts that have begun.
+    /// Number of changes of the length begun so far.
     cuts: AtomicU64,
 }
 
-/// A change under way; it ends when this is dropped.
+/// A change in progress; it ends when this is dropped.
 pub(crate) struct ChangeGuard<'a>(&'a ChangeLock);
 
 impl Drop for ChangeGuard<'_> {
@@ -42,14 +43,14 @@ impl ChangeLock {
         }
     }
 
-    /// Begins a change of bytes.
+    /// Begins a change of the data.
     pub async fn begin_change(&self) -> ChangeGuard<'_> {
         let _guard = self.entry.lock().await;
         self.changes.fetch_add(1, Ordering::SeqCst);
         ChangeGuard(self)
     }
 
-    /// Waits until no change is under way. None begins while the guard lives.
+    /// Waits until no change is in progress. None begins while the guard lives.
     pub async fn block_changes(&self) -> MutexGuard<'_, ()> {
         let turn = self.entry.lock().await;
         loop {
@@ -61,19 +62,19 @@ impl ChangeLock {
         }
     }
 
-    /// Begins a change of the length. Stores that hold lengths off are over then.
+    /// Begins a change of the length, after stores that block such changes.
     pub async fn begin_cut(&self) -> (MutexGuard<'_, ()>, ChangeGuard<'_>) {
         let length = self.length.lock().await;
         self.cuts.fetch_add(1, Ordering::SeqCst);
         (length, self.begin_change().await)
     }
 
-    /// Holds changes of the length off.
+    /// Blocks changes of the length while the guard lives.
     pub async fn block_cuts(&self) -> MutexGuard<'_, ()> {
         self.length.lock().await
     }
 
-    /// How many changes of the length have begun.
+    /// Number of changes of the length begun so far.
     pub fn cuts(&self) -> u64 {
         self.cuts.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Changes of what is in a cache file: by people here, by a kernel, and by bytes that arrive.
+//! Changes of cached data: by writes of programs, by passthrough writes of the kernel, and by fetches.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use afs_wire::ids::UnixSeconds;
 use crate::cache::Ranges;
 use crate::data::Content;
 
-/// Holes of one file that are known. What is a hole beyond that counts as data.
+/// Holes tracked per file; further holes count as data.
 const HOLES_MAX: usize = 1 << 16;
 
 impl Content {
-    /// Somebody here wrote these bytes.
+    /// Records a write of a program.
     pub fn wrote(&mut self, range: Range<u64>, at: UnixSeconds) {
         if range.is_empty() {
             return;
@@ -25,7 +25,7 @@ impl Content {
         self.changed_at = Some(at);
     }
 
-    /// Somebody here cut or grew the file.
+    /// Records a truncation or extension by a program.
     pub fn set_length(&mut self, length: u64, at: UnixSeconds) {
         self.resized = true;
         self.changing = true;
@@ -38,7 +38,7 @@ impl Content {
         self.changed_at = Some(at);
     }
 
-    /// Bytes between the end and a place behind it are zeros, here and (after the store) at the server.
+    /// Extends the file with zeros, here and (after the store) at the server.
     fn grow(&mut self, to: u64) {
         if to > self.length {
             self.present.insert(self.length..to);
@@ -47,14 +47,15 @@ impl Content {
         }
     }
 
-    /// Beyond the bound a hole counts as data, which costs time and room and nothing else.
+    /// A hole beyond the bound counts as data, which costs only time and space.
     fn add_hole(&mut self, range: Range<u64>) {
         if self.holes.count() < HOLES_MAX {
             self.holes.insert(range);
         }
     }
 
-    /// The kernel wrote behind our back; the file is complete and of this length, and has data in these ranges only.
+    /// Records passthrough writes of the kernel: the file is complete and of this length, with data in these ranges
+    /// only.
     pub fn wrote_data(&mut self, length: u64, data: &Ranges, at: UnixSeconds) {
         self.set_length(length, at);
         self.present = Ranges::whole(length);
@@ -63,15 +64,15 @@ impl Content {
         data.parts(0..length).into_iter().for_each(|range| self.dirty.insert(range));
     }
 
-    /// Somebody here made a range zeros that take no room, as far as the file reaches.
+    /// Records that a program made a range zeros without space, up to the end of the file.
     pub fn zeroed(&mut self, range: Range<u64>, at: UnixSeconds) {
         let range = range.start..range.end.min(self.length);
         if range.is_empty() {
             return;
         }
         let kept = range.start..range.end.min(self.cut).min(self.base_length);
-        // The server has zeros already in holes that it was not told anything about, and beyond what it keeps; unless a store
-        // is just bringing something there.
+        // The server already has zeros in holes that were never dirty, and beyond the part of its file that is kept,
+        // unless a store in progress is sending data there.
         let told = self.holes.gaps(kept.start..kept.end.max(kept.start));
         let being_told = self.storing.parts(range.clone());
         told.into_iter().chain(being_told).for_each(|part| self.dirty.insert(part));
@@ -82,12 +83,12 @@ impl Content {
         self.changed_at = Some(at);
     }
 
-    /// A range that was taken for a hole is none after all.
+    /// Records that a range is not a hole after all.
     pub fn unzero(&mut self, range: Range<u64>) {
         self.holes.remove(range);
     }
 
-    /// Bytes of our version have arrived. Those in `holes` were zeros, and take no room here.
+    /// Records fetched bytes of this version. Those in `holes` were zeros and take no space.
     pub fn fetched(&mut self, range: Range<u64>, holes: &Ranges) {
         let end = range.end.min(self.length).min(self.cut);
         if range.start >= end {

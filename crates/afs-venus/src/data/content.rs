@@ -1,6 +1,6 @@
-//! What is in a cache file: which version, which bytes are here, which are unsaved.
+//! State of a cache file: its version, and which bytes are cached, dirty, in holes or in transfer.
 //!
-//! Pure bookkeeping: no bytes are moved here, so that every case can be tested.
+//! Moves no bytes itself, so that every case can be tested.
 
 use std::ops::Range;
 
@@ -13,40 +13,41 @@ use crate::data::UseCounts;
 /// State of the data of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Content {
-    /// The version at the server that the data is, or was made from.
+    /// Version at the server that the data is, or was made from.
     pub version: DataVersion,
-    /// The length of the file at the server.
+    /// Length of the file at the server.
     pub base_length: u64,
-    /// The length as seen on this machine.
+    /// Length as seen on this machine.
     pub length: u64,
-    /// The bytes that are here.
+    /// Bytes that are cached.
     pub present: Ranges,
-    /// Those of them that are zeros and take no room in the cache file.
+    /// Cached bytes that are zeros and take no space in the cache file.
     pub holes: Ranges,
-    /// The bytes that the server does not have.
+    /// Bytes that the server does not have.
     pub dirty: Ranges,
     /// The bytes that are being stored.
     pub storing: Ranges,
     /// The bytes that are being fetched.
     pub fetching: Ranges,
-    /// The bytes that readers are waiting for, or reading: these are not dropped to make room.
+    /// Bytes that readers wait for or read: they are not evicted.
     pub pinned: Vec<Range<u64>>,
-    /// How much of the server's file is still part of ours: the shortest length since the last store.
+    /// Length of the part of the server's file that is still part of this one: the shortest length since the last
+    /// store.
     pub cut: u64,
-    /// Somebody here set a length, even if it is the one the file had: that changes its time, and must be stored.
+    /// A program set the length, even if to the same value: that changes the modification time and must be stored.
     pub resized: bool,
-    /// Something was changed here since the last close or fsync: what is unsaved may be a part of what somebody is at.
+    /// Changed since the last close or fsync: the dirty data may be an incomplete change of a program.
     pub changing: bool,
-    /// When it was last changed here; goes with the next store.
+    /// Time of the last local change; sent with the next store.
     pub changed_at: Option<UnixSeconds>,
-    /// Who uses it.
+    /// References to the data.
     pub uses: UseCounts,
-    /// Stores by ourselves that failed since the last success.
+    /// Failed stores in a row.
     pub failures: u32,
 }
 
 impl Content {
-    /// Nothing is here yet of a version of this length.
+    /// State of a version of which nothing is cached yet.
     pub fn new(version: DataVersion, length: u64) -> Self {
         Content {
             version,
@@ -67,18 +68,18 @@ impl Content {
         }
     }
 
-    /// What a store kept of a version.
+    /// State of a kept file.
     pub fn of_kept(version: DataVersion, kept: Kept) -> Self {
         Content { present: kept.present, holes: kept.holes, ..Content::new(version, kept.length) }
     }
 
-    /// What to keep, when nothing is unsaved.
+    /// Contents to keep; `None` if there is dirty data.
     pub fn to_kept(&self) -> Option<Kept> {
         let kept = || Kept { length: self.length, present: self.present.clone(), holes: self.holes.clone() };
         (!self.is_dirty()).then(kept)
     }
 
-    /// Whether the server lacks something.
+    /// True if the server lacks something.
     pub fn is_dirty(&self) -> bool {
         self.resized
             || !self.dirty.is_empty()
@@ -87,12 +88,12 @@ impl Content {
             || self.length != self.base_length
     }
 
-    /// Whether all bytes are here.
+    /// True if all bytes are cached.
     pub fn is_complete(&self) -> bool {
         self.present.contains(&(0..self.length))
     }
 
-    /// Bytes that only we have.
+    /// Number of bytes that only this machine has.
     pub fn dirty_bytes(&self) -> u64 {
         self.dirty.bytes() + self.storing.bytes()
     }
@@ -109,7 +110,7 @@ impl Content {
         is_there.then_some(found)
     }
 
-    /// All of the file but its holes.
+    /// The whole file without its holes.
     pub fn data(&self) -> Ranges {
         let mut data = Ranges::whole(self.length);
         self.holes.iter().for_each(|hole| data.remove(hole));

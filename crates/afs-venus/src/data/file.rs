@@ -1,4 +1,4 @@
-//! The data of one version of a file while it is in use.
+//! Data of one version of a file in use: the cache file and its state.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,40 +11,41 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::cache::CacheFile;
 use crate::data::{ChangeLock, Content, Sums};
 
-/// A cache file and what is in it.
+/// A cache file and its state.
 pub(crate) struct FileData {
     pub file: Arc<dyn CacheFile>,
     content: Mutex<Content>,
-    /// Bytes arrived, or will not arrive.
+    /// Notified when fetched bytes have arrived, or will not arrive.
     pub changed: Notify,
-    /// A handle is closed for good.
+    /// Notified when a handle is released.
     pub released: Notify,
-    /// Changes of the bytes, and the stores that read them.
+    /// Orders changes of the data and the stores that read it.
     pub change_lock: ChangeLock,
-    /// One append at a time.
+    /// Serialises appends.
     pub appending: sync::Mutex<()>,
-    /// What the kernel has written is looked for and noted by one at a time, and not while we set a length or write
-    /// ourselves: what was found would be noted over what has happened since.
+    /// Serialises the detection of passthrough writes of the kernel, also with changes of the length and writes by
+    /// Venus: what was detected would otherwise be recorded over later changes.
     pub kernel_writes: sync::Mutex<()>,
-    /// It is put away, or what is kept of it is forgotten, by one at a time.
+    /// Serialises keeping the data in the cache and removing what is kept.
     pub keeping: sync::Mutex<()>,
-    /// Checksums of the data as last stored while a kernel could write behind our back.
+    /// Checksums of the data as last stored while the kernel could write by passthrough.
     pub stored_sums: Mutex<Arc<Sums>>,
-    /// It was stored while pages of it may have been dirty: what a mapping writes to these leaves no trace until they are clean.
+    /// Stored while pages may have been dirty: later writes through a mapping to these pages are not detected until
+    /// they are clean.
     pub stored_unsynced: AtomicBool,
-    /// The whole of a small file as the kernel left it: what the next store sends.
+    /// Contents of a small file as the kernel left it, to be sent by the next store.
     pub ready: Mutex<Option<Bytes>>,
-    /// The file has been marked since anybody wrote to it.
+    /// The file has been marked since it was last written to.
     pub marked: AtomicBool,
-    /// The kernel was given the file, to read or write it by itself: it has no other for as long as it is open.
+    /// The kernel was given the file for passthrough: it uses this file as long as it is open.
     pub backed: AtomicBool,
-    /// The kernel may go on writing to the file when this process has ended: it must not be found as any version then.
+    /// The kernel may continue to write to the file after this process ends: it must not be kept as any version.
     pub outlives_process: AtomicBool,
-    /// A lock on the file was lost while this was open: it is stored no more.
+    /// A lock on the file was lost while this was open: the data is not stored any more.
     pub lost: AtomicBool,
-    /// Attributes that tell of unsaved changes were handed out; after the store they are no longer true.
+    /// Attributes with dirty data were handed out; after the store they must be invalidated.
     pub shown: AtomicBool,
-    /// Where a sequential reader is expected next.
+    /// Position at which a sequential reader would continue.
     pub next_read: AtomicU64,
 }
 
@@ -75,25 +76,25 @@ impl FileData {
         self.content.lock()
     }
 
-    /// We write to the file ourselves: the mark is gone, and what was read to be stored is old.
+    /// Venus itself is about to write to the file: the mark is void, and the contents read for a store are outdated.
     pub fn forget_mark(&self) {
         self.marked.store(false, Ordering::SeqCst);
         *self.ready.lock() = None;
     }
 
-    /// Changes what is known of the data as last stored. Who compares them at this moment finds that they have changed.
+    /// Changes the checksums of the stored data. A comparison in progress finds that they have changed.
     pub fn change_sums(&self, change: impl FnOnce(&mut Sums)) {
         change(Arc::make_mut(&mut *self.stored_sums.lock()));
     }
 
-    /// Keeps these bytes from being dropped for as long as the pin lives.
+    /// Prevents the eviction of these bytes for the lifetime of the pin.
     pub fn pin(self: &Arc<Self>, range: Range<u64>) -> Pin {
         self.content().pinned.push(range.clone());
         Pin { data: self.clone(), range }
     }
 }
 
-/// Bytes that a reader needs.
+/// Bytes pinned by a reader.
 pub(crate) struct Pin {
     data: Arc<FileData>,
     range: Range<u64>,

@@ -1,4 +1,4 @@
-//! The data of open files.
+//! Data of open files.
 
 mod change_lock;
 mod changes;

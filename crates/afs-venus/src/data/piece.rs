@@ -1,12 +1,12 @@
-//! One range of a store.
+//! A piece: one range of a store.
 
 use std::ops::Range;
 
 /// One range of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
-    /// Where, and from where to where.
+    /// The bytes.
     pub range: Range<u64>,
-    /// What the server cuts the file to first.
+    /// Length to which the server truncates the file first.
     pub file_length: u64,
 }

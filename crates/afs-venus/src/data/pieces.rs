@@ -1,4 +1,4 @@
-//! What a store sends: the ranges that are unsaved, or the file's data without its holes.
+//! Ranges that a store sends: the dirty ranges, or the file's data without its holes.
 
 use std::ops::Range;
 
@@ -7,25 +7,27 @@ use afs_wire::fs::STORE_RANGES_MAX;
 use crate::cache::Ranges;
 use crate::data::{Content, Piece};
 
-/// Ranges closer together than this are sent as one, if what lies between them is here.
+/// Dirty ranges closer together than this are sent as one if the bytes between them are cached.
 const GAP_MAX: u64 = 256 << 10;
-/// Bytes of holes that are sent as zeros to a server that takes one range a call, so that the file is stored as a whole.
+/// Bytes of holes that are sent as zeros to a server that accepts one range per call, so that the file is stored as a
+/// whole.
 const ZEROS_MAX: u64 = 16 << 20;
 
-/// How much of a file a store sends.
+/// Which part of a file a store sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StoreScope {
-    /// What is unsaved.
+    /// The dirty ranges.
     Dirty,
-    /// All data, into a file that is cut to nothing first.
+    /// All data without holes, after truncation to length 0.
     Data,
     /// All bytes from the first to the last.
     Bytes,
 }
 
 impl Content {
-    /// What a store is to send. One that `replaces` another version than ours was made from must send all of the file,
-    /// which is here then. Who takes one range a call gets a file that is all here as a whole, if its holes are small.
+    /// What a store must send. A store that `replaces` a version other than the base of the local data sends the whole
+    /// file, which is cached then. A server that accepts one range per call gets a fully cached file as a whole, if its
+    /// holes are small.
     pub fn store_scope(&self, replaces: bool, takes_ranges: bool) -> StoreScope {
         if !self.is_complete() {
             return StoreScope::Dirty;
@@ -40,8 +42,8 @@ impl Content {
         }
     }
 
-    /// Whether all data are less than what is unsaved, zeros in the place of data of before among it, or in fewer places
-    /// than can be sent at once.
+    /// True if all data is smaller than the zeros to be sent in place of earlier data, or if there are more dirty
+    /// ranges than fit into one call.
     fn is_sooner_sent_anew(&self) -> bool {
         let kept = self.kept(StoreScope::Dirty);
         let below = |range: Range<u64>| range.start..range.end.min(kept).max(range.start);
@@ -50,7 +52,7 @@ impl Content {
         zeros > self.length - self.holes.bytes() || self.pieces(StoreScope::Dirty).len() > STORE_RANGES_MAX
     }
 
-    /// The calls that bring the server up to date; the unsaved bytes are now being stored.
+    /// Returns the pieces that bring the server up to date; the dirty bytes are now being stored.
     pub fn begin_store(&mut self, scope: StoreScope) -> Vec<Piece> {
         let pieces = self.pieces(scope);
         self.storing = std::mem::take(&mut self.dirty);
@@ -59,8 +61,8 @@ impl Content {
         pieces
     }
 
-    /// FileLength cuts the server's file before the bytes go in, and a store of no bytes beyond the end grows it
-    /// (docs/protocol/fileserver.md "4. Data framing on the split calls").
+    /// The server truncates its file to FileLength before it writes the bytes, and a store of no bytes beyond the end
+    /// extends it (docs/protocol/fileserver.md "4. Data framing on the split calls").
     fn pieces(&self, scope: StoreScope) -> Vec<Piece> {
         let kept = self.kept(scope);
         let piece = |range| Piece { range, file_length: self.length };
@@ -70,7 +72,7 @@ impl Content {
         if reached < self.length || (pieces.is_empty() && unsent) {
             pieces.push(piece(self.length..self.length));
         }
-        // The version that is replaced may be longer than the one that ours was made from.
+        // The version that is replaced may be longer than the base of the local data.
         if let Some(first) = pieces.first_mut()
             && (kept < self.base_length || scope != StoreScope::Dirty)
         {
@@ -79,12 +81,12 @@ impl Content {
         pieces
     }
 
-    /// How much of the server's file stays.
+    /// Length of the part of the server's file that is kept.
     fn kept(&self, scope: StoreScope) -> u64 {
         if scope == StoreScope::Dirty { self.cut.min(self.base_length) } else { 0 }
     }
 
-    /// Holes are zeros at the server by themselves, but for those where it has something else yet.
+    /// Holes are not sent, except where the server has other data.
     fn to_send(&self, scope: StoreScope, kept: u64) -> Ranges {
         let mut bytes = match scope {
             StoreScope::Dirty => self.dirty.clone(),

@@ -1,4 +1,4 @@
-//! What a store makes of the accounts of a cache file, and how one is known whose answer was lost.
+//! Effects of a store on the state of the data, and recognition of a store whose reply was lost.
 
 use afs_wire::fs::Status;
 use afs_wire::ids::DataVersion;
@@ -7,14 +7,14 @@ use crate::cache::Ranges;
 use crate::data::{Content, Piece};
 
 impl Content {
-    /// A piece is at the server, whose file has this version and length.
+    /// Records that a piece was stored, and the resulting version and length at the server.
     pub fn stored(&mut self, piece: &Piece, version: DataVersion, length: u64) {
         self.storing.remove(piece.range.clone());
         self.version = version;
         self.base_length = length;
     }
 
-    /// All pieces are.
+    /// Records that all pieces were stored.
     pub fn store_done(&mut self) {
         self.storing = Ranges::new();
         self.cut = self.cut.min(self.base_length);
@@ -25,13 +25,14 @@ impl Content {
         self.failures = 0;
     }
 
-    /// The store failed; what was not stored is still unsaved. `cut` is what [`Content::cut`] was before.
+    /// Records a failed store: what was not stored is dirty again. `cut` is the value of [`Content::cut`] before the
+    /// store.
     pub fn store_failed(&mut self, cut: u64, any_stored: bool) {
         self.store_stopped(cut, any_stored);
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// The store was stopped, to begin anew or to be left to another one; likewise.
+    /// The same for a store that was stopped, to be repeated or to be left to another one.
     pub fn store_stopped(&mut self, cut: u64, any_stored: bool) {
         let unsaved: Vec<_> = self.storing.parts(0..self.length);
         unsaved.into_iter().for_each(|range| self.dirty.insert(range));
@@ -40,15 +41,16 @@ impl Content {
         self.cut = if any_stored { self.cut.min(self.base_length) } else { self.cut.min(cut) };
     }
 
-    /// Whether the server's file may be what a store of ours, whose answer never came, made of it. Another machine's store
-    /// may look alike: the bytes have to be compared. `into` is the version that it was made into.
+    /// True if the server's file may be the result of a local store whose reply was lost. Another machine's store may
+    /// have the same status, so the bytes must be compared. `into` is the version that the store was based on.
     pub fn may_be_stored(&self, status: &Status, into: DataVersion) -> bool {
         status.data_version == into.next()
             && status.length == self.length
             && Some(status.client_mod_time) == self.changed_at
     }
 
-    /// The bytes by which a store of ours is known at the server: what is unsaved, and all data of the file if it is here.
+    /// Ranges to compare with the server's file to recognise a store: the dirty bytes, and all data of the file if it
+    /// is cached.
     pub fn ranges_to_compare(&self) -> Ranges {
         let mut marks = match self.is_complete() {
             true => self.data(),
@@ -58,14 +60,15 @@ impl Content {
         marks
     }
 
-    /// Another store came between ours and the server's copy has something of both: all of the file is unsaved again.
+    /// Marks the whole file as dirty: another machine's store came in between, and the server's file is a mixture of
+    /// both.
     pub fn mark_all_dirty(&mut self) {
         self.dirty = self.data();
         self.cut = 0;
         self.resized = true;
     }
 
-    /// The server has everything, as this version.
+    /// Records that the server has the data as this version.
     pub fn was_stored(&mut self, version: DataVersion) {
         self.version = version;
         self.base_length = self.length;

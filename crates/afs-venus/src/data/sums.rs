@@ -1,18 +1,18 @@
-//! Checksums of what was stored, range by range: what a mapping writes to a page that it wrote to before leaves no other trace.
+//! Checksums of stored ranges: the only evidence of a write through a mapping to a page that was dirty before.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes that one sum is of, at most. So much is stored again where one of them has changed.
+/// Largest range of one checksum: if it has changed, this many bytes are stored again.
 pub(crate) const SUMMED_MAX: u64 = 4 << 20;
 
-/// Sums of ranges that do not overlap. There are no more than the data of the file have ranges, and one for each
-/// [`SUMMED_MAX`] bytes of them.
+/// Checksums of ranges that do not overlap. At most as many as the data of the file has ranges, plus one for each
+/// [`SUMMED_MAX`] bytes.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Sums(BTreeMap<u64, (u64, u32)>);
 
 impl Sums {
-    /// Notes the sum of a range. Of ranges that it overlaps nothing is known any more.
+    /// Sets the checksum of a range and removes those of overlapping ranges.
     pub fn insert(&mut self, range: Range<u64>, sum: u32) {
         if range.is_empty() {
             return;
@@ -21,7 +21,7 @@ impl Sums {
         self.0.insert(range.start, (range.end, sum));
     }
 
-    /// Nothing is known any more of ranges that reach into this one.
+    /// Removes the checksums of all ranges that overlap this one.
     pub fn forget(&mut self, range: Range<u64>) {
         while let Some((&start, &(end, _))) = self.0.range(..range.end).next_back() {
             if end <= range.start {
@@ -31,12 +31,12 @@ impl Sums {
         }
     }
 
-    /// All ranges and their sums, in order.
+    /// All ranges and their checksums, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, u32)> + '_ {
         self.0.iter().map(|(&start, &(end, sum))| (start..end, sum))
     }
 
-    /// The ranges that lie in one, and their sums.
+    /// The ranges within `outer` and their checksums.
     pub fn within(&self, outer: &Range<u64>) -> impl Iterator<Item = (Range<u64>, u32)> + '_ {
         let end = outer.end;
         let from = self.0.range(outer.start..end.max(outer.start));

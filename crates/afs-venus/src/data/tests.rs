@@ -1,4 +1,4 @@
-//! Changes, stores and versions of what is in a cache file, against plain bytes.
+//! Tests of changes, stores and versions of file data, against plain bytes.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ fn piece(range: Range<u64>, file_length: u64) -> Piece {
     Piece { range, file_length }
 }
 
-/// A server that does what the protocol says.
+/// A server that follows the protocol.
 fn server_stores(file: &mut Vec<u8>, piece: &Piece, ours: &[u8]) {
     if (piece.file_length as usize) < file.len() {
         file.truncate(piece.file_length as usize);
@@ -96,7 +96,8 @@ fn far_ranges_travel_alone_when_what_is_between_is_not_here() {
     assert_eq!(content.begin_store(StoreScope::Dirty), [piece(0..10, 1000), piece(500..510, 1000)]);
 }
 
-/// Random histories of writes and cuts against a plain byte vector and a server that follows the protocol.
+/// Random histories of writes and truncations, compared with a plain byte vector and a server that follows the
+/// protocol.
 #[test]
 fn any_history_of_changes_reaches_the_server() {
     let mut seed = 1u64;
@@ -119,7 +120,7 @@ fn any_history_of_changes_reaches_the_server() {
                     content.zeroed(range, NOW);
                 }
                 5 => {
-                    // The kernel writes by itself, and all of the file but some of its holes counts as data.
+                    // The kernel writes by passthrough; all of the file except some of its holes counts as data.
                     let (at, hole) = (random(90), random(60));
                     if ours.len() <= at as usize {
                         ours.resize(at as usize + 1, 0);
@@ -159,7 +160,7 @@ fn any_history_of_changes_reaches_the_server() {
     }
 }
 
-/// Holes are zeros, and what is looked for is found.
+/// Holes are zeros, and searches for data and holes are correct.
 fn check_holes(content: &Content, ours: &[u8]) {
     let is_hole = |n: &u64| content.holes.contains(&(*n..*n + 1));
     let end = content.length;
@@ -175,7 +176,7 @@ fn check_holes(content: &Content, ours: &[u8]) {
     }
 }
 
-/// Stores; the call after `good` calls fails.
+/// A store of which the call after `good` calls fails.
 fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], scope: StoreScope, good: u64) {
     let cut = content.cut;
     for (n, piece) in content.begin_store(scope).iter().enumerate() {
@@ -210,7 +211,7 @@ fn what_is_sent_of_a_file_with_holes() {
     content.was_stored(DataVersion(6));
     assert_eq!(ranges(pieces(&content, StoreScope::Data)), all);
     assert_eq!(pieces(&content, StoreScope::Data)[0].file_length, 0);
-    // A hole where the server has data is zeros to be sent, unless it is less to send the rest.
+    // A new hole is sent as zeros where the server has data, unless sending the rest is shorter.
     content.zeroed(0..5, NOW);
     assert_eq!(pieces(&content, StoreScope::Dirty), [piece(0..5, 2 * tib)]);
     assert_eq!(content.store_scope(false, true), StoreScope::Dirty);

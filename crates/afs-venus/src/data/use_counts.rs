@@ -1,7 +1,7 @@
-//! Who uses the data of a version, counted: so that it is dropped by the last of them, and not before.
+//! Reference counts of the data of a version: the last release determines what becomes of it.
 
-/// Users of one version of a file. Each is counted when it comes and not any more when it leaves, by [`crate::files`] alone.
-/// Of the users some are writers, and of the writers some are direct.
+/// Reference counts of one version of a file, changed by [`crate::files`] alone. Writers are also counted in the total,
+/// and passthrough writers also as writers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct UseCounts {
     all: u32,
@@ -10,39 +10,39 @@ pub(crate) struct UseCounts {
 }
 
 impl UseCounts {
-    /// Handles that read or write it, and whoever else must not lose it.
+    /// Number of handles and other references that prevent the data from being dropped.
     pub fn count(&self) -> u32 {
         self.all
     }
 
-    /// Handles that may write.
+    /// Number of handles that may write.
     pub fn writers(&self) -> u32 {
         self.writers
     }
 
-    /// Handles through which the kernel may write without telling us.
+    /// Number of handles through which the kernel writes by passthrough.
     pub fn passthrough(&self) -> u32 {
         self.passthrough
     }
 
-    /// One more, who may write or not.
+    /// Adds a reference, of a writer or not.
     pub fn add(&mut self, writes: bool) {
         self.all += 1;
         self.writers += u32::from(writes);
     }
 
-    /// One that came as such a one, and is not direct any more.
+    /// Removes a reference that was added with the same argument and is no passthrough writer any more.
     pub fn remove(&mut self, writes: bool) {
         self.all = self.all.saturating_sub(1);
         self.writers = self.writers.saturating_sub(u32::from(writes));
     }
 
-    /// The kernel writes by itself for one of the writers.
+    /// Counts a writer as a passthrough writer.
     pub fn add_passthrough(&mut self) {
         self.passthrough += 1;
     }
 
-    /// It does so no more.
+    /// Undoes that.
     pub fn remove_passthrough(&mut self) {
         self.passthrough = self.passthrough.saturating_sub(1);
     }

@@ -1,4 +1,4 @@
-//! Parts of a cache file that are of no use any more: another version is at the server, or there is no room.
+//! Removal of cached data: after the server has another version, or to free space.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::cache::Ranges;
 use crate::data::Content;
 
 impl Content {
-    /// Only these bytes are known to be those of the server's version.
+    /// Keeps only these ranges as cached.
     pub fn keep_only(&mut self, ranges: Ranges) {
         self.present = ranges;
         self.keep_holes_present();
@@ -19,7 +19,7 @@ impl Content {
         self.present.gaps(0..end).into_iter().for_each(|gap| self.holes.remove(gap));
     }
 
-    /// The server's file is of another version now, and something here is unsaved: what is not unsaved is worthless.
+    /// Changes the base version of data with dirty ranges: all other cached bytes are discarded.
     pub fn rebase(&mut self, version: DataVersion, base_length: u64) {
         if version == self.version {
             return;
@@ -42,7 +42,7 @@ impl Content {
         self.cut = if cut_here { self.cut.min(base_length) } else { base_length };
     }
 
-    /// The same when nothing is unsaved: all of it is to be fetched, and only who uses it stays.
+    /// The same without dirty data: everything must be fetched again; references and pins are kept.
     pub fn replace_version(&mut self, version: DataVersion, length: u64) {
         let new = Content::new(version, length);
         let pinned = std::mem::take(&mut self.pinned);
@@ -50,15 +50,15 @@ impl Content {
         *self = Content { pinned, fetching, uses: self.uses, ..new };
     }
 
-    /// Clean bytes outside `wanted` that can be dropped to free up to `bytes`, from the beginning on; they are taken
-    /// out of what is present.
+    /// Removes up to `bytes` clean bytes outside of `wanted` from the cached ranges, from the beginning of the file,
+    /// and returns the ranges.
     pub fn evict(&mut self, bytes: u64, wanted: &Range<u64>) -> Vec<Range<u64>> {
         let mut clean = self.present.clone();
         let needed = self.pinned.iter().cloned().chain([wanted.clone()]);
         for keep in self.dirty.iter().chain(self.storing.iter()).chain(needed) {
             clean.remove(keep);
         }
-        // No room would be won by dropping holes, and zeros beyond the server's file cannot be fetched again.
+        // Evicting holes frees no space, and zeros beyond the end of the server's file cannot be fetched again.
         self.holes.iter().for_each(|hole| clean.remove(hole));
         clean.remove(self.cut.min(self.base_length)..u64::MAX);
         let mut evicted = Vec::new();

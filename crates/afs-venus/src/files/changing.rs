@@ -1,4 +1,4 @@
-//! Changes of bytes and lengths, in the cache alone.
+//! Changes of data and lengths, in the cache alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::files::Files;
 
 impl Files {
-    /// Writes bytes, growing the file. The end must be no position beyond the largest one.
+    /// Writes bytes, extending the file. The end must not exceed the largest position.
     pub async fn write(&self, data: &Arc<FileData>, pos: u64, bytes: Bytes) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -20,8 +20,8 @@ impl Files {
         let _change = data.change_lock.begin_change().await;
         let with_kernel = data.content().uses.passthrough() > 0;
         let _guard = if with_kernel { Some(data.kernel_writes.lock().await) } else { None };
-        // Noted before the bytes are there, so that no fetch overwrites them, and again afterwards, so that a store which
-        // ran in between does not count them as stored.
+        // Recorded before the write, so that no fetch overwrites the bytes, and again after it, so that a store in
+        // between does not count them as stored.
         let before = data.content().clone();
         data.content().wrote(range.clone(), self.wall());
         data.forget_mark();
@@ -34,7 +34,7 @@ impl Files {
         written
     }
 
-    /// Bytes on their way from the server must not arrive on top of what is written now.
+    /// Waits for fetches of the range, which would overwrite what is written now.
     async fn await_fetches(&self, data: &FileData, range: &Range<u64>) {
         loop {
             let changed = data.changed.notified();
@@ -45,12 +45,12 @@ impl Files {
         }
     }
 
-    /// Cuts or grows the file, when a store of it that somebody waits for is over.
+    /// Truncates or extends the file, after stores that block changes of the length.
     pub async fn cut(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
         self.await_fetches(data, &(length..u64::MAX)).await;
         let _change = data.change_lock.begin_cut().await;
         let _guard = data.kernel_writes.lock().await;
-        // A kernel that has the file may have written beyond the length that is known here.
+        // A passthrough writer may have written beyond the length known here.
         let is_so_long = {
             let content = data.content();
             content.length == length && content.uses.passthrough() == 0
@@ -65,7 +65,7 @@ impl Files {
         Ok(())
     }
 
-    /// The file is at least so long.
+    /// Extends the file to at least this length.
     pub async fn extend_to(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
         if data.content().length >= length {
             return Ok(());
@@ -87,7 +87,7 @@ impl Files {
         Ok(())
     }
 
-    /// Makes a hole, as far as the file reaches.
+    /// Makes a range a hole, up to the end of the file.
     pub async fn zero(&self, data: &Arc<FileData>, range: Range<u64>) -> Result<()> {
         self.await_fetches(data, &range).await;
         let _change = data.change_lock.begin_change().await;
@@ -96,7 +96,7 @@ impl Files {
         if range.is_empty() {
             return Ok(());
         }
-        // As with a write, noted before and afterwards.
+        // As for a write, recorded before and after.
         let before = data.content().clone();
         data.content().zeroed(range.clone(), self.wall());
         data.forget_mark();
@@ -113,7 +113,7 @@ impl Files {
     }
 }
 
-/// A write failed: bytes that were not here before are not here now.
+/// Undoes the record of a failed write: bytes that were not cached before are not cached now.
 fn unwrite(data: &FileData, range: &Range<u64>, before: &Content) {
     let mut content = data.content();
     for gap in before.present.gaps(range.clone()) {

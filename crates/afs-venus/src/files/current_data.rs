@@ -1,4 +1,4 @@
-//! The data to open: what is unsaved or being written here, or else the version that the server has.
+//! Choice of the data to open: data with local changes or writers, otherwise the version at the server.
 
 use std::io;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::error::Result;
 use crate::files::Files;
 use crate::vnode::{Vnode, VnodeState};
 
-/// A cache file, and what was kept in it if it is not new.
+/// A cache file, and its kept contents if it is not new.
 type Found = (Arc<dyn CacheFile>, Option<Kept>);
 
 impl Files {
-    /// The data to open: that with unsaved changes or writers, or that of the version in the status. Whoever goes on to use it
-    /// is to be counted, and by then it may be none of the file's any more.
+    /// The data to open: that with dirty ranges or writers, otherwise that of the version in the status. Before the
+    /// caller counts a reference, the data may cease to be current.
     pub(super) async fn current(&self, vnode: &Arc<Vnode>, status: &Status) -> Result<Arc<FileData>> {
         if let Some(data) = usable(&vnode.state(), status) {
             return Ok(data);
@@ -41,13 +41,13 @@ impl Files {
         };
         let data = new_data(file, kept, status);
         let mut state = vnode.state();
-        // Somebody who knew an older status may have opened the version of that meanwhile, to write.
+        // A caller with an older status may have opened that version for writing meanwhile.
         if let Some(data) = usable(&state, status) {
             return Ok(data);
         }
         let replaced = state.file.replace_data(&data);
         drop(state);
-        // With its file, and not under the lock.
+        // Dropped with its file, outside of the lock.
         drop(replaced);
         Ok(data)
     }
@@ -64,7 +64,7 @@ fn new_data(file: Arc<dyn CacheFile>, kept: Option<Kept>, status: &Status) -> Ar
     data
 }
 
-/// The kept file of this version, or a new one of its length with nothing in it yet.
+/// The kept file of this version, or a new, empty one of its length.
 fn find_or_create(cache: &dyn CacheStore, key: &CacheKey, length: u64) -> io::Result<Found> {
     if let Some((file, kept)) = cache.find(key).filter(|(_, kept)| kept.length == length) {
         return Ok((file, Some(kept)));
@@ -77,7 +77,7 @@ fn find_or_create(cache: &dyn CacheStore, key: &CacheKey, length: u64) -> io::Re
     Ok((file, None))
 }
 
-/// Data that is open already and may be opened once more.
+/// Data that is already open and can be opened again.
 fn usable(state: &VnodeState, status: &Status) -> Option<Arc<FileData>> {
     let data = state.file.data()?;
     let content = data.content();

@@ -1,4 +1,4 @@
-//! Work on the cache's files, done where blocking does no harm.
+//! I/O on cache files, on blocking threads or at once.
 
 use afs_rpc::Stall;
 
@@ -6,16 +6,16 @@ use crate::cache::CacheWorker;
 use crate::error::Result;
 use crate::files::Files;
 
-/// Bytes that [`Files::disk_briefly`] moves at most.
+/// Most bytes that [`Files::disk_briefly`] moves.
 pub(crate) const BRIEF_BYTES_MAX: u64 = 64 << 10;
 
 impl Files {
-    /// Who does such work.
+    /// Runs I/O on cache files.
     pub fn worker(&self) -> &CacheWorker {
         &self.worker
     }
 
-    /// Work on the cache's files, where blocking does no harm.
+    /// I/O of any duration on cache files.
     pub async fn disk<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
@@ -23,7 +23,7 @@ impl Files {
         self.worker.run(Stall::Any, work).await
     }
 
-    /// Work on the cache's files that is not worth another thread: a few system calls that move up to [`BRIEF_BYTES_MAX`].
+    /// I/O too short for another thread: a few system calls that move up to [`BRIEF_BYTES_MAX`].
     pub async fn disk_briefly<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
@@ -31,7 +31,7 @@ impl Files {
         self.worker.run(Stall::Brief, work).await
     }
 
-    /// Work that moves so many bytes.
+    /// I/O that moves this many bytes.
     pub async fn disk_moving<T: Send + 'static>(
         &self,
         bytes: u64,
@@ -41,7 +41,8 @@ impl Files {
         self.worker.run(stall, work).await
     }
 
-    /// Makes an empty cache file for a file that is about to be created. An error is left to the open, which then makes its own.
+    /// Creates an empty cache file for a file that is about to be created. An error is ignored: the open then creates
+    /// its own.
     pub async fn prepare_spare(&self) {
         if self.spares.is_full() {
             return;

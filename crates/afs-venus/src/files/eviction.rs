@@ -1,4 +1,4 @@
-//! Parting with data: put away for later, or dropped because it is of no use any more.
+//! Eviction of file data: kept in the cache for later use, or deleted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,10 +13,11 @@ use crate::key::Key;
 use crate::vnode::{Vnode, VnodeState};
 
 impl Files {
-    /// Keeps data for later if nobody uses it and nothing is unsaved. What is unsaved is stored later, for `user` if nobody else tried
-    /// before. The last of a file that has no name any more is forgotten altogether.
+    /// Keeps unreferenced data in the cache if nothing is dirty. Dirty data is listed to be stored later, for `user`
+    /// unless a user is listed already. The data of an orphan without handles is deleted.
     ///
-    /// Until it is kept it stays the file's: who opens the file meanwhile gets this data, and not the same cache file in other data.
+    /// The data stays current until it is kept: an open meanwhile gets this data, and not a second object over the same
+    /// cache file.
     pub async fn retire(&self, vnode: &Vnode, data: &Arc<FileData>, user: User) {
         let _guard = data.keeping.lock().await;
         let Some((version, kept)) = self.contents_to_keep(vnode, data, user) else { return };
@@ -26,13 +27,13 @@ impl Files {
             let content = data.content();
             content.uses.count() == 0 && content.version == version && content.to_kept() == kept
         };
-        // Otherwise somebody uses it, or has used it and puts it away next.
+        // Otherwise the data is or was referenced again, and is retired by that user.
         if is_same && is_current(&state, data) {
             state.file.retire_data(version, kept.map(|kept| kept.holes.bytes()));
         }
     }
 
-    /// What is in data that its file may part with. Whoever counts a user does so with the state locked.
+    /// Version and contents of data that may be evicted. References are counted only with the state locked.
     fn contents_to_keep(
         &self,
         vnode: &Vnode,
@@ -65,7 +66,7 @@ impl Files {
         Some((content.version, content.to_kept()))
     }
 
-    /// Keeps data in the cache, unless it is of no use there or may yet change.
+    /// Keeps data in the cache, unless it is not needed there or may still change.
     async fn keep(&self, vnode: &Vnode, data: &Arc<FileData>, version: DataVersion, kept: Option<&Kept>) {
         let may_keep = !vnode.state().is_gone
             && !data.lost.load(Ordering::SeqCst)
@@ -73,7 +74,7 @@ impl Files {
         let (Some(kept), Ok(key), true) = (kept, self.cache_key(vnode.key, version), may_keep) else {
             return;
         };
-        // What was only read is in the cache as it was.
+        // Data that was only read is in the cache unchanged.
         if self.cache.is_kept(&key, &data.file, kept) {
             return;
         }
@@ -85,11 +86,13 @@ impl Files {
         self.has_room(0).await;
     }
 
-    /// Drops data that the server has and this open has cut, unless somebody else uses it; it is fetched anew. Says whether it did.
+    /// Drops data that the server has and that this open has truncated, unless it is shared with other handles; it is
+    /// fetched again. Returns true if it was dropped.
     pub fn undo_cut(&self, handle: &Handle) -> bool {
         let data = handle.data();
         let mut state = handle.vnode.state();
-        // The vnode's, the handle's and ours. Who opens the file takes his from the vnode, under this lock.
+        // References of the vnode, of the handle and of this function. An open obtains its reference from the vnode,
+        // under this lock.
         if !handle.has_cut_clean_data() || !is_current(&state, &data) || Arc::strong_count(&data) > 3 {
             return false;
         }
@@ -106,7 +109,8 @@ impl Files {
         }
     }
 
-    /// The last name of a file is gone from the server, or the file itself: those who have it open go on without the server.
+    /// Records that the last name of a file, or the file itself, is gone from the server: open handles continue without
+    /// the server.
     pub fn became_nameless(&self, vnode: &Vnode) {
         let mut state = vnode.state();
         state.file.lose_name();
@@ -116,7 +120,7 @@ impl Files {
         drop(dropped);
     }
 
-    /// No server will take what is unsaved: it is dropped, unless somebody still has it open.
+    /// Drops dirty data that no server will accept, unless the file is still open.
     pub fn give_up(&self, vnode: &Vnode) {
         let mut state = vnode.state();
         self.store_retries.remove(vnode.key);
@@ -125,10 +129,10 @@ impl Files {
         drop(dropped);
     }
 
-    /// A lock on the file was lost: what was written under it is not stored, and whoever opens the file from now on gets what the
-    /// server has, in a cache file of its own. A kernel that has the cache file keeps it for as long as it is open.
+    /// Handles the loss of a lock: data written under it is not stored, and an open from now on gets the server's
+    /// version in a new cache file. A file given to the kernel for passthrough stays current as long as it is open.
     pub async fn lock_lost(&self, vnode: &Arc<Vnode>) {
-        // An open that comes meanwhile looks into the cache when this is over.
+        // An open that comes meanwhile looks into the cache after this.
         let _opening = vnode.fetching.lock().await;
         for handle in self.handles().into_iter().filter(|handle| Arc::ptr_eq(&handle.vnode, vnode)) {
             handle.data().lost.store(true, Ordering::SeqCst);
@@ -138,7 +142,7 @@ impl Files {
         }
     }
 
-    /// The data that is the file's no more, or that of a kernel.
+    /// The data that ceases to be current, or that of a passthrough file.
     fn take_lost_data(&self, vnode: &Vnode) -> Option<Arc<FileData>> {
         let mut state = vnode.state();
         self.store_retries.remove(vnode.key);
@@ -147,7 +151,7 @@ impl Files {
         data
     }
 
-    /// Whoever reads on in the cache file may fetch into it: it must not be found by others.
+    /// Handles that continue with the cache file may fetch into it: it must not be found by later opens.
     async fn forget_lost(&self, key: Key, data: &FileData) {
         if let Err(error) = self.prepare_change(key, data).await {
             tracing::warn!(%error, "a file whose lock was lost stays in the cache");
@@ -155,7 +159,7 @@ impl Files {
     }
 }
 
-/// Takes the data of a file that nobody uses.
+/// Takes the data of a file without handles and references.
 fn take_unused(state: &mut VnodeState) -> Option<Arc<FileData>> {
     let is_unused = state.file.opens() == 0;
     state.file.drop_data_if(|data| is_unused && data.content().uses.count() == 0)

@@ -1,4 +1,4 @@
-//! Open files.
+//! Table of open handles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,66 +13,66 @@ use crate::identity::User;
 use crate::key::Key;
 use crate::vnode::Vnode;
 
-/// One open file.
+/// An open handle.
 pub(crate) struct Handle {
     pub id: HandleId,
     pub vnode: Arc<Vnode>,
     pub flags: OpenFlags,
-    /// Who opened it: for him it is read and stored.
+    /// The user who opened it, with whose token it is read and stored.
     pub user: User,
-    /// The kernel may write to the cache file itself.
+    /// The kernel may write by passthrough.
     pub(super) passthrough: AtomicBool,
-    /// close(2) has been called. Others may have the same open file.
+    /// close(2) was called; other descriptors may share this handle.
     closed: AtomicBool,
-    /// The open has cut data of which nothing was unsaved.
+    /// The open truncated data that was not dirty.
     cut_clean_data: AtomicBool,
     data: Mutex<Arc<FileData>>,
 }
 
 impl Handle {
-    /// Whether it was opened to change the file.
+    /// True if it was opened for writing or truncation.
     pub fn may_change(&self) -> bool {
         self.flags.write || self.flags.truncate
     }
 
-    /// The version it reads and writes.
+    /// The version that it reads and writes.
     pub fn data(&self) -> Arc<FileData> {
         self.data.lock().clone()
     }
 
-    /// Whether the kernel may write to the cache file itself.
+    /// True if the kernel may write by passthrough.
     pub fn is_passthrough(&self) -> bool {
         self.passthrough.load(Ordering::SeqCst)
     }
 
-    /// close(2) has been called.
+    /// Records that close(2) was called.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// Whether close(2) has been called.
+    /// True if close(2) was called.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// The open is about to cut the file.
+    /// Called before the open truncates the file.
     pub fn note_cut_at_open(&self) {
         let was_saved = !self.data().content().is_dirty();
         self.cut_clean_data.store(was_saved, Ordering::SeqCst);
     }
 
-    /// Whether the open has cut data that the server has.
+    /// True if the open truncated data that the server has.
     pub fn has_cut_clean_data(&self) -> bool {
         self.cut_clean_data.load(Ordering::SeqCst)
     }
 
-    /// Puts other data in the place of the handle's, which is answered.
+    /// Replaces the data of the handle; returns the previous one.
     pub(super) fn replace(&self, data: &Arc<FileData>) -> Arc<FileData> {
         std::mem::replace(&mut *self.data.lock(), data.clone())
     }
 }
 
-/// All open files.
+/// All open handles.
 #[derive(Default)]
 pub(super) struct HandleTable {
     last: AtomicU64,
@@ -80,7 +80,7 @@ pub(super) struct HandleTable {
 }
 
 impl HandleTable {
-    /// A new handle.
+    /// Adds a handle.
     pub fn add(&self, vnode: &Arc<Vnode>, flags: OpenFlags, user: User, data: &Arc<FileData>) -> Arc<Handle> {
         let handle = Arc::new(Handle {
             id: HandleId(self.last.fetch_add(1, Ordering::Relaxed) + 1),
@@ -104,7 +104,7 @@ impl HandleTable {
         self.open.lock().remove(&id)
     }
 
-    /// Whether somebody has an object open.
+    /// True if the user has the object open.
     pub fn has_open(&self, key: Key, user: User) -> bool {
         self.open.lock().values().any(|handle| handle.vnode.key == key && handle.user == user)
     }

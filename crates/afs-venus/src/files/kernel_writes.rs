@@ -1,4 +1,4 @@
-//! What a kernel that has the cache file wrote behind our back: found, and noted.
+//! Passthrough writes: detection and recording of what the kernel has written to a cache file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::{BRIEF_BYTES_MAX, Files};
 use crate::vnode::Vnode;
 
-/// Bytes read at a time to be compared.
+/// Block size of comparisons, in bytes.
 const PIECE: u64 = 256 << 10;
 
 impl Files {
-    /// Takes note of what the kernel wrote behind our back.
+    /// Records passthrough writes of the kernel to the current data of a file.
     pub async fn note_kernel_writes(&self, vnode: &Vnode) -> Result<()> {
         let data = vnode.state().file.data().cloned();
         match data {
@@ -32,7 +32,7 @@ impl Files {
         }
         let _guard = data.kernel_writes.lock().await;
         if !data.content().is_complete() {
-            // Another version is on its way into the file: that, and no kernel, has touched it.
+            // Another version is being fetched into the file: that changed it, not the kernel.
             return Ok(());
         }
         let file = data.file.clone();
@@ -51,10 +51,11 @@ impl Files {
         Ok(())
     }
 
-    /// The same before a store. Where another version could not be brought whole into a file that a kernel writes to, nobody knows what in
-    /// it is whose: an error, and not a store of nothing, is the answer.
+    /// The same before a store. If a file with passthrough writers is incomplete because another version could not be
+    /// fetched into it as a whole, its bytes cannot be attributed to either version: this is an error, since storing
+    /// nothing would lose data silently.
     pub async fn note_kernel_writes_to_store(&self, vnode: &Vnode, data: &Arc<FileData>) -> Result<()> {
-        // What was read earlier may be older than what a mapping has written since.
+        // A mapping may have written since these bytes were read.
         *data.ready.lock() = None;
         self.note_kernel_writes_in(data).await?;
         let content = data.content();
@@ -64,8 +65,9 @@ impl Files {
         }
     }
 
-    /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
-    /// was written, and is noted, by somebody else. While there are more writers it is left to others.
+    /// Compares the data with the checksums of the last store, because a write through a mapping may leave no other
+    /// evidence. A file whose length has changed was written by a system call, which is recorded elsewhere. With more
+    /// than `writers_max` writers nothing is done.
     pub async fn compare_with_stored(&self, data: &Arc<FileData>, writers_max: u32) -> Result<()> {
         let _guard = data.kernel_writes.lock().await;
         let known = data.stored_sums.lock().clone();
@@ -84,7 +86,7 @@ impl Files {
         Ok(())
     }
 
-    /// The ranges whose bytes do not have the sum that they had.
+    /// The ranges whose bytes do not match their checksum.
     async fn changed_since(&self, data: &Arc<FileData>, sums: Arc<Sums>) -> Result<Vec<Range<u64>>> {
         let (file, length) = (data.file.clone(), data.content().length);
         let compare = move || {
@@ -103,8 +105,8 @@ impl Files {
     }
 }
 
-/// The length of a file that the kernel has written to since it was marked, and a small file's bytes: it is about to be stored.
-/// It is marked again.
+/// The length of a file that was written to since it was marked, and the contents of a small file, since it will be
+/// stored next. Marks it again.
 fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>> {
     if !file.touched()? {
         return Ok(None);

@@ -1,20 +1,22 @@
-//! The files of this machine: cache files, open handles, what is unsaved. Knows bytes, and makes no calls: what a server is to be asked,
-//! or told, it answers.
+//! Open files of this machine: cache files, handles, dirty data. This part makes no calls; it returns what a server
+//! must be asked or told.
 //!
-//! It alone counts and drops. These rules hold whenever the state of a file is not locked:
+//! It alone counts references and drops data. These rules hold whenever the state of a file is not locked:
 //!
-//! * **Handles.** A handle counts once on its file (`opens`) and once on the data that it reads and writes (`users`), from
-//!   [`Files::open_handle`] to [`Files::release_handle`] and no longer, whatever still works for it then. It is a writer there if it may change the
-//!   file, and direct only as a writer. It comes to no data but the file's own; the data of a writer never changes under it.
-//! * **Data.** Of data with users or with something unsaved the file is only rid if there is nobody to have it: the file is gone,
-//!   no server will take it, its lock is lost. Readers of an older version alone are left with data that is not the file's any more.
-//! * **Unsaved.** Of data without users, what is unsaved is listed, with the person for whom it is stored again; what has no
-//!   file any more to be stored to is not listed.
-//! * **Kept.** What the cache keeps of a file is a version as a server had it. What is about to change is forgotten there first, and
-//!   nothing is kept while it has users.
-//! * **Orphans.** A file without a name goes on for its handles, and is out of the status cache with the last of them.
+//! * **Handles.** A handle is counted once on its file (`opens`) and once on the data that it reads and writes
+//!   (`uses`), from [`Files::open_handle`] to [`Files::release_handle`], even if a task still works for it afterwards. It
+//!   counts as a writer if it may change the file, and as a passthrough writer only if it is a writer. A new handle gets
+//!   the current data only; the data of a writer is never replaced.
+//! * **Data.** Data with references or dirty ranges ceases to be current only if it cannot be stored: the file was
+//!   removed, no server will accept it, or its lock was lost. Readers of an older version may hold data that is not
+//!   current any more.
+//! * **Store retries.** A file whose data is dirty and not referenced is listed, with the user for whom the store is
+//!   retried; dirty data of a file that does not exist any more is not listed.
+//! * **Kept files.** The cache keeps a file only as a version that the server had. Before data changes, its kept file
+//!   is removed, and data is not kept while it is referenced.
+//! * **Orphans.** A file without a name continues for its handles, and leaves the status cache with the last of them.
 //!
-//! Locks are taken in this order: the state of an object, its handles, the content of data, what is unsaved.
+//! Lock order: state of an object, handle table, content of data, store retries.
 
 mod changing;
 mod current_data;
@@ -48,12 +50,12 @@ use handles::HandleTable;
 use spare::Spares;
 use store_retries::StoreRetries;
 
-/// All files of this machine.
+/// All open files of this machine.
 pub(crate) struct Files {
     env: EnvRef,
     cache: Arc<dyn CacheStore>,
     worker: CacheWorker,
-    /// How the cells are named in the cache.
+    /// Names of the cells in keys of the cache.
     cells: Vec<CellName>,
     vnodes: Arc<VnodeTable>,
     handles: HandleTable,
@@ -62,7 +64,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Nothing is open yet.
+    /// Makes the part, with no open file.
     pub fn new(
         env: EnvRef,
         cache: Arc<dyn CacheStore>,
@@ -74,27 +76,27 @@ impl Files {
         Files { env, cache, worker, cells, vnodes, handles, store_retries, spares }
     }
 
-    /// An open file. `operation` goes into the error for one that is not open.
+    /// An open handle. `operation` is named in the error if it is not open.
     pub fn handle(&self, id: HandleId, operation: &'static str) -> Result<Arc<Handle>> {
         self.handles.get(id, operation)
     }
 
-    /// All open files.
+    /// All open handles.
     pub fn handles(&self) -> Vec<Arc<Handle>> {
         self.handles.all()
     }
 
-    /// Whether somebody has an object open.
+    /// True if the user has the object open.
     pub fn has_open(&self, key: Key, user: User) -> bool {
         self.handles.has_open(key, user)
     }
 
-    /// A store for somebody has failed: it is tried again for him.
+    /// Records that a store for a user failed: it is retried for that user.
     pub fn store_failed(&self, key: Key, user: User) {
         self.store_retries.set(key, user);
     }
 
-    /// For whom a store is tried again, if one is.
+    /// The user for whom the store of a file is retried, if it is listed.
     pub fn retry_user(&self, key: Key) -> Option<User> {
         self.store_retries.get(key)
     }
@@ -104,17 +106,17 @@ impl Files {
         self.store_retries.keep_user(key, user);
     }
 
-    /// Nothing is unsaved of a file.
+    /// Removes a file from the retries: nothing is dirty.
     pub fn clear_store_retry(&self, key: Key) {
         self.store_retries.remove(key);
     }
 
-    /// Files whose store failed, and for whom it is tried again.
+    /// Files whose store is to be retried, and for which user.
     pub fn store_retries(&self) -> Vec<(Key, User)> {
         self.store_retries.all()
     }
 
-    /// Whether a store is to be tried again.
+    /// True if a store is to be retried.
     pub fn has_store_retries(&self) -> bool {
         !self.store_retries.is_empty()
     }
@@ -124,7 +126,7 @@ impl Files {
     }
 }
 
-/// Whether this is what a file is opened with.
+/// True if the data is what an open of the file gets.
 fn is_current(state: &VnodeState, data: &Arc<FileData>) -> bool {
     state.file.data().is_some_and(|current| Arc::ptr_eq(current, data))
 }

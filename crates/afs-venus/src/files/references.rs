@@ -1,4 +1,4 @@
-//! Counting who uses what: opens, releases, and handles that go on with another version.
+//! References to file data: opens, releases, and handles that switch to another version.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,14 +12,14 @@ use crate::files::{Files, Handle, is_current};
 use crate::identity::User;
 use crate::vnode::{HiddenName, Vnode};
 
-/// A handle that is one no more.
+/// A handle that was released.
 pub(crate) struct ReleasedHandle {
     pub handle: Arc<Handle>,
-    /// Where the server keeps the file under a name of ours that was to last as long as its handles; this was the last.
+    /// Set by the release of the last handle of a file that the server keeps under a hidden name for its handles.
     pub hidden: Option<HiddenName>,
 }
 
-/// Somebody who uses data without a handle, until this is dropped. What he leaves unsaved is stored later.
+/// A reference to data without a handle, until dropped. Data that is dirty then is stored later.
 pub(crate) struct DataUse<'a> {
     pub data: Arc<FileData>,
     files: &'a Files,
@@ -39,8 +39,7 @@ impl Drop for DataUse<'_> {
 }
 
 impl Files {
-    /// A new handle on the data to open. Data that was put away between the choice and the count is none of the file's any
-    /// more: it is chosen again.
+    /// Makes a new handle on the data to open. If the data was retired between choice and count, it is chosen again.
     pub async fn open_handle(
         &self,
         vnode: &Arc<Vnode>,
@@ -56,7 +55,7 @@ impl Files {
         }
     }
 
-    /// A new handle on this data, if it is still the file's.
+    /// Makes a new handle on this data, if it is still current.
     pub(super) fn count_handle(
         &self,
         vnode: &Arc<Vnode>,
@@ -74,7 +73,7 @@ impl Files {
         Some(handle)
     }
 
-    /// The data to open, for one who changes the file without a handle.
+    /// References the data to open, for a change without a handle.
     pub async fn use_current<'a>(
         &'a self,
         vnode: &'a Arc<Vnode>,
@@ -92,7 +91,7 @@ impl Files {
         }
     }
 
-    /// Takes a handle off the accounts of its file; `None` if that was done before. The data is to be put away then.
+    /// Removes a handle; `None` if it was removed before. The caller must call [`Files::retire`] on the data next.
     pub fn release_handle(&self, id: HandleId) -> Option<ReleasedHandle> {
         let handle = self.handle(id, "release").ok()?;
         let mut state = handle.vnode.state();
@@ -111,8 +110,8 @@ impl Files {
         Some(ReleasedHandle { handle, hidden })
     }
 
-    /// Lets a handle go on with the data to open, as if it had been opened now, because the rest of its own is not to be had any more.
-    /// One that may change the file stays where its changes are. Fails if it was released.
+    /// Switches a handle to the current data, as if it had been opened now, because the rest of its own version cannot
+    /// be fetched any more. A handle that may write keeps its data. Fails if the handle was released.
     pub async fn switch_to_current(&self, handle: &Handle, status: &Status) -> Result<Arc<FileData>> {
         loop {
             let data = self.current(&handle.vnode, status).await?;
@@ -125,7 +124,7 @@ impl Files {
         }
     }
 
-    /// Counts a handle on other data, if that is still the file's, in the place of its own.
+    /// Moves the reference of a handle to other data, if that is still current.
     pub(super) fn switch(&self, handle: &Handle, data: &Arc<FileData>) -> Result<bool> {
         let state = handle.vnode.state();
         self.handle(handle.id, "read")?;
@@ -139,8 +138,8 @@ impl Files {
         Ok(true)
     }
 
-    /// The kernel writes for this handle by itself from now on, into the cache file, which is whole. What it wrote for others is noted
-    /// before a new mark hides it. Fails if the handle was released.
+    /// Starts passthrough writes of the kernel for this handle; the cache file must be complete. Passthrough writes of
+    /// other handles are recorded before the file is marked again. Fails if the handle was released.
     pub async fn start_passthrough(&self, handle: &Handle) -> Result<()> {
         let data = handle.data();
         self.note_kernel_writes_in(&data).await?;
@@ -156,7 +155,7 @@ impl Files {
         Ok(())
     }
 
-    /// The kernel does not, after all.
+    /// Ends passthrough of a handle, which the kernel did not use after all.
     pub fn stop_passthrough(&self, id: HandleId) {
         let Ok(handle) = self.handle(id, "open") else { return };
         let _state = handle.vnode.state();
@@ -165,8 +164,8 @@ impl Files {
         }
     }
 
-    /// A handle is handed out. Whether the kernel may keep the pages that it has of the file: they are of this version. Others that
-    /// have an older version open share the kernel's pages at times.
+    /// Called when a handle is handed out. Returns true if the kernel may keep its pages of the file, because they are
+    /// of this version. Handles of older versions may share the kernel's pages.
     pub fn keeps_pages(&self, handle: &Handle) -> bool {
         let data = handle.data();
         let mut state = handle.vnode.state();
@@ -182,7 +181,7 @@ impl Files {
         keeps
     }
 
-    /// Whether close(2) was called for all handles that may change this data.
+    /// True if close(2) was called on all handles that may change this data.
     pub fn writers_have_closed(&self, data: &Arc<FileData>) -> bool {
         let handles = self.handles();
         let mut writers =

@@ -1,4 +1,4 @@
-//! Room in the cache, and what is kept there.
+//! Space in the cache, and which files are kept there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use crate::files::Files;
 use crate::key::Key;
 
 impl Files {
-    /// Bytes that the cache holds at most.
+    /// Limit of the cache, in bytes.
     pub fn bytes_max(&self) -> u64 {
         self.cache.bytes_max()
     }
 
-    /// The name of a version in the cache. Fails for a cell that is not known.
+    /// Cache key of a version. Fails for an unknown cell.
     pub(super) fn cache_key(&self, key: Key, version: DataVersion) -> Result<CacheKey> {
         let cell = self.cells.get(usize::from(key.cell.0));
         let cell = cell.ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))?.clone();
         Ok(CacheKey { cell, fid: key.fid, version })
     }
 
-    /// Whether anything is kept of a file; also if that is not known without waiting.
+    /// True if a version of the file may be kept; also if that is unknown without blocking.
     pub fn may_have(&self, key: Key) -> bool {
         self.cache_key(key, DataVersion(0)).is_ok_and(|named| self.cache.may_have(&named.cell, key.fid))
     }
 
-    /// How many bytes of what is kept of a version are in holes; 0 also if that is not known without waiting.
+    /// Bytes in holes of the kept version; 0 if unknown without blocking.
     pub fn hole_bytes(&self, key: Key, version: DataVersion) -> u64 {
         self.cache_key(key, version).map_or(0, |named| self.cache.hole_bytes(&named))
     }
 
-    /// Forgets what is kept of a file, which is of no use any more.
+    /// Removes what is kept of a file.
     pub fn forget_kept(&self, key: Key) {
         if let Ok(named) = self.cache_key(key, DataVersion(0)) {
             self.cache.forget(&named.cell, key.fid);
         }
     }
 
-    /// The same where blocking does no harm.
+    /// The same on a blocking thread.
     pub async fn forget_kept_on_disk(&self, key: Key) -> Result<()> {
         let named = self.cache_key(key, DataVersion(0))?;
         let cache = self.cache.clone();
@@ -53,8 +53,8 @@ impl Files {
         .await
     }
 
-    /// A user of data is about to change it: from now on the cache file may be no version of the server's, and must not be found as one
-    /// after a crash.
+    /// Called before data changes: from now on the cache file may be no version of the server's, and must not be found
+    /// as one after a crash.
     pub async fn prepare_change(&self, key: Key, data: &FileData) -> Result<()> {
         let _guard = data.keeping.lock().await;
         match self.may_have(key) {
@@ -63,7 +63,7 @@ impl Files {
         }
     }
 
-    /// Whether so many bytes more fit into the cache, if need be after files that are not in use are dropped.
+    /// True if this many more bytes fit into the cache, after eviction of unused files if needed.
     pub(super) async fn has_room(&self, bytes: u64) -> bool {
         if self.cache.fits(bytes) {
             return true;
@@ -72,7 +72,7 @@ impl Files {
         self.disk(move || Ok(cache.make_room(bytes))).await.unwrap_or(false)
     }
 
-    /// Makes room in the cache: by dropping what nobody uses, else parts of this very file outside of what is wanted.
+    /// Frees space in the cache: evicts unused files, else ranges of this file outside of `wanted`.
     pub async fn make_room(&self, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
         if self.has_room(bytes).await {
             return;
@@ -81,7 +81,7 @@ impl Files {
             let mut content = data.content();
             match content.uses.passthrough() > 0 || data.backed.load(Ordering::SeqCst) {
                 false => content.evict(bytes, wanted),
-                // The kernel reads and writes the whole file by itself.
+                // The kernel reads and writes the whole file by passthrough.
                 true => Vec::new(),
             }
         };
@@ -96,7 +96,7 @@ impl Files {
         }
     }
 
-    /// Makes what is kept outlive the process.
+    /// Makes what is kept available after a restart of the process.
     pub async fn shut_down(&self) -> Result<()> {
         let cache = self.cache.clone();
         self.disk(move || cache.shut_down()).await

@@ -1,5 +1,5 @@
-//! Stack of spare cache files: empty ones, made before the call that creates a file at its server. The thread that receives the reply may
-//! not wait for a disk, and needs none then.
+//! Stack of spare cache files: empty files created before the call that creates a file at its server. The thread that
+//! receives the reply may not wait for a disk, and with a spare file need not.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::cache::CacheFile;
 
-/// Spare files at most. One is left where a creation failed after its file had been made.
+/// Limit of the stack. A spare remains when a creation fails.
 const SPARES_MAX: usize = 8;
 
 /// Empty cache files that nothing refers to.
@@ -19,7 +19,7 @@ impl Spares {
         self.0.lock().len() >= SPARES_MAX
     }
 
-    /// Keeps a file, or drops it if others have filled the stack meanwhile.
+    /// Adds a file, or drops it if the stack has become full meanwhile.
     pub fn push(&self, file: Arc<dyn CacheFile>) {
         let mut files = self.0.lock();
         if files.len() < SPARES_MAX {

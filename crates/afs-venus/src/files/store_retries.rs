@@ -1,4 +1,4 @@
-//! Files with unsaved data that nobody is about to store: their store has failed, or their last handle is gone.
+//! Files whose store is to be retried: the last store failed, or the last handle was released with dirty data.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use parking_lot::Mutex;
 use crate::identity::User;
 use crate::key::Key;
 
-/// These files, and for whom each is stored again.
+/// These files, and for which user each is stored.
 #[derive(Default)]
 pub(super) struct StoreRetries(Mutex<BTreeMap<Key, User>>);
 
 impl StoreRetries {
-    /// A store for somebody has failed: it is tried again for him.
+    /// Adds a file whose store for a user failed.
     pub fn set(&self, key: Key, user: User) {
         self.0.lock().insert(key, user);
     }
 
-    /// Nobody has the file open any more; it is stored for whoever it was to be stored for before, or else for the last one.
+    /// Adds a file whose last handle was released; a user that is listed already stays.
     pub fn add_if_missing(&self, key: Key, user: User) {
         self.0.lock().entry(key).or_insert(user);
     }
@@ -27,14 +27,14 @@ impl StoreRetries {
         self.0.lock().get(&key).copied()
     }
 
-    /// What is still listed is stored for this user; what is not listed any more stays so.
+    /// Sets the user of a file that is still listed.
     pub fn keep_user(&self, key: Key, user: User) {
         if let Some(listed) = self.0.lock().get_mut(&key) {
             *listed = user;
         }
     }
 
-    /// It is saved, or never will be.
+    /// Removes a file that is stored, or cannot be stored any more.
     pub fn remove(&self, key: Key) {
         self.0.lock().remove(&key);
     }

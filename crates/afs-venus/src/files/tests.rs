@@ -1,4 +1,4 @@
-//! The part alone: no server, and no Venus around it.
+//! Tests of this part alone: no server and no Venus.
 
 mod history;
 mod model;
@@ -35,7 +35,7 @@ fn status(version: u64, length: u64) -> Status {
     Status { kind: FileKind::File, data_version: DataVersion(version), length, ..Status::default() }
 }
 
-/// What a future gives that waits for nothing.
+/// Result of a future that is ready at once.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match poll(pin!(future)) {
         Poll::Ready(done) => done,
@@ -47,7 +47,7 @@ fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The part, and a file whose status is known.
+/// The part, and a file with a known status.
 fn machine() -> (Files, Arc<Vnode>) {
     machine_with(Parts::inline(), Arc::new(MemoryCache::new(1 << 20)))
 }
@@ -62,7 +62,7 @@ fn open(files: &Files, vnode: &Arc<Vnode>, version: u64, flags: OpenFlags) -> Ar
     now(files.open_handle(vnode, &status(version, LENGTH), flags, None)).unwrap()
 }
 
-/// All of a version has come from the server.
+/// Records a version as fetched completely.
 fn fetch(data: &FileData) {
     data.content().fetched(0..LENGTH, &crate::cache::Ranges::new());
 }
@@ -102,7 +102,7 @@ fn a_handle_does_not_go_on_with_data_that_was_put_away_after_it_was_chosen() {
     assert_eq!(newer.content().uses.count(), 1);
 }
 
-/// A reply is handled by a thread that may not wait for the disk: here its work is never done.
+/// A reply is handled by a thread that may not wait for the disk: in this test I/O never completes.
 #[test]
 fn a_file_just_created_is_opened_without_the_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +132,7 @@ fn spare_cache_files_are_bounded_and_go_with_the_part() {
     let to = jobs.clone();
     let env = Parts::default().with_blocking(move |job| to.lock().push(job));
     let (files, _) = machine_with(env.shared(), cache);
-    // All at once: each has found the stack empty.
+    // All at once: each of them finds the stack empty.
     let mut preparing: Vec<_> = (0..20).map(|_| Box::pin(files.prepare_spare())).collect();
     preparing.iter_mut().for_each(|one| assert!(poll(one.as_mut()).is_pending()));
     jobs.lock().drain(..).for_each(|job| job());
@@ -143,13 +143,13 @@ fn spare_cache_files_are_bounded_and_go_with_the_part() {
     assert_eq!(data(), 0);
 }
 
-/// Files in a directory and below.
+/// Number of files in a directory and below.
 fn walk(directory: &std::path::Path) -> usize {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()
 }
 
-/// Whoever read ahead for a handle may be at it still when the handle is released.
+/// A task that reads ahead for a handle may still run when the handle is released.
 #[test]
 fn a_handle_that_was_released_is_counted_nowhere_any_more() {
     let (files, vnode) = machine();
@@ -185,7 +185,7 @@ fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
     assert!(vnode.state().file.data().is_none() && !files.has_store_retries());
 }
 
-/// Somebody else's attempt that failed does not make it his.
+/// A failed attempt by another user does not change the user of a retry.
 #[test]
 fn what_is_listed_for_a_user_stays_his() {
     let (files, vnode) = machine();
@@ -219,7 +219,7 @@ fn where_the_kernel_has_a_half_of_a_version_nothing_is_stored_and_nothing_absorb
 
 type Jobs = Arc<Mutex<VecDeque<Box<dyn FnOnce() + Send>>>>;
 
-/// A cache whose work is done when the test says so, in the order it says.
+/// A cache whose I/O runs when the test says so, in the order it says.
 fn machine_with_jobs() -> (Files, Arc<Vnode>, Jobs) {
     let jobs = Jobs::default();
     let queue = jobs.clone();
@@ -228,7 +228,7 @@ fn machine_with_jobs() -> (Files, Arc<Vnode>, Jobs) {
     (files, vnode, jobs)
 }
 
-/// Does the work that waits, the last first, for as long as there is any.
+/// Runs waiting jobs, the last first, until the future is ready.
 fn drive<T>(jobs: &Jobs, mut future: Pin<&mut impl Future<Output = T>>) -> T {
     loop {
         if let Poll::Ready(done) = poll(future.as_mut()) {
@@ -250,7 +250,7 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     drive(&jobs, pin!(files.retire(&vnode, &data, None)));
     assert!(files.may_have(vnode.key) && vnode.state().file.data().is_none());
 
-    // Opened once more, and some more of it is known when it is put away again.
+    // Opened again, and its state has changed when it is retired again.
     let second = drive(&jobs, pin!(files.open_handle(&vnode, &known, OpenFlags::READ, None))).unwrap();
     let data = second.data();
     files.release_handle(second.id).unwrap();
@@ -261,7 +261,7 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     let changing = writer.data();
     let mut prepare_change = pin!(files.prepare_change(vnode.key, &changing));
     let early = poll(prepare_change.as_mut());
-    // Work of two at the disk may be done in any order.
+    // I/O of two tasks may run in any order.
     while let Some(job) = jobs.lock().pop_back() {
         job();
     }
@@ -274,7 +274,7 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     assert!(is_current(&vnode.state(), &changing));
 }
 
-/// The reader may fetch into his cache file still.
+/// The reader may still fetch into its cache file.
 #[test]
 fn who_opens_a_file_after_its_lock_was_lost_has_another_cache_file_than_its_reader() {
     let (files, vnode) = machine();
@@ -318,14 +318,14 @@ fn a_newer_version_does_not_take_the_place_of_one_that_is_being_written_since() 
     let newer = status(6, LENGTH);
     let mut hold = pin!(files.open_handle(&vnode, &newer, OpenFlags::READ, None));
     assert!(poll(hold.as_mut()).is_pending());
-    // By one who knows the older status.
+    // By a task that knows the older status.
     let writer = now(files.open_handle(&vnode, &status(5, LENGTH), OpenFlags::READ_WRITE, None)).unwrap();
     let reader = drive(&jobs, hold).unwrap();
     assert!(Arc::ptr_eq(&reader.data(), &writer.data()) && Arc::ptr_eq(&old.data(), &writer.data()));
     assert!(is_current(&vnode.state(), &writer.data()), "what is written is not the file's");
 }
 
-/// Memory that is said to be a disk.
+/// A memory cache that claims to block.
 struct Blocking(MemoryCache);
 
 impl CacheStore for Blocking {

@@ -1,4 +1,4 @@
-//! Another version in the place of the one in a cache file.
+//! Replacement of the version in a cache file by another one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::files::Files;
 
 impl Files {
-    /// The data is of another version from now on: nothing of it is here but what is unsaved. What lies behind the end in
-    /// the cache file is none of it, and must not be met when the file grows.
+    /// Changes the version of the data: only dirty ranges stay cached. Bytes beyond the end are cut off the cache file,
+    /// so that they do not reappear when the file grows.
     pub async fn take_version(&self, data: &Arc<FileData>, status: &Status) -> Result<()> {
         let _quiet = data.change_lock.block_changes().await;
         let _absorbing = data.kernel_writes.lock().await;
@@ -29,7 +29,8 @@ impl Files {
         self.disk(move || file.set_len(length)).await
     }
 
-    /// All of a version has been brought into a file that a kernel has: what is written to it from now on is the kernel's.
+    /// Marks a cache file with passthrough after a version was fetched into it as a whole: later writes are the
+    /// kernel's.
     pub async fn mark_whole(&self, data: &Arc<FileData>) -> Result<()> {
         let _absorbing = data.kernel_writes.lock().await;
         let file = data.file.clone();

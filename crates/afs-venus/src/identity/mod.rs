@@ -1,7 +1,7 @@
-//! Identity: who the users of this machine are to the cells, and what was asked for them.
+//! Identity: the users of this machine, their tokens, and the order in which their rights were requested.
 //!
-//! Knows nothing of servers, objects or the kernel. Where something here means that others must forget what they know, the
-//! method says so and the caller does it.
+//! Uses neither servers nor objects nor the kernel. Where a change here requires that other parts drop what they know,
+//! the method's documentation says so and the caller does it.
 
 mod rights;
 mod rights_order;
@@ -32,13 +32,13 @@ pub(crate) struct Identity {
     env: EnvRef,
     tokens: TokenTable,
     sessions: Sessions,
-    /// How often a token was set or removed.
+    /// Number of times that a token was set or removed.
     changes: AtomicU64,
     rights_order: Arc<RightsOrder>,
 }
 
 impl Identity {
-    /// `own` is the user who can call without a token; `sessions` says in which session a process is, if there are any.
+    /// `own` is the user who needs no token; `sessions` finds the session of a process, if there are sessions.
     pub fn new(env: EnvRef, own: Option<OwnIdentity>, sessions: Option<Arc<dyn SessionLookup>>) -> Self {
         Identity {
             tokens: TokenTable::new(own.map(|own| (own.uid, own.security))),
@@ -49,8 +49,8 @@ impl Identity {
         }
     }
 
-    /// For whom a process asks: its session if it has a token, else its user. Waits only for the session of a user who has one,
-    /// at most two seconds.
+    /// The owner of the tokens that a process uses: its session if that has a token, else its user. Waits only for the
+    /// session of a user who has one, at most two seconds.
     pub async fn owner_of(&self, requester: Requester) -> TokenOwner {
         let session = match self.tokens.has_session(requester.uid) {
             true => self.sessions.find(requester).await,
@@ -59,20 +59,20 @@ impl Identity {
         self.tokens.owner(requester.uid, session)
     }
 
-    /// How to call a cell now for an owner of tokens.
+    /// Credentials for calls to a cell now.
     pub fn credentials(&self, user: User, cell: CellIndex) -> Credentials {
         self.tokens.credentials(user, cell, || self.env.wall())
     }
 
-    /// Whether an owner had a token for this cell until it expired.
+    /// True if an owner had a token for this cell and it has expired.
     pub fn has_expired(&self, user: User, cell: CellIndex) -> bool {
         self.tokens.is_expired(user, cell, self.env.wall())
     }
 
-    /// Gives an owner a token, in place of the one that was there. Says whether it renews one of the same owner and label.
+    /// Sets a token, in place of the owner's previous one. Returns true if it renews one of the same owner and label.
     ///
     /// # Errors
-    /// There are too many tokens (4096).
+    /// Too many tokens (4096).
     pub fn set_token(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> Result<bool> {
         let is_same = |held: &TokenInfo| (held.owner, &held.label) == (owner, &token.label);
         let is_renewed = self.tokens.list().iter().any(|held| held.cell == token.cell && is_same(held));
@@ -83,7 +83,7 @@ impl Identity {
         Ok(is_renewed)
     }
 
-    /// Takes away the owner's token for a cell, or for all. Says how many tokens that were.
+    /// Removes the owner's token for a cell, or for all cells. Returns the number of tokens removed.
     pub fn remove_token(&self, owner: TokenOwner, cell: Option<CellIndex>) -> usize {
         let removed = self.tokens.remove(owner, cell);
         if removed > 0 {
@@ -92,37 +92,37 @@ impl Identity {
         removed
     }
 
-    /// A server says that this token has expired. Whether that was news: then no answer may be relied on that was given to
-    /// its owner.
+    /// Records that a server reported this token as expired. Returns true if that was not known: then replies given to
+    /// its owner must not be relied on any more.
     pub fn mark_expired(&self, id: TokenId) -> bool {
         let expired = self.tokens.expire(id);
         expired.iter().for_each(warn_of_expired);
         expired.is_some()
     }
 
-    /// Ends tokens whose time is over. Whether there were any; see [`Identity::refused`].
+    /// Removes tokens past their expiry time. Returns true if there were any; see [`Identity::mark_expired`].
     pub fn end_expired(&self) -> bool {
         let expired = self.tokens.take_expired(self.env.wall());
         expired.iter().for_each(warn_of_expired);
         !expired.is_empty()
     }
 
-    /// All tokens, those that have expired too.
+    /// All tokens, including expired ones.
     pub fn tokens(&self) -> Vec<TokenInfo> {
         self.tokens.list()
     }
 
-    /// A number that grows with every token that is given or taken away.
+    /// A number that grows with every token that is set or removed.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }
 
-    /// Whether processes of one user may have different rights.
+    /// True if processes of one user may have different rights.
     pub fn has_sessions(&self) -> bool {
         self.tokens.has_sessions()
     }
 
-    /// In which order rights were asked for.
+    /// The order in which rights were requested.
     pub fn rights_order(&self) -> &Arc<RightsOrder> {
         &self.rights_order
     }

@@ -1,34 +1,34 @@
-//! What is known of people's rights on one object.
+//! Cached rights of users on one object.
 
 use afs_rpc::Instant;
 use afs_wire::ids::Rights;
 
 use crate::identity::TokenId;
 
-/// People remembered for one object; whoever was asked about longest ago goes first.
+/// Users per object; the one whose rights were requested longest ago is removed first.
 const TOKENS_MAX: usize = 32;
 
-/// Rights as servers told them, person by person. They count only while the object is promised, since a change of an
-/// access list breaks the promise on its directory.
+/// Rights as servers reported them, by token. Valid only while the object is promised, since a change of an access list
+/// breaks the promise on its directory.
 #[derive(Default)]
 pub(crate) struct RightsTable(Vec<TokenRights>);
 
-/// The rights of one person.
+/// The rights of the user of one token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TokenRights {
     pub token: TokenId,
     pub rights: Rights,
-    /// When the call began that brought them.
+    /// Start of the call that returned them.
     pub asked: Instant,
 }
 
 impl RightsTable {
-    /// What is known of one person.
+    /// Rights of one token.
     pub fn get(&self, token: TokenId) -> Option<TokenRights> {
         self.0.iter().find(|known| known.token == token).copied()
     }
 
-    /// Takes an answer in, unless a later one is known. Says whether it takes something away from that person.
+    /// Records rights, unless later ones are known. Returns true if the user loses a right.
     pub fn note(&mut self, new: TokenRights) -> bool {
         if let Some(known) = self.0.iter_mut().find(|known| known.token == new.token) {
             if known.asked > new.asked {
@@ -47,12 +47,12 @@ impl RightsTable {
         false
     }
 
-    /// What is known of one person is doubtful.
+    /// Removes the rights of one token.
     pub fn forget(&mut self, token: TokenId) {
         self.0.retain(|known| known.token != token);
     }
 
-    /// The promise has ended: nothing is known any more.
+    /// Removes all rights, after the promise has ended.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! In which order the rights in directories were asked for: those asked for after one another are likely to be so again.
+//! Order in which the rights in directories were requested: a prediction of the next requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 use crate::identity::TokenId;
 use crate::key::{CellIndex, Key, Map};
 
-/// Directories remembered in the order in which they were asked for, per token and volume.
+/// Directories in one order, for a token and a volume.
 const ORDER_MAX: usize = 20_000;
-/// Pairs of token and volume for which there is an order.
+/// Pairs of token and volume with an order.
 const PAIRS_MAX: usize = 1024;
 
-/// For each token and volume, its directories by when their rights were asked for last.
+/// For each token and volume, its directories ordered by the last request for their rights.
 #[derive(Default)]
 pub(crate) struct RightsOrder(Mutex<BTreeMap<Pair, DirectoryOrder>>);
 
@@ -25,11 +25,11 @@ struct DirectoryOrder {
     next: u64,
     by_number: BTreeMap<u64, Key>,
     numbers: Map<Key, u64>,
-    /// A call is under way.
+    /// A background call is in progress.
     is_claimed: bool,
 }
 
-/// The one call in the background for a token and a volume. It is over when this is dropped, whatever happened.
+/// Permission for the one background call of a token and a volume, until dropped.
 pub(crate) struct RefreshClaim {
     orders: Arc<RightsOrder>,
     pair: Pair,
@@ -44,18 +44,18 @@ impl Drop for RefreshClaim {
 }
 
 impl RightsOrder {
-    /// The rights in a directory have been told.
+    /// Records that the rights in a directory were received.
     pub fn note(&self, token: TokenId, key: Key) {
         let mut orders = self.0.lock();
         let pair = (token, key.cell, key.fid.volume);
         if orders.len() >= PAIRS_MAX && !orders.contains_key(&pair) {
-            // Those of tokens that were replaced long ago have the smallest numbers.
+            // Tokens that were replaced long ago have the smallest numbers.
             orders.pop_first();
         }
         orders.entry(pair).or_default().note(key);
     }
 
-    /// What was asked for after a directory the last time, at most `max`.
+    /// Directories requested after `key` the last time, at most `max`.
     pub fn after(&self, token: TokenId, key: Key, max: usize) -> Vec<Key> {
         let orders = self.0.lock();
         let Some(order) = orders.get(&(token, key.cell, key.fid.volume)) else { return Vec::new() };
@@ -63,7 +63,7 @@ impl RightsOrder {
         order.by_number.range(number + 1..).map(|(_, key)| *key).take(max).collect()
     }
 
-    /// Claims the call in the background; `None` if one is under way, or nothing was asked for yet.
+    /// Claims the background call; `None` if one is in progress, or there is no order yet.
     pub fn claim(
         self: &Arc<Self>,
         token: TokenId,
@@ -76,7 +76,7 @@ impl RightsOrder {
         claimed.then(|| RefreshClaim { orders: self.clone(), pair })
     }
 
-    /// Forgets what was asked for with tokens that no user has any more.
+    /// Removes the orders of tokens that no user has any more.
     pub fn retain(&self, is_known: impl Fn(TokenId) -> bool) {
         self.0.lock().retain(|(token, ..), _| is_known(*token));
     }

@@ -1,4 +1,4 @@
-//! In which session a process is: asked from above, within bounds.
+//! Sessions of processes: found through the caller of Venus, within a time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use afs_rpc::{EnvExt, EnvRef};
 
 use crate::api::{Requester, SessionLookup};
 
-/// How long a request waits until the session of its process is found.
+/// Longest time that a request waits for the session of its process.
 const FIND_MAX: Duration = Duration::from_secs(2);
 
-/// What finds sessions, if anything does.
+/// The finder of sessions, if there is one.
 pub(super) struct Sessions {
     env: EnvRef,
     lookup: Option<Arc<dyn SessionLookup>>,
@@ -22,7 +22,7 @@ impl Sessions {
         Sessions { env, lookup }
     }
 
-    /// The session of a process. One that cannot be found within two seconds counts as none.
+    /// The session of a process; `None` also if it cannot be found within two seconds.
     pub async fn find(&self, requester: Requester) -> Option<u128> {
         let (found, session) = oneshot::channel();
         self.lookup.as_ref()?.find_session(requester, Box::new(move |session| _ = found.send(session)));

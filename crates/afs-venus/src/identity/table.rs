@@ -1,4 +1,4 @@
-//! All tokens of a mount.
+//! Table of all tokens of a mount.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,23 +9,23 @@ use parking_lot::Mutex;
 use crate::api::{Token, TokenInfo, TokenOwner};
 use crate::key::CellIndex;
 
-/// Tokens that were given and sessions that are remembered. Beyond it, a token is refused.
+/// Limit of tokens and remembered sessions, beyond which a token is refused.
 const TOKENS_MAX: usize = 4096;
 
-/// For whom something is done; `None` is nobody in particular.
+/// The user for whom something is done; `None`: anonymous.
 pub(crate) type User = Option<TokenOwner>;
 
-/// One token, of all there ever were in this process. Another token of the same owner has another number, since it may
-/// stand for somebody else.
+/// Number of a token, never reused in this process. Another token of the same owner has another number, since it may
+/// authenticate another identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct TokenId(pub u64);
 
 impl TokenId {
-    /// No token: nobody in particular.
+    /// No token: anonymous.
     pub const NONE: TokenId = TokenId(0);
 }
 
-/// How to call for somebody.
+/// Token and security for a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     pub id: TokenId,
@@ -39,9 +39,9 @@ impl Credentials {
 /// Tokens by owner and cell.
 #[derive(Default)]
 pub(crate) struct TokenTable {
-    /// There is something in the table. Most mounts have one user and nothing in it.
+    /// True if the table is not empty. Most mounts have one user and an empty table.
     any: AtomicBool,
-    /// There is a session in it.
+    /// True if the table has a session.
     any_session: AtomicBool,
     inner: Mutex<Inner>,
 }
@@ -50,11 +50,11 @@ pub(crate) struct TokenTable {
 struct Inner {
     last: u64,
     held: BTreeMap<(TokenOwner, CellIndex), Held>,
-    /// The user who is somebody without a token, in the first cell.
+    /// The user who needs no token in the first cell.
     default: Option<(u32, Credentials)>,
 }
 
-/// A token, or what is left of one: who was in a session goes on to be nobody in particular when its token is gone.
+/// A token, or the remains of one: a process whose session had a token stays anonymous after its removal.
 struct Held {
     id: TokenId,
     token: Token,
@@ -69,7 +69,7 @@ enum State {
 }
 
 impl TokenTable {
-    /// A table with one user who is somebody without a token, in the first cell.
+    /// A table with a user who needs no token in the first cell.
     pub fn new(default: Option<(u32, Security)>) -> Self {
         let table = TokenTable::default();
         if let Some((uid, security)) = default {
@@ -81,7 +81,7 @@ impl TokenTable {
         table
     }
 
-    /// For whom a process of a user asks that is in this session.
+    /// The owner of the tokens that a process of a user in this session uses.
     pub fn owner(&self, uid: u32, session: Option<u128>) -> TokenOwner {
         let named = session.map(|id| TokenOwner::Session { id, uid });
         let is_known = |owner: &TokenOwner| {
@@ -95,18 +95,18 @@ impl TokenTable {
         named.filter(is_known).unwrap_or(TokenOwner::Uid(uid))
     }
 
-    /// Whether a user has a session: only then it matters in which one a process is.
+    /// True if the user has a session: only then the session of a process matters.
     pub fn has_session(&self, uid: u32) -> bool {
         self.any_session.load(Ordering::SeqCst)
             && self.inner.lock().held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
     }
 
-    /// Whether any session is known.
+    /// True if there is any session.
     pub fn has_sessions(&self) -> bool {
         self.any_session.load(Ordering::SeqCst)
     }
 
-    /// How to call a cell for somebody now. `now` is asked only if a token can expire.
+    /// Credentials for calls to a cell. `now` is called only if a token can expire.
     pub fn credentials(&self, user: User, cell: CellIndex, now: impl FnOnce() -> UnixTime) -> Credentials {
         let Some(owner) = user.filter(|_| self.any.load(Ordering::SeqCst)) else { return Credentials::NONE };
         let inner = self.inner.lock();
@@ -122,14 +122,14 @@ impl TokenTable {
         }
     }
 
-    /// Whether somebody had a token for a cell and is nobody in particular now, because it expired.
+    /// True if a user had a token for a cell and is anonymous now because it expired.
     pub fn is_expired(&self, user: User, cell: CellIndex, now: UnixTime) -> bool {
         let inner = self.inner.lock();
         let held = user.and_then(|owner| inner.held.get(&(owner, cell)));
         held.is_some_and(|held| held.state != State::Removed && !held.is_good(|| now))
     }
 
-    /// Takes a token in, in place of the one its owner had. `false` if there are too many.
+    /// Sets a token, in place of the owner's previous one. `false` if there are too many.
     pub fn set(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> bool {
         let mut inner = self.inner.lock();
         if inner.held.len() >= TOKENS_MAX && !inner.held.contains_key(&(owner, cell)) {
@@ -147,7 +147,7 @@ impl TokenTable {
         true
     }
 
-    /// Takes away what an owner has for a cell, or for all. Says how many that were.
+    /// Removes the owner's tokens for a cell, or for all cells. Returns their number.
     pub fn remove(&self, owner: TokenOwner, cell: Option<CellIndex>) -> usize {
         let mut inner = self.inner.lock();
         let mut removed = 0;
@@ -163,26 +163,26 @@ impl TokenTable {
         removed
     }
 
-    /// The tokens there are, expired ones too.
+    /// All tokens, including expired ones.
     pub fn list(&self) -> Vec<TokenInfo> {
         let inner = self.inner.lock();
         let listed = inner.held.iter().filter(|(_, held)| held.state != State::Removed);
         listed.map(|((owner, _), held)| held.info(*owner)).collect()
     }
 
-    /// The numbers of the tokens that count.
+    /// Numbers of the valid tokens.
     pub fn ids(&self) -> Vec<TokenId> {
         let inner = self.inner.lock();
         let held = inner.held.values().filter(|held| held.state == State::Good).map(|held| held.id);
         held.chain(inner.default.iter().map(|(_, credentials)| credentials.id)).collect()
     }
 
-    /// A server says that this token has expired.
+    /// Marks a token as expired that a server reported as such.
     pub fn expire(&self, id: TokenId) -> Option<TokenInfo> {
         self.expire_those(|held| held.id == id).pop()
     }
 
-    /// Drops tokens whose time is over; each is given once.
+    /// Marks tokens past their expiry time as expired; each is returned once.
     pub fn take_expired(&self, now: UnixTime) -> Vec<TokenInfo> {
         if !self.any.load(Ordering::SeqCst) {
             return Vec::new();

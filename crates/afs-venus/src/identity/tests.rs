@@ -1,4 +1,4 @@
-//! The part alone: no server, no cache.
+//! Tests of the identities alone: no server, no cache.
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,7 +21,7 @@ fn token(label: &str, expires: Option<u64>) -> Token {
     Token { cell, security: Security::null(), expires, label: label.into() }
 }
 
-/// An identity whose wall clock shows what is in the cell.
+/// An identity part whose wall clock shows the value of the cell.
 fn at(wall: Arc<AtomicU64>) -> Identity {
     let wall = move || UnixTime { secs: wall.load(Ordering::SeqCst), nanos: 0 };
     Identity::new(Parts::default().with_wall(wall).shared(), None, None)
@@ -81,7 +81,7 @@ fn a_change_of_tokens_forgets_the_orders_of_those_that_are_gone() {
     assert!(identity.rights_order().claim(id, CELL, key.fid.volume).is_none());
 }
 
-/// A finder of sessions that may take long over it.
+/// A finder of sessions that may never find one.
 #[derive(Default)]
 struct Found(Option<u128>, Mutex<Vec<crate::api::SessionCallback>>);
 

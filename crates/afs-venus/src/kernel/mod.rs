@@ -1,6 +1,6 @@
-//! Above: what those above us hold, and how they hear that something of it is stale.
+//! Kernel caches: the nodes that the kernel holds, and the invalidations sent to it when an object is stale.
 //!
-//! Knows nodes and places, and nothing of promises: what is stale is decided elsewhere.
+//! This module decides nothing: [`crate::promises`] determines what is stale.
 
 mod nodes;
 
@@ -16,19 +16,19 @@ use crate::api::NodeId;
 use crate::key::{Key, NodeTarget};
 use crate::sink::InvalidationSink;
 
-/// The nodes that were handed out, and the sink.
+/// Table of the nodes that were handed out, and the sink of invalidations.
 pub(crate) struct KernelCaches {
     env: EnvRef,
     nodes: NodeTable,
     sink: Arc<dyn InvalidationSink>,
-    /// How often something was told to the sink, or would have been if it held it.
+    /// Number of invalidations, including those of objects that the sink does not hold.
     count: AtomicU64,
-    /// How long to wait until the sink has forgotten.
+    /// Time limit of [`KernelCaches::settled`].
     settle_max: Duration,
 }
 
 impl KernelCaches {
-    /// Nothing is held but the root, which is the directory of all cells.
+    /// A table with the root alone, which is the directory of all cells.
     pub fn new(env: EnvRef, sink: Arc<dyn InvalidationSink>, settle_max: Duration) -> Self {
         KernelCaches {
             env,
@@ -44,12 +44,12 @@ impl KernelCaches {
         &self.nodes
     }
 
-    /// How many invalidations there have been, whether or not the kernel held what they are about.
+    /// Number of invalidations so far, whether or not the kernel held the object.
     pub fn invalidations(&self) -> u64 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// What is held of an object may be stale, and of a directory the names that were handed out in it.
+    /// Invalidates the attributes of an object, and for a directory the names that were handed out in it.
     pub fn invalidate(&self, key: Key) {
         let Some(node) = self.invalidate_attributes(key) else { return };
         if key.fid.is_directory() {
@@ -59,7 +59,7 @@ impl KernelCaches {
         }
     }
 
-    /// The attributes of an object may be stale, and no name. Gives its node if it is held.
+    /// Invalidates the attributes of an object, but no names. Returns its node if the kernel holds it.
     pub fn invalidate_attributes(&self, key: Key) -> Option<NodeId> {
         self.note_unpromised();
         let node = self.nodes.held(NodeTarget::Object(key))?;
@@ -67,7 +67,7 @@ impl KernelCaches {
         Some(node)
     }
 
-    /// Pages or listing of an object must not be used any more. Says whether it is held.
+    /// Invalidates the pages or the listing of an object. Returns true if the kernel holds the object.
     pub fn invalidate_data(&self, key: Key) -> bool {
         self.note_unpromised();
         let node = self.nodes.held(NodeTarget::Object(key));
@@ -75,27 +75,28 @@ impl KernelCaches {
         node.is_some()
     }
 
-    /// A name was handed out that leads elsewhere, or nowhere.
+    /// Invalidates a name that was handed out and now refers to another object, or to none.
     pub fn invalidate_entry(&self, parent: NodeId, name: &[u8]) {
         self.note_unpromised();
         self.sink.entry(parent, name);
     }
 
-    /// A name that is seen as a directory above is gone.
+    /// Invalidates the name of a removed mount point and the attributes of its directory: the kernel sees a directory
+    /// there.
     pub fn invalidate_removed(&self, parent: NodeId, name: &[u8]) {
         self.note_unpromised();
         self.sink.attributes(parent);
         self.sink.entry(parent, name);
     }
 
-    /// An answer is given that no server promised. By the time it is handed on, another task may have got a promise, which is
-    /// one for something newer.
+    /// Counts a reply that no server promised. Before the caller passes it on, another task may have obtained a
+    /// promise, but for a newer state.
     pub fn note_unpromised(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits until the sink has forgotten all that it was told. Not for ever: it may be waiting for an operation of ours that
-    /// the very server which calls us is holding up.
+    /// Waits until the sink has applied all invalidations, for at most the time limit: the sink may be waiting for an
+    /// operation that is blocked by the calling server itself.
     pub async fn settled(&self) {
         if self.env.timeout(self.settle_max, self.sink.settled()).await.is_err() {
             tracing::debug!("the kernel has not yet forgotten what a callback broke");

@@ -1,4 +1,4 @@
-//! The nodes that those above us hold, and under which names.
+//! Table of the nodes that the kernel holds, and the names under which each was handed out.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use parking_lot::Mutex;
 use crate::api::NodeId;
 use crate::key::{Map, NodeTarget};
 
-/// Most names in a path that is told.
+/// Longest path that is built, in names.
 const DEPTH_MAX: usize = 2048;
 
-/// Every node with look-ups outstanding, and the root. As many as the kernel holds inodes: it bounds them, and says
-/// when it lets go.
+/// Every node with outstanding look-ups, and the root. Bounded by the number of inodes that the kernel holds; the
+/// kernel reports when it drops one.
 pub(crate) struct NodeTable(Mutex<Inner>);
 
 struct Inner {
     by_id: Map<NodeId, NodeRecord>,
-    /// Places whose id is not the one they would have by themselves.
+    /// Targets whose id is not the one computed from them, because another target has that id.
     displaced: Map<NodeTarget, NodeId>,
 }
 
 struct NodeRecord {
     node_target: NodeTarget,
     lookups: u64,
-    /// Under which names it was handed out.
+    /// Directory and name of each look-up that handed it out.
     names: Vec<(NodeId, Box<[u8]>)>,
-    /// Of a directory: the names handed out in it.
+    /// Of a directory: names handed out in it.
     children: BTreeMap<Box<[u8]>, NodeId>,
 }
 
@@ -36,7 +36,7 @@ impl NodeRecord {
 }
 
 impl NodeTable {
-    /// Only the root is known.
+    /// A table with the root alone.
     pub fn new(root: NodeTarget) -> Self {
         let mut by_id = Map::default();
         by_id.insert(NodeId::ROOT, NodeRecord { lookups: 1, ..NodeRecord::new(root) });
@@ -45,31 +45,31 @@ impl NodeTable {
         NodeTable(Mutex::new(Inner { by_id, displaced }))
     }
 
-    /// The root stands for another place from now on.
+    /// Replaces the target of the root.
     pub fn set_root(&self, root: NodeTarget) {
         let mut inner = self.0.lock();
         inner.by_id.insert(NodeId::ROOT, NodeRecord { lookups: 1, ..NodeRecord::new(root) });
         inner.displaced.insert(root, NodeId::ROOT);
     }
 
-    /// What a node stands for; `None` if nobody should hold it.
+    /// The target of a node; `None` if the node is not held.
     pub fn node_target(&self, node: NodeId) -> Option<NodeTarget> {
         self.0.lock().by_id.get(&node).map(|record| record.node_target)
     }
 
-    /// The node of a place, whether anybody holds it or not.
+    /// The node id of a target, held or not.
     pub fn id(&self, node_target: NodeTarget) -> NodeId {
         self.0.lock().id(node_target)
     }
 
-    /// The node of a place if somebody holds it.
+    /// The node of a target, if it is held.
     pub fn held(&self, node_target: NodeTarget) -> Option<NodeId> {
         let inner = self.0.lock();
         let id = inner.id(node_target);
         inner.by_id.get(&id).is_some_and(|record| record.node_target == node_target).then_some(id)
     }
 
-    /// Counts one look-up of a place by a name in a directory (none for a walk that leaves no name behind).
+    /// Counts one look-up of a target by a name in a directory; `None` for a path walk, which hands out no name.
     pub fn remember(&self, node_target: NodeTarget, name: Option<(NodeId, &[u8])>) -> NodeId {
         let mut inner = self.0.lock();
         let id = inner.claim(node_target);
@@ -86,7 +86,7 @@ impl NodeTable {
         id
     }
 
-    /// Takes look-ups back. Says what the node stood for if nobody holds it any more.
+    /// Subtracts look-ups. Returns the target of the node if none are left.
     pub fn forget(&self, node: NodeId, lookups: u64) -> Option<NodeTarget> {
         let mut inner = self.0.lock();
         let record = inner.by_id.get_mut(&node)?;
@@ -102,12 +102,12 @@ impl NodeTable {
         Some(record.node_target)
     }
 
-    /// How many look-ups of a node are outstanding.
+    /// Number of outstanding look-ups of a node.
     pub fn lookups(&self, node: NodeId) -> u64 {
         self.0.lock().by_id.get(&node).map_or(0, |record| record.lookups)
     }
 
-    /// The names that were handed out in a directory.
+    /// Names that were handed out in a directory.
     pub fn names_in(&self, dir: NodeId) -> Vec<Box<[u8]>> {
         self.0
             .lock()
@@ -117,7 +117,7 @@ impl NodeTable {
             .unwrap_or_default()
     }
 
-    /// A path from the root under which a node was looked up; `None` if none is known any more.
+    /// A path from the root under which a node was looked up; `None` if no name is known any more.
     pub fn path(&self, node: NodeId) -> Option<Vec<u8>> {
         let inner = self.0.lock();
         let mut names: Vec<&[u8]> = Vec::new();
@@ -126,7 +126,7 @@ impl NodeTable {
             let (parent, name) = inner.by_id.get(&at)?.names.last()?;
             names.push(name);
             at = *parent;
-            // A directory that was moved into one below it would lead round in a circle.
+            // A directory that was moved below itself would make this loop endless.
             if names.len() > DEPTH_MAX {
                 return None;
             }
@@ -135,14 +135,15 @@ impl NodeTable {
         Some(names.join(&b'/'))
     }
 
-    /// A name is gone from a directory, or leads elsewhere.
+    /// Removes a name of a directory that is gone or refers to another object.
     pub fn drop_name(&self, dir: NodeId, name: &[u8]) {
         if let Some(record) = self.0.lock().by_id.get_mut(&dir) {
             record.children.remove(name);
         }
     }
 
-    /// What was handed out under a name has another one from now on. That is `node` where none is known.
+    /// Moves a name that was handed out to another directory or name. `node` is the object if the old name is not in
+    /// the table.
     pub fn rename(&self, from: (NodeId, &[u8]), to: (NodeId, &[u8]), node: NodeId) {
         let mut inner = self.0.lock();
         let held = inner.by_id.get_mut(&from.0).and_then(|dir| dir.children.remove(from.1));
@@ -155,7 +156,7 @@ impl NodeTable {
         }
     }
 
-    /// How many are held.
+    /// Number of nodes held.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.0.lock().by_id.len()
@@ -170,7 +171,7 @@ impl Inner {
         }
     }
 
-    /// The id of a place, which is known afterwards; the next free id if another place has it.
+    /// Assigns an id to a target: its computed id, or the next free one if another target has that.
     fn claim(&mut self, node_target: NodeTarget) -> NodeId {
         let own = self.id(node_target);
         let mut id = own;

@@ -1,4 +1,4 @@
-//! The part alone, with a sink that records the invalidations it gets.
+//! Tests of the kernel caches alone, with a sink that records invalidations.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -28,7 +28,7 @@ impl InvalidationSink for Recorder {
     }
 }
 
-/// A sink that never gets done.
+/// A sink that never settles.
 struct Stuck;
 
 impl InvalidationSink for Stuck {
@@ -46,7 +46,7 @@ fn kernel() -> (KernelCaches, Arc<Recorder>) {
     (KernelCaches::new(Parts::inline(), told.clone(), Duration::from_secs(1)), told)
 }
 
-/// Directories have odd numbers (docs/protocol/fileserver.md).
+/// Directories have odd vnode numbers (docs/protocol/fileserver.md).
 fn key(n: u32) -> Key {
     Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(n), Uniquifier(1)))
 }

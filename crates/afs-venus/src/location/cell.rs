@@ -1,4 +1,4 @@
-//! A cell: its location servers, and what they answer.
+//! A cell: its location servers, and queries to them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Group;
 
-/// A location server that was silent is passed by for this long, while there are others.
+/// An unreachable location server is tried last for this long.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(30);
 
 /// One cell.
@@ -23,19 +23,19 @@ pub(crate) struct Cell {
     pub name: CellName,
     pub file_port: u16,
     servers: Vec<LocationServer>,
-    /// Where the turn begins: chosen at random, then the last one that answered.
+    /// Index of the server to try first: random at first, then the last one that replied.
     first: AtomicUsize,
-    /// One of them has answered.
+    /// True if any of them has replied.
     has_replied: AtomicBool,
-    /// When the first question began that none of them answered, in nanoseconds; 0 if the last one was answered.
+    /// Start of the first query to which none of them replied, in nanoseconds; 0 if the last query got a reply.
     unreachable_since: AtomicU64,
 }
 
-/// What asking a location service takes.
+/// Environment of a query.
 pub(crate) struct QueryEnv<'a> {
     pub env: &'a EnvRef,
     pub counters: &'a Counters,
-    /// How long one of several servers is waited for.
+    /// Time limit of one server if there are several.
     pub hedge_timeout: Duration,
 }
 
@@ -43,7 +43,7 @@ struct LocationServer {
     peer: SocketAddr,
     connection: Connection,
     unreachable_at: AtomicU64,
-    /// It does not know the calls with UUIDs.
+    /// True if it does not know the calls with UUIDs.
     old: AtomicBool,
 }
 
@@ -93,7 +93,7 @@ impl Cell {
         }
     }
 
-    /// A server's addresses and the version of the list.
+    /// A server's addresses, and the version of the list.
     pub async fn addresses(&self, query_env: &QueryEnv<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
         let query = AddressQuery::from(ServerKey::Uuid(uuid));
         let reply = self
@@ -104,8 +104,8 @@ impl Cell {
         Ok((reply.addresses.into_vec(), reply.unique))
     }
 
-    /// Asks one location server after the other until one gives an answer of its own. While there are others, none is
-    /// waited for long; if all of them are slow, each once more for as long as it may take.
+    /// Queries one location server after the other until one gives a valid reply. If there are several, each has a
+    /// short time limit; if all of them exceed it, each is tried again without that limit.
     async fn ask<'a, T, F, Fut>(
         &'a self,
         query_env: &QueryEnv<'_>,
@@ -140,7 +140,7 @@ impl Cell {
         Err(failure)
     }
 
-    /// What an answer is: the service's own, or only a sign that another server must be asked.
+    /// Separates replies of the service from errors after which another server must be tried.
     fn classify<T>(
         &self,
         index: usize,
@@ -173,7 +173,7 @@ impl Cell {
         }
     }
 
-    /// The order in which to ask: from the one that last answered, those silent of late at the end.
+    /// Order of the queries: from the server that replied last; recently unreachable ones at the end.
     fn query_order(&self, now: Instant) -> Vec<usize> {
         let count = self.servers.len();
         let first = self.first.load(Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl Cell {
         query_order
     }
 
-    /// How much longer it is worth asking again, of a service that has answered before and is waited for `most` in all.
+    /// Remaining time for which retries are worthwhile, if the service has replied before; `most` in all.
     pub fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
         let since = match self.unreachable_since.load(Ordering::Relaxed) {
             0 => now,
@@ -210,7 +210,7 @@ impl LocationServer {
     }
 }
 
-/// The text by which the service finds a volume number (docs/protocol/vldb.md "4. Semantics").
+/// Text by which the location service finds a volume number (docs/protocol/vldb.md "4. Semantics").
 pub(crate) fn volume_query(id: VolumeId) -> String {
     id.0.to_string()
 }
@@ -220,7 +220,7 @@ fn says_no_such_volume(code: AbortCode) -> bool {
         .contains(&code)
 }
 
-/// Another location server may answer: network codes, and those of a database without a quorum.
+/// True if another location server may reply: network codes, and those of a database without a quorum.
 fn is_server_failure(code: AbortCode) -> bool {
     (code.0 < 0 && code != AbortCode::RXGEN_OPCODE)
         || (5376..5400).contains(&code.0)

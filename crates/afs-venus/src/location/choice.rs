@@ -1,28 +1,29 @@
-//! Which of several sites to ask: the nearest that answers, and at random among those that are about as near.
+//! Order in which the sites of a volume are called: the nearest reachable one first, at random among similarly near
+//! ones.
 //!
-//! A choice once made is kept while it is not clearly worse than the best, so that one server has the promise and all of
-//! the calls, and a measurement that is a little off moves nobody (docs/protocol/client.md "4. Choosing servers" has
-//! fixed ranks instead).
+//! The chosen site is kept as long as it is not clearly worse than the best, so that one server has the promise and all
+//! calls, and small measurement errors change nothing (docs/protocol/client.md "4. Choosing servers" has fixed ranks
+//! instead).
 
 use std::time::Duration;
 
 /// What is known of a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Candidate {
-    /// The round trip, and more if it failed lately.
+    /// Round-trip time, plus a penalty after recent failures.
     pub distance: Duration,
-    /// None of its addresses answered when last called.
+    /// True if all of its addresses are unreachable.
     pub is_unreachable: bool,
-    /// A random number that belongs to the site.
+    /// Random number of the site.
     pub draw: u64,
-    /// It is the one chosen before.
+    /// True for the site that was chosen before.
     pub is_chosen: bool,
 }
 
-/// Differences below this are none: what a busy server or a full queue makes.
+/// Smaller differences are ignored: they may be caused by a busy server or a full queue.
 const NOISE: Duration = Duration::from_millis(1);
 
-/// The order in which to ask, best first, as indices.
+/// Indices of the candidates, best first.
 pub(crate) fn order(candidates: &[Candidate]) -> Vec<usize> {
     let nearest = candidates.iter().filter(|one| !one.is_unreachable).map(|one| one.distance).min();
     let nearest = nearest.unwrap_or(Duration::MAX);
@@ -30,7 +31,7 @@ pub(crate) fn order(candidates: &[Candidate]) -> Vec<usize> {
         let one = candidates.get(*index)?;
         let stays = one.is_chosen && one.distance <= nearest.saturating_mul(2).saturating_add(NOISE);
         let is_near = one.distance <= nearest.saturating_add(nearest / 2).saturating_add(NOISE);
-        // Near equals by lot; the others by distance.
+        // Similarly near ones at random; the others by distance.
         let rest = if is_near { (Duration::ZERO, one.draw) } else { (one.distance, one.draw) };
         Some((one.is_unreachable, !stays, !is_near, rest))
     };

@@ -1,4 +1,4 @@
-//! A volume group as the location service describes it, and the choices that follow from that alone.
+//! Volume groups as in the location database, and choices based on that alone.
 
 use std::net::Ipv4Addr;
 
@@ -6,16 +6,16 @@ use afs_wire::ids::{Uuid, VolumeId, VolumeKind};
 use afs_wire::mountpoint::Choice;
 use afs_wire::vl::{Entry, EntryFlags, SiteFlags, UuidEntry};
 
-/// How a site's server is named.
+/// Name of a site's server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum ServerName {
-    /// By its identity, with the version of its address list.
+    /// UUID, and the version of its address list.
     Uuid(Uuid, u32),
-    /// By its only address, if it never registered.
+    /// The only address of a server that never registered.
     Address(Ipv4Addr),
 }
 
-/// One site.
+/// A site of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GroupSite {
     pub server: ServerName,
@@ -87,11 +87,11 @@ impl Group {
         VolumeKind::ALL.into_iter().find(|kind| self.ids.get(kind.index()) == Some(&id) && id.0 != 0)
     }
 
-    /// The sites where a volume of this kind can be used now.
+    /// Servers at which a volume of this kind can be used now.
     ///
-    /// A backup volume lives beside the read-write one. Of read-only sites, those never released to are left out, and
-    /// while a release is going on only those that have it already count
-    /// (docs/protocol/client.md "4. Choosing servers", docs/protocol/vldb.md "2.1 Flags").
+    /// A backup volume is at the site of the read-write one. Read-only sites that were never released to are left out;
+    /// during a release only sites that have the new release already are used (docs/protocol/client.md "4. Choosing
+    /// servers", docs/protocol/vldb.md "2.1 Flags").
     pub fn sites_of(&self, kind: VolumeKind) -> Vec<ServerName> {
         let wanted = match kind {
             VolumeKind::ReadOnly => SiteFlags::RO_VOLUME,
@@ -109,7 +109,7 @@ impl Group {
 }
 
 impl Group {
-    /// The volume which a mount point's choice leads to; `number` is the one it names, if it names one.
+    /// The volume to which a mount point leads; `number` is the one that it names, if any.
     pub fn choose(&self, choice: Choice, number: Option<VolumeId>) -> Option<(VolumeId, VolumeKind)> {
         let get = |kind| self.volume(kind).map(|id| (id, kind));
         match choice {

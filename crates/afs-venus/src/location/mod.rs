@@ -1,4 +1,4 @@
-//! Where volumes are: cells, groups of volumes, their sites, and the servers there.
+//! Location of volumes: cells, volume groups, sites and servers.
 
 mod cell;
 mod choice;

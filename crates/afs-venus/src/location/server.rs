@@ -15,48 +15,49 @@ use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
 use crate::promise::ServerReset;
 
-/// What is assumed of a server nobody has measured: neither near nor far.
+/// Assumed round-trip time of an unmeasured server: neither near nor far.
 const UNMEASURED: Duration = Duration::from_millis(20);
 
-/// What a silence adds to a server's distance at first; each further one, at most one in this time, doubles it.
+/// Least time between two increases of the penalty on the distance of a server that became unreachable. Each increase
+/// doubles it, between [`PENALTY_MIN`] and [`PENALTY_MAX`].
 const PENALTY_AGAIN: Duration = Duration::from_secs(30);
 const PENALTY_MIN: Duration = Duration::from_millis(50);
 const PENALTY_MAX: Duration = Duration::from_secs(10);
-/// After this long half of it is forgotten.
+/// The penalty is halved each time this has passed.
 const PENALTY_HALVES: Duration = Duration::from_secs(60);
-/// A probe must not take as long as a call may.
+/// Dead time of probes, shorter than that of calls.
 const PROBE_DEAD: Duration = Duration::from_secs(6);
 
-/// People whose connections to one address are kept at hand.
+/// Connections kept per address, one for each token.
 const CONNECTIONS_MAX: usize = 256;
 
 /// One address of a file server.
 pub(crate) struct Address {
     pub peer: SocketAddr,
-    /// As nobody in particular.
+    /// Anonymous connection.
     connection: Connection,
-    /// For probes, which must not wait until calls that hang leave a channel free.
+    /// Connection for probes, which must not wait for a channel that hanging calls occupy.
     probing: Connection,
-    /// As the others who have called lately.
+    /// Authenticated connections, by token.
     connections: Mutex<BTreeMap<TokenId, Connection>>,
     options: CallOptions,
     /// Serialises the first contact.
     pub contacting: sync::Mutex<()>,
-    /// Whether the server has met us at this address since it was last silent.
+    /// True if first contact was made since the server was last unreachable.
     pub contacted: AtomicBool,
-    /// Somebody has begun to find out how near it is.
+    /// True if a task has begun to measure the round-trip time.
     claimed: AtomicBool,
-    /// Nanoseconds of a round trip, smoothed; 0 is not measured.
+    /// Smoothed round-trip time in nanoseconds; 0 if not measured.
     round_trip: AtomicU64,
-    /// When it was last found silent, 0 if it is up.
+    /// When it was last found unreachable; 0 if it is reachable.
     unreachable_at: AtomicU64,
-    /// When it last answered.
+    /// When it last replied.
     heard_at: AtomicU64,
-    /// When the first call began that it did not answer; of use while it is silent.
+    /// Start of the first call without a reply; valid while it is unreachable.
     unreachable_since: AtomicU64,
-    /// Somebody asks it again and again whether it is back.
+    /// True if a task watches it.
     watched: AtomicBool,
-    /// Nanoseconds added to its distance for being silent, and since when they wear off.
+    /// Penalty on its distance in nanoseconds, and when it was set.
     penalty: Mutex<(u64, Instant)>,
 }
 
@@ -83,24 +84,25 @@ impl Address {
         }
     }
 
-    /// Whether nobody has probed it yet. He who is told so does it.
+    /// Claims the first probe: true if it was not probed yet; the caller must do it.
     pub fn claim_first_probe(&self) -> bool {
         self.heard_at.load(Ordering::Relaxed) == 0 && !self.claimed.swap(true, Ordering::Relaxed)
     }
 
-    /// What to probe it through.
+    /// Connection for probes.
     pub fn probing(&self) -> Connection {
         self.probing.clone()
     }
 
-    /// What to call it through with a proof.
+    /// Connection with credentials.
     pub fn connection(&self, rx: &Rx, credentials: &Credentials) -> Connection {
         if credentials.id == TokenId::NONE {
             return self.anonymous();
         }
         let mut connections = self.connections.lock();
         if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&credentials.id) {
-            // The oldest token's. Whoever still has it gets another, which shares the same Rx connections.
+            // That of the oldest token. If the token is still used it gets another one, which shares the same Rx
+            // connections.
             connections.pop_first();
         }
         let make = || {
@@ -110,17 +112,17 @@ impl Address {
         connections.entry(credentials.id).or_insert_with(make).clone()
     }
 
-    /// What to call it through as nobody in particular.
+    /// Anonymous connection.
     pub fn anonymous(&self) -> Connection {
         self.connection.clone()
     }
 
-    /// Whether it was silent when last called.
+    /// True if the last call found it unreachable.
     pub fn is_unreachable(&self) -> bool {
         self.unreachable_at.load(Ordering::Relaxed) != 0
     }
 
-    /// It did not answer a call that began at `begun`. Says whether that is news.
+    /// Records that a call begun at `begun` got no reply. Returns true if the address was reachable before.
     pub fn became_unreachable(&self, begun: Instant, now: Instant) -> bool {
         self.contacted.store(false, Ordering::SeqCst);
         let is_news = !self.is_unreachable();
@@ -139,17 +141,17 @@ impl Address {
         }
     }
 
-    /// Whether nobody asks yet, while it is away, if it is back. He who is told so does it.
+    /// Claims the watch of an unreachable address: true if no task watches it; the caller must do it.
     pub fn claim_watch(&self) -> bool {
         self.is_unreachable() && !self.watched.swap(true, Ordering::SeqCst)
     }
 
-    /// Nobody asks any more.
+    /// Ends the watch.
     pub fn end_watch(&self) {
         self.watched.store(false, Ordering::SeqCst);
     }
 
-    /// How much longer an answer is worth waiting for, of a server that has answered before and is waited for `most` in all.
+    /// Remaining time for which waiting is worthwhile, if the server has replied before; `most` in all.
     fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
         if self.heard_at.load(Ordering::Relaxed) == 0 {
             return Duration::ZERO;
@@ -158,18 +160,18 @@ impl Address {
         most.saturating_sub(now.saturating_since(since))
     }
 
-    /// It answered. Says whether it had been silent.
+    /// Records a reply. Returns true if the address was unreachable before.
     pub fn answered(&self, now: Instant) -> bool {
         self.heard_at.store(now.as_nanos().max(1), Ordering::Relaxed);
         self.unreachable_at.swap(0, Ordering::Relaxed) != 0
     }
 
-    /// Whether it has answered anything since `then`.
+    /// True if it has replied since `then`.
     pub fn heard_since(&self, then: Instant) -> bool {
         Instant::from_nanos(self.heard_at.load(Ordering::Relaxed)) > then
     }
 
-    /// How long ago it last answered; `None` if never.
+    /// Time since its last reply; `None` if it never replied.
     pub fn idle_for(&self, now: Instant) -> Option<Duration> {
         match self.heard_at.load(Ordering::Relaxed) {
             0 => None,
@@ -177,7 +179,7 @@ impl Address {
         }
     }
 
-    /// A call without work took this long.
+    /// Records the duration of a call without work.
     pub fn measured(&self, took: Duration) {
         let took = took.as_nanos().min(u128::from(u64::MAX)).max(1) as u64;
         let smoothed = match self.round_trip.load(Ordering::Relaxed) {
@@ -187,7 +189,7 @@ impl Address {
         self.round_trip.store(smoothed.max(1), Ordering::Relaxed);
     }
 
-    /// The packets of all calls say that a round trip takes so long.
+    /// Sets the round-trip time measured by the packets of all calls.
     pub fn known_round_trip(&self, smoothed: Duration) {
         let nanos = smoothed.as_nanos().min(u128::from(u64::MAX)).max(1) as u64;
         self.round_trip.store(nanos, Ordering::Relaxed);
@@ -200,7 +202,7 @@ impl Address {
         }
     }
 
-    /// What is left of the penalty for having been silent: whoever failed is not the first choice as soon as it is back.
+    /// The remaining penalty: a server that failed is not the first choice as soon as it is reachable again.
     fn penalty(&self, now: Instant) -> Duration {
         let (nanos, since) = *self.penalty.lock();
         let halvings = now.saturating_since(since).as_secs() / PENALTY_HALVES.as_secs();
@@ -208,20 +210,20 @@ impl Address {
     }
 }
 
-/// One file server.
+/// A file server.
 pub(crate) struct Server {
     pub uuid: Option<Uuid>,
-    /// The number of the last break that touched everything from this server.
+    /// Number of the last break of all promises of this server.
     pub reset: ServerReset,
-    /// It does not know the calls with 64-bit lengths.
+    /// True if it does not know the calls with 64-bit lengths.
     pub small_files_only: AtomicBool,
-    /// It does not know InlineBulkStatus.
+    /// True if it does not know InlineBulkStatus.
     pub plain_bulk_only: AtomicBool,
-    /// It stores one range of a file in one call.
+    /// True if it stores one range of a file per call.
     pub single_ranges_only: AtomicBool,
-    /// It does not know StoreACL by its new number.
+    /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
-    /// A random number: who is asked first of servers that are equally near.
+    /// Random number that determines the order of equally near servers.
     pub draw: u64,
     unique: AtomicU32,
     addresses: Mutex<Vec<Arc<Address>>>,
@@ -249,27 +251,27 @@ impl Server {
         addresses
     }
 
-    /// The shortest round trip to any of its addresses, with what is added for having been silent.
+    /// Shortest round-trip time to any of its addresses, including penalties.
     pub fn distance(&self, now: Instant) -> Duration {
         let addresses = self.addresses.lock();
         let distances = addresses.iter().map(|address| address.round_trip() + address.penalty(now));
         distances.min().unwrap_or(Duration::MAX)
     }
 
-    /// How much longer its silence is worth waiting out; see [`Address::remaining_wait`].
+    /// Remaining time for which waiting is worthwhile; see [`Address::remaining_wait`].
     pub fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
         let addresses = self.addresses.lock();
         addresses.iter().map(|address| address.remaining_wait(now, most)).max().unwrap_or_default()
     }
 
-    /// Whether none of its addresses answered when last called.
+    /// True if all of its addresses are unreachable.
     pub fn is_unreachable(&self) -> bool {
         self.addresses.lock().iter().all(|address| address.is_unreachable())
     }
 }
 
-/// All file servers met so far. As many as the cells have: nothing is dropped. Each cell has its own, so that no cell can
-/// say where the servers of another one are.
+/// All known file servers, never removed: their number is bounded by the cells. Each cell has its own, so that no cell
+/// can redirect the servers of another one.
 #[derive(Default)]
 pub(crate) struct ServerTable(Mutex<Inner>);
 
@@ -280,7 +282,7 @@ struct Inner {
 }
 
 impl ServerTable {
-    /// The server of a UUID if the addresses we have are of this version of its list.
+    /// The server of a UUID, if its addresses are of this version of the list.
     pub fn current(&self, cell: CellIndex, uuid: Uuid, unique: u32) -> Option<Arc<Server>> {
         let inner = self.0.lock();
         inner
@@ -290,19 +292,19 @@ impl ServerTable {
             .cloned()
     }
 
-    /// The servers of a UUID, of whichever cell and whatever their addresses.
+    /// The servers of a UUID in all cells.
     pub fn by_uuid(&self, uuid: Uuid) -> Vec<Arc<Server>> {
         let inner = self.0.lock();
         inner.by_uuid.iter().filter(|((_, of), _)| *of == uuid).map(|(_, server)| server.clone()).collect()
     }
 
-    /// The servers at an address, of whichever cell.
+    /// The servers at an address, in all cells.
     pub fn by_address(&self, peer: SocketAddr) -> Vec<Arc<Server>> {
         let inner = self.0.lock();
         inner.by_address.iter().filter(|((_, at), _)| *at == peer).map(|(_, server)| server.clone()).collect()
     }
 
-    /// A server and its addresses, as the location service says. Addresses that stay keep what is known of them.
+    /// Adds or updates a server from the location service. Addresses that stay keep their state.
     pub fn learn(
         &self,
         cell: CellIndex,

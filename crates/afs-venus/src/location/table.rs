@@ -1,11 +1,11 @@
-//! The cells of a mount, and the servers and volumes met in them so far.
+//! Table of the cells of a mount, and of the servers and volumes known so far.
 
 use std::sync::Arc;
 
 use crate::key::{CellIndex, Key};
 use crate::location::{Cell, ServerTable, Volume, VolumeTable};
 
-/// What is known of where things are.
+/// Known locations.
 pub(crate) struct Location {
     cells: Vec<Cell>,
     servers: ServerTable,
@@ -13,7 +13,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Nothing but the cells is known; the first is the home cell.
+    /// A table of cells alone; the first is the home cell.
     pub fn new(cells: Vec<Cell>) -> Self {
         Location { cells, servers: ServerTable::default(), volumes: VolumeTable::default() }
     }
@@ -27,7 +27,7 @@ impl Location {
         self.cells.get(usize::from(index.0))
     }
 
-    /// The cell of a name, in whatever letters.
+    /// The cell of a name, ignoring case.
     pub fn cell_named(&self, name: &str) -> Option<CellIndex> {
         let found = self.cells.iter().position(|cell| cell.name.as_str().eq_ignore_ascii_case(name));
         found.map(|index| CellIndex(index as u16))

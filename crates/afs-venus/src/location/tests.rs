@@ -1,4 +1,4 @@
-//! The part alone: nothing is asked; what the location service answered is given to it.
+//! Tests of the locations alone: entries of the location service are given, no calls are made.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const OTHER: CellIndex = CellIndex(1);
 const VOLUME: VolumeId = VolumeId(7);
 const DEAD: Duration = Duration::from_secs(12);
 
-/// A client machine that has met no server yet.
+/// A client machine that knows no server yet.
 struct Client {
     _sim: Sim,
     env: EnvRef,
@@ -89,7 +89,7 @@ fn a_server_is_one_in_its_cell_whatever_its_addresses() {
     let servers = client.location.servers();
     assert!(servers.current(CELL, Uuid::default(), 1).is_none());
     assert!(servers.current(CELL, Uuid::default(), 2).is_some());
-    // Another cell cannot say where it is.
+    // Another cell cannot redirect it.
     let stranger = client.server(OTHER, uuid, 1, &[5]);
     assert!(!Arc::ptr_eq(&server, &stranger));
     assert_eq!((servers.by_uuid(Uuid::default()).len(), servers.all().len()), (2, 2));

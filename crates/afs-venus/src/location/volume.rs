@@ -1,4 +1,4 @@
-//! Volumes in use.
+//! Volumes in use: sites, promises, snapshots, and the mount point by which each was entered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::location::choice::{self, Candidate};
 use crate::location::{Group, Server};
 use crate::promise::{Promise, ServerReset};
 
-/// By which mount point a volume was entered last: where `..` of its root leads.
+/// The mount point by which a volume was entered last: it determines `..` of the volume's root.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entered {
-    /// The directory of the mount point.
+    /// Directory of the mount point.
     pub parent: NodeId,
-    /// The mount point's text.
+    /// Text of the mount point.
     pub text: String,
 }
 
-/// One volume.
+/// A volume.
 pub(crate) struct Volume {
     pub cell: CellIndex,
     pub id: VolumeId,
     pub kind: VolumeKind,
-    /// The number of the last break of the volume as a whole.
+    /// Number of the last break of the volume as a whole.
     pub broken: AtomicU64,
-    /// The number of the last break of an object of it that we did not know. An object that is just being created is
-    /// unknown until the reply comes; its promise does not count if there was such a break in between.
+    /// Number of the last break of one of its objects that is not in the cache. An object being created is not in the
+    /// cache before the reply; its promise is invalid if there was such a break in between.
     pub stray: AtomicU64,
-    /// When to ask again where it is, in nanoseconds, because of what a server said; 0 is never.
+    /// When to query its location again, in nanoseconds, because of a server's notification; 0: never.
     check_location_at: AtomicU64,
     state: Mutex<State>,
 }
@@ -42,24 +42,24 @@ pub(crate) struct Volume {
 struct State {
     group: Arc<Group>,
     sites: Vec<Arc<Server>>,
-    /// The site that was asked last, of several.
+    /// The site called last, if there are several.
     chosen: Option<Arc<Server>>,
     located_at: Instant,
     creation: Option<UnixSeconds>,
-    /// Of a volume that cannot be written: the one promise for all of it.
+    /// The promise for all objects of a read-only volume.
     promise: Option<Promise>,
     entered: Option<Entered>,
     snapshots: Option<KnownSnapshots>,
-    /// Of a snapshot: when it was made.
+    /// Creation time of a snapshot.
     made_at: Option<UnixSeconds>,
 }
 
-/// What a server told of the snapshots of a volume.
+/// Snapshots of a volume as reported by its server.
 #[derive(Clone)]
 pub(crate) struct KnownSnapshots {
-    /// `None`: it does not know what snapshots are.
+    /// `None`: the server does not support snapshots.
     pub list: Option<Arc<[Snapshot]>>,
-    /// When it was asked.
+    /// Time of the query.
     pub asked: Instant,
 }
 
@@ -98,7 +98,7 @@ impl Volume {
         self.kind == VolumeKind::ReadWrite
     }
 
-    /// Its own name, as the location service has it.
+    /// Its name, as in the location service.
     pub fn name(&self) -> String {
         format!("{}{}", self.group().name, self.kind.suffix())
     }
@@ -107,7 +107,7 @@ impl Volume {
         self.state.lock().group.clone()
     }
 
-    /// Its sites, best first. Of several the one that was chosen before comes first while it is as good as any.
+    /// Its sites, best first. The site chosen before comes first as long as it is not clearly worse than the best.
     pub fn sites(&self, now: Instant) -> Vec<Arc<Server>> {
         let mut state = self.state.lock();
         if state.sites.len() < 2 {
@@ -116,7 +116,7 @@ impl Volume {
         let candidate = |server: &Arc<Server>| Candidate {
             distance: server.distance(now),
             is_unreachable: server.is_unreachable(),
-            // Another lot for each volume, or all of them would burden the same server.
+            // Different for each volume, so that the volumes are spread over the servers.
             draw: server.draw.rotate_left(self.id.0 % 64),
             is_chosen: state.chosen.as_ref().is_some_and(|chosen| Arc::ptr_eq(chosen, server)),
         };
@@ -127,22 +127,23 @@ impl Volume {
         sites
     }
 
-    /// Whether none of its servers answered when last called.
+    /// True if all of its servers are unreachable.
     pub fn is_unreachable(&self, now: Instant) -> bool {
         self.sites(now).iter().all(|server| server.is_unreachable())
     }
 
-    /// Whether a server is one of its sites.
+    /// True if a server is one of its sites.
     pub fn is_at(&self, server: &ServerReset) -> bool {
         self.state.lock().sites.iter().any(|site| site.reset.is_same(server))
     }
 
-    /// A server said something that may mean the volume is elsewhere: the next call asks first.
+    /// Records that the volume may have moved: the next call queries its location first.
     pub fn doubt_location(&self) {
         self.check_location_at.store(1, Ordering::SeqCst);
     }
 
-    /// Whether somebody should ask where it is now. He has it to do; `again` is when the next one has, if nothing comes of it.
+    /// Claims the query of its location if one is due; the caller must make it. If it fails, the next is due at
+    /// `again`.
     pub fn claim_location_check(&self, now: Instant, again: Instant) -> bool {
         let at = self.check_location_at.load(Ordering::SeqCst);
         let due = at != 0 && Instant::from_nanos(at) <= now;
@@ -154,7 +155,7 @@ impl Volume {
         self.state.lock().located_at
     }
 
-    /// A new answer of the location service. Says whether the sites are others than before.
+    /// Updates the location. Returns true if the sites have changed.
     pub fn relocate(&self, group: Arc<Group>, sites: Vec<Arc<Server>>, now: Instant) -> bool {
         let mut state = self.state.lock();
         let same = state.sites.len() == sites.len()
@@ -166,8 +167,8 @@ impl Volume {
         !same
     }
 
-    /// A reply showed the volume's creation time. Says whether it is another volume than before: a new release, or
-    /// restored from a dump (docs/protocol/fileserver.md "2. Structures", AFSVolSync).
+    /// Records the volume's creation time from a reply. Returns true if it has changed: a new release, or a restore
+    /// from a dump (docs/protocol/fileserver.md "2. Structures", AFSVolSync).
     pub fn saw_creation(&self, creation: UnixSeconds) -> bool {
         let mut state = self.state.lock();
         let changed = state.creation.is_some_and(|old| old != creation);
@@ -183,12 +184,12 @@ impl Volume {
         self.state.lock().promise = promise;
     }
 
-    /// Whether the promise for all of a read-only volume is by this server.
+    /// True if the promise for a read-only volume is by this server.
     pub fn is_promised_by(&self, server: &ServerReset) -> bool {
         self.state.lock().promise.as_ref().is_some_and(|promise| promise.server.is_same(server))
     }
 
-    /// Drops the promise for all of a read-only volume if it is by a server that is no site any more. Says whether it did.
+    /// Drops the promise for a read-only volume if its server is not a site any more. Returns true if it was dropped.
     pub fn drop_promise_of_former_site(&self) -> bool {
         let mut state = self.state.lock();
         let State { promise, sites, .. } = &mut *state;
@@ -196,33 +197,33 @@ impl Volume {
         promise.take_if(is_former).is_some()
     }
 
-    /// Whether the promise for all of a read-only volume holds.
+    /// True if the promise for a read-only volume is valid.
     pub fn is_promised(&self, now: Instant) -> bool {
         let broken = self.broken.load(Ordering::SeqCst);
         self.state.lock().promise.as_ref().is_some_and(|promise| promise.holds(now, broken))
     }
 
-    /// When that promise ends; `None` if there is none.
+    /// End of that promise; `None` if there is none.
     pub fn promised_until(&self) -> Option<Instant> {
         self.state.lock().promise.as_ref().map(|promise| promise.until)
     }
 
-    /// What is known of its snapshots, if it was asked for after `since`.
+    /// Known snapshots, if queried after `since`.
     pub fn snapshots(&self, since: Instant) -> Option<KnownSnapshots> {
         self.state.lock().snapshots.clone().filter(|known| known.asked >= since)
     }
 
-    /// Takes an answer in; `None` forgets what was known.
+    /// Sets the known snapshots; `None` removes them.
     pub fn set_snapshots(&self, known: Option<KnownSnapshots>) {
         self.state.lock().snapshots = known;
     }
 
-    /// It is a snapshot, made then.
+    /// Sets the creation time of a snapshot.
     pub fn set_made_at(&self, when: UnixSeconds) {
         self.state.lock().made_at = Some(when);
     }
 
-    /// When the snapshot was made that it is.
+    /// Creation time of a snapshot.
     pub fn made_at(&self) -> Option<UnixSeconds> {
         self.state.lock().made_at
     }
@@ -236,7 +237,7 @@ impl Volume {
     }
 }
 
-/// Volumes by number, and groups by name. Bounded: beyond the bound those not used longest are asked for again.
+/// Table of volumes by number, and of groups by name. Groups are bounded: the one queried longest ago is removed.
 #[derive(Default)]
 pub(crate) struct VolumeTable(Mutex<Inner>);
 
@@ -246,7 +247,7 @@ struct Inner {
     groups: BTreeMap<(CellIndex, String), (Arc<Group>, Instant)>,
 }
 
-/// Names remembered. Volumes are kept: their marks of breaks must not be lost.
+/// Limit of groups. Volumes are not bounded: their break numbers must not be lost.
 const GROUPS_MAX: usize = 4096;
 
 impl VolumeTable {
@@ -254,7 +255,7 @@ impl VolumeTable {
         self.0.lock().volumes.get(&(cell, id)).cloned()
     }
 
-    /// All volumes of this number: a break does not say of which cell it is.
+    /// All volumes of this number: a break does not name its cell.
     pub fn with_id(&self, id: VolumeId) -> Vec<Arc<Volume>> {
         self.0.lock().volumes.values().filter(|volume| volume.id == id).cloned().collect()
     }
@@ -263,7 +264,7 @@ impl VolumeTable {
         self.0.lock().volumes.values().cloned().collect()
     }
 
-    /// The volume, made if it is new.
+    /// The volume, added if it is new.
     pub fn learn(
         &self,
         cell: CellIndex,
@@ -278,7 +279,7 @@ impl VolumeTable {
         inner.volumes.entry((cell, id)).or_insert_with(make).clone()
     }
 
-    /// What the location service said of a name, if that was after `since`.
+    /// The group of a name, if queried after `since`.
     pub fn group(&self, cell: CellIndex, name: &str, since: Instant) -> Option<Arc<Group>> {
         let inner = self.0.lock();
         let (group, asked) = inner.groups.get(&(cell, name.to_owned()))?;

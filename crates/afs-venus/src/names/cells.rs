@@ -8,16 +8,16 @@ use crate::key::CellIndex;
 use crate::location::Location;
 use crate::names::is_dot;
 
-/// What a name in the directory of all cells stands for.
+/// Target of a name in the directory of all cells.
 pub(crate) struct CellsEntry {
     pub cell: CellIndex,
-    /// Which volume of `root.cell`.
+    /// The volume of `root.cell`.
     pub choice: Choice,
-    /// The mount point that it would be.
+    /// Text of the corresponding mount point.
     pub text: String,
 }
 
-/// What a name in the directory of all cells stands for, in whatever letters.
+/// Finds a name in the directory of all cells, ignoring case.
 pub(crate) fn cell_entry(location: &Location, name: &[u8]) -> Option<CellsEntry> {
     let text = std::str::from_utf8(name).ok()?;
     let (plain, choice, kind) = match text.strip_prefix('.') {
@@ -28,7 +28,7 @@ pub(crate) fn cell_entry(location: &Location, name: &[u8]) -> Option<CellsEntry>
     Some(CellsEntry { cell, choice, text: format!("{kind}{plain}:root.cell.") })
 }
 
-/// Lists the directory of all cells from an offset on.
+/// Lists the directory of all cells from an offset.
 pub(crate) fn list_cells(location: &Location, offset: u64, max: usize) -> Vec<DirEntry> {
     let cells = location.cells().iter().flat_map(|cell| [cell.name.to_string(), format!(".{}", cell.name)]);
     let names = [".".to_owned(), "..".to_owned()].into_iter().chain(cells);

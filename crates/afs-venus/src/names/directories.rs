@@ -1,4 +1,4 @@
-//! Contents of directories in memory: kept within a bound, looked up, and changed as the server's were by us.
+//! Contents of directories in memory: bounded, looked up, and patched after changes by this client.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId};
 use crate::key::Key;
 use crate::vnode::{Directory, DirectoryBytes, Vnode, VnodeTable};
 
-/// What a name stood for just before a change of ours at the server: told by our copy of the directory if it was of that version.
+/// Target of a name just before a change by this client; `None` if the local copy of the directory was of another
+/// version.
 pub(crate) type TargetBefore = Option<Option<Key>>;
 
-/// The contents of all directories in memory.
+/// Contents of all directories in memory.
 pub(crate) struct Directories {
     vnodes: Arc<VnodeTable>,
     bytes: DirectoryBytes,
@@ -24,7 +25,7 @@ impl Directories {
         Directories { vnodes, bytes: DirectoryBytes::default(), bytes_max }
     }
 
-    /// Takes contents in. Gives the objects that had a name in the contents of before and have none any more.
+    /// Stores contents. Returns the objects that had a name in the previous contents and have none now.
     pub fn keep(&self, vnode: &Vnode, version: DataVersion, blob: Blob) -> Vec<Key> {
         let directory = Directory::new(version, blob, &self.bytes);
         let old = vnode.state().directory.take();
@@ -34,7 +35,7 @@ impl Directories {
         removed.unwrap_or_default()
     }
 
-    /// A new directory's contents, which need not be fetched.
+    /// Stores the contents of a new directory, which need not be fetched.
     pub fn keep_new(&self, vnode: &Vnode, parent: Fid, status: &Status) {
         let fid = vnode.key.fid;
         let blob = Blob::create((fid.vnode, fid.unique), (parent.vnode, parent.unique));
@@ -43,14 +44,15 @@ impl Directories {
         }
     }
 
-    /// Takes the contents of a directory that is no more out of memory. Gives the objects that had a name in it.
+    /// Removes the contents of a removed directory. Returns the objects that had a name in it.
     pub fn take(&self, vnode: &Vnode) -> Vec<Key> {
         let directory = vnode.state().directory.take();
         directory.map(|directory| children(vnode.key, directory.blob()).collect()).unwrap_or_default()
     }
 
-    /// After a change of our own that brought a directory to `version`: the same change to our copy, if it was the only one
-    /// (docs/protocol/fileserver.md "14. Cache-manager side rules"); else, or if `edit` says that it failed, the copy goes.
+    /// Applies a change by this client, which made the directory version `version`, to the local copy if no other
+    /// change came in between (docs/protocol/fileserver.md "14. Cache-manager side rules"). Otherwise, or if `edit`
+    /// returns false, the copy is dropped.
     pub fn patch(&self, vnode: &Vnode, version: DataVersion, edit: impl FnOnce(&mut Blob) -> bool) {
         let mut state = vnode.state();
         let copy = state.directory.as_mut().filter(|directory| directory.version.next() == version);
@@ -61,13 +63,13 @@ impl Directories {
         state.listing.forget();
     }
 
-    /// What a name stands for in a copy of a directory that is about to be changed.
+    /// Target of a name in a copy of a directory that is about to change.
     pub fn before(&self, dir: Key, blob: &Blob, name: &[u8]) -> TargetBefore {
         let found = blob.lookup(name).ok()?;
         Some(found.map(|(number, unique)| dir.sibling(number, unique)))
     }
 
-    /// Drops contents of the directories not used longest until the bound is kept. Their status stays.
+    /// Drops contents of the least recently used directories until the bound is kept. Their status is kept.
     fn shrink(&self, but: Key) {
         if self.bytes.total() <= self.bytes_max {
             return;
@@ -83,13 +85,13 @@ impl Directories {
     }
 }
 
-/// What the entries of a directory stand for.
+/// Targets of the entries of a directory.
 fn children(dir: Key, blob: &Blob) -> impl Iterator<Item = Key> {
     let entries = blob.entries(0).filter(|entry| !matches!(entry.name, b"." | b".."));
     entries.map(move |entry| dir.sibling(entry.vnode, entry.unique))
 }
 
-/// What has a name in the old contents and none in the new ones.
+/// Objects with a name in the old contents and none in the new ones.
 fn removed(dir: Key, old: &Blob, new: &Blob) -> Vec<Key> {
     let mut still: Vec<(VnodeId, Uniquifier)> =
         new.entries(0).map(|entry| (entry.vnode, entry.unique)).collect();

@@ -1,7 +1,7 @@
-//! Names: what the names of directories stand for, without a word to a server.
+//! Names: look-up of names in cached directories, without calls to servers.
 //!
-//! Knows contents of directories, the names that this mount adds to them, and the bytes that directories take in memory.
-//! Whether contents count at this moment is decided by [`crate::promises`]; who may know them, by the operations.
+//! Has the contents of directories, the names that this mount adds, and the bytes that directories take in memory.
+//! [`crate::promises`] determines whether contents are valid, and the operations who may see them.
 
 mod cells;
 mod directories;
@@ -19,20 +19,20 @@ use crate::config::RootKind;
 use crate::key::Key;
 use crate::vnode::VnodeTable;
 
-/// Values of `@sys` tried.
+/// Limit of values of `@sys`.
 const SYSNAMES_MAX: usize = 32;
 
-/// The names that this mount adds to those of the servers, and the contents of directories.
+/// Names that this mount adds to those of the servers, and contents of directories.
 pub(crate) struct Names {
     root: RootKind,
     sysnames: Vec<String>,
-    /// The name under which a volume's root shows its snapshots.
+    /// Name of the directory of snapshots in the root of a volume.
     snapshots: Option<String>,
     directories: Directories,
 }
 
 impl Names {
-    /// `directory_bytes_max` bounds the contents of all directories in memory.
+    /// `directory_bytes_max` limits the contents of all directories in memory.
     pub fn new(
         root: RootKind,
         sysnames: Vec<String>,
@@ -43,7 +43,7 @@ impl Names {
         Names { root, sysnames, snapshots, directories: Directories::new(vnodes, directory_bytes_max) }
     }
 
-    /// What the root of the mount shows.
+    /// What the root of the mount is.
     pub fn root(&self) -> &RootKind {
         &self.root
     }
@@ -53,13 +53,13 @@ impl Names {
         &self.directories
     }
 
-    /// Whether a name that is not in a directory is the one under which snapshots are found there.
+    /// True if a name that a directory does not have is that of its directory of snapshots.
     pub fn is_snapshots_name(&self, dir: Key, name: &[u8]) -> bool {
         dir.is_volume_root() && self.snapshots.as_ref().is_some_and(|known| known.as_bytes() == name)
     }
 
-    /// What to look for when a name is asked for, the first one found counts: with `@sys` at its end every value of it, at
-    /// most 32, and then the name itself.
+    /// Names to look up for a name, of which the first that exists is used: for a name that ends in `@sys` with each
+    /// value in its place, at most 32, then the name itself.
     pub fn candidates(&self, name: &[u8]) -> Vec<Vec<u8>> {
         let values = name.strip_suffix(b"@sys").map(|stem| {
             let values = self.sysnames.iter().take(SYSNAMES_MAX);

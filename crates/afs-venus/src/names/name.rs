@@ -1,4 +1,4 @@
-//! Names and paths as programs give them.
+//! Validation of names and paths.
 
 use afs_wire::fs::Name;
 
@@ -7,10 +7,10 @@ use crate::error::{ErrorKind, Result, VenusError};
 /// Longest name (the kernel's bound; the format would hold one byte more).
 pub(crate) const NAME_MAX: usize = 255;
 
-/// A name that can be given.
+/// Checks a name for a new entry.
 ///
 /// # Errors
-/// ENAMETOOLONG beyond 255 bytes; EINVAL for no name, `.`, `..` and one with `/` or NUL.
+/// ENAMETOOLONG beyond 255 bytes; EINVAL for an empty name, `.`, `..`, and a name with `/` or NUL.
 pub(crate) fn checked(name: &[u8]) -> Result<Name> {
     let kind = match name {
         b"" | b"." | b".." => ErrorKind::Invalid,
@@ -29,7 +29,7 @@ pub(crate) fn components(path: &[u8]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Whether a name stands for the directory itself, or the one above it.
+/// True for `.` and `..`.
 pub(crate) fn is_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }

@@ -1,4 +1,4 @@
-//! The synthetic directory of a volume's snapshots: which of them have a name, and their order.
+//! The synthetic directory of a volume's snapshots: names and order.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use afs_wire::vol::Snapshot;
 use crate::api::{DirEntry, Kind, NodeId};
 use crate::names::{NAME_MAX, is_dot};
 
-/// Where the listing goes on after `.` and `..`; after a snapshot, it is two more than its volume's number.
+/// Offset after `.` and `..`; after a snapshot, two more than its volume number.
 const AFTER_DOTS: u64 = 2;
 
-/// Those that can be entered, in the order of their volumes' numbers, which is the one in which they were made.
+/// Snapshots with a valid name and number, ordered by volume number, which is the order of creation.
 pub(crate) fn usable_snapshots(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> {
     let is_name = |name: &[u8]| {
         !name.is_empty()
@@ -25,8 +25,8 @@ pub(crate) fn usable_snapshots(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> 
     snapshots.into()
 }
 
-/// Lists them from an offset on, in the order in which they were made. `node` is the directory's own, `parent` that of the
-/// volume's root, and `root` gives that of a snapshot's root.
+/// Lists snapshots from an offset, in order of creation. `node` is the directory, `parent` the volume's root, and
+/// `root` gives the node of a snapshot's root.
 pub(crate) fn list_snapshots(
     snapshots: &[Snapshot],
     (node, parent): (NodeId, NodeId),

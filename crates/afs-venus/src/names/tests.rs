@@ -1,4 +1,4 @@
-//! The part alone: no server, no cell.
+//! Tests of the names alone: no server, no cell.
 
 use afs_wire::dir::{self, Blob};
 use afs_wire::fs::Status;
@@ -21,7 +21,7 @@ fn names(bytes_max: u64) -> (Names, Arc<VnodeTable>) {
     (Names::new(RootKind::Cells, sysnames, snapshots, vnodes.clone(), bytes_max), vnodes)
 }
 
-/// Contents of a directory with these names, each of the object of that number.
+/// Contents of a directory with these names and vnode numbers.
 fn blob(of: Key, names: &[(&str, u32)]) -> Blob {
     let own = (of.fid.vnode, of.fid.unique);
     let mut blob = Blob::create(own, own);

@@ -1,4 +1,4 @@
-//! What ends promises, and for which objects that is told.
+//! Ends of promises: breaks, resets, moves and releases, and the invalidations that follow.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use crate::promises::Promises;
 use crate::vnode::Vnode;
 
 impl Promises {
-    /// A server breaks its promise on a fid; with vnode 0, on all of a volume. The cell is not named: fids of any cell
-    /// with these numbers are meant (docs/protocol/callback.md "4. CallBack semantics").
+    /// Breaks the promise on a fid; with vnode 0, on a whole volume. The cell is not named: fids of all cells with
+    /// these numbers are affected (docs/protocol/callback.md "4. CallBack semantics").
     pub fn broken(&self, fid: Fid) {
         let serial = self.breaks.next();
         count(&self.parts.counters.promises_broken);
@@ -43,7 +43,7 @@ impl Promises {
                     state.broken = serial;
                     state.promise = None;
                     state.misses = 0;
-                    // In the same breath: the end of a promise that comes right after this must not be forgotten.
+                    // Under the same lock: the expiry of a promise that comes right after this must not be removed.
                     self.parts.vnodes.set_expiry(key, None);
                 }
                 self.invalidate(key);
@@ -52,8 +52,8 @@ impl Promises {
         }
     }
 
-    /// Promises on these objects were given back. One that is in use again relies on a promise that may have been given
-    /// back with them: it ends here, too. A call that begins later brings a new one.
+    /// Ends the promises on objects that were given back to a server, also of an object that is in use again: its
+    /// promise may have been given back with them. A later call brings a new one.
     pub fn gave_up(&self, keys: &[Key]) {
         let serial = self.breaks.next();
         for key in keys.iter().filter(|key| self.parts.vnodes.peek(**key).is_some()) {
@@ -63,11 +63,11 @@ impl Promises {
         }
     }
 
-    /// A server has forgotten everything it promised.
+    /// Ends all promises of a server that has lost them.
     pub fn server_reset(&self, server: &Arc<Server>) {
         server.reset.set(self.breaks.next());
         for volume in self.parts.location.volumes().all() {
-            // Of a read-only volume another site may have promised: then that promise stays.
+            // The promise on a read-only volume may be by another site: then it stays.
             let is_promiser = match volume.is_writable() {
                 true => volume.is_at(&server.reset),
                 false => volume.is_promised_by(&server.reset),
@@ -78,8 +78,8 @@ impl Promises {
         }
     }
 
-    /// A volume is not where it was: servers that it left have nothing to promise any more. Its objects are asked about
-    /// again where it is now; data whose version is still the same stays.
+    /// Ends the promises on a volume that has moved: its former servers cannot keep them. Its objects are fetched again
+    /// from the new site; data of an unchanged version is kept.
     pub fn volume_moved(&self, volume: &Volume) {
         if volume.is_writable() {
             volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
@@ -89,7 +89,7 @@ impl Promises {
         self.invalidate_volume(volume);
     }
 
-    /// A reply named the volume's creation time. If it is another volume now, nothing of the old one counts.
+    /// Records the volume's creation time from a reply. If it has changed, all promises on the old volume end.
     pub(super) fn saw_volume(&self, volume: &Volume, sync: &VolSync) {
         if volume.saw_creation(sync.creation) {
             tracing::info!(volume = %volume.id, "the volume was released or restored");
@@ -98,14 +98,14 @@ impl Promises {
         }
     }
 
-    /// The next look at an object asks the server.
+    /// Ends the promise on an object, so that the next access asks the server.
     pub fn distrust(&self, vnode: &Vnode) {
         let mut state = vnode.state();
         state.promise = None;
         state.broken = self.breaks.next();
     }
 
-    /// An object does not exist any more. What is in use here stays known.
+    /// Records that an object does not exist any more. What is in use here is kept.
     pub fn note_removed(&self, vnode: &Vnode) {
         let mut state = vnode.state();
         state.promise = None;
@@ -116,20 +116,20 @@ impl Promises {
         }
     }
 
-    /// Tells of everything that is held of a volume.
+    /// Invalidates all objects of a volume.
     pub fn invalidate_volume(&self, volume: &Volume) {
         for vnode in self.parts.vnodes.of_volume(volume.cell, volume.id) {
             self.invalidate(vnode.key);
         }
     }
 
-    /// Tells that what is held of an object, and of the names in it, may be stale.
+    /// Invalidates an object, and the names in it.
     pub fn invalidate(&self, key: Key) {
         self.parts.kernel.invalidate(key);
     }
 
-    /// What is handed out without a promise (servers may have none to give) must not be kept: nobody would tell when it
-    /// becomes stale.
+    /// Invalidates an object that was handed out without a promise, as a server may have none to grant: the kernel must
+    /// not cache it, since no break would come.
     pub fn invalidate_if_unpromised(&self, node_target: NodeTarget) {
         let NodeTarget::Object(key) = node_target else { return };
         if !self.is_kept_current(key) {
@@ -137,7 +137,7 @@ impl Promises {
         }
     }
 
-    /// Whether a change would be told. Not of an object that has left the cache: a break would not find it.
+    /// True if a change would be notified. Not for an object that has left the cache: a break would not find it.
     fn is_kept_current(&self, key: Key) -> bool {
         let (Some(volume), Some(vnode)) = (self.parts.location.volume_of(key), self.parts.vnodes.peek(key))
         else {

@@ -1,7 +1,7 @@
-//! What time it is, and that nothing is relied on that was promised before the machine was suspended.
+//! Clock of promises: after a suspend of the machine all earlier promises are void.
 //!
-//! Servers may have changed, broken or forgotten promises while nobody here could hear it. What was promised is asked for
-//! again; what is cached stays, and counts when the server says that it is the newest.
+//! Servers may have changed, broken or lost promises while this client could not be notified. Status is fetched again;
+//! cached data is kept, and is valid if the server still has its version.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,12 +10,11 @@ use afs_rpc::Instant;
 
 use crate::promises::Promises;
 
-/// How much later than asked for a sleep may end, and how far the clocks may drift apart meanwhile, before it counts as a
-/// jump.
+/// How late a sleep may end, and how far the clocks may drift apart meanwhile, before that counts as a jump.
 pub(crate) const SLACK: Duration = Duration::from_secs(30);
 
 impl Promises {
-    /// Says what time it is. A caller that comes before the watch after a suspend relies on nothing either.
+    /// The present time. After a suspend it ends all promises, also for a caller that comes before the clock task.
     pub fn now(&self) -> Instant {
         let now = self.parts.env.now();
         let clocks_read_at = self.clocks_read_at.load(Ordering::SeqCst);
@@ -27,12 +26,12 @@ impl Promises {
         now
     }
 
-    /// The watch has looked at the clocks.
+    /// Records that the clock task has read the clocks.
     pub fn clocks_read(&self, now: Instant) {
         self.clocks_read_at.store(now.as_nanos(), Ordering::SeqCst);
     }
 
-    /// Ends all promises, and tells of everything that is held.
+    /// Ends all promises and invalidates all objects.
     pub fn distrust_all(&self) {
         tracing::info!(
             "the machine was suspended, or a clock has jumped: what servers promised is asked for again"

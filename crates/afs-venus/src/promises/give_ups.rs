@@ -1,4 +1,4 @@
-//! Promises that are not needed any more, until they are given back.
+//! Queue of promises to be given back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::key::Key;
 use crate::location::Server;
 
-/// Promises waiting to be given back, for each server. Beyond that they are left to end by themselves.
+/// Limit for each server; promises beyond it expire by themselves.
 const GIVE_UPS_MAX: usize = 10_000;
 
-/// Objects by server. A server is known by its place in the table of all servers.
+/// Objects by server. A server is identified by its index in the table of all servers.
 #[derive(Default)]
 pub(super) struct GiveUps(BTreeMap<usize, (Arc<Server>, BTreeSet<Key>)>);
 
@@ -21,7 +21,7 @@ impl GiveUps {
         }
     }
 
-    /// All of it, which is no more here then.
+    /// Takes all entries.
     pub fn take(&mut self) -> Vec<(Arc<Server>, Vec<Key>)> {
         let give_ups = std::mem::take(&mut self.0);
         give_ups.into_values().map(|(server, keys)| (server, keys.into_iter().collect())).collect()

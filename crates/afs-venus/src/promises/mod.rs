@@ -1,7 +1,7 @@
-//! Promises: what servers would tell of, what has ended, and who must forget then.
+//! Promises: what is valid and for how long, which promises have ended, and the invalidations that follow.
 //!
-//! Holds the status cache together with the line of breaks: an object that leaves the cache owes its promise to a server, and
-//! every end of a promise is told to [`crate::kernel`]. Makes no calls: where a call is needed, it gives out what is to be called for.
+//! Has the status cache together with the sequence of breaks: an object that leaves the cache has its promise given
+//! back, and every end of a promise is passed to [`crate::kernel`]. Makes no calls: it returns what must be called for.
 
 mod breaks;
 mod clock;
@@ -30,7 +30,7 @@ use crate::promise::{BreakCounter, ServerReset};
 use crate::vnode::{Vnode, VnodeTable};
 use give_ups::GiveUps;
 
-/// What the promises are about, and those who hear of their ends.
+/// The other parts that promises need.
 pub(crate) struct Parts {
     pub env: EnvRef,
     pub counters: Arc<Counters>,
@@ -40,23 +40,23 @@ pub(crate) struct Parts {
     pub vnodes: Arc<VnodeTable>,
 }
 
-/// The promises of all servers.
+/// Promises of all servers.
 pub(crate) struct Promises {
     parts: Parts,
-    /// How often the clocks are looked at.
+    /// Interval at which the clocks are read.
     tick: Duration,
-    /// For how long rights of a token's holder count.
+    /// Lifetime of the rights of a token's owner.
     rights_max_age: Duration,
-    /// Promises are not relied on for so long before the server forgets them.
+    /// Promises end this long before their end at the server.
     margin: Duration,
     breaks: BreakCounter,
     give_ups: Mutex<GiveUps>,
-    /// When the clocks were last looked at, in nanoseconds; 0 before that.
+    /// When the clocks were last read, in nanoseconds; 0 before that.
     clocks_read_at: AtomicU64,
 }
 
 impl Promises {
-    /// Nothing is promised yet.
+    /// Makes the part without promises.
     pub fn new(parts: Parts, limits: &Limits) -> Self {
         Promises {
             parts,
@@ -69,20 +69,19 @@ impl Promises {
         }
     }
 
-    /// The number of the last break: what a call notes before it begins.
+    /// Number of the last break, recorded by a call before it begins.
     pub fn serial(&self) -> u64 {
         self.breaks.last()
     }
 
-    /// The object, in the cache from now on. What leaves the cache for it owes its promise.
+    /// The object, in the cache from now on. The promises of objects evicted for it are queued to be given back.
     pub fn object(&self, key: Key) -> Arc<Vnode> {
         let (vnode, dropped) = self.parts.vnodes.get_or_make(key);
         dropped.iter().for_each(|vnode| self.left_cache(vnode));
         vnode
     }
 
-    /// An object has left the status cache for want of room: the promise is given back, and the kernel must not rely on
-    /// it any more.
+    /// Invalidates an object evicted from the status cache, and queues its promise to be given back.
     fn left_cache(&self, vnode: &Vnode) {
         let (promise, had_status) = {
             let mut state = vnode.state();
@@ -97,7 +96,7 @@ impl Promises {
         }
     }
 
-    /// A promise that we do not need any more is given back soon.
+    /// Queues a promise that is not needed any more.
     fn queue_give_up(&self, key: Key, server: &ServerReset) {
         let mut servers = self.parts.location.servers().all().into_iter().enumerate();
         if let Some((place, server)) = servers.find(|(_, known)| known.reset.is_same(server)) {
@@ -105,17 +104,17 @@ impl Promises {
         }
     }
 
-    /// What is to be given back, each once: the objects, by the server that promised.
+    /// Takes the queued objects, by the server that gave the promise.
     pub fn take_give_ups(&self) -> Vec<(Arc<Server>, Vec<Key>)> {
         self.give_ups.lock().take()
     }
 
-    /// Those of some objects that are out of the cache at this moment.
+    /// Those of some objects that are not in the cache now.
     pub fn unused(&self, keys: &[Key]) -> Vec<Key> {
         keys.iter().copied().filter(|key| self.parts.vnodes.peek(*key).is_none()).collect()
     }
 
-    /// Ends the promises of objects that end before `soon`, at most `max` of them.
+    /// Ends promises that expire before `soon`, at most `max` of them.
     pub fn end_due(&self, soon: Instant, max: usize) {
         for key in self.parts.vnodes.take_expired(soon, max) {
             if let Some(vnode) = self.parts.vnodes.peek(key) {
@@ -125,7 +124,7 @@ impl Promises {
         }
     }
 
-    /// Volumes that are promised as a whole, until `soon` or before: the promise is to be asked for anew.
+    /// Volumes with one promise for all objects that ends at `soon` or before: the promise must be renewed.
     pub fn volumes_due(&self, soon: Instant) -> Vec<Arc<Volume>> {
         let is_due = |volume: &Arc<Volume>| {
             !volume.is_writable() && volume.promised_until().is_some_and(|until| until <= soon)

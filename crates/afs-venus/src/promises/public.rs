@@ -1,4 +1,5 @@
-//! What everybody on this machine may know by itself, and that the rest is asked for again.
+//! Public attributes and names: those that every user of this machine may see. All others are invalidated when users
+//! change.
 
 use afs_wire::fs::Status;
 use afs_wire::ids::Rights;
@@ -8,20 +9,20 @@ use crate::promises::Promises;
 use crate::vnode::{Vnode, needed_to_see};
 
 impl Promises {
-    /// Whether everybody may know the names in a directory.
+    /// True if all users may see the names in a directory.
     pub fn names_are_public(&self, dir: Key) -> bool {
         let dir = self.parts.vnodes.peek(dir);
         dir.is_some_and(|dir| self.public_rights(&dir).contains(Rights::LOOKUP))
     }
 
-    /// Whether everybody may know the attributes of an object.
+    /// True if all users may see the attributes of an object.
     pub fn attributes_are_public(&self, vnode: &Vnode, status: &Status) -> bool {
         let Some(wanted) = needed_to_see(status.kind) else { return true };
         let dir = self.parts.vnodes.peek(vnode.key.sibling(status.parent, status.parent_unique));
         dir.is_some_and(|dir| self.public_rights(&dir).contains(wanted))
     }
 
-    /// What everybody may do in a directory, as far as it is known.
+    /// Rights of anonymous users in a directory, as far as known.
     fn public_rights(&self, dir: &Vnode) -> Rights {
         let Some(volume) = self.parts.location.volume_of(dir.key) else { return Rights::NONE };
         let state = dir.state();
@@ -29,8 +30,8 @@ impl Promises {
         status.map_or(Rights::NONE, |status| status.anonymous_access)
     }
 
-    /// The kernel keeps what one user was told and gives it to the next one by itself only where everybody may know it,
-    /// or where there is only one. Whenever that may have changed it must ask again about everything else.
+    /// The kernel caches attributes and names for all users only if they are public, or if there is one user alone.
+    /// Whenever that may have changed, all others are invalidated.
     pub fn invalidate_private(&self) {
         for vnode in self.parts.vnodes.all() {
             if !self.is_public(&vnode) {
@@ -39,7 +40,7 @@ impl Promises {
         }
     }
 
-    /// Owners may be shown as other users of the machine from now on.
+    /// Invalidates the attributes of all objects, whose owners may be shown as other users of the machine from now on.
     pub fn invalidate_owners(&self) {
         for vnode in self.parts.vnodes.all() {
             self.parts.kernel.invalidate_attributes(vnode.key);

@@ -1,4 +1,4 @@
-//! Taking over what replies tell of an object: its status, the promise that comes with it, and the caller's rights.
+//! Recording of replies in the status cache: status, promise and rights.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,26 +13,26 @@ use crate::promise::Promise;
 use crate::promises::Promises;
 use crate::vnode::{Vnode, VnodeState};
 
-/// Where and when a promise comes from.
+/// Origin of a promise.
 pub(crate) struct ReplyOrigin<'a> {
     pub server: &'a Arc<Server>,
-    /// The number of the last break before the call began.
+    /// Number of the last break before the call began.
     pub serial: u64,
     pub started: Instant,
-    /// For whom it was asked.
+    /// Token of the call.
     pub token: TokenId,
 }
 
-/// What the reply to a change of ours says of an object that was changed.
+/// Reply to a change by this client: the status of an object that was changed.
 pub(crate) struct ChangeReply<'a> {
     pub status: &'a Status,
     pub sync: &'a VolSync,
-    /// The number of the last break before the call began.
+    /// Number of the last break before the call began.
     pub serial: u64,
 }
 
 impl Promises {
-    /// Takes over a status that came with a promise.
+    /// Records a status that came with a promise.
     pub fn record_reply(
         &self,
         volume: &Volume,
@@ -48,11 +48,12 @@ impl Promises {
         let now = self.now();
         let mut state = vnode.state();
         let promised = state.is_promised(volume, now);
-        // The call began before a change of ours was answered: it may tell what was before, and no server tells us of our own changes.
+        // The call began before a change by this client was answered: its reply may show the earlier state, and servers
+        // send no breaks to the client that makes a change.
         let is_doubtful = origin.serial < state.changed;
         let promise = promise.filter(|_| !is_doubtful);
-        // So may a call that began before a break which the promise came after. Times are whole seconds: a status of the same
-        // version and time may be older.
+        // The same holds for a call that began before a break, if the promise came after that. Times are whole seconds:
+        // a status of the same version and time may be older.
         let is_before = is_doubtful || state.promise.as_ref().is_some_and(|held| origin.serial < held.serial);
         if !(promised && is_before) {
             state.take_status(status, promised || is_doubtful);
@@ -80,8 +81,8 @@ impl Promises {
         }
     }
 
-    /// Remembers whose rights a reply told, unless something was broken since the call began: these may be rights by an
-    /// older access list. Says whether he may less than before, which is then not what the kernel knows.
+    /// Records the rights of the caller, unless a break came since the call began: they may follow from an older access
+    /// list. Returns true if the caller has lost rights in a directory, so that the kernel's cache is outdated.
     fn note_rights(
         &self,
         state: &mut VnodeState,
@@ -102,8 +103,8 @@ impl Promises {
         loses && key.fid.is_directory()
     }
 
-    /// Takes over a status that came with a change of ours, without a promise: one that holds goes on to hold. What was asked for
-    /// before this moment may be older.
+    /// Records a status that came with a change by this client, without a promise; a valid promise stays valid. Replies
+    /// to calls that began before this moment may be older.
     pub fn record_change(&self, volume: &Volume, vnode: &Vnode, change: &ChangeReply<'_>) {
         self.saw_volume(volume, change.sync);
         let (serial, now) = (self.breaks.next(), self.now());
@@ -112,7 +113,7 @@ impl Promises {
         state.take_status(change.status, promised);
         state.creation = change.sync.creation;
         if change.serial < state.changed {
-            // Another change of ours was answered since this one began: it cannot be known which of the two was first.
+            // Another change by this client was answered since this one began: their order is unknown.
             state.promise = None;
         }
         state.changed = state.changed.max(serial);

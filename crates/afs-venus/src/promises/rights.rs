@@ -1,8 +1,8 @@
-//! Rights as they are known here, and for how long they count.
+//! Cached rights, and for how long they are valid.
 //!
-//! They are kept per directory and token, and count while the directory is promised: a change of an access list breaks the
-//! promise. A change of a group breaks nothing, so the rights of a token's holder count no longer than
-//! [`crate::Limits::rights_max_age`]; what everybody may do (`system:anyuser`) is not subject to that.
+//! Kept per directory and token, and valid while the directory is promised: a change of an access list breaks the
+//! promise. A change of a group breaks none, so the rights of a token's owner are valid for at most
+//! [`crate::Limits::rights_max_age`]; this does not concern the rights of `system:anyuser`.
 
 use afs_wire::ids::Rights;
 
@@ -12,16 +12,16 @@ use crate::location::Volume;
 use crate::promises::Promises;
 use crate::vnode::Vnode;
 
-/// Rights that count at this moment.
+/// Rights that are valid now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct KnownRights {
     pub rights: Rights,
-    /// They do not count much longer: they should be asked for again, though no program need wait for it.
+    /// True if they will expire soon: they should be fetched again in the background.
     pub is_ageing: bool,
 }
 
 impl Promises {
-    /// The rights in a directory, if they are known to be `enough` or at least known.
+    /// The rights in a directory, if they are known to be `enough`, or at least known.
     pub fn known_rights(
         &self,
         token: TokenId,
@@ -40,8 +40,8 @@ impl Promises {
         }
         let known = known?;
         let rights = everybody | known.rights;
-        // What was known before goes on to count where no server can be asked: work on what is in the cache need not stop
-        // because it cannot be told whether a user has left a group.
+        // Known rights stay valid while no server is reachable: work on cached data need not stop because a change of
+        // groups cannot be noticed.
         if token == TokenId::NONE || volume.is_unreachable(now) {
             return Some(KnownRights { rights, is_ageing: false });
         }
@@ -49,15 +49,14 @@ impl Promises {
         (age <= self.rights_max_age).then(|| KnownRights { rights, is_ageing: age > self.rights_max_age / 2 })
     }
 
-    /// Whether the holder of a token is known to own an object; `None` if that is not known.
+    /// True if the owner of a token owns an object; `None` if unknown.
     pub fn known_owner(&self, token: TokenId, vnode: &Vnode, volume: &Volume) -> Option<bool> {
         let state = vnode.state();
         let known = state.rights.get(token).filter(|_| state.is_promised(volume, self.now()))?;
         Some(known.rights.contains(Rights::ADMINISTER))
     }
 
-    /// A server has refused to change an object: what is known of the rights on it, and on its directory, is asked for
-    /// again.
+    /// Removes the cached rights on an object, and on its directory, after a server has refused to change it.
     pub fn was_refused(&self, token: TokenId, vnode: &Vnode) {
         let parent = {
             let mut state = vnode.state();
@@ -70,8 +69,9 @@ impl Promises {
         }
     }
 
-    /// Directories whose rights are to be asked for together with those of `dir`, which comes first: those that were asked for
-    /// after it the last time and are getting old, too; at most `max`. None if those of `dir` are not known, or young.
+    /// Directories whose rights should be fetched together with those of `dir`, which comes first: those requested
+    /// after it the last time whose rights expire soon too; at most `max`. Empty if those of `dir` are unknown or
+    /// recent.
     pub fn ageing_rights(&self, token: TokenId, dir: &Vnode, volume: &Volume, max: usize) -> Vec<Key> {
         if token == TokenId::NONE || !self.is_ageing(token, dir, volume) {
             return Vec::new();
@@ -83,7 +83,7 @@ impl Promises {
         std::iter::once(dir.key).chain(others.into_iter().filter(is_ageing)).collect()
     }
 
-    /// Whether rights are known that do not count much longer.
+    /// True if rights are known that expire soon.
     fn is_ageing(&self, token: TokenId, dir: &Vnode, volume: &Volume) -> bool {
         let now = self.now();
         let state = dir.state();

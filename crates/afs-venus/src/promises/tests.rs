@@ -1,4 +1,4 @@
-//! The part alone: no server; what servers say is given to it as they would.
+//! Tests of the promises alone: no server; replies are given as a server would.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use crate::sink::NoSink;
 const CELL: CellIndex = CellIndex(0);
 const VOLUME: VolumeId = VolumeId(7);
 
-/// A client machine with nothing but this part, and a server that it has heard of.
+/// A client machine with this part alone, and a server that it knows.
 struct Client {
     sim: Sim,
     node: NodeId,
@@ -68,7 +68,7 @@ fn status(version: u64) -> Status {
 }
 
 impl Client {
-    /// A reply to a call that began when the last break had this number.
+    /// A reply to a call that began at this break number.
     fn reply(&self, key: Key, status: &Status, serial: u64) {
         self.reply_for(TokenId::NONE, key, status, serial);
     }
@@ -171,7 +171,7 @@ fn what_ends_soon_is_ended_and_told() {
     assert_eq!(client.fresh(key(FILE)), None);
 }
 
-/// The server counts from some moment after the call has begun: the time that its answer is under way is no part of what may be relied on.
+/// The server counts from some moment after the start of the call: the time that its reply takes must not be relied on.
 #[test]
 fn a_promise_lasts_from_the_beginning_of_its_call_and_not_from_the_answer() {
     for kind in [VolumeKind::ReadWrite, VolumeKind::ReadOnly] {
@@ -180,7 +180,7 @@ fn a_promise_lasts_from_the_beginning_of_its_call_and_not_from_the_answer() {
         let origin = ReplyOrigin { server: &client.server, serial, started: client.promises.now(), token };
         client.sim.run_for(Duration::from_secs(100));
         client.reply_to(&origin, key(FILE), &status(1));
-        // 1000 s without the margin.
+        // 1000 s minus the margin.
         client.sim.run_for(Duration::from_secs(879));
         assert_eq!(client.fresh(key(FILE)), Some(1));
         client.sim.run_for(Duration::from_secs(1));
@@ -263,7 +263,7 @@ fn rights_of_a_token_are_asked_for_again_before_they_count_no_more() {
     assert_eq!(client.promises.ageing_rights(alice, &vnode, &client.volume, 50), [dir]);
     client.sim.run_for(half);
     assert_eq!(known(alice), None);
-    // No server can be asked: what was known goes on to count.
+    // No server is reachable: known rights stay valid.
     client.volume.relocate(client.volume.group(), Vec::new(), client.promises.now());
     assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: false }));
     client.promises.was_refused(alice, &vnode);

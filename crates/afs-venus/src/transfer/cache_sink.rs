@@ -1,4 +1,4 @@
-//! A cache file as a sink.
+//! Sink of a fetch that writes to a cache file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::error::{ErrorKind, VenusError};
 use crate::transfer::Sink;
 use crate::transfer::hole_detector::{FileUpdate, HoleDetector};
 
-/// What came of the bytes that were asked for.
+/// Result of a fetch.
 pub(crate) struct Received {
-    /// How many, from the first on.
+    /// Number of bytes received, from the start of the range.
     pub length: u64,
-    /// Which of them were zeros that take no room.
+    /// Those that were zeros and take no space.
     pub holes: Ranges,
 }
 
-/// One range of a file, on its way to the cache. That its bytes are here is for its user to note, when all of them are.
+/// Sink for one range of a file. The caller records the bytes as cached when all of them have arrived.
 pub(crate) struct CacheSink<'a> {
     worker: &'a CacheWorker,
     data: &'a Arc<FileData>,
@@ -54,7 +54,7 @@ impl<'a> CacheSink<'a> {
         self.worker.run(Stall::Any, move || {
             updates.into_iter().try_for_each(|update| match update {
                 FileUpdate::Write(at, bytes) => data.file.write_at(at, &bytes),
-                // An earlier version may have left bytes there.
+                // An earlier version may have left data there.
                 FileUpdate::Hole(hole) => data.file.zero(hole.start, hole.end - hole.start),
             })
         })

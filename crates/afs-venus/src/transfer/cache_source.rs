@@ -1,4 +1,4 @@
-//! A cache file as a source.
+//! Source of a store that reads a cache file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,41 +12,41 @@ use crate::data::{FileData, Piece, SUMMED_MAX, Sums};
 use crate::error::{Result, VenusError};
 use crate::transfer::{Source, Stopped};
 
-/// Why the bytes of a piece did not leave the cache.
+/// Why the bytes of a piece could not be sent.
 pub(crate) enum SourceFailure {
-    /// The file was cut: they are not there any more.
+    /// The file was truncated: the bytes do not exist any more.
     Cut,
     Cache(VenusError),
 }
 
-/// What the attempts of one store leave behind.
+/// Results of the attempts of one store.
 #[derive(Default)]
 pub(crate) struct SourceReport {
-    /// Of what was sent, while a kernel can write behind our back.
+    /// Checksums of what was sent, if there are passthrough writers.
     sums: Mutex<Sums>,
     failure: Mutex<Option<SourceFailure>>,
 }
 
 impl SourceReport {
-    /// The sums of what was sent.
+    /// Checksums of what was sent.
     pub fn sums(&self) -> Sums {
         self.sums.lock().clone()
     }
 
-    /// Why the last attempt ended, if it was not for the server.
+    /// Why the last attempt ended, if the cause was local.
     pub fn failure(&self) -> Option<SourceFailure> {
         self.failure.lock().take()
     }
 }
 
-/// The bytes of a file on their way to a server, for one attempt.
+/// Source for one attempt of a store.
 pub(crate) struct CacheSource<'a> {
     worker: &'a CacheWorker,
     data: &'a Arc<FileData>,
-    /// Changes of the length that had begun when it was decided what to send.
+    /// Number of changes of the length when the ranges were chosen.
     cuts: u64,
     report: &'a SourceReport,
-    /// From where on there is a sum, and which.
+    /// Start and value of the current checksum.
     summed: (u64, u32),
 }
 
@@ -65,7 +65,7 @@ impl<'a> CacheSource<'a> {
         Stopped
     }
 
-    /// Adds bytes to the sum of those before them in the piece.
+    /// Adds bytes to the checksum of a piece.
     fn sum(&mut self, piece: &Range<u64>, at: u64, bytes: &[u8]) {
         if at == piece.start {
             self.summed = (at, 0);

@@ -1,27 +1,27 @@
-//! Telling holes from data in what arrives: zeros in a row need no room in the cache.
+//! Hole detector: separates long runs of zeros from data in fetched bytes, so that they take no space in the cache.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Zeros in a row that are worth a hole.
+/// Shortest run of zeros that becomes a hole.
 const HOLE_MIN: u64 = 64 << 10;
 const ZEROS: &[u8] = &[0; HOLE_MIN as usize];
 
-/// What to do with the cache file.
+/// An update of the cache file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum FileUpdate {
-    /// Write these bytes there.
+    /// Write these bytes at this position.
     Write(u64, Bytes),
-    /// Free the room of these bytes, which are zeros.
+    /// Make this range zeros without space.
     Hole(Range<u64>),
 }
 
-/// Bytes that arrive in order. The last of them may be held back while they are zeros.
+/// Detector of holes in bytes that arrive in order. Zeros at the end are held back.
 pub(super) struct HoleDetector {
-    /// Where the next bytes go.
+    /// Position of the next bytes.
     at: u64,
-    /// Where the zeros begin that were held back.
+    /// Start of the zeros that are held back.
     zeros_from: u64,
 }
 
@@ -30,7 +30,7 @@ impl HoleDetector {
         HoleDetector { at, zeros_from: at }
     }
 
-    /// Takes in what came.
+    /// Adds fetched bytes; returns the resulting updates.
     pub fn take(&mut self, parts: Vec<Bytes>) -> Vec<FileUpdate> {
         let mut updates = Vec::with_capacity(parts.len() + 1);
         for part in parts {
@@ -45,7 +45,7 @@ impl HoleDetector {
         updates
     }
 
-    /// All has come: what was held back.
+    /// Ends the input; returns the update for the zeros that were held back.
     pub fn end(&mut self) -> Option<FileUpdate> {
         held_back(std::mem::replace(&mut self.zeros_from, self.at)..self.at)
     }
@@ -63,7 +63,7 @@ fn held_back(zeros: Range<u64>) -> Option<FileUpdate> {
 mod tests {
     use super::*;
 
-    /// Held against the bytes that were sent, over files of zeros and data in runs of any length.
+    /// Compares the result with the bytes that were sent, over files with runs of zeros and data of any length.
     #[test]
     fn whatever_arrives_is_there_and_long_zeros_are_holes() {
         let mut seed = 3u64;

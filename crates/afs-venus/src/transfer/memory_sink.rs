@@ -1,4 +1,4 @@
-//! Memory as a sink.
+//! Sink of a fetch that writes to memory.
 
 use bytes::Bytes;
 
@@ -6,14 +6,14 @@ use crate::cache::CacheIo;
 use crate::error::{ErrorKind, VenusError};
 use crate::transfer::Sink;
 
-/// Bytes that fit in memory.
+/// Bytes in memory, up to a limit.
 pub(crate) struct MemorySink {
     bytes: Vec<u8>,
     max: u64,
 }
 
 impl MemorySink {
-    /// Takes at most `max` bytes.
+    /// Accepts at most `max` bytes.
     pub fn new(max: u64) -> Self {
         MemorySink { bytes: Vec::new(), max }
     }

@@ -1,9 +1,9 @@
-//! Moving bytes of files between a server and this machine, whatever carries them.
+//! Transfer of file data between a server and this machine, independent of the route.
 //!
-//! A [`Transfer`] is one attempt at one target. It knows calls and streams and nothing of cache files: what it fetches goes to a
-//! [`Sink`], what it stores comes from a [`Source`]. Either keeps no more than one piece in memory, and each waits for the other.
-//! What is fetched counts only when the transfer has answered, what is stored likewise: a transfer that ends early may be made
-//! again, the same way or another. So one way may stand before another and leave to it, unnoticed, what it could not do itself.
+//! A [`Transfer`] is one attempt at one target. It knows calls and streams but no cache files: it fetches into a
+//! [`Sink`] and stores from a [`Source`]. Both hold at most one piece in memory, and each waits for the other. Fetched
+//! bytes count only after the transfer's reply, and so do stored ones: a transfer that ends early may be repeated by
+//! the same route or another. So one route can be tried before another and leave to it what it could not do.
 
 mod cache_sink;
 mod cache_source;
@@ -30,26 +30,26 @@ use crate::data::Piece;
 use crate::error::Result;
 use crate::location::Server;
 
-/// What a fetch is counted and told as.
+/// Name of a fetch in counters and errors.
 pub(crate) const FETCH: &str = fs::FetchData64::NAME;
-/// Most bytes of a piece that are on their way between the cache and what carries them.
+/// Most bytes of a piece in transit between the cache and the route.
 pub(crate) const PIECE: u64 = 256 << 10;
 /// Most pieces of a [`StoreRequest`].
 pub(crate) const PIECES_MAX: usize = fs::STORE_RANGES_MAX;
 
-/// How a transfer ended.
+/// Result of a transfer.
 pub(crate) type TransferResult<T> = std::result::Result<T, CallError>;
 
-/// The one on this side does not go on, and knows why.
+/// The local sink or source has stopped the transfer, for a reason that it has recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stopped;
 
-/// A way for bytes between this machine and servers.
+/// A route for data between this machine and servers.
 pub(crate) trait Transfer: Send + Sync + 'static {
-    /// Gives a sink the bytes of a range as the server has them: from its start, without gaps, fewer where the file ends before.
+    /// Fetches a range of a file into a sink: from its start, without gaps, fewer bytes if the file ends before.
     ///
     /// # Errors
-    /// Why not all of them came; [`CallError::GivenUp`] where the sink takes no more.
+    /// The reason why not all bytes came; [`CallError::GivenUp`] if the sink stopped.
     fn fetch<'a>(
         &'a self,
         target: &'a Target,
@@ -58,11 +58,11 @@ pub(crate) trait Transfer: Send + Sync + 'static {
         sink: &'a mut dyn Sink,
     ) -> BoxFuture<'a, TransferResult<FetchDataReply>>;
 
-    /// Changes a file by the bytes that a source gives. The change is made as a whole, or not at all.
+    /// Stores the bytes of a source in a file. The change is atomic.
     ///
     /// # Errors
-    /// Why there is no answer that it was made; [`CallError::GivenUp`] where the source gives no more. After silence it may have
-    /// been made. An abort with EAGAIN says that the file is not of the expected version.
+    /// The reason why there is no reply; [`CallError::GivenUp`] if the source stopped. After a time-out the change may
+    /// have been made. An abort with EAGAIN means that the file is not of the expected version.
     fn store<'a>(
         &'a self,
         target: &'a Target,
@@ -70,23 +70,23 @@ pub(crate) trait Transfer: Send + Sync + 'static {
         source: &'a mut dyn Source,
     ) -> BoxFuture<'a, TransferResult<StatusReply>>;
 
-    /// Whether a server takes several pieces in one change, as far as that is known.
+    /// True if a server is not known to refuse several pieces in one store.
     fn takes_several_pieces(&self, server: &Server) -> bool;
 }
 
-/// What a store changes.
+/// A store.
 pub(crate) struct StoreRequest<'a> {
     pub fid: Fid,
-    /// Set along with the data.
+    /// Attributes set along with the data.
     pub status: SetStatus,
     /// In order, at most [`PIECES_MAX`].
     pub pieces: &'a [Piece],
-    /// The version that all pieces are made into together. `None`: one piece, into whatever is there.
+    /// The version to which all pieces are applied together. `None`: one piece, for any version.
     pub expected: Option<DataVersion>,
 }
 
 impl StoreRequest<'_> {
-    /// What the store is counted and told as.
+    /// Name of the store in counters and errors.
     pub fn operation(&self) -> &'static str {
         match self.expected {
             Some(_) => fs::StoreRanges::NAME,
@@ -95,26 +95,27 @@ impl StoreRequest<'_> {
     }
 }
 
-/// Where fetched bytes go.
+/// Destination of fetched bytes.
 pub(crate) trait Sink: Send {
-    /// So many bytes will come, the first one next. What came before counts no more: it came another way, which ended early.
+    /// Begins with the number of bytes that will come. Bytes received before are discarded: they came by a route that
+    /// ended early.
     fn begin(&mut self, length: u64);
 
-    /// Takes the next bytes, in the parts in which they came. Nothing more is given before the work is done.
+    /// Takes the next bytes, in the parts in which they came. Must not be called again before the I/O is complete.
     fn put(&mut self, parts: Vec<Bytes>) -> CacheIo<()>;
 
-    /// All have come.
+    /// Called after the last bytes.
     fn end(&mut self) -> CacheIo<()> {
         CacheIo::done(Ok(()))
     }
 }
 
-/// Where bytes to be stored come from.
+/// Origin of bytes to be stored.
 pub(crate) trait Source: Send {
-    /// Begins to read `len` bytes of a piece at a position in the file, which lie in the piece.
+    /// Starts to read `len` bytes of a piece at a position in the file, which lies in the piece.
     fn read(&mut self, piece: &Piece, at: u64, len: usize) -> CacheIo<Bytes>;
 
-    /// Looks at what was read there before it leaves.
+    /// Checks what was read before it is sent.
     fn check(
         &mut self,
         piece: &Piece,
@@ -125,7 +126,7 @@ pub(crate) trait Source: Send {
 }
 
 impl dyn Source + '_ {
-    /// The bytes of a piece from a position on: all of them up to its end, or [`PIECE`].
+    /// The bytes of a piece from a position, up to its end but at most [`PIECE`].
     pub async fn next(&mut self, piece: &Piece, at: u64) -> std::result::Result<Bytes, Stopped> {
         let len = piece.range.end.saturating_sub(at).min(PIECE) as usize;
         let read = self.read(piece, at, len).await;

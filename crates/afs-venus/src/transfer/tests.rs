@@ -1,4 +1,4 @@
-//! The part alone: sinks and sources, and calls to a server made by hand.
+//! Tests of the transfers alone: sinks and sources, and calls to a scripted server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn part(byte: u8, len: usize) -> Vec<Bytes> {
     vec![vec![byte; len].into()]
 }
 
-/// A cache in memory, whose work is done at once.
+/// A cache in memory, whose I/O completes at once.
 fn here() -> (CacheWorker, Arc<FileData>) {
     let cache = Arc::new(MemoryCache::new(1 << 20));
     let data = FileData::new(cache.create().unwrap(), Content::new(DataVersion(1), 100));
@@ -62,7 +62,7 @@ fn what_came_before_another_way_began_counts_no_more() {
     assert_eq!((sink.received().length, &data.file.read_at(50, 70).unwrap()[..]), (70, &[2; 70][..]));
 }
 
-/// Gives nothing.
+/// A source without bytes.
 struct Empty;
 
 impl Source for Empty {
@@ -81,7 +81,8 @@ impl Source for Empty {
     }
 }
 
-/// Such a call was told as an abort of the transport: the server counted as lost, and whoever came next waited for it.
+/// Such a call was once taken for an abort of the transport: the server was marked unreachable, and later calls waited
+/// for it.
 #[test]
 fn a_store_that_stops_here_says_nothing_about_its_server() {
     let kit = test_kit(1);

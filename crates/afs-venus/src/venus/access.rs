@@ -1,9 +1,9 @@
-//! Who may: rights of the one we speak for, from the cache where that is sound, else from a server.
+//! Access checks: rights of the current user, from the cache where they are valid, otherwise from a server.
 //!
-//! The status cache is shared by all users, so whatever it holds is given away only to those whose rights are known to
-//! allow it. Rights are those on directories; a file or link has those of its directory, and for its owner one more
-//! (docs/protocol/fileserver.md "5.2 Rights", "5.4 Checks per operation"). For how long known rights
-//! count: [`crate::promises::Promises::known_rights`].
+//! All users share the status cache, so its contents are given only to users whose rights are known to permit it.
+//! Rights are those on directories; a file or link has those of its directory, plus one for its owner
+//! (docs/protocol/fileserver.md "5.2 Rights", "5.4 Checks per operation"). Validity of cached rights:
+//! [`crate::promises::Promises::known_rights`].
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::venus::Venus;
 use crate::vnode::{Vnode, needed_to_see, sees};
 
 impl Venus {
-    /// Whether everybody on this machine may know the names in a directory, so that a cache above need not ask for whom.
-    /// As of now: a change is told to the sink.
+    /// True if every user of this machine may see the names in a directory, so that a cache of the caller may serve all
+    /// of them. Valid until the sink is notified.
     pub fn names_are_public(&self, dir: NodeId) -> bool {
         match self.node_target(dir) {
             Ok(NodeTarget::Object(key)) => self.promises.names_are_public(key),
@@ -28,7 +28,7 @@ impl Venus {
         }
     }
 
-    /// The rights in a directory, if they are known to be `enough` or at least known.
+    /// Cached rights in a directory, if they are `enough`, or at least known.
     pub(super) fn known_rights(
         &self,
         dir: &Arc<Vnode>,
@@ -42,7 +42,7 @@ impl Venus {
         Some(known.rights)
     }
 
-    /// The rights in a directory.
+    /// Rights in a directory.
     pub(super) async fn rights_in(
         &self,
         dir: &Arc<Vnode>,
@@ -56,7 +56,7 @@ impl Venus {
         self.rights_while_fetching(dir, volume, enough).await
     }
 
-    /// The same, for one who has the turn to fetch.
+    /// The same, for a caller that holds the `fetching` lock.
     pub(super) async fn rights_while_fetching(
         &self,
         dir: &Arc<Vnode>,
@@ -79,8 +79,7 @@ impl Venus {
         }
     }
 
-    /// The rights on an object, if need be as a server tells them now. On a file [`Rights::ADMINISTER`] says that the
-    /// caller owns it.
+    /// Rights on an object, from a server if needed. On a file [`Rights::ADMINISTER`] means that the user owns it.
     pub(super) async fn rights_on(
         &self,
         vnode: &Arc<Vnode>,
@@ -98,7 +97,7 @@ impl Venus {
         }
     }
 
-    /// The rights on a file or link by its directory, and whether it is known whether the caller owns it.
+    /// Rights on a file or link by its directory, and whether it is known if the user owns it.
     async fn cached_rights_on(
         &self,
         vnode: &Arc<Vnode>,
@@ -114,7 +113,8 @@ impl Venus {
         let dir = self.vnode(parent);
         let by_list = match self.rights_in(&dir, volume, |rights| enough(listed(rights))).await {
             Ok(rights) => listed(rights),
-            // Somebody has moved it and removed the directory: only the object itself knows where it is.
+            // Another client has moved it and removed the directory: only the object itself tells its present
+            // directory.
             Err(error) if error.kind == ErrorKind::Stale => return Ok((Rights::NONE, false)),
             Err(error) => return Err(error),
         };
@@ -123,14 +123,13 @@ impl Venus {
         Ok((by_list | owner, own.is_some()))
     }
 
-    /// A server has refused to change an object: what is known of the rights on it, and on its directory, is asked for
-    /// again.
+    /// Removes the cached rights on an object, and on its directory, after a server has refused to change it.
     pub(super) fn was_refused(&self, vnode: &Vnode) {
         self.promises.was_refused(self.token_for(vnode.key.cell), vnode);
     }
 
-    /// Whether the one we speak for may know the attributes of an object whose status is here. In doubt the server
-    /// decides, since it lets some people see more than their rights say.
+    /// Checks that the user may see the attributes of an object with a cached status. In doubt the server decides,
+    /// since it permits some users more than their rights say.
     pub(super) async fn require_visible(
         &self,
         vnode: &Arc<Vnode>,
@@ -146,7 +145,7 @@ impl Venus {
             return Ok(());
         }
         match self.fetch_status(vnode, volume).await {
-            // An open file tells its size and times, whatever was changed since it was opened.
+            // An open file shows its size and times, whatever was changed since it was opened.
             Err(error)
                 if error.kind == ErrorKind::AccessDenied
                     && self.files.has_open(vnode.key, self.context.user) =>
@@ -157,7 +156,7 @@ impl Venus {
         }
     }
 
-    /// The same, of an object in `dir`, without asking anybody.
+    /// True if that is known of an object in `dir` without a call.
     pub(super) fn is_known_visible(
         &self,
         dir: &Arc<Vnode>,
@@ -172,7 +171,7 @@ impl Venus {
         enough((rights & !Rights::ADMINISTER) | own)
     }
 
-    /// Refuses unless the rights on an object are enough.
+    /// An error unless the rights on an object are enough.
     pub(super) async fn require(
         &self,
         vnode: &Arc<Vnode>,

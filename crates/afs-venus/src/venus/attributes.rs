@@ -1,4 +1,4 @@
-//! Attributes: read, changed, and judged.
+//! Attributes: reading, changing, and access(2).
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::venus::Venus;
 pub(super) use crate::vnode::may;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
-/// A file shorter than this has no holes that the cache would know.
+/// Shorter files have no holes in the cache.
 const HOLE_MIN: u64 = 64 << 10;
 
 impl Venus {
-    /// Attributes.
+    /// Attributes of a node.
     pub async fn getattr(&self, node: NodeId) -> Result<Attr> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -39,8 +39,8 @@ impl Venus {
         Ok(self.attr(key, node, &status))
     }
 
-    /// The volume behind a mount point does not exist any more: its root is shown as the mount point will be, which leads nowhere
-    /// now, and the names in the directory around it are looked up anew.
+    /// Attributes of the root of a volume that does not exist any more: those of a mount point without a volume. The
+    /// names in the directory around it are invalidated.
     fn attr_without_volume(&self, key: Key, node: NodeId) -> Attr {
         self.invalidate(key);
         let entered = self.location.volume_of(key).and_then(|volume| volume.entered());
@@ -52,10 +52,10 @@ impl Venus {
         Attr { node, fid: key.fid, mode: Mode(0o555), nlink: 2, is_public: false, ..self.cells_attr() }
     }
 
-    /// Changes attributes. `handle` is the open file through which it was asked, if any.
+    /// Changes attributes. `handle` is the handle through which the request came, if any.
     ///
-    /// A length set through a handle that may write, and a time set on a file with unsaved data, travel with the next
-    /// store; everything else is at the server when this returns.
+    /// A length set through a handle that may write, and a time set on a file with dirty data, are sent with the next
+    /// store; all other changes are at the server on return.
     pub async fn setattr(&self, node: NodeId, handle: Option<HandleId>, change: SetAttr) -> Result<Attr> {
         let vnode = self.vnode(self.key(node, "setattr")?);
         let volume = self.volume_to_change(vnode.key).await?;
@@ -96,7 +96,7 @@ impl Venus {
         }
     }
 
-    /// Refuses one who may not write: what he changes would be stored by one who may.
+    /// An error for a user who may not write: the change would be stored with the token of a user who may.
     pub(super) async fn require_write(&self, vnode: &Arc<Vnode>) -> Result<()> {
         let status = self.status_or_dirty(vnode).await?;
         let wanted = Access { write: true, ..Access::default() };
@@ -114,7 +114,8 @@ impl Venus {
         }
     }
 
-    /// The status; of a file with something unsaved also without a promise, since what we have is newer anyway.
+    /// The status; for a file with dirty data also without a promise if the server is unreachable, since the local data
+    /// is newer anyway.
     pub(super) async fn status_or_dirty(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let unsaved = self.is_dirty(vnode).then(|| vnode.state().status).flatten();
         match self.status(vnode).await {
@@ -123,7 +124,7 @@ impl Venus {
         }
     }
 
-    /// Attributes as a status and what is unsaved here tell them.
+    /// Attributes from a status and the dirty data of a file.
     pub(super) fn attr(&self, key: Key, node: NodeId, status: &Status) -> Attr {
         let mut attr = Attr {
             node,
@@ -141,7 +142,7 @@ impl Venus {
             is_public: false,
         };
         if is_mount_point(status) {
-            // Seen only where there is no volume behind it.
+            // Visible only if there is no volume behind it.
             (attr.mode, attr.nlink) = (Mode(0o555), 2);
         }
         if key.is_volume_root()
@@ -195,7 +196,7 @@ impl Venus {
         }
     }
 
-    /// Whether the one we speak for may do this: the directory's access list and, for files, the owner's mode bits.
+    /// access(2): checks the directory's access list and, for files, the owner's mode bits.
     pub async fn access(&self, node: NodeId, wanted: Access) -> Result<()> {
         let NodeTarget::Object(key) = self.node_target(node)? else {
             let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));

@@ -1,7 +1,7 @@
-//! The service that file servers call: who we are, and which promises are broken.
+//! Callback service, called by file servers: identity of this client, and breaks of promises.
 //!
-//! Source: docs/protocol/callback.md. Everything here is answered from memory, whatever calls of our own are under way,
-//! except that the answer to a break waits for the sink, within bounds.
+//! Source: docs/protocol/callback.md. All replies come from memory, whatever calls of this client are in progress,
+//! except that the reply to a break waits for the sink, with a time limit.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -19,10 +19,10 @@ use crate::venus::{Shared, Venus};
 
 type CallbackResult<T> = std::result::Result<T, AbortCode>;
 
-/// What debugging calls get past the end of a list.
+/// Abort code of debugging calls past the end of a list.
 const PAST_THE_END: AbortCode = AbortCode(1);
 
-/// The callback service of a Venus, which it does not keep alive.
+/// The callback service of a Venus, to which it holds a weak reference.
 pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
     let table = Table::new(ServiceId::CALLBACK, Arc::new(venus))
         .call(|venus, caller, request: cb::CallBack| async move {
@@ -53,7 +53,7 @@ pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
     Arc::new(debugging(table))
 }
 
-/// The calls of `cmdebug` and `xstat_cm_test`, as far as there is something to say.
+/// The calls of `cmdebug` and `xstat_cm_test`, as far as they apply.
 fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
     table
         .refuse(Opcode(cb::GetLock::OPCODE), PAST_THE_END)
@@ -88,7 +88,8 @@ fn upgraded(venus: &Weak<Shared>, call: &'static str) -> CallbackResult<Venus> {
 
 async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> CallbackResult<()> {
     count_unauthenticated(venus, caller);
-    // Each once: a list may name one volume many times, and a whole volume is worth many objects of work.
+    // Each once: a list may name one volume many times, and a break of a whole volume costs work for all of its
+    // objects.
     let fids: BTreeSet<Fid> = request.fids.iter().copied().filter(|fid| fid.volume.0 != 0).collect();
     let whole: BTreeSet<VolumeId> =
         fids.iter().filter(|fid| fid.vnode.0 == 0).map(|fid| fid.volume).collect();
@@ -98,15 +99,15 @@ async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Cal
     Ok(())
 }
 
-/// Who breaks promises is believed in any case: that costs fetches, and nobody learns or changes anything by it. It is
-/// counted, for those who offered servers something better.
+/// Counts unauthenticated callers. Breaks are accepted from any caller: they cost fetches, and reveal and change
+/// nothing.
 fn count_unauthenticated(venus: &Venus, caller: &Caller) {
     if caller.identity == afs_rpc::Identity::Anonymous {
         count(&venus.counters.callbacks_unproven);
     }
 }
 
-/// Everything from the calling server is forgotten. It is known by its UUID, or else by where it calls from.
+/// Ends all promises of the calling server, identified by its UUID, or else by its address.
 async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> CallbackResult<()> {
     count_unauthenticated(venus, caller);
     let mut servers =
@@ -123,11 +124,11 @@ async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackSta
 }
 
 fn identity(venus: &Venus) -> InterfaceAddr {
-    // Servers call back to where our calls come from; other addresses would only be guesses.
+    // Servers call back to the source address of calls; other addresses would be guesses.
     InterfaceAddr { uuid: venus.uuid, interfaces: BoundedVec::new() }
 }
 
-/// What is in the cache is told to this machine, and to who has proved who it is: to others it would tell what users do.
+/// The contents of the cache are shown to this machine and to authenticated callers only, as they reveal what users do.
 fn may_inspect(caller: &Caller) -> CallbackResult<()> {
     let is_known = caller.identity != afs_rpc::Identity::Anonymous || caller.peer.ip().is_loopback();
     is_known.then_some(()).ok_or(PAST_THE_END)

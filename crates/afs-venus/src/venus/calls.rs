@@ -1,4 +1,4 @@
-//! Calls as the operations make them: for the one we speak for.
+//! Calls of the operations, in the context of the current user.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::location::{Group, Volume};
 use crate::venus::{Shared, Venus};
 
 impl Venus {
-    /// Speaking for nobody in particular, who waits for no server that is away.
+    /// An anonymous Venus that does not wait for unreachable servers.
     pub(super) fn anonymous(shared: Arc<Shared>) -> Venus {
         Venus { shared, context: CallContext::ANONYMOUS }
     }
@@ -27,28 +27,28 @@ impl Venus {
         self.with_context(CallContext { user, ..self.context })
     }
 
-    /// For a task of its own.
+    /// The same for a background task.
     pub(super) fn in_background(&self) -> Venus {
         self.with_context(self.context.in_background())
     }
 
-    /// The same, waiting for no server that is away.
+    /// The same without waiting for unreachable servers.
     pub(super) fn without_waiting(&self) -> Venus {
         self.with_context(CallContext { wait: WaitPolicy::NoWait, ..self.context.in_background() })
     }
 
-    /// The same, for a call that must not be made twice.
+    /// The same for a call that must not be retried.
     pub(super) fn without_retry(&self) -> Venus {
         self.with_context(CallContext { wait: WaitPolicy::NoRetry, ..self.context.in_background() })
     }
 
-    /// The same, for a process that may be killed while it waits for a server.
+    /// The same for a process that may be killed while it waits for a server.
     pub fn for_process(&self, pid: u32) -> Venus {
         self.with_context(CallContext { process: pid, ..self.context })
     }
 
-    /// Says how to learn whether a process is being killed: one that waits for a server that is away waits no longer then.
-    /// Counts once.
+    /// Sets the function that tells whether a process is being killed; such a process stops waiting for unreachable
+    /// servers. Only the first call has an effect.
     pub fn set_kill_check(&self, killed: fn(u32) -> bool) {
         self.calls.set_kill_check(killed);
     }
@@ -65,7 +65,7 @@ impl Venus {
         self.call_tried(volume, request).await.result
     }
 
-    /// The same, for calls that must not be carried out twice without noticing.
+    /// The same for calls whose repeated execution must be noticed.
     pub(super) async fn call_tried<R: Request + Clone>(
         &self,
         volume: &Arc<Volume>,
@@ -92,12 +92,12 @@ impl Venus {
         self.calls.on_sites(&self.context, volume, operation, attempt).await
     }
 
-    /// A volume by its number.
+    /// Finds a volume by its number.
     pub(super) async fn volume(&self, cell: CellIndex, id: VolumeId) -> Result<Arc<Volume>> {
         self.calls.volume(&self.context, cell, id).await
     }
 
-    /// A volume of a group, with its servers.
+    /// Finds a volume of a group, with its servers.
     pub(super) async fn learn_volume(
         &self,
         cell: CellIndex,
@@ -108,12 +108,12 @@ impl Venus {
         self.calls.learn_volume(&self.context, cell, group, id, kind).await
     }
 
-    /// The volumes of a name (or decimal number); ENODEV if there are none.
+    /// Finds the volume group of a name (or decimal number); ENODEV if there is none.
     pub(super) async fn group(&self, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
         self.calls.group(&self.context, cell, name).await
     }
 
-    /// The same, whatever is remembered.
+    /// The same, ignoring the cache.
     pub(super) async fn group_anew(&self, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
         self.calls.group_anew(&self.context, cell, name).await
     }
@@ -122,7 +122,7 @@ impl Venus {
         self.calls.is_closing()
     }
 
-    /// Says what time it is, see [`crate::promises::Promises::now`].
+    /// The present time, see [`crate::promises::Promises::now`].
     pub(super) fn now(&self) -> Instant {
         self.promises.now()
     }

@@ -1,4 +1,4 @@
-//! Notices that the machine was suspended, or that a clock has jumped.
+//! Clock task: detects a suspend of the machine, or a jump of a clock.
 
 use std::sync::Weak;
 
@@ -8,7 +8,7 @@ use crate::promises::SLACK;
 use crate::venus::{Shared, Venus};
 
 impl Venus {
-    /// Looks at the clocks, until Venus shuts down. Holds no reference while it sleeps.
+    /// Reads the clocks at intervals until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn watch_clocks(shared: Weak<Shared>) {
         let upgraded = || shared.upgrade().map(Venus::anonymous);
         loop {

@@ -1,4 +1,4 @@
-//! Closing files: at close(2), at fsync(2), and when the last reference to an open file is gone.
+//! Closing files: close(2), fsync(2), and the release of a handle.
 
 use std::sync::atomic::Ordering;
 
@@ -10,8 +10,8 @@ use crate::venus::maintenance::is_final;
 use crate::venus::store_reason::StoreReason;
 
 impl Venus {
-    /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
-    /// the locks of `lock_owner` on the file.
+    /// close(2): stores the dirty data of a handle that may write, and returns the error of the store. Releases the
+    /// locks of `lock_owner` on the file.
     pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
         let handle = self.files.handle(handle, "close")?;
         let me = self.as_user(handle.user);
@@ -24,16 +24,16 @@ impl Venus {
         stored
     }
 
-    /// Stores unsaved data and asks the server to commit it to its disk.
+    /// Stores dirty data and asks the server to flush it to disk.
     pub async fn fsync(&self, handle: HandleId) -> Result<()> {
         let handle = self.files.handle(handle, "fsync")?;
         let data = handle.data();
         if handle.is_passthrough() {
-            // Writes through a mapping are noticed only if the pages were clean before.
+            // Writes through a mapping are detected only if the pages were clean before.
             self.files.note_kernel_writes_in(&data).await?;
             let synced = data.clone();
             self.files.disk(move || synced.file.sync()).await?;
-            // They were not, if something was stored since the last time.
+            // They were dirty if something was stored since the last fsync.
             if data.stored_unsynced.swap(false, Ordering::SeqCst) {
                 self.files.compare_with_stored(&data, u32::MAX).await?;
             }
@@ -41,13 +41,13 @@ impl Venus {
         self.as_user(handle.user).store(&handle.vnode, &data, StoreReason::Sync).await
     }
 
-    /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
-    /// The kernel releases a file some time after its close: somebody else may have opened, cut and half written it by
-    /// then. He closes it when he is done.
+    /// Stores what was written through a mapping after the last close; no other event reports it. The kernel releases a
+    /// file some time after its close: another writer may have opened, truncated and partly written it by then, and
+    /// stores it at its own close.
     async fn store_at_release(&self, handle: &Handle) -> Result<()> {
         let data = handle.data();
         let _guard = handle.vnode.changing.lock().await;
-        // Once: the kernel has let go of the file before it sends the release.
+        // Once is enough: the kernel does not use the file any more when it sends the release.
         self.files.note_kernel_writes_to_store(&handle.vnode, &data).await?;
         if handle.is_passthrough() {
             self.files.compare_with_stored(&data, 1).await?;
@@ -59,8 +59,8 @@ impl Venus {
         }
     }
 
-    /// The last reference to an open file is gone. Stores what is still unsaved (a mapping may have written after the
-    /// last close).
+    /// The last reference to a handle is gone. Stores dirty data, since a mapping may have been written after the last
+    /// close.
     pub async fn release(&self, id: HandleId) -> Result<()> {
         let Ok(handle) = self.files.handle(id, "release") else {
             return Err(VenusError::new(ErrorKind::BadHandle, "release"));
@@ -84,7 +84,7 @@ impl Venus {
         stored
     }
 
-    /// What follows when a handle is one no more: a name that was to last as long as it goes, and data nobody uses is put away.
+    /// Completes the release of a handle: removes its hidden name, and retires unreferenced data.
     pub(super) async fn after_release(&self, gone: ReleasedHandle) {
         let ReleasedHandle { handle, hidden } = gone;
         if let Some((dir, name)) = hidden {

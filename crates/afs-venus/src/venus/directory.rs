@@ -1,4 +1,4 @@
-//! Contents of directories: fetched whole, looked up here, and patched after changes of our own.
+//! Contents of directories: fetched as a whole, looked up locally, and patched after changes by this client.
 
 use std::sync::Arc;
 
@@ -15,17 +15,16 @@ use crate::vnode::{Vnode, is_mount_point};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
 const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
-/// Whether rights show the names in a directory.
+/// True if rights permit seeing the names in a directory.
 fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
 
-/// How often a directory is fetched again because it changed while it came.
+/// How often a directory is fetched again because it changed during the fetch.
 const FETCHES_MAX: u32 = 8;
 
 impl Venus {
-    /// Works on the contents of a directory, as of a moment at which they were promised (or just fetched), for one who
-    /// may know them.
+    /// Runs `work` on the contents of a directory, which were promised or just fetched, for a user who may see them.
     pub(super) async fn with_directory<T>(
         &self,
         vnode: &Arc<Vnode>,
@@ -57,11 +56,11 @@ impl Venus {
                     == state.status.map(|s| s.data_version)
                     && state.directory.is_some()
             };
-            // It is the server that refuses: it lets the volume's owner look whatever the list says.
+            // The server decides: it permits the volume's owner to look whatever the access list says.
             if !matches || !may {
                 self.fetch_directory(vnode, &volume).await?;
             }
-            // Looked at now, even if the promise is broken already: it was true when the server answered.
+            // Used now even if the promise is broken already: the contents were valid when the server replied.
             if vnode.fresh_status(&volume, self.now()).is_none() {
                 self.kernel.note_unpromised();
             }
@@ -107,8 +106,8 @@ impl Venus {
         Ok(())
     }
 
-    /// After a change of our own to a directory: the same change to our copy, if it was the only one
-    /// (docs/protocol/fileserver.md "14. Cache-manager side rules"); else the copy goes.
+    /// Applies a change by this client to the local copy of a directory, if no other change came in between
+    /// (docs/protocol/fileserver.md "14. Cache-manager side rules"); otherwise drops the copy.
     pub(super) fn patch(
         &self,
         vnode: &Arc<Vnode>,
@@ -120,7 +119,7 @@ impl Venus {
         self.promises.record_change(volume, vnode, change);
     }
 
-    /// What a name stands for in a directory: an object of the same volume.
+    /// Target of a name in a directory: an object of the same volume.
     pub(super) async fn find(&self, vnode: &Arc<Vnode>, name: &[u8]) -> Result<Option<Key>> {
         let key = vnode.key;
         let found = self.with_directory(vnode, |blob| blob.lookup(name)).await?;

@@ -1,4 +1,4 @@
-//! Fetching bytes.
+//! Fetch of file data in chunks, and read-ahead.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,10 +17,9 @@ use crate::transfer::{CacheSink, FETCH, MemorySink, Received};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
-/// How often in a row bytes may be asked for that do not come, because the server answers as of an older version than it
-/// has told.
+/// Limit of fetches in a row that bring nothing, because the server replies with an older version than it has reported.
 const STALE_REPLIES_MAX: u32 = 16;
-/// How often a handle may have to start again because the file changed at the server while it was fetched.
+/// Limit of restarts of a read because the file changed at the server.
 const VERSIONS_MAX: u32 = 16;
 
 impl Venus {
@@ -43,8 +42,8 @@ impl Venus {
         Ok(answered)
     }
 
-    /// Makes sure that a range of what a handle reads is here. If the file has another version by now, the handle goes on
-    /// with that one.
+    /// Makes sure that a range is cached for a handle. If the file has another version by now, the handle switches to
+    /// that.
     pub(super) async fn fetch_range(&self, handle: &Arc<Handle>, range: Range<u64>) -> Result<()> {
         let (mut versions, mut stale_replies) = (0, 0);
         while versions < VERSIONS_MAX && stale_replies < STALE_REPLIES_MAX {
@@ -73,13 +72,13 @@ impl Venus {
         Err(VenusError::new(ErrorKind::Stale, "FetchData").of(handle.vnode.key.fid))
     }
 
-    /// Fetches what is missing of the chunk in which a position lies.
+    /// Fetches the missing part of the chunk that contains a position.
     async fn fetch_chunk(&self, handle: &Arc<Handle>, data: &Arc<FileData>, pos: u64) -> Result<()> {
         let chunk = self.limits.chunk_bytes.max(4096);
         let wanted = {
             let mut content = data.content();
             let base = pos - pos % chunk;
-            // Beyond what the server has there is nothing to fetch.
+            // Beyond the end of the server's file there is nothing to fetch.
             let end = (base + chunk).min(content.cut.min(content.base_length));
             let gaps = content.present.gaps(base..end.max(base));
             let free =
@@ -101,7 +100,7 @@ impl Venus {
         outcome
     }
 
-    /// Moves bytes from a server to the cache file.
+    /// Transfers bytes from a server to the cache file.
     async fn fetch_into(
         &self,
         vnode: &Arc<Vnode>,
@@ -125,7 +124,7 @@ impl Venus {
         Ok(answered)
     }
 
-    /// Bytes have arrived. They count only if they are of the version they were fetched for.
+    /// Records fetched bytes, if they are of the version for which they were requested.
     async fn arrived(
         &self,
         handle: &Arc<Handle>,
@@ -159,8 +158,8 @@ impl Venus {
         self.other_version(handle, data, &reply.status).await
     }
 
-    /// The server has another version of the file than the one a handle reads. With unsaved changes those are kept on top
-    /// of the new version; otherwise the handle goes on with it as if it had been opened now.
+    /// Handles another version at the server than the one of a handle. Dirty data is kept on top of the new version;
+    /// otherwise the handle switches to it as if it had been opened now.
     async fn other_version(
         &self,
         handle: &Arc<Handle>,
@@ -170,7 +169,7 @@ impl Venus {
         let ours = {
             let content = data.content();
             if status.data_version < content.version {
-                // The answer is older than what has been learnt since: it is asked again.
+                // The reply is older than what is known: it is requested again.
                 return Ok(());
             }
             content.uses.writers() > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
@@ -186,11 +185,11 @@ impl Venus {
         Ok(())
     }
 
-    /// Starts fetching the chunks that a sequential reader will want next. Nobody waits for them here.
+    /// Starts fetching the chunks that a sequential reader will need next, without waiting.
     pub(super) fn read_ahead(&self, handle: &Arc<Handle>, from: u64) {
         let chunk = self.limits.chunk_bytes.max(4096);
         let data = handle.data();
-        // Ahead no further than a quarter of the cache, or what was fetched first is dropped before it is read.
+        // At most a quarter of the cache, or the first chunks would be evicted before they are read.
         let ahead = u64::from(self.limits.read_ahead_chunks).min(self.files.bytes_max() / 4 / chunk);
         let first = from - from % chunk;
         for n in 1..=ahead {
@@ -214,7 +213,7 @@ impl Venus {
     }
 }
 
-/// A range being fetched; free for others when dropped, whatever happened.
+/// Claim on a range being fetched; released when dropped, whatever the outcome.
 struct FetchClaim {
     data: Arc<FileData>,
     range: Range<u64>,

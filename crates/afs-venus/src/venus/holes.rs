@@ -1,4 +1,4 @@
-//! Holes of open files: looked for, and made.
+//! lseek(2) and fallocate(2) on open files.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
-/// What a server says of a partition with this much room, or more: the largest figure of the call (docs/protocol fileserver.md).
+/// Figure by which a server reports this much free space or more: the largest of the call (docs/protocol
+/// fileserver.md).
 const BLOCKS_MAX: u32 = i32::MAX as u32;
 
 impl Venus {
-    /// The first position from `from` on that is in a hole, or is not; `None` if there is none before the end, or `from` is not
-    /// before the end. What is not in the cache counts as data. Of what programs write through mappings, a caller that has
-    /// its pages hands on what there is first ([`Venus::is_written`]).
+    /// The first position from `from` that is in a hole, or in data; `None` if there is none before the end, or `from`
+    /// is not before the end. Ranges that are not cached count as data. A caller that caches written pages must first
+    /// flush them ([`Venus::is_written`]).
     pub async fn seek(&self, handle: HandleId, from: u64, wanted: Seek) -> Result<Option<u64>> {
         let data = self.files.handle(handle, "lseek")?.data();
         self.files.note_kernel_writes_in(&data).await?;
@@ -25,7 +26,7 @@ impl Venus {
         Ok(found)
     }
 
-    /// Whether somebody has what this handle reads open for writing, and writes it through Venus.
+    /// True if the file of a handle is open for writing, and written through Venus.
     pub fn is_written(&self, handle: HandleId) -> bool {
         let Ok(handle) = self.files.handle(handle, "lseek") else { return false };
         let data = handle.data();
@@ -33,11 +34,11 @@ impl Venus {
         content.uses.writers() > 0 && content.uses.passthrough() == 0
     }
 
-    /// Changes a range of a file without bytes being written. The change travels with the next store, as a write does.
+    /// fallocate(2): changes a range of a file. The change is stored like a write.
     ///
     /// # Errors
-    /// EINVAL for a range of no bytes, EFBIG for one that ends beyond the largest position; EDQUOT and ENOSPC where the volume has
-    /// at this moment no room for what [`Allocate::Extend`] is to have room for.
+    /// EINVAL for an empty range, EFBIG for one that ends beyond the largest position; EDQUOT and ENOSPC if the volume
+    /// lacks the space for [`Allocate::Extend`] now.
     pub async fn allocate(&self, handle: HandleId, how: Allocate, pos: u64, len: u64) -> Result<()> {
         let handle = self.files.handle(handle, "fallocate")?;
         if !handle.flags.write {
@@ -65,7 +66,7 @@ impl Venus {
         }
     }
 
-    /// Refuses what the volume has no room for at this moment. Where that cannot be told, the store will tell.
+    /// An error if the volume lacks the space for a range now. If that is unknown, the store will report it.
     async fn require_room(&self, vnode: &Arc<Vnode>, data: &FileData, range: Range<u64>) -> Result<()> {
         let new: u64 = data.content().data().gaps(range).iter().map(|gap| gap.end - gap.start).sum();
         if new == 0 || vnode.state().file.is_orphan() {

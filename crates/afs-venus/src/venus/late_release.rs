@@ -1,4 +1,4 @@
-//! Writers that have closed a file and that the kernel has not released yet.
+//! Late releases: writers that have closed a file but that the kernel has not released yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,14 @@ use crate::error::Result;
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
-/// How long the kernel may take, after the last close(2), to tell that a file is closed. Who holds a file for longer without
-/// a change (a mapping, a child process that has closed its copy) delays opens of what others have stored by so much.
+/// Longest time to wait for a release after the last close(2). A process that keeps a closed file referenced for longer
+/// (by a mapping, or in a child) delays opens of newer versions by this much.
 const RELEASE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 impl Venus {
-    /// What a process has open for writing is the newest version on this machine, as long as it is open. The kernel tells
-    /// of the end some time after close(2) has returned: until then it would stand for what others have stored since.
+    /// Waits for late releases. A file open for writing is the newest version on this machine as long as it is open,
+    /// and the kernel reports the end some time after close(2) has returned: until then it would hide newer versions of
+    /// other clients.
     pub(super) async fn await_late_release(&self, vnode: &Arc<Vnode>, status: &Status) -> Result<()> {
         let Some(data) = vnode.state().file.data().cloned() else { return Ok(()) };
         if !is_outdated(&data, status) || !self.files.writers_have_closed(&data) {
@@ -40,7 +41,7 @@ impl Venus {
     }
 }
 
-/// Whether it counts for its writers alone: nothing is unsaved, and the server has a newer version.
+/// True if the data is current only because of its writers: it is not dirty, and the server has a newer version.
 fn is_outdated(data: &FileData, status: &Status) -> bool {
     let content = data.content();
     content.uses.writers() > 0 && !content.is_dirty() && content.version < status.data_version

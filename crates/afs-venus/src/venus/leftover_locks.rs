@@ -1,9 +1,9 @@
-//! Giving locks back that a server did not hear of: when it answers again, and at the end.
+//! Release of leftover locks: when their server is reachable again, and at shutdown.
 //!
-//! A release whose answer was lost may have been done, and the lock be another machine's by now. Our servers are asked first: they
-//! know whose lock it is, and a machine's release touches its own alone. Servers of other makers know a number of locks only; there
-//! it is sent again only if it has surely not been heard and the lock has not ended by itself
-//! (docs/protocol/fileserver.md "8. Advisory locks").
+//! A release without a reply may have been executed, and the lock be held by another machine now. Andrew's servers are
+//! asked first: they know the holder of a lock, and a release affects the caller's lock alone. Servers of other
+//! implementations only count locks; there the release is sent again only if it was certainly not received and the lock
+//! has not expired (docs/protocol/fileserver.md "8. Advisory locks").
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::venus::Venus;
 use crate::venus::locking::{HELD_AT_LEAST, is_over};
 use crate::vnode::Vnode;
 
-/// How often one machine may have taken a lock to read, with answers that were lost.
+/// How often one client may have taken a read lock by requests without a reply.
 const TAKEN_MAX: usize = 4;
 
-/// What a server says of a lock that nobody here holds.
+/// Ownership of a lock that no process here holds, as reported by its server.
 #[derive(Clone, Copy)]
 enum LockOwnership {
-    /// It was ours, and is one to read now.
+    /// It was ours, and was converted to a read lock.
     Ours,
-    /// Ours, if anybody's, as far as a release goes; it may not be changed.
+    /// A release affects no other client's lock; the lock may not be converted.
     OursIfAny,
     /// Not ours, or there is none.
     NotOurs,
@@ -38,8 +38,8 @@ enum LockOwnership {
 }
 
 impl Venus {
-    /// Remembers that the server may have a lock of which nobody here knows. For one who has the turn to change the file. `false`
-    /// if there is no room, which the log says.
+    /// Adds a leftover lock. The caller must hold the `changing` lock of the file. `false` if the table is full, which
+    /// is logged.
     pub(super) fn add_leftover_lock(&self, vnode: &Vnode, held_at_least_until: Option<Instant>) -> bool {
         let kept =
             self.leftover_locks.add(vnode.key, LeftoverLock { user: self.context.user, held_at_least_until });
@@ -53,8 +53,8 @@ impl Venus {
         kept
     }
 
-    /// A server answers again: what it could not be told is told now, in a task of its own. Data comes first: they were changed
-    /// under the locks.
+    /// After a server has become reachable again: retries stores and releases in a background task. Stores come first,
+    /// because the data was changed under the locks.
     pub(super) fn catch_up_later(&self) {
         if self.leftover_locks.is_empty() && !self.files.has_store_retries() {
             return;
@@ -66,7 +66,7 @@ impl Venus {
         }));
     }
 
-    /// Gives back what is owed to servers that answer.
+    /// Releases leftover locks at reachable servers.
     pub(super) async fn release_leftover_locks(&self) {
         if self.leftover_locks.is_empty() {
             return;
@@ -84,25 +84,25 @@ impl Venus {
         }
     }
 
-    /// An error is one after which other locks of the volume need not be tried.
+    /// An error means that other locks of the volume need not be tried.
     async fn release_leftover_lock(&self, key: Key) -> Result<()> {
         let volume = self.volume_of(key).await?;
         if volume.sites(self.now()).iter().all(|server| server.is_unreachable()) {
             return Err(VenusError::new(ErrorKind::ServerUnreachable, "ReleaseLock").of(key.fid));
         }
         let vnode = self.vnode(key);
-        // Whoever has the turn may be waiting for the server; this one comes again.
+        // The holder may be waiting for the server; this lock is tried again later.
         let Ok(_guard) = vnode.changing.try_lock() else { return Ok(()) };
         let Some(leftover) = self.leftover_locks.get(key) else { return Ok(()) };
         if !vnode.state().locks.is_empty() {
-            // A process here has it now, and gives it back in its time.
+            // A process holds it now, and will release it.
             self.leftover_locks.remove(key);
             return Ok(());
         }
         self.as_user(leftover.user).resolve_leftover_lock(&volume, &vnode, leftover).await
     }
 
-    /// For one who has the turn to change the file, of which nobody here holds a lock.
+    /// The caller must hold the `changing` lock of the file, on which no process here holds a lock.
     async fn resolve_leftover_lock(
         &self,
         volume: &Arc<Volume>,
@@ -149,7 +149,7 @@ impl Venus {
         }
     }
 
-    /// At the end: gives back what open files still hold, and what is owed, in bounded time. The log says what is left.
+    /// At shutdown: releases the locks of open files and leftover locks, in bounded time, and logs the remaining ones.
     pub(super) async fn release_all_locks(&self, handles: &[Arc<Handle>]) {
         let all = async {
             for handle in handles {
@@ -164,7 +164,7 @@ impl Venus {
         self.log_leftover_locks();
     }
 
-    /// What processes here hold of a file counts no more.
+    /// Makes the lock on a file a leftover lock.
     async fn disown_lock(&self, vnode: &Vnode) {
         let _guard = vnode.changing.lock().await;
         let (was_held, extended) = {
@@ -180,7 +180,7 @@ impl Venus {
         }
     }
 
-    /// Servers to which locks are owed and that did not answer of late may be back.
+    /// Probes unreachable servers of leftover locks, which may be reachable again.
     async fn probe_servers_of_leftover_locks(&self) {
         let volumes: BTreeSet<_> = self.leftover_locks.keys().iter().map(Key::volume).collect();
         let known = volumes.iter().filter_map(|(cell, id)| self.location.volumes().get(*cell, *id));

@@ -1,4 +1,4 @@
-//! Listing directories.
+//! Listing of directories.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 impl Venus {
-    /// Opens a directory for listing: checks the right and says whether the kernel may keep a listing, and whether the one it has is
-    /// still true.
+    /// opendir(3): checks the right, and determines whether the kernel may cache a listing, and whether the cached one
+    /// is valid.
     pub async fn opendir(&self, node: NodeId) -> Result<OpenedDir> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -31,7 +31,7 @@ impl Venus {
         Ok(state.listing.open(status.data_version))
     }
 
-    /// A directory that was opened with [`OpenedDir::caches`] is closed.
+    /// Closes a directory that was opened with [`OpenedDir::caches`].
     pub fn closedir(&self, node: NodeId) {
         if let Ok(NodeTarget::Object(key)) = self.node_target(node)
             && let Some(vnode) = self.vnodes.peek(key)
@@ -40,7 +40,7 @@ impl Venus {
         }
     }
 
-    /// Lists names from `offset` (0 at first, then [`DirEntry::next_offset`]), at most `max` of them. Empty at the end.
+    /// Lists at most `max` names from `offset` (0 at first, then [`DirEntry::next_offset`]). Empty at the end.
     pub async fn readdir(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntry>> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -50,8 +50,8 @@ impl Venus {
         Ok(listed.into_iter().map(|(entry, _)| entry).collect())
     }
 
-    /// As [`Venus::readdir`], with what is known of each object, asked for in bulk. Each `found` counts as one look-up:
-    /// those the caller does not pass on it must forget.
+    /// As [`Venus::readdir`], with the attributes of the objects, fetched in bulk. Each `found` counts as one look-up:
+    /// the caller must forget those that it does not pass on.
     pub async fn readdirplus(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntryPlus>> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -65,7 +65,7 @@ impl Venus {
         let missing = listed.iter().filter(|(entry, _)| !is_dot(&entry.name)).map(|(_, key)| *key);
         let missing: Vec<Key> = missing.filter(|key| !self.is_fresh(*key, &volume)).collect();
         for keys in missing.chunks(fs::FIDS_MAX) {
-            // What cannot be had is listed without attributes.
+            // Objects without a status are listed without attributes.
             if self.bulk_status(&volume, keys).await.is_err() {
                 break;
             }
@@ -96,7 +96,7 @@ impl Venus {
         DirEntryPlus { entry, found }
     }
 
-    /// Names and objects from an offset on.
+    /// Names and objects from an offset.
     async fn list(&self, node: NodeId, key: Key, offset: u64, max: usize) -> Result<Vec<(DirEntry, Key)>> {
         let vnode = self.vnode(key);
         let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
@@ -117,7 +117,7 @@ impl Venus {
             .collect())
     }
 
-    /// The node that `..` stands for, without asking a server.
+    /// The node of `..`, without a call to a server.
     async fn dot_dot_node(&self, node: NodeId, vnode: &Arc<Vnode>) -> NodeId {
         if node == NodeId::ROOT {
             return NodeId::ROOT;
@@ -141,7 +141,7 @@ impl Venus {
         DirEntry { next_offset, name, ino, kind }
     }
 
-    /// What an object is, as far as its number and what is here tell. It never becomes another kind.
+    /// Type of an object, if known by its number or its cached status. It never changes.
     fn known_kind(&self, key: Key) -> Option<Kind> {
         if key.fid.is_directory() {
             return Some(Kind::Directory);

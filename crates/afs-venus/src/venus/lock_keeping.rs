@@ -1,8 +1,9 @@
-//! Keeping locks at servers, and what follows when one is lost.
+//! Extension of locks held at servers, and recovery of locks that a server has lost.
 //!
-//! A server that does not know our lock any more may have given it to another machine. It is asked for anew; if it is to be had and
-//! the file is what it was, nobody can have relied on it meanwhile. Otherwise it is lost: what the processes here did since is
-//! not stored over what the other machine did, and they are told (docs/semantics.md "Locks").
+//! A server that does not know a lock any more may have granted it to another client. The lock is requested again; if
+//! it is granted and the file is unchanged, no other client can have relied on it meanwhile. Otherwise the lock is
+//! lost: later changes by processes of this machine are not stored over those of the other client, and the processes
+//! get an error (docs/semantics.md "Locks").
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +18,7 @@ use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// Makes the locks we hold at servers last longer.
+    /// Extends all locks held at servers.
     pub(super) async fn extend_locks(&self) {
         for handle in self.files.handles() {
             let vnode = &handle.vnode;
@@ -33,8 +34,9 @@ impl Venus {
         }
     }
 
-    /// Before a store: a lock that was not extended in time is asked about first, as after a suspend, and one of a volume that may have
-    /// moved since, whose new server knows of no lock; and data of which a lock was lost is not stored. For one who has the turn to change the file.
+    /// Before a store: verifies a lock that was not extended in time, as after a suspend, and one of a volume that may
+    /// have moved since, whose new server knows no locks. Data of which a lock was lost is not stored. The caller must
+    /// hold the `changing` lock of the file.
     pub(super) async fn check_lock(
         &self,
         vnode: &Arc<Vnode>,
@@ -44,7 +46,7 @@ impl Venus {
         let is_old = {
             let (state, now) = (vnode.state(), self.now());
             let old = |at| now.saturating_since(at) >= LOCK_LIFETIME;
-            // A server tells of a move by breaking what it promised of the whole volume.
+            // A server reports a move by breaking its promises on the whole volume.
             let may_have_moved = volume.broken.load(Ordering::SeqCst) > state.locks.extended_since;
             state.locks.at_server.is_some() && (may_have_moved || state.locks.extended.is_none_or(old))
         };
@@ -57,7 +59,7 @@ impl Venus {
         }
     }
 
-    /// `false` if the server says that there is no such lock.
+    /// `false` if the server replies that there is no such lock.
     async fn extend_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> bool {
         let (now, since) = (self.now(), self.promises.serial());
         match self.call(volume, fs::ExtendLock { fid: vnode.key.fid }).await {
@@ -75,7 +77,7 @@ impl Venus {
         }
     }
 
-    /// For one who has the turn to change the file.
+    /// The caller must hold the `changing` lock of the file.
     async fn take_lock_again(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) {
         let (held, known) = {
             let state = vnode.state();

@@ -1,9 +1,9 @@
-//! Advisory locks: among the processes of this machine here, among machines at the server.
+//! Advisory locks: by range among the processes of this machine, on whole files among machines.
 //!
-//! The server knows neither ranges nor owners (docs/protocol/fileserver.md "8. Advisory locks"): whatever is locked here
-//! of a file, one lock on the whole of it is held at the server for all processes of this machine. Who gets it sees the
-//! newest version, and what was changed is stored before it is given back: so a lock orders what machines do, not only
-//! what they ask for.
+//! A server knows neither ranges nor owners of locks (docs/protocol/fileserver.md "8. Advisory locks"): for any locks
+//! on a file, one lock on the whole file is held at the server for all processes of this machine. The holder sees the
+//! newest version, and its changes are stored before the lock is released: a lock therefore orders the changes of
+//! machines, not only their requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,13 +22,14 @@ use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
-/// Pause before a server is asked again for a lock that somebody else holds.
+/// Pause before a server is asked again for a lock that another client holds.
 const POLL: Duration = Duration::from_secs(1);
-/// So long after a lock was taken or extended it is still held at its server, whatever its clock and the way to it.
+/// For this long after a lock was taken or extended it is certainly still held at its server, whatever the clocks and
+/// delays.
 pub(super) const HELD_AT_LEAST: Duration = LOCK_LIFETIME.saturating_sub(Duration::from_secs(30));
 
 impl Venus {
-    /// Takes a lock, or waits for it if `wait`. Without `wait` a lock in the way gives EAGAIN.
+    /// Takes a lock, or waits for it if `wait`. Without `wait` a conflicting lock gives EAGAIN.
     pub async fn lock(
         &self,
         handle: HandleId,
@@ -84,8 +85,8 @@ impl Venus {
         agreed
     }
 
-    /// Makes the server's lock what the locks here want. Says whether none was held before: others may have changed the
-    /// file since.
+    /// Makes the lock at the server match the locks held here. Returns true if none was held before: other clients may
+    /// have changed the file since.
     async fn match_server_lock(&self, vnode: &Arc<Vnode>) -> Result<bool> {
         let (wanted, held, orphan) = {
             let state = vnode.state();
@@ -110,8 +111,9 @@ impl Venus {
         }
     }
 
-    /// A client that was killed has left its locks at the server, under the name that this one goes on with, and so has this one
-    /// where it heard no answer: nobody else can give them up. So a lock is asked for as a change of what may be left.
+    /// Takes a lock at the server. A client that crashed has left its locks there under the permanent name that this
+    /// client uses now, and so has this client where it got no reply: no other client can release them. The lock is
+    /// therefore first requested as a conversion of a leftover one.
     async fn take_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         if !vnode.state().locks.is_server_known && self.convert_lock(volume, vnode, kind).await.is_ok() {
             return Ok(());
@@ -119,7 +121,7 @@ impl Venus {
         self.set_lock(volume, vnode, kind).await
     }
 
-    /// Asks for a lock. Where an earlier attempt had no answer, the refusal may be because of the lock that it has got.
+    /// Requests a lock. If an earlier attempt got no reply, a refusal may be caused by the lock that it obtained.
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         let (fid, now, since) = (vnode.key.fid, self.now(), self.promises.serial());
         let outcome = self.call_tried(volume, fs::SetLock { fid, kind: wire(kind) }).await;
@@ -140,8 +142,8 @@ impl Venus {
         Err(error.of(fid))
     }
 
-    /// Releases what a client that was killed has left, if it was ours: a server of another maker would release anybody's lock, and
-    /// does not know the call that tells. Says whether it did.
+    /// Releases a lock left by a client that crashed, if it belongs to this client: a server of another implementation
+    /// would release any client's lock, and does not know the call that tells. Returns true if it was released.
     async fn release_unknown_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> Result<bool> {
         let _guard = vnode.changing.lock().await;
         let is_ours = !vnode.state().locks.is_server_known
@@ -152,7 +154,7 @@ impl Venus {
         Ok(is_ours)
     }
 
-    /// Makes the lock that the server has of this machine one of that kind.
+    /// Converts the lock of this client at the server to a kind.
     pub(super) async fn convert_lock(
         &self,
         volume: &Arc<Volume>,
@@ -165,8 +167,8 @@ impl Venus {
         Ok(())
     }
 
-    /// Makes a lock one of another kind, with no moment in which another machine could have it. A server without that
-    /// call has to be asked for both locks in turn; that nobody used the moment shows in the version of the file.
+    /// Converts a lock, without a moment in which another client could take it. On a server without that call the lock
+    /// is released and requested anew; the version of the file shows whether another client changed it in between.
     async fn change_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, kind: LockKind) -> Result<()> {
         let fid = vnode.key.fid;
         match self.convert_lock(volume, vnode, kind).await {
@@ -188,8 +190,8 @@ impl Venus {
         changed
     }
 
-    /// Gives the server's lock back when it has what was changed under it. If it does not get that, the lock stays until
-    /// the file is closed.
+    /// Stores what was changed under the lock and releases the lock at the server. If the store fails, the lock is held
+    /// until the file is closed.
     async fn store_and_release_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
         let data = vnode.state().file.data().cloned();
         if let Some(data) = data {
@@ -198,8 +200,8 @@ impl Venus {
         self.release_lock(volume, vnode).await
     }
 
-    /// Releases the server's lock, now or when the server can be asked again: for those here it is given up either way. An error
-    /// says that it is left to end by itself.
+    /// Releases the lock at the server, now or when the server is reachable again: for local processes it is released
+    /// in any case. After an error it expires by itself.
     pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
         if vnode.state().is_gone {
             vnode.state().locks.at_server = None;
@@ -231,8 +233,8 @@ impl Venus {
         }
     }
 
-    /// One release on its way to the server, which may release another machine's lock if it comes twice. Nobody here holds the
-    /// lock from then on.
+    /// Sends one release to the server; sent twice it might release another client's lock. From then on no local
+    /// process holds the lock.
     pub(super) async fn send_release(
         &self,
         volume: &Arc<Volume>,
@@ -246,7 +248,7 @@ impl Venus {
         outcome
     }
 
-    /// Releases what `owner` holds in the range.
+    /// Releases the locks of `owner` in the range.
     pub async fn unlock(&self, handle: HandleId, owner: u64, range: LockRange) -> Result<()> {
         let handle = self.files.handle(handle, "unlock")?;
         self.as_user(handle.user).unlock_range(&handle.vnode, owner, range).await
@@ -258,7 +260,7 @@ impl Venus {
         self.match_server_lock(vnode).await.map(drop)
     }
 
-    /// A process has closed the file: its locks are gone. What could not be stored is what its close has told of.
+    /// Releases the locks of a process that has closed the file. An error of a store was returned by its close.
     pub(super) async fn unlock_all(&self, vnode: &Arc<Vnode>, owner: u64) {
         if vnode.state().locks.is_empty() {
             return;
@@ -278,8 +280,8 @@ impl Venus {
         }
     }
 
-    /// A lock that stands in the way of such a lock, if there is one. Nobody is told of a lock that another machine takes, and
-    /// we are not told of our own, so the server is asked.
+    /// A lock that conflicts with the given one, if any. Servers do not notify clients of locks, so the server is
+    /// asked.
     pub async fn test_lock(
         &self,
         handle: HandleId,
@@ -312,7 +314,7 @@ impl Venus {
     }
 }
 
-/// Whether a server says that there is nothing any more that could be locked.
+/// True if the server replies that the locked object or its volume does not exist.
 pub(super) fn is_over(error: &VenusError) -> bool {
     matches!(error.kind, ErrorKind::Stale | ErrorKind::NoVolume)
 }

@@ -1,4 +1,4 @@
-//! Names to nodes: within a directory, across mount points, along paths.
+//! Look-up of names and paths: within a directory, across mount points, along symbolic links.
 
 use std::sync::Arc;
 
@@ -16,18 +16,19 @@ use crate::names::{NAME_MAX, cell_entry, components, is_dot};
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
-/// Links followed in one walk.
+/// Limit of links followed in one walk.
 const LINKS_MAX: u32 = 40;
-/// Longest text of a link that is read; one that fills it may be longer, and is no path.
+/// Longest text of a link that is read; a text that fills it may be longer, and is no path.
 const LINK_MAX: u64 = 4096;
-/// After how many statuses that were not here, of objects in one directory, their neighbours are fetched along.
+/// Number of objects of a directory without a cached status after which the statuses of their neighbours are fetched
+/// too.
 const MISSES_BEFORE_BULK: u32 = 2;
-/// How often a directory is asked what a name stands for, while others make and remove it.
+/// How often a name is looked up again while other clients create and remove it.
 const FINDS_MAX: u32 = 8;
 
 impl Venus {
-    /// Finds a name. Mount points are crossed, `.` and `..` followed (also out of a volume), `@sys` replaced.
-    /// The entry counts as one look-up of the node, see [`Venus::forget`].
+    /// Looks up a name. Crosses mount points, follows `.` and `..` (also out of a volume), replaces `@sys`. The entry
+    /// counts as one look-up of the node, see [`Venus::forget`].
     pub async fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Entry> {
         if name.len() > NAME_MAX {
             return Err(VenusError::new(ErrorKind::NameTooLong, "lookup"));
@@ -41,13 +42,14 @@ impl Venus {
         Ok(entry)
     }
 
-    /// An entry of a mount point without a volume is looked up each time: nobody tells when there is one.
+    /// Invalidates the entry of a mount point without a volume, so that it is looked up each time: no server reports
+    /// when the volume is created.
     pub(super) fn invalidate_empty_mount_point(&self, parent: NodeId, name: &[u8]) {
         self.kernel.invalidate_entry(parent, name);
     }
 
-    /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`),
-    /// `..`. A leading `/` means the root of the mount. Counts as one look-up.
+    /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`), `..`. A
+    /// leading `/` is the root of the mount. Counts as one look-up.
     pub async fn walk(&self, path: &[u8], follow: bool) -> Result<Entry> {
         let mut at = self.lookup(NodeId::ROOT, b".").await?;
         let mut rest: Vec<Vec<u8>> = components(path);
@@ -101,7 +103,7 @@ impl Venus {
         }
     }
 
-    /// An entry for one who will hold it: the look-up is counted.
+    /// Makes an entry to be handed out, counted as a look-up.
     pub(super) fn entry(
         &self,
         node_target: NodeTarget,
@@ -121,7 +123,7 @@ impl Venus {
         Entry { node, attr, generation }
     }
 
-    /// One step from a directory: where it leads, mount points crossed, and the status there.
+    /// One step from a directory: the target after crossing mount points, and its status.
     pub(super) async fn step(&self, parent: NodeId, name: &[u8]) -> Result<(NodeTarget, Status)> {
         match (self.node_target(parent)?, name) {
             (NodeTarget::Cells, b"." | b"..") => Ok((NodeTarget::Cells, Status::default())),
@@ -150,7 +152,8 @@ impl Venus {
         }
     }
 
-    /// The parent of a directory. Above the root of a volume it is the directory of the mount point by which we came.
+    /// The parent of a directory. Of a volume's root it is the directory of the mount point through which it was
+    /// entered.
     async fn step_up(&self, node: NodeId, key: Key) -> Result<(NodeTarget, Status)> {
         if node == NodeId::ROOT {
             return self.status_at(self.node_target(node)?).await;
@@ -177,8 +180,8 @@ impl Venus {
         }
     }
 
-    /// The object of a name in a directory, mount points not crossed. Where it has just been removed, the directory is asked what the
-    /// name stands for now.
+    /// The object of a name in a directory; mount points are not crossed. If the object was just removed, the directory
+    /// is fetched again and the name looked up anew.
     pub(super) async fn child(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<(Arc<Vnode>, Status)> {
         let mut finds = 1;
         loop {
@@ -193,7 +196,7 @@ impl Venus {
         }
     }
 
-    /// The same, as the copy of the directory tells.
+    /// The same by the local copy of the directory.
     async fn child_of_copy(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<(Arc<Vnode>, Status)> {
         let key = self.find_sys(dir, name).await?;
         let key = key.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(dir.key.fid))?;
@@ -210,7 +213,7 @@ impl Venus {
         Ok((child, status))
     }
 
-    /// With `@sys` at the end of a name, every value of it is tried.
+    /// Looks up a name; one that ends in `@sys` with every value in its place.
     async fn find_sys(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<Option<Key>> {
         if !name.ends_with(b"@sys") {
             return self.find(dir, name).await;
@@ -224,8 +227,8 @@ impl Venus {
         Ok(None)
     }
 
-    /// Who asks for one object after the other in a directory will ask for the next ones too: from the third on, up to 50
-    /// statuses that are not here come in one call.
+    /// Bulk fetch for programs that access the objects of a directory one after the other: from the third miss on, up
+    /// to 50 missing statuses are fetched in one call.
     async fn fetch_neighbours(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8]) -> Result<()> {
         let misses = {
             let mut state = dir.state();
@@ -245,7 +248,7 @@ impl Venus {
             })
             .await?;
         match self.bulk_status(volume, &wanted).await {
-            // One bad neighbour must not keep us from the one that was asked for.
+            // An error of a neighbour does not concern the requested object.
             Err(error) if error.kind != ErrorKind::ServerUnreachable => Ok(()),
             other => other,
         }
@@ -255,8 +258,8 @@ impl Venus {
         self.vnodes.peek(key).is_some_and(|vnode| vnode.fresh_status(volume, self.now()).is_some())
     }
 
-    /// As [`Venus::cross`]. A mount point whose volume does not exist leads to itself: it is shown as a directory, and
-    /// whatever is done in it gives ENODEV.
+    /// As [`Venus::cross`], but a mount point whose volume does not exist leads to itself: it appears as a directory,
+    /// in which every operation gives ENODEV.
     pub(super) async fn cross_or_stay(
         &self,
         parent: NodeId,
@@ -275,7 +278,7 @@ impl Venus {
         }
     }
 
-    /// Through a mount point into the root of the volume, or nowhere else if it is none.
+    /// Crosses a mount point into the root of its volume; any other object is returned unchanged.
     pub(super) async fn cross(
         &self,
         parent: NodeId,
@@ -309,7 +312,7 @@ impl Venus {
         self.status_at(NodeTarget::Object(Key::new(volume.cell, fid))).await
     }
 
-    /// The volume that a mount point's text leads to.
+    /// The volume of a mount point's text.
     async fn mounted_volume(
         &self,
         cell: CellIndex,
@@ -333,7 +336,7 @@ impl Venus {
         let known = self.group(cell, name).await?;
         let (group, chosen) = match known.choose(choice, number) {
             Some(chosen) => (known, Some(chosen)),
-            // What is remembered may be older than the first release, or the first backup volume.
+            // The cached group may be older than the first release or the first backup volume.
             None => {
                 let group = self.group_anew(cell, name).await?;
                 let chosen = group.choose(choice, number);
@@ -357,7 +360,7 @@ impl Venus {
         self.status_at(NodeTarget::Object(Key::new(entry.cell, afs_wire::ids::Fid::root(volume.id)))).await
     }
 
-    /// The text of a link or mount point: it never changes while the object lives.
+    /// The text of a link or mount point, which never changes.
     pub(super) async fn link_text(&self, vnode: &Arc<Vnode>) -> Result<Bytes> {
         if let Some(text) = vnode.state().link.clone() {
             return Ok(text);
@@ -384,7 +387,7 @@ impl Venus {
     }
 }
 
-/// The kind of an object, for one that must be a directory.
+/// An error if an object is not a directory.
 fn require_directory(key: Key, status: &Status) -> Result<()> {
     match kind_of(status) {
         Kind::Directory => Ok(()),

@@ -1,4 +1,4 @@
-//! What is done now and then: promises that end, promises given back, servers probed, stores tried again, locks extended.
+//! Periodic maintenance: expiry of promises and tokens, promises given back, probes, store retries, extension of locks.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::location::Server;
 use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus};
 
-/// Promises that end are looked at in batches of this size.
+/// Limit of promises ended in one round.
 const EXPIRED_MAX: usize = 10_000;
-/// Locks last five minutes at the server; they are extended each so many rounds.
+/// Locks last five minutes at the server; they are extended every so many rounds.
 const LOCK_ROUNDS: u64 = 4;
 
 impl Venus {
@@ -53,8 +53,8 @@ impl Venus {
         self.refresh_locations().await;
     }
 
-    /// The kernel keeps what we told it without limit of time, so it must hear when a promise ends. The one promise of a
-    /// read-only volume is renewed by one call, before all of its objects would have to be.
+    /// Ends promises about to expire. The kernel caches without a time limit, so it must be notified when a promise
+    /// ends. The promise of a read-only volume is renewed by one call before it ends.
     async fn end_promises(&self) {
         let soon = self.now() + self.limits.maintenance;
         self.promises.end_due(soon, EXPIRED_MAX);
@@ -77,11 +77,12 @@ impl Venus {
         }
     }
 
-    /// Gives back the promises on those of at most [`fs::FIDS_MAX`] objects that are out of the cache at this moment. Says
-    /// whether the server answered.
+    /// Gives back the promises on those of at most [`fs::FIDS_MAX`] objects that are out of the cache now. Returns true
+    /// if the server replied.
     ///
-    /// The server takes back whatever it has promised by the time the call arrives, also what a look-up during the call
-    /// brought here. So the call ends promises on its objects as a break does, whatever came of it.
+    /// The server ends all promises on these objects that it has given when the call arrives, including those of
+    /// look-ups made during the call. The call therefore ends promises on its objects as a break does, whatever its
+    /// outcome.
     async fn give_up(&self, server: &Arc<Server>, keys: &[Key]) -> bool {
         let unused = self.promises.unused(keys);
         if unused.is_empty() {
@@ -101,7 +102,7 @@ impl Venus {
         answer.is_ok()
     }
 
-    /// Stores that failed for somebody are tried again soon, and as often as if they had not failed yet.
+    /// Retries the failed stores of a user soon, with a new count of failures.
     pub(super) fn retry_stores_of(&self, owner: TokenOwner) {
         for (key, user) in self.files.store_retries() {
             let data = self.vnodes.peek(key).and_then(|vnode| vnode.state().file.data().cloned());
@@ -113,7 +114,7 @@ impl Venus {
         self.env.spawn(Box::pin(async move { me.retry_stores().await }));
     }
 
-    /// Stores that failed are tried again, if it may help.
+    /// Retries failed stores, if that may help.
     pub(super) async fn retry_stores(&self) {
         for (key, user) in self.files.store_retries() {
             let Some(vnode) = self.vnodes.peek(key) else {
@@ -128,7 +129,7 @@ impl Venus {
                 continue;
             }
             match self.as_user(user).retry_store(&vnode, &data, StoreReason::Retry).await {
-                // Somebody is at it; he will close it.
+                // A writer has the file open and will store it at its close.
                 Ok(()) if data.content().is_dirty() => {}
                 Ok(()) => {
                     tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
@@ -144,15 +145,15 @@ impl Venus {
         }
     }
 
-    /// Data that no server will take is dropped, unless somebody still has it open.
+    /// Drops data that no server will accept, unless the file is still open.
     pub(super) fn give_up_data(&self, vnode: &crate::vnode::Vnode) {
         self.files.give_up(vnode);
         self.distrust(vnode);
         self.invalidate(vnode.key);
     }
 
-    /// Locations that are old are asked for again, and those where nobody answers: the volume, or the server, may have
-    /// moved.
+    /// Queries old locations again, and those of volumes without a reachable server: the volume, or the server, may
+    /// have moved.
     async fn refresh_locations(&self) {
         let now = self.now();
         for volume in self.location.volumes().all() {
@@ -163,7 +164,7 @@ impl Venus {
         }
     }
 
-    /// Gives all promises back, to servers that answer.
+    /// Gives back all promises, to reachable servers.
     pub(super) async fn give_up_all(&self, until: Instant) {
         for server in self.location.servers().all() {
             let Some(target) = self
@@ -183,7 +184,7 @@ impl Venus {
     }
 }
 
-/// Whether trying again cannot help.
+/// True if a retry cannot help.
 pub(super) fn is_final(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -1,4 +1,4 @@
-//! The cache manager as its users see it.
+//! The cache manager: its public type, and the operations in the files of this folder.
 
 mod access;
 mod attributes;
@@ -61,9 +61,9 @@ use crate::promises::Promises;
 use crate::transfer::Transfer;
 use crate::vnode::{Vnode, VnodeTable};
 
-/// The cache manager, speaking for somebody: for its own user at first, see [`Venus::on_behalf_of`]. All methods may be
-/// called from many tasks at once; dropping a returned future gives the operation up where it stands, which never harms
-/// the cache. What is done through a handle is done for whoever opened it.
+/// The cache manager, acting for one user: at first its own, see [`Venus::on_behalf_of`]. All methods may be called
+/// from many tasks at once; dropping a returned future abandons the operation at its present step, which never damages
+/// the cache. Operations on a handle use the token of the user who opened it.
 pub struct Venus {
     shared: Arc<Shared>,
     context: CallContext,
@@ -77,13 +77,13 @@ impl Deref for Venus {
     }
 }
 
-/// What is one for all users of a mount.
+/// State shared by all users of a mount.
 #[doc(hidden)]
 pub struct Shared {
     env: EnvRef,
     limits: Limits,
     uuid: Uuid,
-    /// How bytes of files come and go.
+    /// Route of file data.
     transfer: Arc<dyn Transfer>,
     location: Arc<Location>,
     vnodes: Arc<VnodeTable>,
@@ -94,38 +94,38 @@ pub struct Shared {
     files: Files,
     identity: Arc<Identity>,
     counters: Arc<Counters>,
-    /// Locks that servers may still have in our name.
+    /// Locks that servers may still hold for this client.
     leftover_locks: LeftoverLocks,
     wake: Arc<Notify>,
 }
 
 impl Venus {
-    /// What was counted since the start.
+    /// Values of all counters since the start.
     pub fn counters(&self) -> CounterValues {
         self.counters.values()
     }
 
-    /// A number that grows whenever something has become stale, whether anybody held it (and the sink was told) or not,
-    /// and whenever something was answered that no server promised.
+    /// A number that grows with every invalidation, whether or not the object was held (and the sink notified), and
+    /// with every reply that no server promised.
     ///
-    /// An answer of Venus may be overtaken by the news that it is stale. Whoever hands answers on to a cache that keeps
-    /// them without limit reads this number before the operation and again after handing on, and if it has grown,
-    /// treats what was just handed on as stale.
+    /// A reply of Venus may be overtaken by its invalidation. A caller that passes replies on to a cache without a time
+    /// limit reads this number before the operation and again after passing the reply on; if it has grown, the caller
+    /// treats what it passed on as stale.
     pub fn invalidations(&self) -> u64 {
         self.kernel.invalidations()
     }
 
-    /// How many objects the status cache holds.
+    /// Number of objects in the status cache.
     pub fn statuses(&self) -> usize {
         self.vnodes.count()
     }
 
-    /// Gives back `lookups` look-ups of a node. At zero the node id may be forgotten.
+    /// Subtracts `lookups` look-ups of a node. At zero the node id may be forgotten.
     pub fn forget(&self, node: NodeId, lookups: u64) {
         self.kernel.nodes().forget(node, lookups);
     }
 
-    /// How many look-ups of a node have not been given back.
+    /// Number of outstanding look-ups of a node.
     pub fn lookups(&self, node: NodeId) -> u64 {
         self.kernel.nodes().lookups(node)
     }
@@ -138,7 +138,7 @@ impl Venus {
         self.kernel.nodes().node_target(node).ok_or(VenusError::new(ErrorKind::Stale, "node"))
     }
 
-    /// The object of a node; the synthetic root is none.
+    /// The object of a node; an error for a synthetic directory.
     fn key(&self, node: NodeId, operation: &'static str) -> Result<Key> {
         match self.node_target(node)? {
             NodeTarget::Object(key) => Ok(key),

@@ -1,4 +1,4 @@
-//! Changes to directories that add names: create, mkdir, symlink, link, rename.
+//! Operations that add names: create, mkdir, symlink, link, rename.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::promises::ChangeReply;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
-/// A symbolic link's mode. A mount point's is [`mountpoint::MODE`].
+/// Mode of a symbolic link. A mount point's is [`mountpoint::MODE`].
 const LINK_MODE: Mode = Mode(0o755);
 
 impl Venus {
-    /// Makes a new plain file and opens it.
+    /// Creates a plain file and opens it.
     pub async fn create(
         &self,
         parent: NodeId,
@@ -40,7 +40,7 @@ impl Venus {
         }
     }
 
-    /// Makes a new plain file (mknod).
+    /// Creates a plain file (mknod).
     pub async fn mknod(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "CreateFile")?);
         let name_text = checked(name)?;
@@ -52,7 +52,7 @@ impl Venus {
         self.created(parent, &dir, &volume, name, outcome).await
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     pub async fn mkdir(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "MakeDir")?);
         let name_text = checked(name)?;
@@ -63,7 +63,7 @@ impl Venus {
         self.created(parent, &dir, &volume, name, outcome).await
     }
 
-    /// What follows CreateFile and MakeDir: the reply has everything that need not be asked for.
+    /// Completes CreateFile and MakeDir: the reply has all that is needed.
     async fn created(
         &self,
         parent: NodeId,
@@ -100,8 +100,9 @@ impl Venus {
         Ok(self.entry(NodeTarget::Object(child.key), reply.status, Some((parent, name))))
     }
 
-    /// A change was made twice, because the first answer was lost: what is there is ours if the directory shows it as its
-    /// one change since we looked last (docs/protocol/fileserver.md "14. Cache-manager side rules").
+    /// After a request that was executed twice because the first reply was lost: the existing object is the new one if
+    /// its creation is the only change of the directory since its cached version (docs/protocol/fileserver.md "14.
+    /// Cache-manager side rules").
     async fn adopt(&self, parent: NodeId, dir: &Arc<Vnode>, name: &[u8], error: VenusError) -> Result<Entry> {
         let before = dir.state().status.map(|status| status.data_version);
         self.distrust(dir);
@@ -113,7 +114,7 @@ impl Venus {
         Ok(self.entry(NodeTarget::Object(child.key), status, Some((parent, name))))
     }
 
-    /// Makes a symbolic link; a text like `#volume.` makes a mount point.
+    /// Creates a symbolic link; a text like `#volume.` makes a mount point.
     pub async fn symlink(&self, parent: NodeId, name: &[u8], target: &[u8]) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "Symlink")?);
         let name_text = checked(name)?;
@@ -136,7 +137,7 @@ impl Venus {
         self.added(&dir, &volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
         let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
         child.state().link = Some(target.to_vec().into());
-        // No promise comes with a new link, and what we hand out must be promised.
+        // No promise comes with a new link, and what is handed out must be promised.
         let status = self.status(&child).await?;
         let (node_target, status) = self.cross_or_stay(parent, child, status).await?;
         let entry = self.entry(node_target, status, Some((parent, name)));
@@ -146,7 +147,7 @@ impl Venus {
         Ok(entry)
     }
 
-    /// Gives a file another name in its own directory.
+    /// Adds a name for a file in the directory where it is.
     pub async fn link(&self, node: NodeId, parent: NodeId, name: &[u8]) -> Result<Entry> {
         let file = self.vnode(self.key(node, "Link")?);
         let dir = self.vnode(self.key(parent, "Link")?);
@@ -172,7 +173,7 @@ impl Venus {
         Ok(self.entry(NodeTarget::Object(file.key), status, Some((parent, name))))
     }
 
-    /// Renames within a volume, replacing what is there.
+    /// Renames within a volume, replacing the target.
     pub async fn rename(&self, parent: NodeId, name: &[u8], to: NodeId, to_name: &[u8]) -> Result<()> {
         let from = self.vnode(self.key(parent, "Rename")?);
         let into = self.vnode(self.key(to, "Rename")?);
@@ -191,7 +192,7 @@ impl Venus {
         let missing = || VenusError::new(ErrorKind::NotFound, "Rename").of(from.key.fid);
         let moved = self.find(&from, name).await?.ok_or_else(missing)?;
         self.rename_found(&volume, (&from, name), (&into, to_name), names, moved).await?;
-        // Whoever holds the old name holds the new one from now on.
+        // Nodes held under the old name have the new one from now on.
         self.kernel.nodes().rename(
             (parent, name),
             (to, to_name),
@@ -210,7 +211,7 @@ impl Venus {
     ) -> Result<()> {
         let replaced = self.find(into, to_name).await?;
         if replaced == Some(moved) {
-            // Two names of one object: POSIX wants nothing done, and the server would refuse.
+            // Two names of one object: POSIX requires that nothing is done, and the server would refuse.
             return Ok(());
         }
         let hidden = match replaced {
@@ -231,8 +232,9 @@ impl Venus {
         Ok(())
     }
 
-    /// The same change to our copies of the directories. What was moved is what they show under the old name, if they are of the
-    /// version before: it may be something else by now than what was found before the call. Answers what was replaced.
+    /// Applies the rename to the local copies of the directories. The object that was moved is the one under the old
+    /// name in the copy, if that is of the version just before: it may differ from the one found before the call.
+    /// Returns what was replaced.
     fn renamed(
         &self,
         volume: &Arc<Volume>,
@@ -267,14 +269,14 @@ impl Venus {
         {
             moved.is_found_in(into.key);
             if moved.key.fid.is_directory() {
-                // Its `..` was rewritten.
+                // Its `..` was changed.
                 self.distrust(&moved);
             }
         }
         replaced
     }
 
-    /// The first answer to a rename was lost, and the second says that the old name is gone.
+    /// The first reply to a rename was lost, and the retry reports that the old name does not exist.
     async fn moved_after_all(
         &self,
         from: &Arc<Vnode>,
@@ -291,7 +293,7 @@ impl Venus {
         }
     }
 
-    /// A name was added to a directory by us.
+    /// Adds a name to the local copy of a directory, after a change by this client.
     fn added(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8], fid: Fid, change: &ChangeReply<'_>) {
         let target: (VnodeId, Uniquifier) = (fid.vnode, fid.unique);
         self.patch(dir, volume, change, |blob| dir::insert(blob, name, target).is_ok());

@@ -1,4 +1,4 @@
-//! Showing the newest version to one who has locked a file that is open.
+//! Newest version for a handle whose process has taken a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,8 +11,8 @@ use crate::files::Handle;
 use crate::venus::Venus;
 
 impl Venus {
-    /// Lets a handle go on with the newest version: the one at the server if it `was_unlocked` (others may have changed it
-    /// until now), else the one that is used here.
+    /// Switches a handle to the newest version: the one at the server if it `was_unlocked` (other clients may have
+    /// changed it until now), otherwise the one in use here.
     pub(super) async fn switch_to_newest(&self, handle: &Arc<Handle>, was_unlocked: bool) -> Result<()> {
         let vnode = &handle.vnode;
         let volume = self.volume_of(vnode.key).await?;
@@ -20,7 +20,7 @@ impl Venus {
             return Ok(());
         }
         let status = match was_unlocked {
-            // Asked even if we hold a promise: a server that could not reach us could not break it.
+            // Requested even if promised: a server that could not reach this client could not break the promise.
             true => self.fetch_status(vnode, &volume).await?,
             false => self.status_without_check(vnode).await?,
         };
@@ -42,8 +42,8 @@ impl Venus {
         Ok(())
     }
 
-    /// Puts another version in place of the one in a cache file, for all who have it open. What is unsaved stays on top.
-    /// A kernel that reads and writes the file by itself finds all of it there afterwards.
+    /// Replaces the version in a cache file for all of its handles. Dirty ranges are kept on top. For a kernel that
+    /// uses the file by passthrough the whole version is fetched.
     async fn replace_version(
         &self,
         handle: &Arc<Handle>,
@@ -61,7 +61,7 @@ impl Venus {
     }
 }
 
-/// Whether a kernel that has the file finds all of its version there: an earlier attempt to bring it may have failed half-way.
+/// True if a passthrough file has its whole version: an earlier fetch of it may have failed half-way.
 fn is_whole(data: &FileData) -> bool {
     !data.backed.load(Ordering::SeqCst) || data.content().is_complete()
 }

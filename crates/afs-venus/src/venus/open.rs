@@ -12,11 +12,11 @@ use crate::venus::Venus;
 use crate::venus::attributes::may;
 use crate::vnode::Vnode;
 
-/// ENOTCONN: what the kernel says of a mount whose process has ended.
+/// ENOTCONN: what the kernel returns for a mount whose process has ended.
 const NOT_CONNECTED: i32 = 107;
 
 impl Venus {
-    /// Opens a file. What is opened is the newest version, unless this machine has unsaved changes to it.
+    /// Opens a file: the newest version, unless this machine has dirty data of it.
     pub async fn open(&self, node: NodeId, flags: OpenFlags) -> Result<Opened> {
         let vnode = self.vnode(self.key(node, "open")?);
         let status = self.status_or_dirty(&vnode).await?;
@@ -24,7 +24,7 @@ impl Venus {
         self.open_checked(&vnode, &status, flags, false).await
     }
 
-    /// Opens a file which we have just made: nothing needs to be asked.
+    /// Opens a file that was just created, without calls to a server.
     pub(super) async fn open_new(&self, node: NodeId, flags: OpenFlags) -> Result<Opened> {
         let vnode = self.vnode(self.key(node, "open")?);
         let status = vnode.state().status;
@@ -48,7 +48,7 @@ impl Venus {
             return refuse(ErrorKind::ReadOnly);
         }
         let wanted = Access { read: flags.read && !flags.write, write: writes, execute: false };
-        // Executing needs x or r, and arrives here as reading.
+        // execve(2) needs x or r, and arrives here as an open for reading.
         let run = Access { execute: true, ..Access::default() };
         let enough = |rights| may(status, rights, wanted) || (!writes && may(status, rights, run));
         self.require(vnode, status, "open", enough).await
@@ -62,7 +62,7 @@ impl Venus {
         is_new: bool,
     ) -> Result<Opened> {
         if self.is_closing() && (flags.write || flags.truncate) {
-            // Nothing would store what is written, and nothing would know of it.
+            // Nothing would store the data, and the loss would go unnoticed.
             return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
         }
         self.await_late_release(vnode, status).await?;
@@ -78,7 +78,7 @@ impl Venus {
         Ok(Opened { handle: handle.id, keep_cache, data: handle.data().file.id(), backing })
     }
 
-    /// Cuts, fetches and decides on passthrough, as the flags say.
+    /// Truncates, fetches and decides on passthrough, according to the flags.
     async fn prepare(&self, handle: &Arc<Handle>, is_new: bool) -> Result<Option<Backing>> {
         let (vnode, flags) = (&handle.vnode, handle.flags);
         let length = self.cut_to_open(handle).await?;
@@ -90,10 +90,10 @@ impl Venus {
         if wants_all && !vnode.state().file.is_orphan() {
             self.fetch_range(handle, 0..length).await?;
         }
-        // The version may have changed while the rest came.
+        // The version may have changed during the fetch.
         let data = handle.data();
         let file = data.file.file().filter(|_| flags.passthrough);
-        // Of a file that did not exist a moment ago the cache keeps nothing.
+        // The cache keeps nothing of a file that was just created.
         if flags.write && !is_new && !flags.truncate {
             self.files.prepare_change(vnode.key, &data).await?;
         }
@@ -106,7 +106,7 @@ impl Venus {
         Ok(Some(Backing { file, id: data.file.id() }))
     }
 
-    /// Cuts the file, if the open is to do that, and says how long it is then.
+    /// Truncates the file if the flags say so; returns its length.
     async fn cut_to_open(&self, handle: &Handle) -> Result<u64> {
         let data = handle.data();
         if handle.flags.truncate {

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reading of open files.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::files::Handle;
 use crate::venus::Venus;
 
 impl Venus {
-    /// Reads up to `len` bytes; shorter only at the end of the file. All of them are of one version.
+    /// Reads up to `len` bytes; fewer only at the end of the file. All of them are of one version.
     pub async fn read(&self, handle: HandleId, pos: u64, len: usize) -> Result<Bytes> {
         let handle = self.files.handle(handle, "read")?;
         if !handle.flags.read && !handle.flags.write {
@@ -46,7 +46,7 @@ impl Venus {
         }
     }
 
-    /// Notices sequential readers and fetches ahead of them.
+    /// Detects sequential readers and starts read-ahead.
     fn note_position(&self, handle: &Arc<Handle>, pos: u64, end: u64) {
         let data = handle.data();
         let expected = data.next_read.swap(end, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Taking names away, also from files that are open here.
+//! Removal of names, also of files that are open here.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::promises::ChangeReply;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
-/// What a file that is open here, but not all here, is called until its last handle is closed. Other clients use the same
-/// beginning (docs/protocol/client.md "3. Caches and their rules").
+/// Prefix of the hidden name of a removed file that is open and not fully cached, until its last handle is closed.
+/// Other clients use the same prefix (docs/protocol/client.md "3. Caches and their rules").
 const HIDDEN: &str = ".__afs";
-/// EBUSY: what rmdir(2) of a mount point gives everywhere.
+/// EBUSY: the result of rmdir(2) on a mount point in other file systems.
 const BUSY: i32 = 16;
 
 impl Venus {
-    /// Takes the name of a file, symbolic link or mount point away. A file that is open here stays readable and writable
-    /// through its handles.
+    /// Removes the name of a file, symbolic link or mount point. An open file stays readable and writable through its
+    /// handles.
     pub async fn unlink(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveFile")?);
         let text = checked(name)?;
@@ -39,7 +39,7 @@ impl Venus {
         Ok(())
     }
 
-    /// Takes a mount point away, and nothing else.
+    /// Removes a mount point; an error for any other object.
     pub(super) async fn remove_mount_point(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveFile")?);
         let (_, status) = self.child(&dir, name).await?;
@@ -47,7 +47,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::Invalid, "rmmount").of(dir.key.fid));
         }
         self.unlink(parent, name).await?;
-        // The kernel sees a directory there, and does not know that it went.
+        // The kernel sees a directory there, and does not know that it was removed.
         self.kernel.invalidate_removed(parent, name);
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Venus {
                 let reply = &answered.value;
                 Ok(self.removed(dir, volume, &answered.change(&reply.dir_status, &reply.sync), name))
             }
-            // The first answer was lost, and the name is gone: that was us.
+            // The first reply was lost, and the name is gone: the request was executed.
             Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
                 self.distrust(dir);
                 Ok(None)
@@ -91,7 +91,7 @@ impl Venus {
         }
     }
 
-    /// A name was removed from a directory by us: the same to our copy. Answers what it stood for.
+    /// Removes a name from the local copy of a directory, after a change by this client. Returns its target.
     fn removed(
         &self,
         dir: &Arc<Vnode>,
@@ -107,8 +107,8 @@ impl Venus {
         before
     }
 
-    /// Before the last name of a file goes that is open here but not all here: it gets a hidden name, so that the rest can
-    /// still be fetched. Says whether that was done; then the old name is gone already.
+    /// Before the removal of the last name of a file that is open and not fully cached: renames it to a hidden name, so
+    /// that the rest can still be fetched. Returns true if that was done; then the old name is gone.
     pub(super) async fn hide_open_file(
         &self,
         dir: &Arc<Vnode>,
@@ -145,7 +145,7 @@ impl Venus {
         Ok(true)
     }
 
-    /// The last handle of a file with a hidden name is closed.
+    /// Removes the hidden name of a file after its last handle was closed.
     pub(super) async fn remove_hidden(&self, dir: Key, name: &[u8]) -> Result<()> {
         let dir = self.vnode(dir);
         let _guard = dir.changing.lock().await;
@@ -153,8 +153,8 @@ impl Venus {
         self.remove_file(&dir, &volume, name, checked(name)?).await.map(drop)
     }
 
-    /// A name is gone from the server by a call of ours that began after the break with the number `serial`. It stood for what
-    /// the directory showed just before; where that is not known, perhaps still for what was found before the call.
+    /// Handles the removal of a name by a call that began after break number `serial`. The target is the one that the
+    /// local copy showed just before; if that is unknown, perhaps the one found before the call.
     pub(super) async fn lost_names(
         &self,
         found: Option<Key>,
@@ -169,7 +169,7 @@ impl Venus {
         }
     }
 
-    /// This object has lost a name, for certain if there is a number of a break.
+    /// Handles the loss of a name of an object; certain if there is a break number.
     pub(super) async fn lost_name(&self, key: Key, volume: &Arc<Volume>, serial: Option<u64>) {
         let Some(vnode) = self.vnodes.peek(key) else {
             self.files.forget_kept(key);
@@ -191,9 +191,9 @@ impl Venus {
         self.note_removed(&vnode);
     }
 
-    /// Whether an object is gone with the name that it lost. How many names it had is known if it was promised all the time; a
-    /// server of ours breaks the promise when some are left, and another machine may have made or removed names. Then the server
-    /// is asked, if the object is in use here.
+    /// True if an object is gone with the name that it lost. Its number of names is known if it was promised
+    /// throughout: Andrew's servers break the promise if names are left, and other clients may have added or removed
+    /// names. Otherwise the server is asked, if the object is in use here.
     async fn was_last_name(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>, serial: Option<u64>) -> bool {
         let (known, is_in_use) = {
             let state = vnode.state();
@@ -232,7 +232,8 @@ impl Venus {
                 self.distrust(&dir);
                 None
             }
-            // File servers say EEXIST where Unix says ENOTEMPTY (docs/protocol/fileserver.md "7. Operation semantics").
+            // File servers return EEXIST where Unix returns ENOTEMPTY (docs/protocol/fileserver.md "7. Operation
+            // semantics").
             Err(error) if error.kind == ErrorKind::Exists => {
                 return Err(VenusError {
                     kind: ErrorKind::NotEmpty,
@@ -246,7 +247,8 @@ impl Venus {
         Ok(())
     }
 
-    /// rmdir of something that is none: of a mount point it is refused, so that `rm -r` does not unmount volumes.
+    /// Error of rmdir(2) on an object that is no directory: for a mount point EBUSY, so that `rm -r` does not remove
+    /// it.
     async fn not_a_directory(&self, child: Key) -> VenusError {
         let status = self.status(&self.vnode(child)).await;
         let kind = match status {

@@ -1,7 +1,7 @@
-//! Objects that others have removed: what is cached of them is of no use any more, and does not wait until room is needed.
+//! Objects removed by other clients: their cached data is deleted at once instead of at the next eviction.
 //!
-//! Servers do not say that a file is removed, they say that its directory has changed. So an object whose name is gone from
-//! the newest contents of a directory is asked about, if anything is cached of it: it may have moved to another directory.
+//! Servers do not report that a file was removed, only that its directory changed. If a cached object has no name in
+//! the newest contents of its directory, its status is fetched: it may have moved to another directory.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// The server says that an object does not exist any more. What was in a directory is gone with it, or has moved.
+    /// Records that an object does not exist at the server any more. The entries of a directory are checked: they are
+    /// removed too, or have moved.
     pub(super) fn removed_at_server(&self, vnode: &Arc<Vnode>) {
         self.check_existence_soon(vnode.key, self.names.directories().take(vnode));
         vnode.state().is_gone = true;
         self.note_removed(vnode);
     }
 
-    /// Asks in the background whether those objects exist of which something is cached.
+    /// Checks in the background whether objects still exist, if anything is cached of them.
     pub(super) fn check_existence_soon(&self, dir: Key, mut keys: Vec<Key>) {
         keys.retain(|key| self.has_cached(*key));
         let Some(volume) = self.location.volume_of(dir).filter(|_| !keys.is_empty()) else {
@@ -38,7 +39,7 @@ impl Venus {
         if self.bulk_status(volume, keys).await.is_ok() {
             return;
         }
-        // Old servers answer for all or for none.
+        // Old servers reply for all objects or for none.
         for key in keys {
             if let Err(error) = self.fetch_status(&self.vnode(*key), volume).await {
                 tracing::debug!(%error, "what has lost its name here is not there");

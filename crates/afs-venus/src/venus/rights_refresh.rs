@@ -1,9 +1,9 @@
-//! Asking again for rights that have become old, for many directories in one call.
+//! Refresh of rights in the background, for many directories in one call.
 //!
-//! Nobody tells when somebody leaves a group. So the rights of whoever has a token are asked for again before they are
-//! relied on for longer than [`crate::Limits::rights_max_age`]: in the background while they are in use, so that nobody
-//! waits, and together with those of the directories that were asked for right after them the last time, which are
-//! most likely to be used next.
+//! Servers do not notify clients when a user leaves a group. The rights of users with tokens are therefore fetched
+//! again before they are older than [`crate::Limits::rights_max_age`]: in the background as long as they are in use, so
+//! that no program waits, and together with those of the directories that were requested next the last time, which are
+//! likely to be used next.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// Asks again in the background.
+    /// Refreshes rights in the background.
     pub(super) fn refresh_rights_soon(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>) {
         let order = self.identity.rights_order();
         let Some(claim) = order.claim(self.token_for(volume.cell), volume.cell, volume.id) else { return };
@@ -25,8 +25,8 @@ impl Venus {
         }));
     }
 
-    /// Asks for the rights in a directory that were known once, and for those of its companions that are getting old. An
-    /// error is not told: whoever needs the rights will ask and see.
+    /// Fetches the rights in a directory that were known, and those of the directories requested after it that expire
+    /// soon. Errors are ignored: an operation that needs the rights requests them itself.
     pub(super) async fn refresh_rights(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>) {
         let token = self.token_for(volume.cell);
         let keys = self.promises.ageing_rights(token, dir, volume, fs::FIDS_MAX);

@@ -1,4 +1,4 @@
-//! Sending unsaved bytes from the cache to a server.
+//! Sending of dirty data from the cache to a server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,30 +16,30 @@ use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
-/// What came of an attempt to bring the server up to date.
+/// Outcome of an attempt to bring the server up to date.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sent {
-    /// The server has what was unsaved when the attempt began.
+    /// The server has all data that was dirty when the attempt began.
     All,
-    /// The file was cut here meanwhile: the rest of what was to be sent is not there any more.
+    /// The file was truncated here meanwhile: the rest of the data does not exist any more.
     Cut,
-    /// The server has another version than the one that was changed here. Nothing of this attempt is there.
+    /// The server has another version than the base of the local data. It has nothing of this attempt.
     OtherVersion,
-    /// Another machine has stored something in between, and a kernel has the file: the server's copy has parts of both, and all
-    /// that the kernel has is to be sent.
+    /// Another client's store came in between, and the kernel uses the file by passthrough: the server's copy is a
+    /// mixture, and the whole file must be sent.
     Mixed,
     /// The server does not know the call that takes several ranges.
     OldServer,
 }
 
-/// One attempt: what is sent, and why it stopped.
+/// One attempt: what is sent, and its report.
 pub(super) struct Sending<'a> {
     pub vnode: &'a Arc<Vnode>,
     pub volume: &'a Arc<Volume>,
     pub data: &'a Arc<FileData>,
-    /// Set along with the data.
+    /// Attributes set along with the data.
     pub status: SetStatus,
-    /// Changes of the length that had begun when it was decided what to send.
+    /// Number of changes of the length when the ranges were chosen.
     pub cuts: u64,
     pub report: SourceReport,
 }
@@ -49,7 +49,7 @@ impl Sending<'_> {
         self.vnode.key.fid
     }
 
-    /// What the server is to cut off, and what is about to be sent, has no known sums until it is stored.
+    /// Removes the checksums of ranges that the server truncates or that are about to be sent, until they are stored.
     fn forget_sums(&self, pieces: &[Piece]) {
         let kept = pieces.first().map_or(u64::MAX, |first| first.file_length);
         self.data.change_sums(|sums| {
@@ -58,7 +58,7 @@ impl Sending<'_> {
         });
     }
 
-    /// A piece is at the server.
+    /// Records the checksums of a stored piece.
     pub fn note_sums(&self, piece: &Piece) {
         let new = self.report.sums();
         self.data
@@ -67,8 +67,8 @@ impl Sending<'_> {
 }
 
 impl Venus {
-    /// Sends what is unsaved, or if it `replaces` a version that is not the one it was made from, everything. A change of the
-    /// length waits until it is over, unless nobody waits for the store.
+    /// Sends the dirty ranges, or if it `replaces` a version other than the base of the local data, the whole file.
+    /// Changes of the length wait until it is over, unless it is a retry that no program waits for.
     pub(super) async fn send_dirty(
         &self,
         vnode: &Arc<Vnode>,
@@ -85,7 +85,7 @@ impl Venus {
         let (pieces, scope, cut, time, cuts) = {
             let _quiet = data.change_lock.block_changes().await;
             let mut content = data.content();
-            // Somebody may have opened and cut it since that was asked first.
+            // The file may have been opened and truncated since the first check.
             if reason.defers_to_writer(&content) {
                 return Ok(Sent::All);
             }
@@ -131,13 +131,13 @@ impl Venus {
         Ok(Sent::All)
     }
 
-    /// Whether the volume's server is known, or not known not, to take several ranges in one call.
+    /// True unless a server of the volume is known not to take several ranges in one call.
     fn takes_ranges(&self, volume: &Volume) -> bool {
         let sites = volume.sites(self.now());
         sites.iter().all(|server| self.transfer.takes_several_pieces(server))
     }
 
-    /// Sends each piece in a call of its own, which makes a version of each.
+    /// Sends each piece in a call of its own; each makes a new version.
     async fn send_one_by_one(
         &self,
         sending: &Sending<'_>,
@@ -154,14 +154,15 @@ impl Venus {
             data.content().stored(piece, reply.status.data_version, reply.status.length);
             sending.note_sums(piece);
             let is_other = reply.status.data_version != expected;
-            // Of a piece that is all of the file nothing of the other store is left: a first attempt of ours may have been that one.
+            // A piece that is the whole file leaves nothing of the other store, which may have been an earlier attempt
+            // of this one.
             let is_whole = piece.range == (0..reply.status.length);
             if is_other && scope == StoreScope::Dirty {
                 if !is_whole && self.handle_mixed(vnode, data) {
                     return Ok(Sent::Mixed);
                 }
             } else if is_other && *any {
-                // The first piece replaced whatever was there; this one did not.
+                // The first piece replaced the previous contents; this one was applied to another store's.
                 data.content().mark_all_dirty();
                 return Ok(Sent::OtherVersion);
             }
@@ -170,8 +171,9 @@ impl Venus {
         Ok(Sent::All)
     }
 
-    /// Another machine stored in between: what was not sent is not what the server has. It is fetched anew when wanted; but a kernel
-    /// that reads and writes the file by itself goes on with what is here, so all of that is unsaved then. Says whether it is.
+    /// Handles a store by another client in between: ranges that were not sent are not what the server has, and are
+    /// fetched again when needed. But if the kernel uses the file by passthrough it continues with the local contents,
+    /// so all of the file becomes dirty; returns true then.
     fn handle_mixed(&self, vnode: &Vnode, data: &FileData) -> bool {
         tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
         let mut content = data.content();
@@ -209,20 +211,20 @@ impl Venus {
     }
 }
 
-/// Whether pieces are all of a file of this length.
+/// True if the pieces are the whole of a file of this length.
 fn is_all(pieces: &[Piece], length: u64) -> bool {
     pieces.len() == 1 && pieces.iter().all(|piece| piece.range == (0..length))
 }
 
-/// How a store under way has ended.
+/// How a store has ended.
 enum End {
     Done,
-    /// It begins anew, or is left to another one.
+    /// To be repeated, or left to another store.
     Stopped,
     Failed,
 }
 
-/// A store under way. Given up, stopped or failed, what was not stored is unsaved again.
+/// A store in progress. If it is abandoned, stopped or fails, what was not stored becomes dirty again.
 struct Storing {
     data: Arc<FileData>,
     cut: u64,

@@ -1,7 +1,8 @@
-//! Sending all that is unsaved of a file as one change of it.
+//! Atomic store of all dirty ranges of a file.
 //!
-//! The call names the version that was changed here: where the server has another one it changes nothing, so that parts
-//! of two versions never come together unnoticed, and nobody sees some of the ranges without the others.
+//! The call names the version on which the local changes are based; a server that has another one changes nothing.
+//! Parts of two versions are therefore never mixed unnoticed, and other clients never see some of the ranges without
+//! the others.
 
 use afs_wire::ids::DataVersion;
 
@@ -13,7 +14,7 @@ use crate::venus::Venus;
 use crate::venus::sending::{Sending, Sent};
 
 impl Venus {
-    /// Sends all pieces, as many in a call as it takes, into the version `expected`. Nothing to send is success.
+    /// Sends all pieces, as many per call as it takes, for the version `expected`. Nothing to send is success.
     pub(super) async fn send_as_one(
         &self,
         sending: &Sending<'_>,
@@ -58,7 +59,7 @@ impl Venus {
             ErrorKind::NotSupported => Ok(Sent::OldServer),
             ErrorKind::WouldBlock => {
                 let status = self.fetch_status(vnode, volume).await?;
-                // An earlier attempt may have been carried out: then the other version is ours.
+                // An earlier attempt may have been executed: then the other version is its result.
                 let is_ours = outcome.maybe_executed
                     && self.was_carried_out(vnode, volume, data, &status, expected).await?;
                 Ok(if is_ours { Sent::All } else { Sent::OtherVersion })

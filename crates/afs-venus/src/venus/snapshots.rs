@@ -1,7 +1,6 @@
-//! The snapshots of a volume, as a directory that is found in its root.
+//! The directory of a volume's snapshots, found in the volume's root.
 //!
-//! Nothing of it is promised, so whoever keeps answers is told not to keep these. What lies below is a volume like any
-//! other that cannot be written.
+//! It has no promises, so the kernel must not cache it. The directories in it are read-only volumes like any other.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::names;
 use crate::venus::Venus;
 
 impl Venus {
-    /// From the root of a volume to its snapshots; `missing` if it cannot have any.
+    /// From the root of a volume to its directory of snapshots; `missing` if it cannot have any.
     pub(super) async fn step_to_snapshots(
         &self,
         root: Key,
@@ -57,7 +56,7 @@ impl Venus {
         self.status_at(NodeTarget::Object(Key::new(cell, Fid::root(snapshot.id)))).await
     }
 
-    /// The volume that a snapshot is. It is where the location service says, or else beside the volume it was made of.
+    /// The volume of a snapshot, at the site in the location database or else at that of the original volume.
     async fn snapshot_volume(
         &self,
         cell: CellIndex,
@@ -78,7 +77,7 @@ impl Venus {
         Ok(volume)
     }
 
-    /// The snapshots of a volume, for one who may look at its root.
+    /// The snapshots of a volume, for a user who may list its root.
     pub(super) async fn visible_snapshots(
         &self,
         cell: CellIndex,
@@ -94,7 +93,7 @@ impl Venus {
         known.ok_or(VenusError::new(ErrorKind::Stale, "lookup").of(root.key.fid))
     }
 
-    /// The snapshots of a volume; `None` if its server does not know what that is.
+    /// The snapshots of a volume; `None` if its server does not support them.
     async fn snapshots_of(&self, volume: &Arc<Volume>) -> Result<Option<Arc<[Snapshot]>>> {
         let Some(home) = self.home_of_snapshots(volume).await? else { return Ok(None) };
         let now = self.now();
@@ -106,7 +105,7 @@ impl Venus {
             Ok(answered) => Some(names::usable_snapshots(answered.value.snapshots.into_vec())),
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => None,
             Err(error) if error.kind == ErrorKind::ServerUnreachable => {
-                // What was known goes on to be read, like everything else.
+                // As for other cached data, the known list stays readable.
                 return volume.snapshots(afs_rpc::Instant::ZERO).map(|known| known.list).ok_or(error);
             }
             Err(error) => return Err(error),
@@ -115,7 +114,7 @@ impl Venus {
         Ok(list)
     }
 
-    /// Snapshots lie beside the read-write volume. Backups and snapshots have none of their own.
+    /// The volume beside which the snapshots are: the read-write volume. Backups and snapshots have none.
     async fn home_of_snapshots(&self, volume: &Arc<Volume>) -> Result<Option<Arc<Volume>>> {
         match (volume.kind, volume.group().volume(VolumeKind::ReadWrite)) {
             (VolumeKind::Backup, _) | (VolumeKind::ReadOnly, None) => Ok(None),
@@ -139,7 +138,7 @@ impl Venus {
         Ok(self.snapshots_attr(node, cell, volume.id))
     }
 
-    /// Attributes of the directory: it is as old as the newest in it.
+    /// Attributes of the directory; its time is that of the newest snapshot.
     pub(super) fn snapshots_attr(&self, node: NodeId, cell: CellIndex, volume: VolumeId) -> Attr {
         let volume = self.location.volumes().get(cell, volume);
         let known = volume.and_then(|volume| volume.snapshots(afs_rpc::Instant::ZERO));
@@ -156,7 +155,7 @@ impl Venus {
         attr
     }
 
-    /// Lists them in the order in which they were made.
+    /// Lists the snapshots in order of creation.
     pub(super) async fn list_snapshots(
         &self,
         node: NodeId,

@@ -1,4 +1,4 @@
-//! Room in volumes.
+//! Space in volumes.
 
 use afs_wire::fs;
 
@@ -8,11 +8,11 @@ use crate::key::NodeTarget;
 use crate::names::NAME_MAX;
 use crate::venus::Venus;
 
-/// What a volume without quota on a partition that tells nothing shows: a number that no program overflows on.
+/// Size shown for a volume without quota on a partition of unknown size: a number with which no program overflows.
 const BLOCKS_UNKNOWN: u64 = 1 << 40;
 
 impl Venus {
-    /// Room in the volume of this node: as much as its quota allows, but no more than the partition has.
+    /// statfs(2): the space that the quota of the node's volume leaves, but at most that of the partition.
     pub async fn statfs(&self, node: NodeId) -> Result<Space> {
         let space = |blocks, blocks_free| Space {
             block_bytes: 1024,
@@ -29,7 +29,7 @@ impl Venus {
         let status = reply.status;
         let partition_free = u64::from(status.partition_blocks_free);
         if !status.writable {
-            // A copy never grows.
+            // A read-only volume never grows.
             return Ok(space(u64::from(status.blocks_used), 0));
         }
         if status.quota_max == 0 {

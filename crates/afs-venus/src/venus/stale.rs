@@ -1,4 +1,4 @@
-//! Objects that are stale or gone, as the operations see it.
+//! Stale and removed objects, for use by the operations.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// Tells the sink that what it holds of an object, and of the names in it, may be stale.
+    /// Invalidates an object, and the names in it.
     pub(super) fn invalidate(&self, key: Key) {
         self.promises.invalidate(key);
     }
 
-    /// The next look asks the server.
+    /// Makes the next access ask the server.
     pub(super) fn distrust(&self, vnode: &Vnode) {
         self.promises.distrust(vnode);
     }
 
-    /// An object does not exist any more, and no lock on it.
+    /// Records that an object does not exist any more; locks on it have ended.
     pub(super) fn note_removed(&self, vnode: &Arc<Vnode>) {
         self.promises.note_removed(vnode);
         self.leftover_locks.remove(vnode.key);

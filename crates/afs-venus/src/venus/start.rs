@@ -1,4 +1,4 @@
-//! Start and end.
+//! Start and shutdown of Venus.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -27,19 +27,19 @@ use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus, callbacks};
 use crate::vnode::VnodeTable;
 
-/// Most paths that [`Venus::open_for_writing`] gives.
+/// Limit of the paths that [`Venus::open_for_writing`] returns.
 const OPEN_TOLD_MAX: usize = 1000;
 
 impl Venus {
-    /// Starts the callback service and maintenance, finds the root, and gives the mount's cache manager.
+    /// Starts the callback service and maintenance, finds the root, and returns the mount's cache manager.
     ///
-    /// Fails when the root cannot be reached: no location server answers, or it does not know the volume. Also when
-    /// `config` has no cell, or the endpoint has a service of number 1 already.
+    /// Fails if the root cannot be found: no location server replies, or it does not know the volume. Also if `config`
+    /// has no cell, or the endpoint has a service of number 1 already.
     pub async fn start(config: VenusConfig) -> Result<Arc<Venus>> {
         Venus::start_with(config, Arc::new(Rpc)).await
     }
 
-    /// The same, with another way for bytes of files.
+    /// The same with another route for file data.
     pub(super) async fn start_with(config: VenusConfig, transfer: Arc<dyn Transfer>) -> Result<Arc<Venus>> {
         if config.cells.is_empty() || config.cells.iter().any(|cell| cell.location_servers.is_empty()) {
             return Err(VenusError::new(ErrorKind::Invalid, "start"));
@@ -115,8 +115,8 @@ impl Venus {
         Ok(Key::new(CellIndex(0), Fid::root(volume.id)))
     }
 
-    /// The paths, from the root, of the files that are open for writing, in order, each once; at most 1000. A file that
-    /// has lost its name is not among them.
+    /// Paths, from the root, of the files that are open for writing, sorted, without duplicates; at most 1000. Files
+    /// without a name are left out.
     pub fn open_for_writing(&self) -> Vec<Vec<u8>> {
         let handles = self.files.handles();
         let held = |handle: &Arc<Handle>| self.kernel.nodes().held(NodeTarget::Object(handle.vnode.key));
@@ -125,17 +125,17 @@ impl Venus {
         paths.into_iter().take(OPEN_TOLD_MAX).collect()
     }
 
-    /// Stores what is unsaved, gives all locks and promises back, makes the cache outlive the process, ends the tasks.
+    /// Stores dirty data, releases all locks and promises, makes the cache persistent, and ends the tasks.
     ///
-    /// What is open for writing is stored as it is now and not kept in the cache: the kernel may write to the cache files of
-    /// open descriptors as long as those live, which is longer than this process.
-    /// Takes no longer than twice [`crate::Limits::operation_max`] even when servers are away. An error is that of the
-    /// first store that failed, or of the cache; the rest is done all the same.
+    /// Files open for writing are stored in their present state and not kept in the cache: the kernel may write to the
+    /// cache files of open descriptors as long as those exist, which is longer than this process. Takes at most twice
+    /// [`crate::Limits::operation_max`] even if servers are unreachable. The error is that of the first store that
+    /// failed, or of the cache; the other steps are done nevertheless.
     pub async fn shut_down(&self) -> Result<()> {
         self.without_waiting().shut_down_now().await
     }
 
-    /// Waits for no server that is away.
+    /// Does not wait for unreachable servers.
     async fn shut_down_now(&self) -> Result<()> {
         let until = self.now() + self.limits.operation_max;
         self.calls.close();
@@ -168,7 +168,7 @@ impl Venus {
     }
 }
 
-/// What is done when a server that was silent answers.
+/// The hook that is called when an unreachable server replies.
 fn when_returned(venus: &Weak<Shared>) -> impl Fn() + Send + Sync + 'static {
     let venus = venus.clone();
     move || {

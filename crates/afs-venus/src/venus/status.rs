@@ -1,4 +1,4 @@
-//! Status of objects: from the cache while it is promised, else from a server.
+//! Status of objects: from the cache while it is promised, otherwise from a server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,11 +15,11 @@ use crate::location::Volume;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
-/// How often a status is fetched again because its promise was broken while it came. After that it is used once, without
-/// a promise.
+/// How often a status is fetched again because its promise was broken during the fetch. After that it is used once,
+/// without a promise.
 const FETCHES_MAX: u32 = 3;
 
-/// A status, and whether a server has just told it to the one we speak for.
+/// A status, and whether a server has just given it to the current user.
 pub(super) struct KnownStatus {
     pub status: Status,
     pub is_for_caller: bool,
@@ -39,7 +39,7 @@ impl Venus {
         }
     }
 
-    /// The status of an object, for one who may know it. The rights in it mean nothing, see [`Venus::rights_on`].
+    /// The status of an object, if the user may see it. Its rights are void, see [`Venus::rights_on`].
     pub(super) async fn status(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
         let known = self.cached_or_fetched_status(vnode, &volume).await?;
@@ -49,7 +49,7 @@ impl Venus {
         Ok(known.status)
     }
 
-    /// The same for what we do by ourselves: nobody is told.
+    /// The same for internal use, without a check of the user's rights.
     pub(super) async fn status_without_check(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
         Ok(self.cached_or_fetched_status(vnode, &volume).await?.status)
@@ -68,7 +68,7 @@ impl Venus {
         self.status_fetched(vnode, volume).await
     }
 
-    /// The same, for one who has the turn to fetch.
+    /// The same for a caller that holds the `fetching` lock.
     pub(super) async fn status_fetched(
         &self,
         vnode: &Arc<Vnode>,
@@ -83,7 +83,7 @@ impl Venus {
             let before = self.promises.serial();
             last = Some(self.fetch_status(vnode, volume).await?);
             if self.promises.serial() == before {
-                // Nothing came in between: if it is not promised, the server has no promise to give.
+                // No break came meanwhile: if it is not promised, the server has no promise to grant.
                 break;
             }
         }
@@ -95,7 +95,7 @@ impl Venus {
         Ok(KnownStatus { status, is_for_caller: true })
     }
 
-    /// The status as the server has it now, whatever is cached.
+    /// Fetches the status from the server, whatever is cached.
     pub(super) async fn fetch_status(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
         let answered = self.call(volume, fs::FetchStatus { fid: vnode.key.fid }).await;
         let answered = answered.map_err(|error| self.handle_error(vnode, error))?;
@@ -111,7 +111,7 @@ impl Venus {
         Ok(reply.status)
     }
 
-    /// Fetches the status of up to 50 objects of one volume. What cannot be had is left out.
+    /// Fetches the status of up to 50 objects of one volume. Objects that cannot be fetched are left out.
     pub(super) async fn bulk_status(&self, volume: &Arc<Volume>, keys: &[Key]) -> Result<()> {
         let vnodes: Vec<Arc<Vnode>> = keys.iter().take(fs::FIDS_MAX).map(|key| self.vnode(*key)).collect();
         let fids = Fids::first_of(vnodes.iter().map(|vnode| vnode.key.fid));
@@ -145,8 +145,8 @@ impl Venus {
         self.call(volume, fs::BulkStatus { fids }).await
     }
 
-    /// Looks at an error of a call about names in a directory. An object that is gone is perhaps what one of the names stands for:
-    /// then the directory is still what others work on.
+    /// Handles an error of a call about names in a directory. A removed object may be the target of one of the names:
+    /// then the directory itself still exists.
     pub(super) fn handle_directory_error(&self, dir: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind != ErrorKind::Stale {
             return self.handle_error(dir, error);
@@ -156,17 +156,17 @@ impl Venus {
         error.of(dir.key.fid)
     }
 
-    /// Looks at an error of a call about an object alone: one that is gone from the server goes from the cache too.
+    /// Handles an error of a call about one object: an object removed at the server is removed from the cache too.
     pub(super) fn handle_error(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind == ErrorKind::Stale {
             self.removed_at_server(vnode);
         }
         if error.kind == ErrorKind::NotDirectory && vnode.state().status.as_ref().is_some_and(is_mount_point)
         {
-            // The mount point stands for a directory: that of a volume which does not exist.
+            // The mount point appears as a directory, of a volume that does not exist.
             return VenusError { kind: ErrorKind::NoVolume, ..error }.of(vnode.key.fid);
         }
-        // To fetch is refused all the time: nobody can know beforehand whether it will be.
+        // Refused fetches are frequent and not predictable from cached rights.
         if error.kind == ErrorKind::AccessDenied && !error.operation.starts_with("Fetch") {
             self.was_refused(vnode);
         }

@@ -1,4 +1,4 @@
-//! Storing: what is unsaved goes to the server.
+//! Stores: dirty data goes to the server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::venus::sending::Sent;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
-/// How often a store begins anew because what it was to send has changed meanwhile.
+/// How often a store begins anew because the data to send has changed meanwhile.
 const ATTEMPTS_MAX: usize = 100;
 
 impl Venus {
@@ -28,7 +28,7 @@ impl Venus {
         self.store_locked(vnode, data, reason).await
     }
 
-    /// The same, for one who has the turn to change the file.
+    /// The same for a caller that holds the `changing` lock of the file.
     pub(super) async fn store_locked(
         &self,
         vnode: &Arc<Vnode>,
@@ -39,7 +39,7 @@ impl Venus {
         self.store_noted(vnode, data, reason).await
     }
 
-    /// The same, when what the kernel has written is known.
+    /// The same after passthrough writes were recorded.
     pub(super) async fn store_noted(
         &self,
         vnode: &Arc<Vnode>,
@@ -54,8 +54,8 @@ impl Venus {
         self.attempt_store(vnode, &volume, data, reason).await
     }
 
-    /// Tries a store again that has failed and that nobody waits for any more: its close has returned the error. What
-    /// somebody else has stored in the meantime was stored by a close that returned success, and stays.
+    /// Retries a failed store that no program waits for any more, since its close has returned the error. What other
+    /// clients have stored meanwhile was stored by closes that succeeded, and is kept.
     pub(super) async fn retry_store(
         &self,
         vnode: &Arc<Vnode>,
@@ -78,7 +78,7 @@ impl Venus {
         }
         let volume = self.volume_of(vnode.key).await?;
         self.check_lock(vnode, &volume, data).await?;
-        // Asked even if we hold a promise: a server that could not reach us could not break it.
+        // Requested even if promised: a server that could not reach this client could not break the promise.
         let status = match self.fetch_status(vnode, &volume).await {
             Ok(status) => status,
             Err(error) => {
@@ -104,13 +104,13 @@ impl Venus {
         data: &Arc<FileData>,
         reason: StoreReason,
     ) -> Result<()> {
-        // A file that others change all the time faster than it is stored here.
+        // The error if other clients keep changing the file faster than it can be stored.
         let mut stored = Err(VenusError::new(ErrorKind::VolumeBusy, "StoreData").of(vnode.key.fid));
         for _ in 0..ATTEMPTS_MAX {
             let replaces = self.must_replace(vnode, volume, data).await;
             let replaces = replaces.map_err(|error| self.explained(volume, error))?;
             match self.send_dirty(vnode, volume, data, replaces, reason).await {
-                // Nobody waits for it; who cut the file stores it at his close.
+                // No program waits for it; the writer that truncated the file stores it at its close.
                 Ok(Sent::Cut) if reason == StoreReason::Retry => return Ok(()),
                 Ok(Sent::OtherVersion) if reason == StoreReason::Retry => return Err(superseded(vnode)),
                 Ok(Sent::Cut | Sent::OtherVersion | Sent::Mixed | Sent::OldServer) => {}
@@ -132,9 +132,9 @@ impl Venus {
         stored
     }
 
-    /// The version of the server's copy, if it is another than ours was made from, so that parts of ours do not fit into it. What
-    /// is here of the file is stored as a whole then (the last close wins). If not all of it is here, the unsaved parts go on
-    /// top of the new version instead.
+    /// The version at the server, if the local data is based on another one, so that dirty ranges do not fit into it. A
+    /// fully cached file is then stored as a whole (the last close wins); otherwise the dirty ranges are put on top of
+    /// the server's version.
     async fn must_replace(
         &self,
         vnode: &Arc<Vnode>,
@@ -157,7 +157,7 @@ impl Venus {
         Ok(None)
     }
 
-    /// The status has changed with the store: version and times. The kernel's pages are those of the new version.
+    /// After a store: version and times have changed; the kernel's pages are of the new version.
     pub(super) fn after_store(&self, vnode: &Arc<Vnode>, data: &FileData) {
         let version = data.content().version;
         {
@@ -173,7 +173,7 @@ impl Venus {
         self.kernel.invalidate_attributes(vnode.key);
     }
 
-    /// Refused, one whose token has expired would be let in after he has logged in again.
+    /// Converts a refusal for a user whose token has expired: logging in again would help.
     fn explained(&self, volume: &Volume, error: VenusError) -> VenusError {
         match error.kind {
             ErrorKind::AccessDenied if self.has_expired_token(volume.cell) => {
@@ -189,7 +189,7 @@ impl Venus {
             self.was_refused(vnode);
         }
         if error.kind == ErrorKind::Stale {
-            // There is no file any more to store it to.
+            // The file does not exist any more.
             self.files.became_nameless(vnode);
             return;
         }
@@ -197,13 +197,13 @@ impl Venus {
     }
 }
 
-/// What others have stored since must stay.
+/// The error of a retry after other clients have stored newer data, which is kept.
 fn superseded(vnode: &Vnode) -> VenusError {
     tracing::error!(fid = %vnode.key.fid, "data whose store failed is older than what others have stored since");
     VenusError::new(ErrorKind::Stale, "StoreData").of(vnode.key.fid)
 }
 
-/// Whether there is something to store.
+/// True if there is something to store.
 fn is_due(vnode: &Vnode, data: &FileData, reason: StoreReason) -> bool {
     let orphan = vnode.state().file.is_orphan();
     let mut content = data.content();

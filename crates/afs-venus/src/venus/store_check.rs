@@ -1,4 +1,4 @@
-//! Whether a store whose answer was lost was carried out: the server's bytes are compared with those here.
+//! Verification of a store whose reply was lost: the server's bytes are compared with the cached ones.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,8 +18,9 @@ use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// Whether the server's file is what a store of ours into the version `into` made of it. If so, nothing is unsaved any
-    /// more; what was not compared is fetched anew when it is wanted, unless a kernel reads the file by itself.
+    /// True if the server's file is the result of a local store that was based on the version `into`. Then nothing is
+    /// dirty any more; ranges that were not compared are fetched again when needed, unless the kernel uses the file by
+    /// passthrough.
     pub(super) async fn was_carried_out(
         &self,
         vnode: &Vnode,
@@ -35,7 +36,7 @@ impl Venus {
             }
             content.ranges_to_compare()
         };
-        // A cut leaves nothing to know it by, unless all of the file is here.
+        // A truncation can be recognised only if the whole file is cached.
         if marks.is_empty() && status.length > 0 {
             return Ok(false);
         }
@@ -57,7 +58,7 @@ impl Venus {
         Ok(true)
     }
 
-    /// Whether the server has the same bytes in a range as the cache.
+    /// True if the server has the same bytes in a range as the cache.
     async fn is_at_server(
         &self,
         vnode: &Vnode,
@@ -85,7 +86,7 @@ impl Venus {
     }
 }
 
-/// Compares what comes with what is here. Takes no more after the first difference.
+/// Sink that compares fetched bytes with cached ones. Stops at the first difference.
 struct ComparingSink<'a> {
     worker: &'a CacheWorker,
     data: &'a FileData,

@@ -1,31 +1,31 @@
-//! Why something is stored, and what is not stored then.
+//! Reasons for a store, and whether a store is deferred.
 
 use crate::data::Content;
 
-/// What makes Venus store a file.
+/// Reason for a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StoreReason {
     /// close(2).
     Close,
-    /// fsync(2): the server is asked for its disk, too.
+    /// fsync(2): the server flushes to disk, too.
     Sync,
-    /// Something that cannot wait for a close: too much is unsaved, or a length was set without a handle.
+    /// A store that cannot wait for a close: too much data is dirty, or the length was set without a handle.
     Midway,
     /// The last reference to a handle that may write is gone, some time after its close.
     Release,
-    /// A store has failed, and its close has returned the error.
+    /// Retry of a failed store, whose close has returned the error.
     Retry,
 }
 
 impl StoreReason {
-    /// Whether somebody says thereby that what he has changed is whole.
+    /// True if the program thereby declares its change complete.
     pub fn completes_change(self) -> bool {
         matches!(self, StoreReason::Close | StoreReason::Sync)
     }
 
-    /// Whether what is unsaved is left to somebody's close: there is one who may write, other than the one who leaves,
-    /// and a change is under way. It may be half of what he is at, or the cut before it; that is seen nowhere else before
-    /// he closes, and is not at the server if his close is refused.
+    /// True if dirty data stays local because another writer has the file open and will store it at its own close. The
+    /// data may be an incomplete change of that writer, which other clients must not see before the close, nor if the
+    /// close fails.
     pub fn defers_to_writer(self, content: &Content) -> bool {
         let leaving = match self {
             StoreReason::Close | StoreReason::Sync | StoreReason::Midway => return false,

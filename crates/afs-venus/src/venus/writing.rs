@@ -1,4 +1,4 @@
-//! Writing, and changing lengths.
+//! Writing, and changes of the length.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// Writes all of it, to the cache. With `append` the position is the end, whatever `pos` says.
+    /// Writes all bytes to the cache. With `append` the position is the end of the file, whatever `pos` is.
     pub async fn write(&self, handle: HandleId, pos: u64, data: Bytes) -> Result<usize> {
         let handle = self.files.handle(handle, "write")?;
         if !handle.flags.write {
@@ -38,7 +38,7 @@ impl Venus {
         Ok(len)
     }
 
-    /// Unsaved data must not fill the cache: beyond half of it the writer stores before he goes on.
+    /// Limits dirty data to half of the cache: beyond it the file is stored first.
     async fn keep_within_cache(
         &self,
         handle: &Handle,
@@ -54,7 +54,8 @@ impl Venus {
         Ok(())
     }
 
-    /// Sets a length: with a handle that may write, here only, to be stored at close; else at the server at once.
+    /// Sets the length: through a handle that may write locally, to be stored at close; otherwise at the server at
+    /// once.
     pub(super) async fn set_length(
         &self,
         vnode: &Arc<Vnode>,
@@ -77,18 +78,19 @@ impl Venus {
         let data = in_use.data.clone();
         let stored = self.cut_at_server(vnode, in_use, length).await;
         if stored.as_ref().is_err_and(|error| error.kind == ErrorKind::Stale) {
-            // As when its store is tried again: others have stored since, or there is no file any more.
+            // As after a retried store: other clients have stored since, or the file does not exist any more.
             self.give_up_data(vnode);
         }
         self.files.retire(vnode, &data, self.context.user).await;
         stored
     }
 
-    /// Cuts a file here and at the server. What was unsaved before goes there first, as bytes that are cut off are here no more: if
-    /// either store fails, nothing of the cut stays (unless an open handle uses the data), and no unsaved byte is lost.
+    /// Truncates a file here and at the server. Dirty data is stored first, as truncated bytes cannot be recovered: if
+    /// either store fails, the truncation is undone (unless the data is shared with a handle), and no dirty byte is
+    /// lost.
     async fn cut_at_server(&self, vnode: &Arc<Vnode>, in_use: DataUse<'_>, length: u64) -> Result<()> {
         let data = in_use.data.clone();
-        // Whoever may write to it meanwhile has it open until this is over: his close waits for the turn.
+        // A writer meanwhile waits with its close for this lock.
         let _guard = vnode.changing.lock().await;
         self.store_before_cut(vnode, &data).await?;
         let stored = self.cut_and_store(vnode, &data, length).await;
@@ -99,7 +101,7 @@ impl Venus {
         stored
     }
 
-    /// Stores what is unsaved. What cannot be stored stays as it was: listed for the same user, and tried again as often.
+    /// Stores dirty data. If that fails, the file stays listed for the same user with the same number of failures.
     async fn store_before_cut(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>) -> Result<()> {
         self.files.note_kernel_writes_to_store(vnode, data).await?;
         let (listed_for, failures) = (self.files.retry_user(vnode.key), data.content().failures);

@@ -1,6 +1,6 @@
-//! Extended attributes: how tools ask about what a file system cannot say otherwise.
+//! Extended attributes: the interface of tools to the cache manager.
 //!
-//! The names are those of kAFS where it has them (docs/protocol/client.md "6. How tools reach the cache manager").
+//! Names as in kAFS where it has them (docs/protocol/client.md "6. How tools reach the cache manager").
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::names::checked;
 use crate::venus::Venus;
 use crate::vnode::is_mount_point;
 
-/// What can be read everywhere.
+/// Attributes that every object has.
 const READABLE: [&str; 8] = [
     "afs.acl",
     "afs.cell",
@@ -28,11 +28,11 @@ const READABLE: [&str; 8] = [
     "afs.volume",
     "afs.whereis",
 ];
-/// Prefix of the attribute that tells where a mount point leads.
+/// Prefix of the attribute that shows the target of a mount point.
 const LSMOUNT: &str = "afs.lsmount.";
 
 impl Venus {
-    /// The names of the extended attributes that can be read here.
+    /// Names of the extended attributes of a node.
     ///
     /// | Name | Value |
     /// | --- | --- |
@@ -44,12 +44,12 @@ impl Venus {
     /// | `afs.whereis` | addresses of the servers that have the volume, one a line |
     /// | `afs.volstatus` | JSON: state, quota and use of the volume |
     /// | `afs.quota` (also set) | quota in KiB; 0 is none |
-    /// | `afs.status` | JSON: what the cache holds of the object |
-    /// | `afs.counters` | JSON: what Venus did so far |
-    /// | `afs.settled` | nothing; read when the kernel has forgotten all that it was told to forget |
+    /// | `afs.status` | JSON: the cached state of the object |
+    /// | `afs.counters` | JSON: counters of Venus |
+    /// | `afs.settled` | nothing; read when the kernel has applied all invalidations |
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
     /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
-    /// | `afs.flush` (only set) | forget what the cache holds: `file` (or nothing), `volume`, `all` |
+    /// | `afs.flush` (only set) | removes cached data of: `file` (or nothing), `volume`, `all` |
     pub async fn listxattr(&self, node: NodeId) -> Result<Vec<String>> {
         let mut names: Vec<String> = READABLE.iter().map(|name| (*name).to_owned()).collect();
         if let NodeTarget::Object(key) = self.node_target(node)?
@@ -60,7 +60,7 @@ impl Venus {
         Ok(names)
     }
 
-    /// An extended attribute, see [`crate::Venus::listxattr`].
+    /// Value of an extended attribute, see [`crate::Venus::listxattr`].
     pub async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
         let name = std::str::from_utf8(name).map_err(|_| unknown())?;
         if name == "afs.counters" {
@@ -100,7 +100,7 @@ impl Venus {
         Ok(text.into())
     }
 
-    /// Sets one.
+    /// Sets an extended attribute.
     pub async fn setxattr(&self, node: NodeId, name: &[u8], value: &[u8]) -> Result<()> {
         match (name, self.node_target(node)?) {
             (b"afs.flush", node_target) => self.flush_cached(node_target, value).await,
@@ -122,7 +122,7 @@ impl Venus {
         Ok(Bytes::copy_from_slice(text.get(..end).unwrap_or(text)))
     }
 
-    /// Servers want a NUL at the end. The rights of everything in the directory follow from its list.
+    /// Servers require a NUL at the end. The rights on all objects in the directory follow from its list.
     async fn set_acl(&self, key: Key, value: &[u8]) -> Result<()> {
         let mut text = value.to_vec();
         if text.last() != Some(&0) {
@@ -156,7 +156,8 @@ impl Venus {
         Ok(())
     }
 
-    /// Statuses carry the caller's rights: those of the directory's children are worthless now.
+    /// Ends the promises on a directory and its children after a change of its access list: statuses include the
+    /// caller's rights.
     fn distrust_volume_access(&self, dir: Key) {
         for vnode in self.vnodes.of_volume(dir.cell, dir.fid.volume) {
             let is_child = vnode.key == dir
@@ -256,7 +257,7 @@ impl Venus {
         self.link_text(&child).await
     }
 
-    /// Forgets what is cached, except what is unsaved.
+    /// Removes what is cached, except dirty data.
     async fn flush_cached(&self, node_target: NodeTarget, what: &[u8]) -> Result<()> {
         let NodeTarget::Object(key) = node_target else { return Ok(()) };
         let vnodes = match what.strip_suffix(b"\0").unwrap_or(what) {

@@ -1,11 +1,11 @@
-//! What rights allow: pure functions of a status and rights.
+//! Permissions granted by rights: pure functions of a status and rights.
 
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::Rights;
 
 use crate::api::Access;
 
-/// The right that shows the attributes of such an object; everybody sees those of a directory
+/// The right needed to see the attributes of such an object; those of a directory are visible to all
 /// (docs/protocol/fileserver.md "5.4 Checks per operation").
 pub(crate) fn needed_to_see(kind: FileKind) -> Option<Rights> {
     match kind {
@@ -15,14 +15,15 @@ pub(crate) fn needed_to_see(kind: FileKind) -> Option<Rights> {
     }
 }
 
-/// Whether rights on an object show its attributes. A user who may only insert sees what was inserted by that user.
+/// True if rights on an object permit seeing its attributes. A user who may only insert sees the files inserted by that
+/// user.
 pub(crate) fn sees(kind: FileKind, rights: Rights) -> bool {
     let deposited = kind == FileKind::File && rights.contains(Rights::ADMINISTER | Rights::INSERT);
     deposited || needed_to_see(kind).is_none_or(|needed| rights.contains(needed))
 }
 
-/// What rights on an object allow (docs/protocol/fileserver.md "14. Cache-manager side rules"). They have the
-/// administer right on a file exactly if the caller owns it.
+/// True if rights on an object permit an access (docs/protocol/fileserver.md "14. Cache-manager side rules"). On a file
+/// they include the administer right exactly if the user owns it.
 pub(crate) fn may(status: &Status, rights: Rights, wanted: Access) -> bool {
     if status.kind != FileKind::File {
         let change = Rights(Rights::INSERT.0 | Rights::DELETE.0 | Rights::WRITE.0);

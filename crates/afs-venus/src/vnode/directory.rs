@@ -1,4 +1,4 @@
-//! Contents of directories in memory, and how many bytes they take together.
+//! Contents of directories in memory, with a count of their bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use afs_wire::dir::Blob;
 use afs_wire::ids::DataVersion;
 
-/// The account of the bytes of all directories in memory. Whatever drops a directory takes it off.
+/// Count of the bytes of all directories in memory; dropping a directory reduces it.
 #[derive(Clone, Default)]
 pub(crate) struct DirectoryBytes(Arc<AtomicU64>);
 
 impl DirectoryBytes {
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn total(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -22,7 +22,7 @@ pub(crate) struct Directory {
     pub version: DataVersion,
     blob: Blob,
     account: DirectoryBytes,
-    /// What is on the account for this one.
+    /// Bytes counted for this directory.
     counted: u64,
 }
 
@@ -37,7 +37,7 @@ impl Directory {
         &self.blob
     }
 
-    /// Changes the contents; they are of the next version then.
+    /// Changes the contents, and sets the next version.
     pub fn edit<T>(&mut self, edit: impl FnOnce(&mut Blob) -> T) -> T {
         self.version = self.version.next();
         let done = edit(&mut self.blob);

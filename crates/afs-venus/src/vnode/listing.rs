@@ -1,10 +1,11 @@
 //! Count of the programs that have a directory open, and the version of which a kernel may keep a listing for them.
 //!
-//! A kernel that was offered `FOPEN_CACHE_DIR` puts what any program reads of a directory into one copy, when the reply reaches
-//! it, and answers others from the copy when it is whole. It compares the copy with nothing but the modification time that it
-//! knows of the inode, in whole seconds here, and that need not be the newest (Linux, fs/fuse/readdir.c: `fuse_add_dirent_to_cache`,
-//! `fuse_readdir_cached`). A reply under way while the directory changes would bring old names into the copy of the new version.
-//! So all programs that fill the copy at one time have opened the same version; others read past it.
+//! A kernel that was offered `FOPEN_CACHE_DIR` puts what any program reads of a directory into one copy, when the reply
+//! reaches it, and serves other programs from the copy when it is complete. It validates the copy only by the
+//! modification time that it knows of the inode, in whole seconds here, and that need not be the newest (Linux,
+//! fs/fuse/readdir.c: `fuse_add_dirent_to_cache`, `fuse_readdir_cached`). A reply in progress while the directory
+//! changes would bring old names into the copy of the new version. Therefore all programs that fill the copy at one
+//! time must have opened the same version; others bypass it.
 
 use afs_wire::ids::DataVersion;
 
@@ -13,14 +14,14 @@ use crate::api::OpenedDir;
 /// What a kernel may keep of a directory.
 #[derive(Default)]
 pub(crate) struct Listing {
-    /// The version that the readers have opened, or that the last of them had.
+    /// Version opened by the present readers, or by the last ones.
     version: Option<DataVersion>,
-    /// Open directories whose names go into the kernel's copy.
+    /// Open directory handles whose names go into the kernel's copy.
     readers: u32,
 }
 
 impl Listing {
-    /// A program opens the directory, which is of this version. It is counted if it is offered the copy.
+    /// Opens the directory, which is of this version. The handle is counted if it may use the kernel's copy.
     pub fn open(&mut self, version: DataVersion) -> OpenedDir {
         let is_kept = self.version == Some(version);
         if self.readers > 0 && !is_kept {
@@ -31,17 +32,17 @@ impl Listing {
         OpenedDir { caches: true, keep_cache: is_kept }
     }
 
-    /// One that was counted is closed: nothing that it has read is under way any more.
+    /// Closes a handle that was counted: no reply with names read through it is in progress any more.
     pub fn close(&mut self) {
         self.readers = self.readers.saturating_sub(1);
     }
 
-    /// The copy is no version's any more, or its version is not known.
+    /// Forgets the version of the copy: it is no version's any more, or unknown.
     pub fn forget(&mut self) {
         self.version = None;
     }
 
-    /// Whether somebody is counted.
+    /// True if a counted handle is open.
     pub fn is_open(&self) -> bool {
         self.readers > 0
     }

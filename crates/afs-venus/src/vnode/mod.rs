@@ -1,4 +1,4 @@
-//! Objects as the cache knows them.
+//! Objects of the status cache.
 
 mod allowed;
 mod directory;

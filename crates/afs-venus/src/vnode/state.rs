@@ -1,4 +1,4 @@
-//! One object in the cache.
+//! State of one object in the status cache.
 
 use afs_rpc::{Instant, sync};
 use afs_wire::fs::{FileKind, Status};
@@ -14,43 +14,43 @@ use crate::locks::LockTable;
 use crate::promise::Promise;
 use crate::vnode::{Directory, Listing, LocalFile};
 
-/// An object. The async locks order the work on it; the state itself is only ever locked for a moment.
+/// An object. The async locks order the work on it; the state is locked only briefly.
 pub(crate) struct Vnode {
     pub key: Key,
-    /// One fetch of status or contents at a time: the others find it done.
+    /// Serialises fetches of status or contents: a waiting task finds the result.
     pub fetching: sync::Mutex<()>,
-    /// One change at a time: of a directory's entries, or a store of a file.
+    /// Serialises changes: of a directory's entries, or stores of a file.
     pub changing: sync::Mutex<()>,
     state: Mutex<VnodeState>,
 }
 
-/// What is known of an object.
+/// Cached state of an object.
 #[derive(Default)]
 pub(crate) struct VnodeState {
-    /// Without anybody's rights but everybody's ([`VnodeState::rights`]).
+    /// Rights of anonymous users only; those of others are in [`VnodeState::rights`].
     pub status: Option<Status>,
-    /// Rights by person. Of a file or link only whether he owns it is of use: the rest follows from its directory.
+    /// Rights by token. Of a file or link only the ownership is used: the rest follows from its directory.
     pub rights: RightsTable,
-    /// Creation time of the volume as of the status.
+    /// Creation time of the volume at the time of the status.
     pub creation: UnixSeconds,
-    /// On a writable volume: the promise for this object.
+    /// On a writable volume, the promise for this object.
     pub promise: Option<Promise>,
-    /// The number of the last break of this object.
+    /// Number of the last break of this object.
     pub broken: u64,
-    /// The number drawn from the same line when a change of ours was answered last.
+    /// Number from the same sequence, taken when the last change by this client was answered.
     pub changed: u64,
     /// Contents of a directory.
     pub directory: Option<Directory>,
     /// Text of a symbolic link or mount point.
     pub link: Option<Bytes>,
-    /// Of a file: what is on this machine.
+    /// Of a file, its local state.
     pub file: LocalFile,
-    /// Of a directory: what the kernel may hold of its names.
+    /// Of a directory, what the kernel may hold of its listing.
     pub listing: Listing,
-    /// The server said that it does not exist any more: its data are not kept after the last handle.
+    /// The server reported that the object does not exist any more: its data is not kept after the last handle.
     pub is_gone: bool,
     pub locks: LockTable,
-    /// Of a directory: how often in a row the status of something in it was not here.
+    /// Of a directory, number of consecutive missing statuses of its objects.
     pub misses: u32,
 }
 
@@ -68,8 +68,8 @@ impl Vnode {
         self.state.lock()
     }
 
-    /// Notes in which directory a file or link was found: it is in one only, whose access list is its own. Who moves it
-    /// from one to another breaks promises on the two directories, not on what is moved.
+    /// Records in which directory a file or link was found: it is in one only, whose access list applies. A client that
+    /// moves it breaks the promises on the two directories, not on the moved object.
     pub fn is_found_in(&self, dir: Key) {
         let found = (dir.fid.vnode, dir.fid.unique);
         let mut state = self.state();
@@ -80,7 +80,7 @@ impl Vnode {
         }
     }
 
-    /// The status, if it can be relied on without asking.
+    /// The status, if it is valid without a call to the server.
     pub fn fresh_status(&self, volume: &Volume, now: Instant) -> Option<Status> {
         let state = self.state();
         if state.file.is_orphan() {
@@ -91,7 +91,7 @@ impl Vnode {
 }
 
 impl VnodeState {
-    /// Whether the server would tell us of a change.
+    /// True if the server would notify this client of a change.
     pub fn is_promised(&self, volume: &Volume, now: Instant) -> bool {
         if volume.is_writable() {
             let broken = self.broken.max(volume.broken.load(std::sync::atomic::Ordering::SeqCst));
@@ -100,7 +100,7 @@ impl VnodeState {
         Some(self.creation) == volume.creation() && volume.is_promised(now)
     }
 
-    /// Takes a status over from a reply, unless we know better by a promise that holds.
+    /// Records a status from a reply, unless a valid promise shows that a newer one is known.
     pub fn take_status(&mut self, status: &Status, promised: bool) {
         let older = |old: &Status| {
             status.data_version < old.data_version
@@ -112,18 +112,18 @@ impl VnodeState {
         self.status = Some(Status { caller_access: Rights::NONE, ..*status });
     }
 
-    /// Whether it may be dropped to save memory.
+    /// True if it may be evicted.
     pub fn may_be_evicted(&self) -> bool {
         !self.is_in_use() && !self.listing.is_open()
     }
 
-    /// Whether something here is used by programs, or known here only.
+    /// True if programs use the object, or if it has state known only here.
     pub fn is_in_use(&self) -> bool {
         self.file.is_in_use() || !self.locks.is_empty()
     }
 }
 
-/// What an object is, seen from above: a mount point is a directory.
+/// Type of an object as shown to programs: a mount point is a directory.
 pub(crate) fn kind_of(status: &Status) -> Kind {
     match status.kind {
         FileKind::Directory => Kind::Directory,
@@ -133,8 +133,7 @@ pub(crate) fn kind_of(status: &Status) -> Kind {
     }
 }
 
-/// Whether it is a mount point: a link without any x bit (docs/protocol/directory.md "5. Symbolic links and mount
-/// points").
+/// True for a mount point: a link without any x bit (docs/protocol/directory.md "5. Symbolic links and mount points").
 pub(crate) fn is_mount_point(status: &Status) -> bool {
     status.kind == FileKind::Symlink && status.mode.marks_mount_point()
 }

@@ -1,4 +1,4 @@
-//! All objects in the cache, by age and by the end of their promises.
+//! Table of all objects in the status cache, by age and by the expiry of their promises.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::key::{CellIndex, Key, Map};
 use crate::vnode::Vnode;
 
-/// The status cache: bounded, least recently used first out.
+/// The status cache: bounded, with eviction of the least recently used objects.
 pub(crate) struct VnodeTable {
     max: usize,
     inner: Mutex<Inner>,
@@ -31,7 +31,7 @@ struct Expiries {
     by_key: Map<Key, Instant>,
 }
 
-/// How many of the oldest are looked at for one that can go, when the table is over its bound.
+/// Number of the oldest objects that are examined for eviction.
 const CANDIDATES: usize = 64;
 
 impl VnodeTable {
@@ -43,7 +43,7 @@ impl VnodeTable {
         }
     }
 
-    /// The object, made if need be, and now the youngest; with it, objects that were dropped to make room.
+    /// The object, created if needed and made the youngest; and the objects evicted for it.
     pub fn get_or_make(&self, key: Key) -> (Arc<Vnode>, Vec<Arc<Vnode>>) {
         let mut inner = self.inner.lock();
         if let Some(vnode) = inner.touch(key) {
@@ -61,7 +61,7 @@ impl VnodeTable {
         (vnode, dropped)
     }
 
-    /// The object if it is here, its age unchanged.
+    /// The object, if cached; its age is unchanged.
     pub fn peek(&self, key: Key) -> Option<Arc<Vnode>> {
         self.inner.lock().vnodes.get(&key).map(|(vnode, _)| vnode.clone())
     }
@@ -76,7 +76,7 @@ impl VnodeTable {
         self.set_expiry(key, None);
     }
 
-    /// Notes when an object's promise ends.
+    /// Sets the expiry of an object's promise.
     pub fn set_expiry(&self, key: Key, until: Option<Instant>) {
         let mut expiries = self.expiries.lock();
         if let Some(old) = expiries.by_key.remove(&key) {
@@ -88,7 +88,7 @@ impl VnodeTable {
         }
     }
 
-    /// Objects whose promise has ended, at most `max`; each is given once.
+    /// Objects whose promise has expired, at most `max`; each is returned once.
     pub fn take_expired(&self, now: Instant, max: usize) -> Vec<Key> {
         let mut expiries = self.expiries.lock();
         let over: Vec<_> =
@@ -107,14 +107,14 @@ impl VnodeTable {
         inner.by_age.values().filter_map(get).collect()
     }
 
-    /// The object at a place in the order of ages, which shifts as objects are used.
+    /// The nth object by age; the order changes as objects are used.
     pub fn nth(&self, index: usize) -> Option<Arc<Vnode>> {
         let inner = self.inner.lock();
         let key = inner.by_age.values().nth(index)?;
         inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())
     }
 
-    /// All objects of a volume. Costs as much as there are of that volume.
+    /// All objects of a volume, in time proportional to their number.
     pub fn of_volume(&self, cell: CellIndex, volume: VolumeId) -> Vec<Arc<Vnode>> {
         let inner = self.inner.lock();
         let keys = inner.by_volume.get(&(cell, volume)).into_iter().flatten();
@@ -145,7 +145,7 @@ impl Inner {
         Some(vnode.clone())
     }
 
-    /// Drops old objects that nobody uses until the bound is kept, or all candidates are in use.
+    /// Evicts old unused objects until the bound is kept, or all candidates are in use.
     fn shrink(&mut self, max: usize) -> Vec<Arc<Vnode>> {
         let excess = self.vnodes.len().saturating_sub(max);
         if excess == 0 {
@@ -156,7 +156,7 @@ impl Inner {
         let mut dropped = Vec::new();
         for (age, key) in candidates {
             let Some((vnode, _)) = self.vnodes.get(&key) else { continue };
-            // Two: the table's own and none other. Whoever works on it holds another.
+            // One reference is the table's own. A task that works on the object holds another.
             if Arc::strong_count(vnode) > 1 || !vnode.state().may_be_evicted() {
                 continue;
             }

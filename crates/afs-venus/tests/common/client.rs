@@ -1,4 +1,4 @@
-//! A client machine, and shorthands for what its users do.
+//! A client machine, with shorthands for operations of its users.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use afs_sim::World;
 use afs_venus::{Entry, HandleId, NodeId, OpenFlags, Result, Venus};
 use bytes::Bytes;
 
-use super::InvalidationLog;
+use super::RecordingSink;
 
 #[derive(Clone)]
 pub struct Client {
     pub venus: Arc<Venus>,
     pub node: afs_sim::NodeId,
     pub env: EnvRef,
-    pub told: InvalidationLog,
+    pub invalidated: RecordingSink,
     pub world: World,
 }
 
 impl Client {
-    /// The same machine, used by one of its users.
+    /// The same machine for one of its users.
     pub fn user(&self, uid: u32) -> Client {
         use std::task::{Context, Poll, Waker};
         let client = std::pin::pin!(self.process(uid, 0));
@@ -29,13 +29,13 @@ impl Client {
         }
     }
 
-    /// The same machine, used by a process of one of its users.
+    /// The same machine for a process of one of its users.
     pub async fn process(&self, uid: u32, pid: u32) -> Client {
         let venus = Arc::new(self.venus.on_behalf_of(afs_venus::Requester { uid, pid }).await);
         Client { venus, ..self.clone() }
     }
 
-    /// Gives a user of this machine the token of somebody in the cell.
+    /// Sets the token of a user of this machine to one of a user of the cell.
     pub async fn log_in(&self, uid: u32, name: &str) {
         self.log_in_as(afs_venus::TokenOwner::Uid(uid), name, None).await;
     }
@@ -47,7 +47,8 @@ impl Client {
         expires: Option<afs_rpc::UnixTime>,
     ) {
         let cell = afs_wire::ids::CellName::new("test.cell").unwrap();
-        let token = afs_venus::Token { cell, security: super::plate(name), expires, label: name.into() };
+        let token =
+            afs_venus::Token { cell, security: super::trusted_name(name), expires, label: name.into() };
         self.venus.set_token(owner, token).await.unwrap();
     }
 
@@ -62,7 +63,7 @@ impl Client {
     }
 
     /// Splits a path into the node of its directory and its last name.
-    pub async fn place<'a>(&self, path: &'a str) -> Result<(NodeId, &'a [u8])> {
+    pub async fn split<'a>(&self, path: &'a str) -> Result<(NodeId, &'a [u8])> {
         match path.rsplit_once('/') {
             Some((dir, name)) => Ok((self.venus.walk(dir.as_bytes(), true).await?.node, name.as_bytes())),
             None => Ok((NodeId::ROOT, path.as_bytes())),
@@ -70,11 +71,11 @@ impl Client {
     }
 
     pub async fn find(&self, path: &str) -> Result<Entry> {
-        let (dir, name) = self.place(path).await?;
+        let (dir, name) = self.split(path).await?;
         self.venus.lookup(dir, name).await
     }
 
-    /// Makes a file, or empties it, and writes and closes it.
+    /// Creates or truncates a file, writes and closes it.
     pub async fn put(&self, path: &str, data: &[u8]) -> Result<()> {
         let handle = self.open_new(path).await?;
         let written = self.write_all(handle, data).await;
@@ -91,7 +92,7 @@ impl Client {
     }
 
     pub async fn open_new(&self, path: &str) -> Result<HandleId> {
-        let (dir, name) = self.place(path).await?;
+        let (dir, name) = self.split(path).await?;
         let flags = OpenFlags { truncate: true, ..OpenFlags::READ_WRITE };
         match self.venus.lookup(dir, name).await {
             Ok(entry) => Ok(self.venus.open(entry.node, flags).await?.handle),
@@ -131,21 +132,21 @@ impl Client {
     }
 
     pub async fn mkdir(&self, path: &str) -> Result<()> {
-        let (dir, name) = self.place(path).await?;
+        let (dir, name) = self.split(path).await?;
         self.venus.mkdir(dir, name, 0o755).await.map(drop)
     }
 
     pub async fn mount(&self, path: &str, text: &str) -> Result<Entry> {
-        let (dir, name) = self.place(path).await?;
+        let (dir, name) = self.split(path).await?;
         self.venus.symlink(dir, name, text.as_bytes()).await
     }
 
-    /// How often a call has been made so far.
+    /// Number of calls of that name so far.
     pub fn calls(&self, name: &str) -> u64 {
         self.venus.counters().calls.get(name).copied().unwrap_or(0)
     }
 
-    /// The calls made since some earlier count, as `NAME n`.
+    /// Calls made since an earlier count, as `NAME n`.
     pub fn calls_since(&self, before: &afs_venus::CounterValues) -> Vec<String> {
         let now = self.venus.counters().calls;
         let new = now.iter().map(|(name, n)| (name, n - before.calls.get(name).unwrap_or(&0)));
@@ -153,7 +154,7 @@ impl Client {
     }
 }
 
-/// Bytes that are different everywhere.
+/// Pseudorandom bytes.
 pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {

@@ -1,15 +1,15 @@
-//! A small cell in a simulated world: one server machine with three volumes, and as many clients as a test wants.
-// Each test uses a part of it, and a cell that cannot be made is a failed test.
+//! A small cell in a simulated world: one server machine with four volumes, and any number of clients.
+// Each test uses a part of it, and a cell that cannot be created is a failed test.
 #![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 mod client;
 pub mod fakes;
-mod people;
 mod sink;
+mod users;
 
 pub use client::{Client, pattern};
-pub use people::{CAREFUL, People, Plates, TOO_LATE, plate};
-pub use sink::InvalidationLog;
+pub use sink::RecordingSink;
+pub use users::{AUTHENTICATES_CALLBACKS, EXPIRED, People, TrustedNames, trusted_name};
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -32,20 +32,20 @@ use afs_wire::ids::{CellName, Rights, UnixSeconds, Uuid, ViceId, VolumeId, Volum
 
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const UUID: Uuid = Uuid([0x5e; 16]);
-/// Virtual time that anything may take.
+/// Limit of simulated time for any operation.
 pub const LIMIT: Duration = Duration::from_secs(3600);
-/// The cell's root, where anybody may do anything.
+/// The cell's root volume, with all rights for all users.
 pub const ROOT: &str = "root.cell";
-/// Another volume, likewise.
+/// Another volume, with the same rights.
 pub const PROJ: &str = "proj";
 /// A volume with a quota of [`SMALL_KIB`].
 pub const SMALL: &str = "small";
 pub const SMALL_KIB: u32 = 40;
-/// A volume in which anybody may look, and nobody may change anything.
+/// A volume in which all users may list, and none may change anything.
 pub const GUARDED: &str = "guarded";
 
-/// Between the numbers of clients that have one name.
-pub const LATER_LIFE: u8 = 100;
+/// Added to the number of a client for its successor of the same permanent name.
+pub const SUCCESSOR: u8 = 100;
 
 pub struct Cell {
     pub sim: Sim,
@@ -53,18 +53,18 @@ pub struct Cell {
     disk: SimDisk,
     pub states: Arc<VolumeStates>,
     limits: Mutex<Limits>,
-    /// Where clients made from now on look for the location service.
+    /// Location servers of clients created from now on.
     pub locations: Mutex<Vec<SocketAddr>>,
     ids: Mutex<Vec<(String, VolumeId)>>,
-    /// Who there is, besides nobody in particular.
+    /// The users of the cell.
     pub people: People,
-    /// Who the user with the number of a client that is made from now on is, without a token.
+    /// Identity, without a token, of the user with the number of a client created from now on.
     pub own: Mutex<Option<afs_venus::OwnIdentity>>,
     pub sessions: Mutex<Option<Arc<dyn afs_venus::SessionLookup>>>,
 }
 
 impl Cell {
-    /// A cell that runs.
+    /// A running cell.
     pub fn new(seed: u64) -> Cell {
         let sim = Sim::new(seed);
         let server = sim.node("server", SERVER.into());
@@ -101,25 +101,25 @@ impl Cell {
         self.ids.lock().unwrap().iter().find(|(known, _)| known == name).unwrap().1
     }
 
-    /// Power off and on again.
+    /// Crashes and restarts the server.
     pub fn restart_server(&self) {
         self.sim.crash(self.server);
         self.sim.restart(self.server);
         self.start_server();
     }
 
-    /// Limits of clients made from now on.
+    /// Sets the limits of clients created from now on.
     pub fn set_limits(&self, change: impl FnOnce(&mut Limits)) {
         change(&mut self.limits.lock().unwrap());
     }
 
-    /// A client with an empty cache in memory. With [`LATER_LIFE`] added to its number it is one that goes on under the name of
-    /// an earlier one, at another address.
+    /// A client with an empty cache in memory. With [`SUCCESSOR`] added to its number it has the permanent name of an
+    /// earlier client, at another address.
     pub fn client(&self, number: u8) -> Client {
         self.client_with(number, Arc::new(MemoryCache::new(64 << 20)))
     }
 
-    /// A client whose cache is given.
+    /// A client with a given cache.
     pub fn client_with(&self, number: u8, cache: Arc<dyn CacheStore>) -> Client {
         self.client_at(number, cache, RootKind::Volume(VolumeName::new(ROOT).unwrap()))
     }
@@ -144,7 +144,7 @@ impl Cell {
             Default::default(),
             Default::default(),
         );
-        let told = InvalidationLog::default();
+        let invalidated = RecordingSink::default();
         let config = VenusConfig {
             env: env.clone(),
             rx,
@@ -154,23 +154,23 @@ impl Cell {
                 file_port: 7000,
             }],
             root,
-            uuid: Uuid([number % LATER_LIFE + 1; 16]),
+            uuid: Uuid([number % SUCCESSOR + 1; 16]),
             cache,
-            sink: Arc::new(told.clone()),
+            sink: Arc::new(invalidated.clone()),
             snapshots: Some(".snapshots".into()),
             sysnames: vec!["amd64_linux26".into(), "any".into()],
             limits: self.limits.lock().unwrap().clone(),
             security: afs_venus::SecurityConfig {
                 own: self.own.lock().unwrap().clone(),
                 sessions: self.sessions.lock().unwrap().clone(),
-                callback_classes: vec![Box::new(afs_rx::NullServer), Box::new(Plates)],
+                callback_classes: vec![Box::new(afs_rx::NullServer), Box::new(TrustedNames)],
             },
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;
-        Ok(Client { venus, node, env, told, world: self.sim.world() })
+        Ok(Client { venus, node, env, invalidated, world: self.sim.world() })
     }
 
-    /// Runs something on a client's machine.
+    /// Runs a future on a client's machine.
     pub fn on<T, F>(&self, client: &Client, work: F) -> T
     where
         T: Send + 'static,
@@ -226,7 +226,7 @@ async fn serve(
         limits: FileServerLimits::default(),
     });
     let classes: Vec<Box<dyn afs_rx::ServerSecurity>> =
-        vec![Box::new(afs_rx::NullServer), Box::new(people::Plates)];
+        vec![Box::new(afs_rx::NullServer), Box::new(users::TrustedNames)];
     rx.listen_with(files.service(), classes).unwrap();
     let locations = bind(7003);
     locations.listen(LocationServer::service(env.clone(), db, guard)).unwrap();
@@ -271,5 +271,5 @@ async fn make_volume(
     id
 }
 
-/// Something to do that needs to be named as a type.
+/// An operation as a named type.
 pub type Work = std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>>;

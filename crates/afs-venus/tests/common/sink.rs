@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use afs_venus::{InvalidationSink, NodeId};
 
 #[derive(Clone, Default)]
-pub struct InvalidationLog(Arc<Mutex<Vec<String>>>);
+pub struct RecordingSink(Arc<Mutex<Vec<String>>>);
 
-impl InvalidationLog {
-    /// What was told since the last time, sorted.
+impl RecordingSink {
+    /// Invalidations since the last call, sorted and without duplicates.
     pub fn take(&self) -> Vec<String> {
         let mut told = std::mem::take(&mut *self.0.lock().unwrap());
         told.sort();
@@ -21,7 +21,7 @@ impl InvalidationLog {
     }
 }
 
-impl InvalidationSink for InvalidationLog {
+impl InvalidationSink for RecordingSink {
     fn attributes(&self, node: NodeId) {
         self.say(format!("attributes {:x}", node.0));
     }

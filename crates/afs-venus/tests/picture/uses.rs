@@ -1,22 +1,22 @@
-//! Which file of a crate uses which: every `use` and every path, followed to the file that defines the item.
+//! Dependencies among the files of a crate: every `use` and every path, followed to the file that defines the item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A module by its path in the crate; the crate itself is empty.
+/// A module as its path in the crate; empty for the crate itself.
 pub type Module = Vec<String>;
 
-/// How far a chain of `pub use` is followed.
+/// Longest chain of `pub use` that is followed.
 const FOLLOWED_MAX: usize = 10;
 
-/// The texts of a crate's files, without comments and unit tests.
+/// The files of a crate, without comments and unit tests.
 pub struct Sources(BTreeMap<Module, File>);
 
 #[derive(Default)]
 struct File {
-    /// What the file names for itself.
+    /// Paths that the file uses.
     uses: Vec<Module>,
-    /// What it hands on under its own name.
+    /// Paths that it re-exports, by name.
     hands_on: BTreeMap<String, Module>,
 }
 
@@ -25,7 +25,7 @@ impl Sources {
         Sources(files.into_iter().map(|(module, text)| (path(module), File::of(text))).collect())
     }
 
-    /// All files below a directory, but those that hold tests.
+    /// Reads all files below a directory, except those of tests.
     pub fn read(root: &Path) -> Self {
         let mut files = BTreeMap::new();
         read(root, &mut Vec::new(), &mut files);
@@ -41,7 +41,7 @@ impl Sources {
         self.0.iter().map(of).collect()
     }
 
-    /// The file that defines what a path means in a module; `None` if that is in another crate.
+    /// The file that defines the item of a path in a module; `None` if that is in another crate.
     fn defined(&self, from: &Module, path: &[String], followed: usize) -> Option<Module> {
         let child = |at: &Module, name: &String| [at.as_slice(), std::slice::from_ref(name)].concat();
         let (mut at, mut rest) = match path.first()?.as_str() {
@@ -90,7 +90,7 @@ impl File {
     }
 }
 
-/// What follows `use` in a line, and whether it is handed on.
+/// The rest of a line after `use`, and whether it is a re-export.
 fn after_use(line: &str) -> Option<(bool, &str)> {
     let own = line.strip_prefix("use ").map(|rest| (false, rest));
     own.or_else(|| line.strip_prefix("pub").and_then(|_| Some((true, line.split_once(" use ")?.1))))
@@ -106,7 +106,7 @@ fn statement<'a>(first: &str, mut more: impl Iterator<Item = &'a str>) -> String
     text.split(';').next().unwrap_or_default().to_owned()
 }
 
-/// The names that a tree of a `use` brings in, each with its path.
+/// The names that a tree of a `use` imports, each with its path.
 fn names(tree: &str, before: &[String]) -> Vec<(String, Module)> {
     let Some((head, body)) = tree.split_once('{') else {
         let (item, name) = tree.split_once(" as ").unwrap_or((tree, ""));
@@ -120,7 +120,7 @@ fn names(tree: &str, before: &[String]) -> Vec<(String, Module)> {
     branches(body).into_iter().flat_map(|branch| names(branch, &before)).collect()
 }
 
-/// What stands between the commas that are in no inner braces.
+/// The parts between commas that are in no inner braces.
 fn branches(body: &str) -> Vec<&str> {
     let mut depth = 0;
     let at_top = |c: char| {
@@ -130,7 +130,7 @@ fn branches(body: &str) -> Vec<&str> {
     body.split(at_top).filter(|branch| !branch.trim().is_empty()).collect()
 }
 
-/// Paths into the crate that stand in a line of code.
+/// Paths into the crate in a line of code.
 fn paths(line: &str) -> Vec<Module> {
     let starts = ["crate::", "super::"].into_iter().flat_map(|root| line.match_indices(root));
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';

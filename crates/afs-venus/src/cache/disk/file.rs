@@ -1,4 +1,4 @@
-//! One file of the disk cache.
+//! A file of the disk cache.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,21 +13,21 @@ use bytes::Bytes;
 use crate::cache::disk::holes;
 use crate::cache::{CacheFile, Ranges};
 
-/// A modification time no write sets by itself: a file that has it was not written to since it was marked.
+/// Modification time that no write sets by itself: a file that has it was not written to since it was marked.
 const MARK: Duration = Duration::from_secs(1);
 
-/// A file of the cache. While it is not kept it disappears with its last user.
+/// A file of the cache. Deleted with its last reference unless it is kept.
 pub(super) struct DiskFile {
     number: u64,
     path: PathBuf,
     file: Arc<File>,
     kept: AtomicBool,
-    /// Bytes of all files that are not kept; ours among them, as far as we wrote them.
+    /// Bytes of all files that are not kept; of this file, those written through Venus.
     unkept: Arc<AtomicU64>,
     written: AtomicU64,
-    /// Whether the store keeps it open for the next user.
+    /// True if the store keeps the file open for its next use.
     warm: AtomicBool,
-    /// Whether it was used since it became warm, or since somebody asked.
+    /// True if it was used since it became warm, or since the last [`DiskFile::was_used`].
     used: AtomicBool,
 }
 
@@ -55,24 +55,24 @@ impl DiskFile {
         }
     }
 
-    /// Makes it warm, or notes that a warm one was used. Answers whether it was warm before.
+    /// Makes it warm, or records the use of a warm file. Returns true if it was warm before.
     pub fn use_warm(&self) -> bool {
         let was_warm = self.warm.swap(true, Ordering::Relaxed);
         self.used.store(was_warm, Ordering::Relaxed);
         was_warm
     }
 
-    /// Whether it was used since this was last asked.
+    /// True if it was used since the last call of this method.
     pub fn was_used(&self) -> bool {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the store keeps it open.
+    /// True if the store keeps it open.
     pub fn is_warm(&self) -> bool {
         self.warm.load(Ordering::Relaxed)
     }
 
-    /// It is not kept open any longer.
+    /// Records that the store does not keep it open any longer.
     pub fn leave_warm(&self) {
         self.warm.store(false, Ordering::Relaxed);
     }
@@ -81,7 +81,7 @@ impl DiskFile {
         self.number
     }
 
-    /// Says whether the file is kept; what is kept is counted by its record.
+    /// Sets whether the file is kept; a kept file is counted by its index record.
     pub fn set_kept(&self, kept: bool) {
         if !self.kept.swap(kept, Ordering::SeqCst) && kept {
             self.uncharge(self.written.swap(0, Ordering::SeqCst));
@@ -136,7 +136,7 @@ impl CacheFile for DiskFile {
         use rustix::io::{ReadWriteFlags, preadv2};
         let mut out = vec![0; len];
         let read = preadv2(&self.file, &mut [io::IoSliceMut::new(&mut out)], pos, ReadWriteFlags::NOWAIT);
-        // Fewer bytes: the end of the file, or of what is in memory.
+        // A short read: the end of the file, or of what is in memory.
         (read == Ok(len)).then(|| out.into())
     }
 

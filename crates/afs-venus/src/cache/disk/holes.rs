@@ -1,4 +1,4 @@
-//! Which parts of a file of the disk have data, asked of its file system.
+//! Ranges of a disk file that have data, as reported by its file system.
 
 use std::fs::File;
 use std::io;
@@ -8,12 +8,12 @@ use rustix::io::Errno;
 
 use crate::cache::Ranges;
 
-/// Holes shorter than this count as data.
+/// Shorter holes count as data.
 const HOLE_MIN: u64 = 64 << 10;
-/// Ranges of data of one file. In a file of more the data go on from the last of them to the end.
+/// Ranges of data of one file; the last one extends to the end of a file that has more.
 const RANGES_MAX: usize = 1 << 16;
 
-/// All ranges with data. A file system that knows no holes says that everything is data.
+/// All ranges with data. On a file system without holes, the whole file.
 pub(super) fn data_of(file: &File) -> io::Result<Ranges> {
     let mut data = Ranges::new();
     let mut last = 0..0;
@@ -23,7 +23,7 @@ pub(super) fn data_of(file: &File) -> io::Result<Ranges> {
             false => file.metadata()?.len(),
         };
         if end <= start {
-            // Cut meanwhile.
+            // Truncated meanwhile.
             break;
         }
         last = if start - last.end < HOLE_MIN { last.start..end } else { start..end };

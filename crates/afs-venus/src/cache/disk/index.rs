@@ -1,4 +1,4 @@
-//! The index of the disk cache: a log of what is kept, read at the start.
+//! Index of the disk cache: a log of kept files, read at start.
 //!
 //! A record is `length u32, crc32c u32` (of the rest, big-endian like everything here) and then
 //!
@@ -9,7 +9,8 @@
 //! cell     length u8, bytes
 //! ```
 //!
-//! The first record that is cut off or damaged ends the log: what follows was never kept, and is fetched again.
+//! The log ends at the first truncated or damaged record: files recorded after it count as not kept and are fetched
+//! again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
@@ -20,16 +21,16 @@ use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 use crate::cache::kept::KeptFiles;
 use crate::cache::{CacheKey, Kept, Ranges};
 
-/// No record is longer: a file with more ranges than that is not kept.
+/// Longest record; a file with more ranges is not kept.
 const RECORD_MAX: usize = 128 << 10;
-/// Ranges of one kind of one file that are recorded; of more, the first ones.
+/// Ranges of a kind that are recorded of one file; of more, the first ones.
 const RANGES_MAX: usize = 4000;
 
-/// Kinds of records. 1 was one without holes.
+/// Kinds of records. Kind 1 was a record without holes.
 const KEEP: u8 = 3;
 const FORGET: u8 = 2;
 
-/// One line of the log.
+/// A record of the log.
 pub(super) enum IndexRecord {
     Keep { key: CacheKey, file: u64, kept: Kept },
     Forget { cell: CellName, fid: Fid },
@@ -42,7 +43,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads the log and is ready to go on with it.
+    /// Reads the log and opens it for appending.
     pub fn open(path: &Path) -> io::Result<(Index, KeptFiles)> {
         let mut kept = KeptFiles::default();
         let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
@@ -63,12 +64,12 @@ impl Index {
         self.file.write_all(&encode(record))
     }
 
-    /// Whether most of the log is about what is not kept any more.
+    /// True if most of the log concerns files that are not kept any more.
     pub fn is_long(&self, kept: usize) -> bool {
         self.records > 1000 + 3 * kept
     }
 
-    /// Writes the log anew with what is kept, oldest first.
+    /// Rewrites the log with the kept files, oldest first.
     pub fn rewrite(&mut self, kept: &KeptFiles) -> io::Result<()> {
         let temporary = self.path.with_extension("new");
         let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
@@ -132,7 +133,7 @@ fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
     }
 }
 
-/// The next record and its length in the file; `None` at the end or at damage.
+/// The next record and its length in the file; `None` at the end or at a damaged record.
 fn read_record(reader: &mut impl Read) -> io::Result<Option<(IndexRecord, usize)>> {
     let mut head = [0; 8];
     if !fill(reader, &mut head)? {
@@ -150,8 +151,8 @@ fn read_record(reader: &mut impl Read) -> io::Result<Option<(IndexRecord, usize)
     Ok(decode(&body).map(|record| (record, length + 8)))
 }
 
-/// Reads an index of any bytes. Of each hundred bytes the first says whether they are a record with the right length and
-/// checksum.
+/// Fuzz target: reads an index of arbitrary bytes. The first byte of each hundred determines whether they become a
+/// record with valid length and checksum.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_any(bytes: &[u8]) {
     let mut file = Vec::new();
@@ -170,7 +171,7 @@ pub(crate) fn read_any(bytes: &[u8]) {
     }
 }
 
-/// Whether the whole buffer could be filled.
+/// True if the whole buffer was filled.
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match reader.read_exact(buffer) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! A cache in a directory of the local disk: one file for each cached file, and an index.
+//! Disk cache: a directory with one file for each cached file, and an index.
 //!
 //! ```text
 //! DIR/lock           held by the process that uses the cache
@@ -7,8 +7,8 @@
 //! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx its last two digits
 //! ```
 //!
-//! Nothing is flushed while the cache is in use. After the death of the process alone the pages of the machine still hold all
-//! of it; after the death of the machine they may not, and the cache is thrown away: that is what `trust` is for.
+//! Nothing is flushed while the cache is in use. After a crash of the process the page cache of the machine still has
+//! all of it; after a crash of the machine it may not, and the cache is deleted: `trust` tells the two apart.
 
 mod file;
 mod holes;
@@ -33,12 +33,12 @@ use file::DiskFile;
 pub(crate) use index::read_any as read_any_index;
 use index::{Index, IndexRecord};
 
-/// Files kept open though nobody uses them, so that the next open of them is quick.
+/// Unused files kept open, so that the next open is fast.
 const WARM_MAX: usize = 1024;
-/// What `trust` says after an orderly shut-down.
+/// Contents of `trust` after an orderly stop.
 const CLEAN: &str = "clean";
 
-/// Data in a directory.
+/// Cache in a directory.
 pub struct DiskCache {
     dir: PathBuf,
     /// Held as long as the cache is open.
@@ -53,16 +53,16 @@ pub struct DiskCache {
 struct State {
     kept: KeptFiles,
     open: BTreeMap<u64, Weak<DiskFile>>,
-    /// In the order in which they came; one that was used since it came, or since it was last looked at, is passed over.
+    /// Second-chance queue: a file that was used since it was last examined is passed over.
     warm: VecDeque<Arc<DiskFile>>,
     index: Index,
 }
 
 impl DiskCache {
-    /// Opens the cache in `dir`, making it if need be, with room for `bytes_max` bytes.
+    /// Opens the cache in `dir`, creating it if needed, with space for `bytes_max` bytes.
     ///
-    /// `boot` names the present run of the machine (on Linux the text of `/proc/sys/kernel/random/boot_id`): what was
-    /// kept under another one, without an orderly shut-down since, is thrown away. One process at a time may use a
+    /// `boot` identifies the present run of the machine (on Linux the text of `/proc/sys/kernel/random/boot_id`): what
+    /// was kept under another one, without an orderly stop since, is deleted. One process at a time may use a
     /// directory; a second one gets an error.
     pub fn open(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<DiskCache> {
         fs::create_dir_all(dir.join("data"))?;
@@ -96,7 +96,7 @@ impl DiskCache {
         used.saturating_add(wanted) <= self.bytes_max
     }
 
-    /// The file of a number, opened if it is not.
+    /// The file of a number, opened if needed.
     fn file(&self, state: &mut State, id: u64) -> io::Result<Arc<DiskFile>> {
         let open = state.open.get(&id).and_then(Weak::upgrade);
         let file = match open {
@@ -110,7 +110,7 @@ impl DiskCache {
 }
 
 impl State {
-    /// Takes a file out of the cache; its bytes go when the last user closes it.
+    /// Removes a file from the cache; its space is freed when its last user closes it.
     fn remove(&mut self, cell: &CellName, fid: Fid, path: impl Fn(u64) -> PathBuf) {
         let Some(record) = self.kept.forget(cell, fid) else { return };
         self.cool(record.file);
@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    /// Keeps a file open after its users, in place of one that was not used for long.
+    /// Keeps a file open after its users, in place of one not used for long.
     fn keep_warm(&mut self, file: &Arc<DiskFile>) {
         if file.use_warm() {
             return;
@@ -139,7 +139,7 @@ impl State {
         }
     }
 
-    /// Does not keep a file open any longer.
+    /// Closes a file that was kept open.
     fn cool(&mut self, id: u64) {
         let warm = self.open.get(&id).and_then(Weak::upgrade).filter(|file| file.is_warm());
         if let Some(file) = warm {
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// Whether only we hold the file.
+    /// True if only the store refers to the file.
     fn is_unused(&self, id: u64) -> bool {
         let open = self.open.get(&id).and_then(Weak::upgrade);
         open.is_none_or(|file| Arc::strong_count(&file) <= 1 + usize::from(file.is_warm()))
@@ -218,7 +218,7 @@ impl CacheStore for DiskCache {
         }
         if let Some(file) = state.open.get(&id).and_then(Weak::upgrade) {
             file.set_kept(true);
-            // What was just made is often read next.
+            // A new file is often read next.
             state.keep_warm(&file);
         }
         state.index.append(&IndexRecord::Keep { key: key.clone(), file: id, kept: kept.clone() })?;
@@ -234,7 +234,7 @@ impl CacheStore for DiskCache {
         let Some(record) = state.kept.forget(cell, fid) else { return };
         state.cool(record.file);
         match state.open.get(&record.file).and_then(Weak::upgrade) {
-            // Whoever has it open goes on with it; it disappears with its last user.
+            // Programs that have it open continue to use it; it is deleted with its last user.
             Some(file) => file.set_kept(false),
             None => drop(remove_if_there(&self.path(record.file))),
         }
@@ -307,7 +307,7 @@ fn path_of(dir: &Path, id: u64) -> PathBuf {
     dir.join("data").join(format!("{:02x}", id & 0xff)).join(format!("{id:x}"))
 }
 
-/// Removes data files that nothing is known of. Gives a number no file has.
+/// Removes data files that the index does not name. Returns a number that no file has.
 fn sweep(dir: &Path, kept: &KeptFiles) -> io::Result<u64> {
     let known: std::collections::BTreeSet<u64> = kept.oldest_first().map(|(_, record)| record.file).collect();
     fs::create_dir_all(dir.join("data"))?;

@@ -1,4 +1,4 @@
-//! The cache on disk after a panic.
+//! Test of the disk cache after a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,4 @@
-//! The state machine of one call: from the outcome of an attempt to the next step.
+//! State machine of one call: from the outcome of an attempt to the next step.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::sites::Sites;
 use super::{Outcome, RetryLimits, Step};
 use crate::error::ErrorKind;
 
-/// How often the location service is asked again before the next pause.
+/// Queries of the location service before the next pause.
 const RELOCATIONS_MAX: u32 = 2;
-/// How often a call that was lost is made again.
+/// Retries of a call that the server lost.
 const LOSSES_MAX: u32 = 2;
-/// How often servers that fall silent again are waited for.
+/// How often unreachable servers are waited for.
 pub(super) const RETURNS_MAX: u32 = 8;
 
-/// The state of one call on its way down the ladder.
+/// State of one call on the retry ladder.
 #[derive(Clone, Debug)]
 pub struct Ladder {
     limits: RetryLimits,
@@ -32,7 +32,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// `sites` in order of preference; for each, whether each of its addresses is thought to be down.
+    /// `sites` in order of preference; for each of their addresses, whether it is unreachable.
     pub fn new(limits: RetryLimits, sites: &[Vec<bool>]) -> Self {
         let error = if sites.is_empty() { ErrorKind::NoVolume } else { ErrorKind::ServerUnreachable };
         let (relocations, pauses, losses, returns) = (0, 0, 0, 0);
@@ -45,13 +45,13 @@ impl Ladder {
         self.advance(Duration::ZERO)
     }
 
-    /// The step after an attempt that ended so, `elapsed` after the start.
+    /// The step after the outcome of an attempt, `elapsed` after the start.
     pub fn next(&mut self, outcome: Outcome, elapsed: Duration) -> Step {
         match outcome {
             Outcome::Closed => Step::Fail(ErrorKind::ShutDown),
             Outcome::Malformed => Step::Fail(ErrorKind::Protocol),
             Outcome::Lost => self.same_address(ErrorKind::ServerUnreachable, elapsed),
-            // Packets that are not the server's may have come in its name.
+            // Packets of an attacker may have arrived in the server's name.
             Outcome::GivenUp(AbortCode::RX_PROTOCOL_ERROR) => self.same_address(ErrorKind::Protocol, elapsed),
             Outcome::GivenUp(code) => Step::Reply(code),
             Outcome::NoReply => self.other_address(elapsed),
@@ -67,18 +67,18 @@ impl Ladder {
         self.advance(elapsed)
     }
 
-    /// The step after one of the servers that did not answer does again, or the volume is found at others.
+    /// The step after an unreachable server has replied, or the volume was found at others.
     pub fn returned(&mut self, sites: &[Vec<bool>], elapsed: Duration) -> Step {
         self.returns += 1;
         self.resumed(sites, elapsed)
     }
 
-    /// The step after nobody was waited for, or not any longer.
+    /// The step when there is no server worth waiting for, or the time is over.
     pub fn abandoned(&self) -> Step {
         Step::Fail(self.error)
     }
 
-    /// The step after the location service was asked again; `changed` if it says something else than before.
+    /// The step after a query of the location service; `changed` if the sites differ from before.
     pub fn relocated(&mut self, sites: &[Vec<bool>], changed: bool, elapsed: Duration) -> Step {
         match changed {
             true => self.sites.replace(sites),
@@ -102,7 +102,7 @@ impl Ladder {
         }
     }
 
-    /// The volume is not to be had at this site, or not there any more.
+    /// The volume is not available at this site, or no longer there.
     fn not_at_site(&mut self, why: ErrorKind, elapsed: Duration) -> Step {
         self.error = why;
         self.sites.mark_unavailable(why);
@@ -138,7 +138,7 @@ impl Ladder {
         self.advance(elapsed)
     }
 
-    /// The best address not yet tried, or what is to be done when there is none.
+    /// Calls the best address not yet tried; without one, pauses, waits or fails.
     fn advance(&mut self, elapsed: Duration) -> Step {
         if elapsed >= self.limits.total {
             return Step::Fail(self.error);
@@ -165,7 +165,7 @@ impl Ladder {
     }
 
     fn no_site_replied(&mut self, elapsed: Duration) -> Step {
-        // Unless it was known before that nobody is there.
+        // Not if all addresses were known to be unreachable before.
         if self.sites.at().is_some() && !self.relocated_after_silence {
             self.relocated_after_silence = true;
             return Step::Relocate;

@@ -1,6 +1,6 @@
-//! The retry ladder: what to do after each outcome of a call to the sites of a volume.
+//! Retry ladder: the next step after each outcome of a call to the sites of a volume.
 //!
-//! A pure function from state and outcome to the next step: it neither calls nor waits, so a table can test it.
+//! A pure function of state and outcome: it neither calls nor waits, so that it can be tested as a table.
 //! Source: docs/protocol/client.md "4. Choosing servers", docs/protocol/fileserver.md "14. Cache-manager side rules".
 
 mod ladder;

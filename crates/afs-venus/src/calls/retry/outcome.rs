@@ -1,39 +1,39 @@
-//! How an attempt ended, and what that says about the address that was called.
+//! Outcome of an attempt, and what it says about the address.
 
 use afs_wire::error::AbortCode;
 
-/// How one attempt ended, other than by success.
+/// How an attempt ended, other than by success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The address did not answer at all.
+    /// No reply from the address.
     NoReply,
-    /// It did not answer this call, but others that began later: it was restarted meanwhile, and knows nothing of it.
+    /// The address replied to later calls but not to this one: the server was restarted and does not know it.
     Lost,
-    /// It answered packets, but the call took too long.
+    /// The address acknowledged packets, but the call took too long.
     Slow,
     /// The server aborted the call.
     Abort(AbortCode),
-    /// This side gave the call up, with this code: that says nothing about the server.
+    /// This side abandoned the call with this code, which says nothing about the server.
     GivenUp(AbortCode),
-    /// The answer cannot be read.
+    /// The reply could not be decoded.
     Malformed,
-    /// Our own transport is closed.
+    /// The local endpoint is closed.
     Closed,
 }
 
-/// What an attempt says about the address that was called.
+/// True if an outcome shows that the address is unreachable.
 pub fn marks_down(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NoReply => true,
         Outcome::Abort(code) => is_network(code),
-        // What this side sends says nothing about the other one, whatever the code.
+        // Codes sent by this side say nothing about the peer.
         Outcome::GivenUp(_) => false,
         Outcome::Lost | Outcome::Slow | Outcome::Malformed | Outcome::Closed => false,
     }
 }
 
-/// Negative codes come from Rx or from a server in trouble, except the one that says "no such call", and the ones
-/// about bytes that could not be decoded (docs/protocol/fileserver.md "9.1 Volume-package ("V") codes").
+/// True for negative codes, which come from Rx or from a failing server, except "no such call" and the codes of
+/// undecodable bytes (docs/protocol/fileserver.md "9.1 Volume-package ("V") codes").
 pub(super) fn is_network(code: AbortCode) -> bool {
     code.0 < 0 && !(-457..=-450).contains(&code.0) && code != AbortCode::VRESTARTING
 }

@@ -1,4 +1,4 @@
-//! The sites of a volume and their addresses, as far as one call knows them.
+//! Sites of a volume and their addresses, as known to one call.
 
 use crate::error::ErrorKind;
 
@@ -12,10 +12,10 @@ pub(super) struct Sites {
 #[derive(Clone, Debug)]
 struct Site {
     addresses: Vec<Address>,
-    /// Not to be asked again before the next pause or relocation.
+    /// Not to be called before the next pause or relocation.
     passed: bool,
     busy: bool,
-    /// The volume is off line there, or not known though it should be.
+    /// Why the volume is not available there: off line, or unknown though the location service lists it.
     unavailable: Option<ErrorKind>,
 }
 
@@ -26,22 +26,22 @@ struct Address {
 }
 
 impl Sites {
-    /// For each site, whether each of its addresses is thought to be down. Nothing was called yet.
+    /// For each address of each site, whether it is unreachable. None has been called.
     pub fn new(down: &[Vec<bool>]) -> Self {
         Sites { sites: views(down), at: None }
     }
 
-    /// Sites in the place of these. What was called last is still known.
+    /// Replaces the sites. The address called last is kept.
     pub fn replace(&mut self, down: &[Vec<bool>]) {
         self.sites = views(down);
     }
 
-    /// Site and address that were called last.
+    /// Site and address called last.
     pub fn at(&self) -> Option<(usize, usize)> {
         self.at
     }
 
-    /// Takes the best address that was not tried yet.
+    /// Takes the best address not yet tried.
     pub fn take(&mut self) -> Option<(usize, usize)> {
         let at = self.best()?;
         self.at = Some(at);
@@ -58,45 +58,45 @@ impl Sites {
         addresses.find(|(_, _, address)| !address.down && !address.tried).map(|(s, a, _)| (s, a))
     }
 
-    /// The address that was called last does not answer.
+    /// Marks the address called last as unreachable.
     pub fn mark_down(&mut self) {
         if let Some(address) = self.address_at() {
             address.down = true;
         }
     }
 
-    /// The site that was called last is not asked again before the next pause or relocation.
+    /// Skips the site called last until the next pause or relocation.
     pub fn pass(&mut self) {
         if let Some(site) = self.site_at() {
             site.passed = true;
         }
     }
 
-    /// The volume is busy at the site that was called last.
+    /// Marks the volume as busy at the site called last.
     pub fn mark_busy(&mut self) {
         if let Some(site) = self.site_at() {
             site.busy = true;
         }
     }
 
-    /// The volume is off line at the site that was called last, or not known there.
+    /// Marks the volume as off line or unknown at the site called last.
     pub fn mark_unavailable(&mut self, why: ErrorKind) {
         if let Some(site) = self.site_at() {
             site.unavailable = Some(why);
         }
     }
 
-    /// Whether the volume is busy at any of them.
+    /// True if the volume is busy at any site.
     pub fn is_any_busy(&self) -> bool {
         self.sites.iter().any(|site| site.busy)
     }
 
-    /// Why the volume is not to be had at the first site that said so.
+    /// Why the volume is not available, by the first site that reported it.
     pub fn why_unavailable(&self) -> Option<ErrorKind> {
         self.sites.iter().find_map(|site| site.unavailable)
     }
 
-    /// Whether an address is thought to be down.
+    /// True if any address is unreachable.
     pub fn is_any_down(&self) -> bool {
         self.sites.iter().any(|site| site.addresses.iter().any(|address| address.down))
     }

@@ -1,4 +1,4 @@
-//! A step of the ladder, and the bounds of all of them.
+//! Steps of the ladder, and their limits.
 
 use std::time::Duration;
 
@@ -6,44 +6,44 @@ use afs_wire::error::AbortCode;
 
 use crate::error::ErrorKind;
 
-/// What to do next.
+/// The next step of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Call this address of this site.
+    /// Call this address.
     Try {
         /// Index of the site.
         site: usize,
         /// Index of the address within the site.
         address: usize,
     },
-    /// Wait, then ask [`super::Ladder::resumed`].
+    /// Wait, then call [`super::Ladder::resumed`].
     Pause(Duration),
-    /// Ask the location service again, then [`super::Ladder::relocated`].
+    /// Query the location service, then call [`super::Ladder::relocated`].
     Relocate,
-    /// Nobody answers: wait, at most so long, until one of the servers does, then ask [`super::Ladder::returned`]. If none of them is
-    /// worth waiting for, or the time is over, [`super::Ladder::abandoned`].
+    /// No site replies: wait at most this long until one does, then call [`super::Ladder::returned`]; if none is worth
+    /// waiting for or the time is over, [`super::Ladder::abandoned`].
     AwaitServer(Duration),
-    /// The abort is the call's own answer.
+    /// The abort is the reply to the call.
     Reply(AbortCode),
-    /// Give up.
+    /// Fail.
     Fail(ErrorKind),
 }
 
-/// The bounds the ladder keeps.
+/// Limits of the ladder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryLimits {
     /// No pause begins that would end later than this after the start.
     pub total: Duration,
-    /// The same for volumes that the servers call off line or unknown though the location service says they are there.
+    /// The same for volumes that their servers report as off line or unknown although the location service lists them.
     pub offline: Duration,
     /// Length of the first pause; each further one is twice as long.
     pub pause: Duration,
-    /// Length of the longest.
+    /// Longest pause.
     pub pause_max: Duration,
 }
 
 impl RetryLimits {
-    /// The length of the pause after so many others.
+    /// Length of the pause after a number of others.
     pub(super) fn pause_after(&self, pauses: u32) -> Duration {
         self.pause.saturating_mul(1 << pauses.min(16)).min(self.pause_max)
     }

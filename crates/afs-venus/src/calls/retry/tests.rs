@@ -1,4 +1,4 @@
-//! The ladder as tables of outcomes and steps.
+//! Tests of the ladder as tables of outcomes and steps.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn at_most(seconds: u64) -> Step {
     AwaitServer(Duration::from_secs(seconds))
 }
 
-/// Plays outcomes against a ladder; pauses and relocations are answered with the same sites.
+/// Applies outcomes to a ladder; pauses and relocations keep the same sites.
 fn play(sites: &[Vec<bool>], outcomes: &[Outcome]) -> Vec<Step> {
     let mut ladder = Ladder::new(LIMITS, sites);
     let mut steps = vec![ladder.first()];

@@ -1,10 +1,10 @@
-//! Any history of opens, changes, stores, failures and removals, held against a model after each step.
+//! Random histories of opens, changes, stores, failures and removals, compared with a model after each step.
 
 use afs_sim::SimRng;
 
 use super::model::World;
 
-/// What is done, and how often.
+/// Actions, and their relative frequencies.
 const ACTIONS: &[(u64, &str)] = &[
     (8, "open"),
     (8, "write"),

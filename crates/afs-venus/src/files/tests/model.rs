@@ -1,4 +1,4 @@
-//! What the part should hold after each deed: written down by the deeds themselves, in plain lists.
+//! Model of the part: the expected state after each action, in plain lists.
 
 mod checks;
 mod eviction;
@@ -18,7 +18,7 @@ use crate::cache::Ranges;
 /// Largest length of a file.
 const LENGTH_MAX: u64 = 40;
 
-/// Data as it should be.
+/// Expected state of data.
 struct View {
     data: Weak<FileData>,
     version: u64,
@@ -26,18 +26,18 @@ struct View {
     is_dirty: bool,
     is_lost: bool,
     is_backed: bool,
-    /// The kernel has written something that was not looked for yet.
+    /// The kernel has written by passthrough, and that was not detected yet.
     is_touched: bool,
 }
 
-/// A handle as it should be.
+/// Expected state of a handle.
 struct Open {
     handle: Arc<Handle>,
     view: usize,
     is_passthrough: bool,
 }
 
-/// The part with one file, what the server has of it, and what should be here.
+/// The part with one file, the server's versions of it, and the expected state.
 pub struct World {
     files: Arc<Files>,
     vnode: Arc<Vnode>,
@@ -163,7 +163,7 @@ impl World {
         Some(self.opens.len() - 1)
     }
 
-    /// The data that an open should get; none is new data.
+    /// Index of the data that an open should get; `None`: new data.
     fn expected(&self) -> Option<usize> {
         let version = self.version();
         let is_ours = |n: usize| {
@@ -173,7 +173,7 @@ impl World {
         self.current.filter(|n| is_ours(*n))
     }
 
-    /// The data that came of a choice. What is new is fetched.
+    /// Index of the data that was chosen, compared with the expectation. New data is fetched.
     fn chosen(&mut self, expected: Option<usize>, data: &Arc<FileData>) -> usize {
         let known = self.views.iter().position(|view| view.data.as_ptr() == Arc::as_ptr(data));
         assert_eq!(known, expected, "{}: other data was chosen", self.step);

@@ -1,4 +1,4 @@
-//! Fetching by a call: a count, the bytes, a status.
+//! Fetch by an Rx call: a count, the bytes, a status.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -35,7 +35,7 @@ pub(super) async fn fetch(
     }
 }
 
-/// Asks for bytes; gives the call and how many come. Old servers know only the call with 32-bit lengths.
+/// Starts the call; returns it with the number of bytes to come. Old servers know only the call with 32-bit lengths.
 async fn open(target: &Target, fid: Fid, pos: u64, len: u64) -> TransferResult<(ClientCall, u64)> {
     let bad = |_| too_big();
     let connection = &target.connection;
@@ -58,13 +58,13 @@ async fn open(target: &Target, fid: Fid, pos: u64, len: u64) -> TransferResult<(
     Ok((call, checked_count(&count, len)?))
 }
 
-/// How many bytes follow: never more than were asked for.
+/// Decodes the number of bytes that follow: never more than requested.
 fn checked_count(count: &[u8], asked: u64) -> TransferResult<u64> {
     let count = count.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
     if count > asked { Err(CallError::TooLong { limit: asked as usize }) } else { Ok(count) }
 }
 
-/// Up to `max` bytes in the parts in which they came.
+/// Up to `max` bytes, in the parts in which they came.
 async fn read_piece(call: &mut ClientCall, max: usize) -> TransferResult<Vec<Bytes>> {
     let parts = call.read_pieces(max).await?;
     if parts.is_empty() { Err(CallError::Ended) } else { Ok(parts) }

@@ -1,7 +1,7 @@
-//! Calls of Rx that carry the bytes: what every file server knows.
+//! Transfer by Rx calls, which every file server supports.
 //!
-//! Old servers do not know the calls with 64-bit lengths, and those of other makers take one range in a call: what a server has
-//! refused once it is not asked again.
+//! Old servers do not know the calls with 64-bit lengths, and servers of other implementations take one range per call:
+//! what a server has refused once is not tried again.
 
 mod fetch;
 mod ranges;
@@ -51,13 +51,14 @@ impl Transfer for Rpc {
     }
 }
 
-/// The one on this side does not go on: the server must not take what was sent so far for all of it. Says nothing about the server.
+/// Aborts a call that was stopped locally, so that the server does not take what was sent for the whole. Says nothing
+/// about the server.
 fn give_up(call: ClientCall) -> CallError {
     call.abort(AbortCode::RX_USER_ABORT);
     CallError::GivenUp(AbortCode::VIO)
 }
 
-/// A number is too large for a server or for the protocol: EFBIG.
+/// Error for a number that is too large for a server or for the protocol: EFBIG.
 fn too_big() -> CallError {
     CallError::GivenUp(AbortCode(27))
 }

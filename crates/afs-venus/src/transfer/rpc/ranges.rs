@@ -1,4 +1,4 @@
-//! Storing several pieces as one change, by a call of ours: the request, the ranges, the bytes of each.
+//! Store of several pieces as one change, by a call of Andrew's own: the request, the ranges, the bytes of each.
 
 use std::sync::atomic::Ordering;
 
@@ -57,7 +57,7 @@ fn request(change: &StoreRequest<'_>, expected: DataVersion) -> fs::StoreRanges 
     }
 }
 
-/// Where the bytes of each range go.
+/// Position and length of each range.
 fn head(change: &StoreRequest<'_>) -> Bytes {
     let mut head = Vec::with_capacity(change.pieces.len() * fs::STORE_RANGE_LEN);
     for piece in with_bytes(change) {

@@ -1,4 +1,4 @@
-//! Storing one piece by a call.
+//! Store of one piece by a call.
 
 use std::sync::atomic::Ordering;
 

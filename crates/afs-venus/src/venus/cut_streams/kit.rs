@@ -1,4 +1,4 @@
-//! A client whose bytes go another way than by calls, and its server.
+//! Test kit: a client whose transfers use byte streams, and its server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::sink::NoSink;
 use crate::transfer::Transfer;
 use crate::venus::Venus;
 
-/// Bytes of the file.
+/// Length of the file.
 pub const LENGTH: u64 = 300;
-/// No operation of a test takes longer.
+/// Time limit of an operation of a test.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The two of them.
+/// Client and server.
 pub struct Kit {
     sim: Sim,
     pub client: NodeId,
@@ -46,7 +46,7 @@ fn key() -> Key {
     Key::new(CELL, fid())
 }
 
-/// Other bytes for every seed.
+/// Different bytes for every seed.
 pub fn pattern(seed: u64) -> Vec<u8> {
     (0..LENGTH).map(|at| (at * 7 + seed * 13 + at / 64) as u8 | 1).collect()
 }
@@ -93,7 +93,7 @@ impl Kit {
         let mut listener = env.listen(DATA).unwrap();
         env.clone().spawn(Box::pin(async move {
             while let Ok(mut stream) = listener.accept().await {
-                // One that broke tells nobody anything any more.
+                // No reply is possible on a broken stream.
                 env.timeout(SILENT, answer(&file, &mut stream)).await.ok();
             }
         }));
@@ -106,13 +106,13 @@ impl Kit {
         self.sim.block_on(self.client, LIMIT, work(self.venus.clone())).unwrap()
     }
 
-    /// The next stream breaks when so many bytes of one direction have arrived.
+    /// Breaks the next stream after a number of bytes of one direction.
     pub fn cut(&self, from: NodeId, to: NodeId, after: usize, is_unreachable: bool) {
         let mishap = if is_unreachable { StreamMishap::Silence } else { StreamMishap::Reset };
         self.sim.break_stream(from, to, StreamFault { after: after as u64, mishap });
     }
 
-    /// Another machine has stored a version of its own.
+    /// Stores a version by another machine.
     pub fn change(&self, seed: u64) {
         let mut file = self.file.lock();
         (file.bytes, file.version) = (pattern(seed), file.version + 1);

@@ -1,4 +1,4 @@
-//! Another way for bytes of files, a byte stream beside the calls, is cut at every byte of a transfer.
+//! Transfers by a byte stream beside the calls, cut at every byte.
 
 mod kit;
 mod server;
@@ -11,7 +11,7 @@ use streams::OrCalls;
 
 use crate::api::OpenFlags;
 
-/// Bytes of the answer to a fetch of the file: a count, the bytes, a version.
+/// Length of the reply to a fetch of the file: a count, the bytes, a version.
 const FETCHED: usize = 8 + LENGTH as usize + 8;
 
 #[test]
@@ -19,7 +19,7 @@ fn of_a_fetch_that_is_cut_nothing_counts_as_here_and_the_next_one_succeeds() {
     let kit = Kit::new(1, |streams| streams);
     for after in 0..FETCHED {
         kit.change(after as u64 + 1);
-        // For writing: opened for reading it would be fetched at once.
+        // For writing, since an open for reading would fetch at once.
         let handle = kit.open(OpenFlags::WRITE).unwrap();
         kit.cut(kit.server, kit.client, after, after % 50 == 7);
         kit.read(handle).unwrap_err();
@@ -29,7 +29,7 @@ fn of_a_fetch_that_is_cut_nothing_counts_as_here_and_the_next_one_succeeds() {
     }
 }
 
-/// Bytes of a store of all of the file: a letter, three numbers, then two for each piece, and its bytes.
+/// Length of a store of the whole file: a letter, three numbers, two numbers for each piece, and its bytes.
 const STORED: usize = 1 + 24 + 16 + LENGTH as usize;
 
 #[test]
@@ -51,7 +51,7 @@ fn of_a_store_that_is_cut_nothing_counts_as_stored_and_the_next_one_succeeds() {
     }
 }
 
-/// Two pieces into the version that they were made from: a letter, three numbers, and of each piece two more and its bytes.
+/// Two pieces for an expected version: a letter, three numbers, and of each piece two numbers and its bytes.
 const RANGES: [Range<u64>; 2] = [10..60, 200..290];
 const RANGES_STORED: usize = 1 + 24 + 16 + 50 + 16 + 90;
 
@@ -60,7 +60,7 @@ fn of_ranges_that_are_cut_none_is_stored_and_they_are_still_unsaved() {
     let kit = Kit::new(3, |streams| streams);
     for after in 0..RANGES_STORED {
         kit.change(after as u64);
-        // Not fetched, so that the ranges are not sent as one with what lies between them.
+        // Not fetched, so that the ranges are not joined with the bytes between them.
         let handle = kit.open(OpenFlags::WRITE).unwrap();
         let (mut wanted, before) = kit.at_server();
         for range in RANGES {
@@ -79,7 +79,7 @@ fn of_ranges_that_are_cut_none_is_stored_and_they_are_still_unsaved() {
     }
 }
 
-/// The store was made, and its answer is lost.
+/// The store was made, and its reply is lost.
 #[test]
 fn of_a_store_whose_answer_is_cut_all_is_still_unsaved_and_the_next_one_succeeds() {
     let kit = Kit::new(4, |streams| streams);

@@ -1,4 +1,4 @@
-//! The server: status by calls, bytes over streams; bytes by calls as well, for whom a stream is not enough.
+//! The server: status by calls, data by streams and also by calls.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
-/// Where it takes streams.
+/// Address for streams.
 pub const DATA: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER), 7100);
-/// A stream that is silent for so long is given up.
+/// A stream is abandoned after this time of silence.
 pub const SILENT: Duration = Duration::from_secs(5);
-/// In place of a version: whatever is there.
+/// In place of a version: any version.
 pub const ANY_VERSION: u64 = u64::MAX;
-/// The first byte of a stream.
+/// First byte of a stream.
 pub const FETCH: u8 = 1;
 pub const STORE: u8 = 2;
 
-/// A file of a server.
+/// The file of the server.
 pub struct File {
     pub bytes: Vec<u8>,
     pub version: u64,
@@ -65,7 +65,7 @@ impl File {
     }
 }
 
-/// What the server answers by calls: everything but bytes.
+/// The server's calls.
 pub fn calls(file: Shared) -> Table<Mutex<File>> {
     Table::new(ServiceId::FILE, file)
         .call(|_, _, _: fs::GetCapabilities| async move {
@@ -113,7 +113,7 @@ pub async fn number(stream: &mut Box<dyn ByteStream>) -> std::io::Result<u64> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// What the server does with one stream. Nothing is changed before all of a store has come.
+/// Handles one stream. Nothing is changed before a store is complete.
 pub async fn answer(file: &Shared, stream: &mut Box<dyn ByteStream>) -> std::io::Result<()> {
     let mut what = [0];
     stream.read_exact(&mut what).await?;

@@ -1,4 +1,4 @@
-//! Bytes over streams, as the client moves them.
+//! The client's side of the streams.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use crate::calls::Target;
 use crate::location::Server;
 use crate::transfer::{Rpc, Sink, Source, StoreRequest, Transfer, TransferResult};
 
-/// What comes at a time.
+/// Bytes received at a time.
 const PART: usize = 64;
 
-/// Bytes over streams. What goes wrong with one is told as an answer that ended early.
+/// Transfers by streams. Any error of a stream is reported as a reply that ended early.
 pub struct Streams {
     pub env: EnvRef,
-    /// Where the rest of an answer is looked up.
+    /// Source of the parts of a reply that the stream does not carry.
     pub file: Shared,
 }
 
@@ -123,7 +123,7 @@ impl Transfer for Streams {
     }
 }
 
-/// The same, and calls in place of a stream that breaks.
+/// Transfers by streams, with calls in place of a stream that breaks.
 pub struct OrCalls(pub Streams);
 
 impl Transfer for OrCalls {

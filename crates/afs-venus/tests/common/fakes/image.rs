@@ -1,4 +1,4 @@
-//! What is in a volume: a root directory with files in it.
+//! Contents of a volume: a root directory with files.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId};
 
-/// The contents of one volume, or of several that share them.
+/// Contents of one volume, or of several that share them.
 #[derive(Clone)]
 pub struct Image {
-    /// When it was made: another number is another release.
+    /// Creation time: it differs for each release.
     pub creation: UnixSeconds,
     vnodes: BTreeMap<VnodeId, Object>,
     root: Blob,
@@ -41,7 +41,7 @@ impl Image {
         self
     }
 
-    /// A link, or with such a text and mode a mount point.
+    /// Adds a link; with the text and mode of a mount point, a mount point.
     pub fn with_link(mut self, name: &str, text: &[u8], mode: Mode) -> Image {
         let vnode = self.create(name.as_bytes()).vnode;
         let object = self.vnodes.get_mut(&vnode).unwrap();
@@ -51,7 +51,7 @@ impl Image {
         self
     }
 
-    /// The root directory's bytes are changed, whatever they are then.
+    /// Changes the bytes of the root directory arbitrarily.
     pub fn with_root(mut self, change: impl FnOnce(&mut Vec<u8>)) -> Image {
         let root = self.vnodes.get_mut(&ROOT.0).unwrap();
         change(&mut root.data);
@@ -64,7 +64,7 @@ impl Image {
         self.root.lookup(name).unwrap().map(|(vnode, unique)| Fid { volume, vnode, unique })
     }
 
-    /// The next release: some files have other contents.
+    /// The next release, in which some files have other contents.
     pub fn released(&self, files: &[(&str, Vec<u8>)]) -> Image {
         let mut image = self.clone();
         image.creation.0 += 1;
@@ -75,7 +75,7 @@ impl Image {
         image
     }
 
-    /// Makes an empty file in the root.
+    /// Creates an empty file in the root.
     pub fn create(&mut self, name: &[u8]) -> Fid {
         let (vnode, unique) = (VnodeId(self.next), Uniquifier(self.next + 5));
         self.next += 2;

@@ -1,4 +1,4 @@
-//! A cell of several servers that do what a test says, to see what a client makes of it.
+//! A cell of several scripted servers, to observe the behaviour of a client.
 
 mod image;
 mod server;
@@ -19,12 +19,12 @@ use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
 use afs_wire::xdr::BoundedVec;
 
-use super::{Client, InvalidationLog, LIMIT};
+use super::{Client, LIMIT, RecordingSink};
 
-/// Numbers of the volumes of the group that a cell begins with.
+/// Numbers of the volumes of the initial group.
 pub const RW: VolumeId = VolumeId(1000);
 pub const RO: VolumeId = VolumeId(1001);
-/// Its name.
+/// Name of the group.
 pub const NAME: &str = "proj";
 
 type Entries = Arc<Mutex<BTreeMap<String, Entry>>>;
@@ -38,7 +38,7 @@ pub struct Fakes {
 }
 
 impl Fakes {
-    /// File servers that have nothing yet, and location servers that know nothing.
+    /// File servers without volumes, and location servers without entries.
     pub fn new(seed: u64, servers: u8, locations: u8) -> Fakes {
         let sim = Sim::new(seed);
         let server = |n: u8| {
@@ -77,7 +77,7 @@ impl Fakes {
         self.start_location_with(n, table);
     }
 
-    /// A location server that answers as a test says. It takes the place of the one that was there.
+    /// Replaces a location server by a scripted one.
     pub fn start_location_with<T: Send + Sync + 'static>(&self, n: usize, table: Table<T>) {
         let rx = self.rx(self.locations[n], SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003));
         rx.listen(Arc::new(table)).unwrap();
@@ -92,19 +92,19 @@ impl Fakes {
         self.sim.rx(node, self.sim.env(node), at, Default::default(), Default::default())
     }
 
-    /// Power off, and on again with what it had.
+    /// Restarts a server; its state is kept.
     pub fn restart(&self, n: usize) {
         self.sim.restart(self.servers[n].node);
         self.start(n);
     }
 
-    /// The same of a location server, which answers as at first.
+    /// The same for a location server, with its original service.
     pub fn restart_location(&self, n: usize) {
         self.sim.restart(self.locations[n]);
         self.start_location(n);
     }
 
-    /// What the location service says of the group: where its volumes are, with flags.
+    /// Sets the location entry of the group: sites of its volumes, with flags.
     pub fn locate(&self, sites: &[(usize, SiteFlags)]) {
         let site = |(n, flags): &(usize, SiteFlags)| Site {
             server: self.servers[*n].address,
@@ -121,12 +121,12 @@ impl Fakes {
         self.enter(NAME, [RW, RO, VolumeId(0)], flags, sites.iter().map(site).collect());
     }
 
-    /// The location service knows of no volume any more.
+    /// Removes all location entries.
     pub fn forget_location(&self) {
         self.entries.lock().unwrap().clear();
     }
 
-    /// A volume with an entry of its own, on one server.
+    /// Adds a location entry for one volume on one server.
     pub fn locate_alone(&self, name: &str, id: VolumeId, server: usize) {
         let address = self.servers[server].address;
         let site = Site { server: address, partition: PartitionNumber(0), flags: SiteFlags::RW_VOLUME };
@@ -158,7 +158,7 @@ impl Fakes {
         self.client_with(number, RootKind::Volume(VolumeName::new(root).unwrap()), &[("test.cell", all)])
     }
 
-    /// A client whose cache is given.
+    /// A client with a given cache.
     pub fn client_keeping(&self, number: u8, cache: Arc<dyn CacheStore>) -> Client {
         let all = (0..self.locations.len()).collect();
         let root = RootKind::Volume(VolumeName::new(NAME).unwrap());
@@ -181,7 +181,7 @@ impl Fakes {
         let node = self.sim.node(&format!("client{number}"), address);
         let env = self.sim.env(node);
         let at = |n: usize| SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003);
-        let told = InvalidationLog::default();
+        let invalidated = RecordingSink::default();
         let config = VenusConfig {
             env: env.clone(),
             rx: self.rx(node, SocketAddr::new(address, 7001)),
@@ -196,17 +196,17 @@ impl Fakes {
             root,
             uuid: Uuid([number + 1; 16]),
             cache,
-            sink: Arc::new(told.clone()),
+            sink: Arc::new(invalidated.clone()),
             snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),
             limits: self.limits.clone(),
             security: SecurityConfig::default(),
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap().unwrap();
-        Client { venus, node, env, told, world: self.sim.world() }
+        Client { venus, node, env, invalidated, world: self.sim.world() }
     }
 
-    /// Runs something on a client's machine.
+    /// Runs a future on a client's machine.
     pub fn on<T, F>(&self, client: &Client, work: F) -> T
     where
         T: Send + 'static,

@@ -1,4 +1,4 @@
-//! A file server that has what a test gives it, and answers as the test says.
+//! A scripted file server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,10 +23,10 @@ use super::Image;
 /// Contents that several servers may have at once: a volume that moves.
 pub type Shared = Arc<Mutex<Image>>;
 
-/// What a server says of an object in place of the truth.
-type Lie = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
+/// A falsification of a status.
+type Falsification = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
 
-/// One server.
+/// A server.
 #[derive(Clone)]
 pub struct FakeServer {
     pub node: NodeId,
@@ -38,30 +38,30 @@ struct Inner {
     env: EnvRef,
     rx: Mutex<Option<Rx>>,
     has: Mutex<BTreeMap<VolumeId, Hosted>>,
-    /// Who may have been promised something.
+    /// Clients that may hold promises.
     callers: Mutex<BTreeSet<SocketAddr>>,
-    /// Calls answered, by name.
+    /// Number of calls, by name.
     calls: Mutex<BTreeMap<&'static str, u64>>,
-    /// `None`: it knows nothing of snapshots.
+    /// `None`: the server does not support snapshots.
     snapshots: Mutex<Option<Vec<Snapshot>>>,
-    /// By the call in whose answer it lies.
-    lies: Mutex<BTreeMap<&'static str, Lie>>,
-    /// Calls that fail with a code, whatever they are about.
+    /// Falsifications, by the call in whose reply they are made.
+    falsifications: Mutex<BTreeMap<&'static str, Falsification>>,
+    /// Calls that fail with a code.
     failing: Mutex<BTreeMap<&'static str, AbortCode>>,
-    /// Objects whose bytes begin to come and never end.
+    /// Objects whose data begins to come and never ends.
     endless: Mutex<BTreeSet<Fid>>,
-    /// Who has which lock. All of them are alone.
+    /// Holders of locks, all of them exclusive.
     locks: Mutex<BTreeMap<Fid, SocketAddr>>,
-    /// Whose lock one is it does not know: anybody releases and extends it.
+    /// True if locks have no known holder: any client releases and extends them.
     locks_have_no_holder: AtomicBool,
-    /// What a caller has given back and was not promised again: its end is told to nobody.
+    /// Promises given back and not granted again: their breaks are not sent.
     given_up: Mutex<BTreeSet<(SocketAddr, Fid)>>,
-    /// For how many seconds it promises.
+    /// Lifetime of promises in seconds.
     promises_for: AtomicU32,
-    /// How long it takes until it has taken back what is given back.
+    /// Time that the server takes to process promises given back.
     give_up_pause: Mutex<Duration>,
-    /// What it says of a volume's room; without it, it does not know the call.
-    room: Mutex<Option<fs::VolumeStatus>>,
+    /// Volume status; `None`: the server does not know the call.
+    space: Mutex<Option<fs::VolumeStatus>>,
 }
 
 struct Hosted {
@@ -79,7 +79,7 @@ impl FakeServer {
             callers: Mutex::default(),
             calls: Mutex::default(),
             snapshots: Mutex::default(),
-            lies: Mutex::default(),
+            falsifications: Mutex::default(),
             failing: Mutex::default(),
             endless: Mutex::default(),
             locks: Mutex::default(),
@@ -87,12 +87,12 @@ impl FakeServer {
             given_up: Mutex::default(),
             promises_for: AtomicU32::new(3600),
             give_up_pause: Mutex::default(),
-            room: Mutex::default(),
+            space: Mutex::default(),
         };
         FakeServer { node, address, inner: Arc::new(inner) }
     }
 
-    /// Answers at an endpoint, also after the machine was down. Promises are forgotten then.
+    /// Serves at an endpoint, also after a restart. Promises are lost then.
     pub fn serve(&self, rx: Rx) {
         self.inner.callers.lock().unwrap().clear();
         rx.listen(Arc::new(service(self.inner.clone()))).unwrap();
@@ -104,12 +104,12 @@ impl FakeServer {
         self.inner.has.lock().unwrap().insert(volume, hosted);
     }
 
-    /// Has the volume answer with a code, or in order again.
+    /// Makes the volume reply with an abort code, or work again.
     pub fn refuse(&self, volume: VolumeId, code: Option<AbortCode>) {
         self.inner.has.lock().unwrap().get_mut(&volume).unwrap().refuses = code;
     }
 
-    /// Has a call of this name fail half-way, or do its work again.
+    /// Makes a call of this name fail half-way, or work again.
     pub fn fail(&self, call: &'static str, code: Option<AbortCode>) {
         let mut failing = self.inner.failing.lock().unwrap();
         match code {
@@ -122,48 +122,48 @@ impl FakeServer {
         *self.inner.snapshots.lock().unwrap() = snapshots;
     }
 
-    /// Has it lie in the statuses that its answers to one call have.
-    pub fn lie(&self, call: &'static str, lie: impl Fn(Fid, &mut Status) + Send + Sync + 'static) {
-        self.inner.lies.lock().unwrap().insert(call, Arc::new(lie));
+    /// Falsifies the statuses in replies to one call.
+    pub fn falsify(&self, call: &'static str, falsify: impl Fn(Fid, &mut Status) + Send + Sync + 'static) {
+        self.inner.falsifications.lock().unwrap().insert(call, Arc::new(falsify));
     }
 
-    /// Has it promise for so many seconds, which it need not keep.
+    /// Sets the lifetime of promises, which the server need not keep.
     pub fn promise_for(&self, seconds: u32) {
         self.inner.promises_for.store(seconds, Ordering::SeqCst);
     }
 
-    /// Has it take its time before it takes back what is given back.
-    pub fn take_back_after(&self, pause: Duration) {
+    /// Delays the processing of promises given back.
+    pub fn delay_give_up(&self, pause: Duration) {
         *self.inner.give_up_pause.lock().unwrap() = pause;
     }
 
-    /// Has it forget of locks whose they are, as servers of other makers do.
-    pub fn count_locks_only(&self) {
+    /// Makes locks have no known holder, as at servers of other implementations.
+    pub fn forget_lock_holders(&self) {
         self.inner.locks_have_no_holder.store(true, Ordering::SeqCst);
     }
 
-    /// Has it forget whom it has promised something.
+    /// Loses all promises.
     pub fn forget_callers(&self) {
         self.inner.callers.lock().unwrap().clear();
     }
 
-    /// Has the bytes of an object begin to come and never end.
+    /// Makes the data of an object begin to come and never end.
     pub fn never_finish(&self, fid: Fid) {
         self.inner.endless.lock().unwrap().insert(fid);
     }
 
-    /// Has it tell how much room a volume and its partition have, or not know the call.
-    pub fn tell_room(&self, room: Option<fs::VolumeStatus>) {
-        *self.inner.room.lock().unwrap() = room;
+    /// Sets the volume status, or makes the call unknown.
+    pub fn set_space(&self, space: Option<fs::VolumeStatus>) {
+        *self.inner.space.lock().unwrap() = space;
     }
 
     pub fn calls(&self, name: &str) -> u64 {
         self.inner.calls.lock().unwrap().get(name).copied().unwrap_or(0)
     }
 
-    /// Tells all clients that nothing promised of a volume counts any more.
+    /// Breaks all promises on a volume at all clients.
     pub async fn break_volume(&self, volume: VolumeId) {
-        self.inner.tell(Fid::whole_volume(volume), None).await;
+        self.inner.send_break(Fid::whole_volume(volume), None).await;
     }
 }
 
@@ -172,20 +172,20 @@ impl Inner {
         *self.calls.lock().unwrap().entry(name).or_default() += 1;
     }
 
-    fn said(&self, call: &'static str, fid: Fid, mut status: Status) -> Status {
-        let lie = self.lies.lock().unwrap().get(call).cloned();
-        if let Some(lie) = lie {
-            lie(fid, &mut status);
+    fn falsified(&self, call: &'static str, fid: Fid, mut status: Status) -> Status {
+        let falsify = self.falsifications.lock().unwrap().get(call).cloned();
+        if let Some(falsify) = falsify {
+            falsify(fid, &mut status);
         }
         status
     }
 
-    async fn tell(&self, fid: Fid, but: Option<SocketAddr>) {
+    async fn send_break(&self, fid: Fid, but: Option<SocketAddr>) {
         let rx = self.rx.lock().unwrap().clone().unwrap();
         let others: Vec<SocketAddr> = {
             let given_up = self.given_up.lock().unwrap();
-            let is_told = |peer: &SocketAddr| Some(*peer) != but && !given_up.contains(&(*peer, fid));
-            self.callers.lock().unwrap().iter().copied().filter(is_told).collect()
+            let is_notified = |peer: &SocketAddr| Some(*peer) != but && !given_up.contains(&(*peer, fid));
+            self.callers.lock().unwrap().iter().copied().filter(is_notified).collect()
         };
         let one = |peer| {
             let connection = rx.connection(peer, ServiceId::CALLBACK, Security::null());
@@ -220,13 +220,13 @@ impl Inner {
         let (image, _) = self.image(fid.volume, false)?;
         let image = image.lock().unwrap();
         Ok(fs::FetchStatusReply {
-            status: self.said(call, fid, image.status(fid)?),
+            status: self.falsified(call, fid, image.status(fid)?),
             callback: self.promise(peer, fid),
             sync: VolSync { creation: image.creation },
         })
     }
 
-    /// What is to become of a lock: who has it then, asked with who has it now.
+    /// Changes the holder of a lock; `change` gets the present holder and returns the next.
     fn lock(
         &self,
         fid: Fid,
@@ -241,7 +241,7 @@ impl Inner {
         Ok(fs::LockReply { sync: VolSync { creation: image.lock().unwrap().creation } })
     }
 
-    /// Bytes go out in pieces, so that something can happen in between.
+    /// Data is sent in pieces, so that events can happen in between.
     async fn fetch(&self, call: &mut ServerCall, request: fs::FetchData64) -> Result<(), AbortCode> {
         let peer = call.caller().peer;
         let status = self.fetch_status("FetchData", peer, request.fid)?;
@@ -273,15 +273,15 @@ impl Inner {
         let fid = request.fid;
         self.image(fid.volume, true)?;
         let data = call.read_exact(request.length as usize).await.map_err(|_| AbortCode(-32))?;
-        // What was said of the volume while the bytes came counts.
+        // The volume's state after the data has come is the one that counts.
         let (image, _) = self.image(fid.volume, true)?;
         let reply = {
             let mut image = image.lock().unwrap();
             image.store(fid.vnode, request.position, &data, request.file_length)?;
-            let status = self.said("StoreData", fid, image.status(fid)?);
+            let status = self.falsified("StoreData", fid, image.status(fid)?);
             fs::StatusReply { status, sync: VolSync { creation: image.creation } }
         };
-        self.tell(fid, Some(call.caller().peer)).await;
+        self.send_break(fid, Some(call.caller().peer)).await;
         Ok(reply)
     }
 
@@ -295,13 +295,13 @@ impl Inner {
             let fid = Fid { volume: request.dir.volume, ..image.create(request.name.as_bytes()) };
             fs::CreateReply {
                 fid,
-                status: self.said("CreateFile", fid, image.status(fid)?),
-                dir_status: self.said("CreateFile", request.dir, image.status(request.dir)?),
+                status: self.falsified("CreateFile", fid, image.status(fid)?),
+                dir_status: self.falsified("CreateFile", request.dir, image.status(request.dir)?),
                 callback: self.promise(caller.peer, fid),
                 sync: VolSync { creation: image.creation },
             }
         };
-        self.tell(request.dir, Some(caller.peer)).await;
+        self.send_break(request.dir, Some(caller.peer)).await;
         Ok(reply)
     }
 
@@ -349,7 +349,7 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
         .call(|inner: Arc<Inner>, _, request: fs::GetVolumeStatus| async move {
             inner.count("GetVolumeStatus");
             inner.image(request.volume, false)?;
-            let status = inner.room.lock().unwrap().ok_or(AbortCode::RXGEN_OPCODE)?;
+            let status = inner.space.lock().unwrap().ok_or(AbortCode::RXGEN_OPCODE)?;
             let (name, message) = (fs::Name::default(), fs::PathText::default());
             let (offline_message, motd) = (message.clone(), message);
             Ok::<_, AbortCode>(fs::GetVolumeStatusReply { status, name, offline_message, motd })

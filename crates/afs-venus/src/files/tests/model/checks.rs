@@ -1,9 +1,9 @@
-//! The part held against what should be.
+//! Comparison of the part with the model.
 
 use super::*;
 
 impl World {
-    /// All that is here is as it should be.
+    /// Compares the whole state.
     pub fn check(&self) {
         let step = &self.step;
         let ids: Vec<_> = self.opens.iter().map(|open| open.handle.id).collect();
@@ -47,7 +47,7 @@ impl World {
         assert_eq!(&*bytes, &*view.bytes, "{step}: bytes");
     }
 
-    /// What is kept is what the server has had, and not of data that may change.
+    /// Kept files equal the server's versions, and none belongs to data that may change.
     fn check_kept(&self) {
         let (files, key, step) = (&self.files, self.vnode.key, &self.step);
         for (version, bytes) in &self.server {
@@ -63,7 +63,7 @@ impl World {
         assert!(!(is_changing && files.may_have(key)), "{step}: kept while it may change");
     }
 
-    /// All is closed and stored: nothing is left over.
+    /// Closes and stores everything, and checks that nothing is left over.
     pub fn end(&mut self) {
         let mut rng = SimRng::new(0);
         while !self.opens.is_empty() {

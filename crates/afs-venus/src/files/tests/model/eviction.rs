@@ -1,4 +1,4 @@
-//! Releases, and what else makes a file part with data.
+//! Releases, and other events that evict data.
 
 use super::*;
 
@@ -7,7 +7,7 @@ impl World {
         let Open { handle, view, .. } = self.opens.remove(n);
         if handle.may_change() {
             self.absorb(view);
-            // Closed before, as a rule.
+            // Usually closed before.
             if rng.chance(700_000) {
                 let is_good = rng.chance(700_000);
                 self.store(view, handle.user, is_good);
@@ -21,7 +21,7 @@ impl World {
         self.part(view, handle.user);
     }
 
-    /// What should become of data that may have lost its last user.
+    /// Expected effect on data that may have lost its last reference.
     pub(super) fn part(&mut self, n: usize, user: User) {
         if self.is_orphan && self.opens.is_empty() {
             assert!(self.files.vnodes.peek(self.vnode.key).is_none(), "{}: it stays for ever", self.step);
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Another file.
+    /// Continues with another file.
     pub(super) fn make_anew(&mut self) {
         self.number += 1;
         self.vnode = self.files.vnodes.get_or_make(key(self.number)).0;

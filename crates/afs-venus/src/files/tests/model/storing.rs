@@ -1,4 +1,4 @@
-//! Stores, and lengths that are set without a handle.
+//! Stores, and changes of the length without a handle.
 
 use super::*;
 
@@ -29,7 +29,7 @@ impl World {
         self.part(view, user);
     }
 
-    /// Stores as a close does, and says whether nothing is unsaved then.
+    /// A store as by a close. Returns true if nothing is dirty then.
     pub(super) fn store(&mut self, n: usize, user: User, is_good: bool) -> bool {
         self.absorb(n);
         if self.is_orphan || self.views[n].is_lost || !self.views[n].is_dirty {

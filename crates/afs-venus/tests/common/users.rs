@@ -1,4 +1,4 @@
-//! The people of the cell: a protection database in memory, and a security class in which everybody is believed.
+//! Users of the cell: a protection database in memory, and a security class that trusts any name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
@@ -15,7 +15,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use bytes::Bytes;
 
-/// Names, and who is in which group. Clones are one.
+/// Names and group members. Clones share them.
 #[derive(Clone, Default)]
 pub struct People(Arc<Mutex<Known>>);
 
@@ -75,32 +75,32 @@ impl NameService for People {
     }
 }
 
-/// What calls of this person are made with.
-pub fn plate(name: &str) -> Security {
-    Security::new(Arc::new(Plate(name.to_owned())))
+/// Security with which calls of a user authenticate.
+pub fn trusted_name(name: &str) -> Security {
+    Security::new(Arc::new(TrustedName(name.to_owned())))
 }
 
-/// A plate whose time is over, as the server says.
-pub const TOO_LATE: &str = "late";
-/// Who tells servers how to call back so that they prove who they are.
-pub const CAREFUL: &str = "careful";
+/// The name of a token that the server reports as expired.
+pub const EXPIRED: &str = "late";
+/// The name of a user whose client gives servers credentials for callbacks.
+pub const AUTHENTICATES_CALLBACKS: &str = "careful";
 
-struct Plate(String);
+struct TrustedName(String);
 
-impl SecuritySource for Plate {
+impl SecuritySource for TrustedName {
     fn name(&self) -> String {
         format!("plate {}", self.0)
     }
 
     fn session(&self) -> Box<dyn ClientSecurity> {
-        Box::new(Half(self.0.clone()))
+        Box::new(TrustingEndpoint(self.0.clone()))
     }
 }
 
-/// Either end of a connection: the name is shown, and believed.
-struct Half(String);
+/// Either end of a connection: the name is sent, and trusted.
+struct TrustingEndpoint(String);
 
-impl PacketSecurity for Half {
+impl PacketSecurity for TrustingEndpoint {
     fn index(&self) -> u8 {
         2
     }
@@ -114,26 +114,26 @@ impl PacketSecurity for Half {
     }
 }
 
-impl ClientSecurity for Half {
+impl ClientSecurity for TrustingEndpoint {
     fn respond(&mut self, _: &Challenge<'_>) -> Result<Response, SecurityError> {
         Ok(Response { payload: self.0.clone().into_bytes(), checksum: 0 })
     }
 }
 
-/// The class as a server offers it.
-pub struct Plates;
+/// The class as offered by a server.
+pub struct TrustedNames;
 
-impl ServerSecurity for Plates {
+impl ServerSecurity for TrustedNames {
     fn index(&self) -> u8 {
         2
     }
 
     fn accept(&mut self) -> Box<dyn ServerSession> {
-        Box::new(Half(String::new()))
+        Box::new(TrustingEndpoint(String::new()))
     }
 }
 
-impl ServerSession for Half {
+impl ServerSession for TrustingEndpoint {
     fn is_authenticated(&self, _: Instant) -> bool {
         !self.0.is_empty()
     }
@@ -144,7 +144,7 @@ impl ServerSession for Half {
 
     fn verify(&mut self, proof: &Proof<'_>) -> Result<Verified, SecurityError> {
         let name = String::from_utf8_lossy(proof.payload).into_owned();
-        if name == TOO_LATE {
+        if name == EXPIRED {
             return Err(SecurityError { code: AbortCode::RXKADEXPIRED.0 });
         }
         self.0 = name;
@@ -154,7 +154,7 @@ impl ServerSession for Half {
     fn identity(&self) -> Option<afs_rx::Identity> {
         let principal = Principal::Named { name: self.0.as_str().into(), cell: None };
         let protection = Protection { class: Class::Rxkad, level: Level::Clear };
-        let callback = (self.0 == CAREFUL).then(|| plate("server"));
+        let callback = (self.0 == AUTHENTICATES_CALLBACKS).then(|| trusted_name("server"));
         let credential = Credential { principal, protection, expires: None, callback };
         (!self.0.is_empty()).then(|| Arc::new(credential) as afs_rx::Identity)
     }
