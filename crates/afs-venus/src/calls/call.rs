@@ -83,7 +83,7 @@ impl Calls {
                 }
                 Step::Pause(pause) => {
                     tracing::debug!(volume = %volume.id, operation, "waiting for a busy volume");
-                    self.parts.env.sleep(self.spread(pause)).await;
+                    self.parts.env.sleep(self.with_jitter(pause)).await;
                     sites = volume.sites(self.now());
                     ladder.resumed(&view(&sites), self.now().saturating_since(began))
                 }

@@ -13,7 +13,7 @@ use crate::location::{Cell, Group, QueryEnv, Volume, volume_query};
 use crate::relocation::{CallContext, Calls, Parts};
 
 /// Interval between checks of a volume's location that could not be completed.
-const LOCATION_CHECK_AGAIN: Duration = Duration::from_secs(30);
+const LOCATION_CHECK_PAUSE: Duration = Duration::from_secs(30);
 
 impl Calls {
     /// Finds a volume by its number.
@@ -56,10 +56,10 @@ impl Calls {
 
     /// The same, ignoring the cache.
     pub async fn group_anew(&self, context: &CallContext, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
-        self.ask_group(context, cell, name).await?.ok_or(missing())
+        self.query_group(context, cell, name).await?.ok_or(missing())
     }
 
-    async fn ask_group(
+    async fn query_group(
         &self,
         context: &CallContext,
         cell: CellIndex,
@@ -77,7 +77,7 @@ impl Calls {
 
     /// Queries the location of a volume again. Returns true if it has changed.
     pub async fn relocate(&self, context: &CallContext, volume: &Arc<Volume>) -> Result<bool> {
-        let (group, sites) = match self.ask_group(context, volume.cell, &volume_query(volume.id)).await? {
+        let (group, sites) = match self.query_group(context, volume.cell, &volume_query(volume.id)).await? {
             Some(group) => {
                 let sites = self.servers_of(context, volume.cell, &group.sites_of(volume.kind)).await?;
                 (group, sites)
@@ -114,7 +114,7 @@ impl Calls {
     /// a move or a release. Limited in time; without a reply the call goes to the known site.
     pub(super) async fn check_location(&self, context: &CallContext, volume: &Arc<Volume>) {
         let now = self.now();
-        if !volume.claim_location_check(now, now + LOCATION_CHECK_AGAIN) {
+        if !volume.claim_location_check(now, now + LOCATION_CHECK_PAUSE) {
             return;
         }
         let relocation =

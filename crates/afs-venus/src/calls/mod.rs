@@ -109,7 +109,7 @@ impl Calls {
     }
 
     /// A pause lengthened by up to a quarter at random, so that waiting tasks do not retry at the same moment.
-    fn spread(&self, pause: Duration) -> Duration {
+    fn with_jitter(&self, pause: Duration) -> Duration {
         pause + pause / 4 * (self.parts.env.random_u64() % 256) as u32 / 256
     }
 }

@@ -82,7 +82,7 @@ impl Calls {
             if self.is_killed(context) {
                 return Err(VenusError::new(ErrorKind::Interrupted, "volume"));
             }
-            self.parts.env.sleep(self.spread(LOCATION_PAUSE)).await;
+            self.parts.env.sleep(self.with_jitter(LOCATION_PAUSE)).await;
         }
     }
 }

@@ -27,7 +27,7 @@ async fn watch_until_reachable(calls: Weak<Calls>, target: Target) {
     let mut pause = PROBE_FIRST;
     loop {
         let Some(me) = calls.upgrade() else { return };
-        let (ended, sleep) = (me.ended.clone().notified_owned(), me.parts.env.sleep(me.spread(pause)));
+        let (ended, sleep) = (me.ended.clone().notified_owned(), me.parts.env.sleep(me.with_jitter(pause)));
         pause = (pause * 2).min(me.limits.probe_down);
         drop(me);
         select(ended, sleep).await;

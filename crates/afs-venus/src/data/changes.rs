@@ -84,7 +84,7 @@ impl Content {
     }
 
     /// Records that a range is not a hole after all.
-    pub fn unzero(&mut self, range: Range<u64>) {
+    pub fn remove_hole(&mut self, range: Range<u64>) {
         self.holes.remove(range);
     }
 

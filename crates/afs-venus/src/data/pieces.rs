@@ -36,7 +36,7 @@ impl Content {
         if several && !takes_ranges && self.holes.bytes() <= ZEROS_MAX {
             return StoreScope::Bytes;
         }
-        match replaces || self.is_sooner_sent_anew() {
+        match replaces || self.is_smaller_as_whole() {
             true => StoreScope::Data,
             false => StoreScope::Dirty,
         }
@@ -44,7 +44,7 @@ impl Content {
 
     /// True if all data is smaller than the zeros to be sent in place of earlier data, or if there are more dirty
     /// ranges than fit into one call.
-    fn is_sooner_sent_anew(&self) -> bool {
+    fn is_smaller_as_whole(&self) -> bool {
         let kept = self.kept(StoreScope::Dirty);
         let below = |range: Range<u64>| range.start..range.end.min(kept).max(range.start);
         let holes = self.dirty.iter().flat_map(|range| self.holes.parts(below(range)));

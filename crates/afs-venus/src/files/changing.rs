@@ -29,7 +29,7 @@ impl Files {
         let written = self.disk_moving(bytes.len() as u64, move || file.write_at(pos, &bytes)).await;
         match written {
             Ok(()) => data.content().wrote(range, self.wall()),
-            Err(_) => unwrite(data, &range, &before),
+            Err(_) => undo_write(data, &range, &before),
         }
         written
     }
@@ -105,8 +105,8 @@ impl Files {
         match done {
             Ok(()) => data.content().zeroed(range, self.wall()),
             Err(_) => {
-                data.content().unzero(range.clone());
-                unwrite(data, &range, &before);
+                data.content().remove_hole(range.clone());
+                undo_write(data, &range, &before);
             }
         }
         done
@@ -114,7 +114,7 @@ impl Files {
 }
 
 /// Undoes the record of a failed write: bytes that were not cached before are not cached now.
-fn unwrite(data: &FileData, range: &Range<u64>, before: &Content) {
+fn undo_write(data: &FileData, range: &Range<u64>, before: &Content) {
     let mut content = data.content();
     for gap in before.present.gaps(range.clone()) {
         content.present.remove(gap.clone());

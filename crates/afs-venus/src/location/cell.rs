@@ -70,7 +70,7 @@ impl Cell {
     pub async fn group(&self, query_env: &QueryEnv<'_>, name: &str) -> Result<Option<Group>> {
         let Ok(text) = NameText::new(name) else { return Ok(None) };
         let answer = self
-            .ask(query_env, "GetEntryByNameU", |server| {
+            .query(query_env, "GetEntryByNameU", |server| {
                 let text = text.clone();
                 async move {
                     if !server.old.load(Ordering::Relaxed) {
@@ -97,7 +97,7 @@ impl Cell {
     pub async fn addresses(&self, query_env: &QueryEnv<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
         let query = AddressQuery::from(ServerKey::Uuid(uuid));
         let reply = self
-            .ask(query_env, vl::GetAddrsU::NAME, |server| async move {
+            .query(query_env, vl::GetAddrsU::NAME, |server| async move {
                 server.connection.call(&vl::GetAddrsU { query }).await
             })
             .await?;
@@ -106,7 +106,7 @@ impl Cell {
 
     /// Queries one location server after the other until one gives a valid reply. If there are several, each has a
     /// short time limit; if all of them exceed it, each is tried again without that limit.
-    async fn ask<'a, T, F, Fut>(
+    async fn query<'a, T, F, Fut>(
         &'a self,
         query_env: &QueryEnv<'_>,
         name: &'static str,

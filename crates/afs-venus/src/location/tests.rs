@@ -132,8 +132,8 @@ fn a_doubt_is_settled_by_one_and_comes_back_if_nothing_came_of_it() {
 fn another_creation_time_is_another_volume() {
     let client = client();
     let volume = client.volume(VolumeKind::ReadOnly, Vec::new());
-    assert!(!volume.saw_creation(UnixSeconds(5)) && !volume.saw_creation(UnixSeconds(5)));
-    assert!(volume.saw_creation(UnixSeconds(6)));
+    assert!(!volume.note_creation(UnixSeconds(5)) && !volume.note_creation(UnixSeconds(5)));
+    assert!(volume.note_creation(UnixSeconds(6)));
     assert_eq!(volume.creation(), Some(UnixSeconds(6)));
 }
 

@@ -169,7 +169,7 @@ impl Volume {
 
     /// Records the volume's creation time from a reply. Returns true if it has changed: a new release, or a restore
     /// from a dump (docs/protocol/fileserver.md "2. Structures", AFSVolSync).
-    pub fn saw_creation(&self, creation: UnixSeconds) -> bool {
+    pub fn note_creation(&self, creation: UnixSeconds) -> bool {
         let mut state = self.state.lock();
         let changed = state.creation.is_some_and(|old| old != creation);
         state.creation = Some(creation);

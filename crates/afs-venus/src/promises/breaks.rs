@@ -90,8 +90,8 @@ impl Promises {
     }
 
     /// Records the volume's creation time from a reply. If it has changed, all promises on the old volume end.
-    pub(super) fn saw_volume(&self, volume: &Volume, sync: &VolSync) {
-        if volume.saw_creation(sync.creation) {
+    pub(super) fn note_creation(&self, volume: &Volume, sync: &VolSync) {
+        if volume.note_creation(sync.creation) {
             tracing::info!(volume = %volume.id, "the volume was released or restored");
             volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
             self.invalidate_volume(volume);
@@ -132,13 +132,13 @@ impl Promises {
     /// not cache it, since no break would come.
     pub fn invalidate_if_unpromised(&self, node_target: NodeTarget) {
         let NodeTarget::Object(key) = node_target else { return };
-        if !self.is_kept_current(key) {
+        if !self.is_notified(key) {
             self.invalidate(key);
         }
     }
 
     /// True if a change would be notified. Not for an object that has left the cache: a break would not find it.
-    fn is_kept_current(&self, key: Key) -> bool {
+    fn is_notified(&self, key: Key) -> bool {
         let (Some(volume), Some(vnode)) = (self.parts.location.volume_of(key), self.parts.vnodes.peek(key))
         else {
             return false;

@@ -42,7 +42,7 @@ impl Promises {
         sync: &VolSync,
         origin: &ReplyOrigin<'_>,
     ) {
-        self.saw_volume(volume, sync);
+        self.note_creation(volume, sync);
         let reset = &origin.server.reset;
         let promise = Promise::of(callback, reset, origin.serial, origin.started, self.margin);
         let now = self.now();
@@ -106,7 +106,7 @@ impl Promises {
     /// Records a status that came with a change by this client, without a promise; a valid promise stays valid. Replies
     /// to calls that began before this moment may be older.
     pub fn record_change(&self, volume: &Volume, vnode: &Vnode, change: &ChangeReply<'_>) {
-        self.saw_volume(volume, change.sync);
+        self.note_creation(volume, change.sync);
         let (serial, now) = (self.breaks.next(), self.now());
         let mut state = vnode.state();
         let promised = state.is_promised(volume, now);

@@ -93,7 +93,7 @@ impl Venus {
                 tracing::warn!(%error, "a removed file that was open here could not be removed in the end");
             }
             if let Ok(volume) = self.volume_of(handle.vnode.key).await {
-                self.lost_name(handle.vnode.key, &volume, Some(serial)).await;
+                self.name_removed(handle.vnode.key, &volume, Some(serial)).await;
             }
         }
         self.files.retire(&handle.vnode, &handle.data(), self.context.user).await;

@@ -18,7 +18,7 @@ use crate::key::Key;
 use crate::leftover_locks::LeftoverLock;
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::locking::{HELD_AT_LEAST, is_over};
+use crate::venus::locking::{HELD_AT_LEAST, is_object_gone};
 use crate::vnode::Vnode;
 
 /// How often one client may have taken a read lock by requests without a reply.
@@ -119,7 +119,7 @@ impl Venus {
             };
             match (released.result, ownership) {
                 (Ok(_), LockOwnership::Ours) => {}
-                (Err(error), _) if is_over(&error) => break,
+                (Err(error), _) if is_object_gone(&error) => break,
                 (Err(error), LockOwnership::Unknown) if released.maybe_executed => {
                     tracing::warn!(%error, "whether a lock was given back is not known; it ends in five minutes");
                     break;
@@ -153,7 +153,7 @@ impl Venus {
     pub(super) async fn release_all_locks(&self, handles: &[Arc<Handle>]) {
         let all = async {
             for handle in handles {
-                self.as_user(handle.user).disown_lock(&handle.vnode).await;
+                self.as_user(handle.user).make_lock_leftover(&handle.vnode).await;
             }
             self.probe_servers_of_leftover_locks().await;
             self.release_leftover_locks().await;
@@ -165,7 +165,7 @@ impl Venus {
     }
 
     /// Makes the lock on a file a leftover lock.
-    async fn disown_lock(&self, vnode: &Vnode) {
+    async fn make_lock_leftover(&self, vnode: &Vnode) {
         let _guard = vnode.changing.lock().await;
         let (was_held, extended) = {
             let mut state = vnode.state();

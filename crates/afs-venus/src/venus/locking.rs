@@ -219,7 +219,7 @@ impl Venus {
                 return Ok(());
             }
             // The lock has ended with its file.
-            Err(error) if is_over(error) => {
+            Err(error) if is_object_gone(error) => {
                 self.leftover_locks.remove(vnode.key);
                 return Ok(());
             }
@@ -315,7 +315,7 @@ impl Venus {
 }
 
 /// True if the server replies that the locked object or its volume does not exist.
-pub(super) fn is_over(error: &VenusError) -> bool {
+pub(super) fn is_object_gone(error: &VenusError) -> bool {
     matches!(error.kind, ErrorKind::Stale | ErrorKind::NoVolume)
 }
 

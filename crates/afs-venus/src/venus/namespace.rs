@@ -223,12 +223,12 @@ impl Venus {
         let answered = match outcome.result {
             Ok(answered) => answered,
             Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
-                return self.moved_after_all(from, into, to_name, moved, error).await;
+                return self.verify_rename(from, into, to_name, moved, error).await;
             }
             Err(error) => return Err(self.handle_directory_error(from, error)),
         };
         let before = self.renamed(volume, (from, name), (into, to_name), &answered);
-        self.lost_names(replaced.filter(|_| !hidden), before, volume, answered.serial).await;
+        self.names_removed(replaced.filter(|_| !hidden), before, volume, answered.serial).await;
         Ok(())
     }
 
@@ -277,7 +277,7 @@ impl Venus {
     }
 
     /// The first reply to a rename was lost, and the retry reports that the old name does not exist.
-    async fn moved_after_all(
+    async fn verify_rename(
         &self,
         from: &Arc<Vnode>,
         into: &Arc<Vnode>,

@@ -65,7 +65,7 @@ impl Venus {
         }
         let serial = self.promises.serial();
         let before = self.remove_file(dir, volume, name, text).await?;
-        self.lost_names(Some(child), before, volume, serial).await;
+        self.names_removed(Some(child), before, volume, serial).await;
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl Venus {
 
     /// Handles the removal of a name by a call that began after break number `serial`. The target is the one that the
     /// local copy showed just before; if that is unknown, perhaps the one found before the call.
-    pub(super) async fn lost_names(
+    pub(super) async fn names_removed(
         &self,
         found: Option<Key>,
         before: TargetBefore,
@@ -163,14 +163,14 @@ impl Venus {
         serial: u64,
     ) {
         match (before, found) {
-            (Some(Some(key)), _) => self.lost_name(key, volume, Some(serial)).await,
-            (None, Some(key)) => self.lost_name(key, volume, None).await,
+            (Some(Some(key)), _) => self.name_removed(key, volume, Some(serial)).await,
+            (None, Some(key)) => self.name_removed(key, volume, None).await,
             (Some(None), _) | (None, None) => {}
         }
     }
 
     /// Handles the loss of a name of an object; certain if there is a break number.
-    pub(super) async fn lost_name(&self, key: Key, volume: &Arc<Volume>, serial: Option<u64>) {
+    pub(super) async fn name_removed(&self, key: Key, volume: &Arc<Volume>, serial: Option<u64>) {
         let Some(vnode) = self.vnodes.peek(key) else {
             self.files.forget_kept(key);
             return;
@@ -242,7 +242,7 @@ impl Venus {
             }
             Err(error) => return Err(self.handle_directory_error(&dir, error)),
         };
-        self.lost_names(Some(child), before, &volume, serial).await;
+        self.names_removed(Some(child), before, &volume, serial).await;
         self.kernel.nodes().drop_name(parent, name);
         Ok(())
     }

@@ -28,7 +28,7 @@ use crate::venus::{Shared, Venus, callbacks};
 use crate::vnode::VnodeTable;
 
 /// Limit of the paths that [`Venus::open_for_writing`] returns.
-const OPEN_TOLD_MAX: usize = 1000;
+const PATHS_MAX: usize = 1000;
 
 impl Venus {
     /// Starts the callback service and maintenance, finds the root, and returns the mount's cache manager.
@@ -122,7 +122,7 @@ impl Venus {
         let held = |handle: &Arc<Handle>| self.kernel.nodes().held(NodeTarget::Object(handle.vnode.key));
         let nodes = handles.iter().filter(|handle| handle.may_change()).filter_map(held);
         let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.kernel.nodes().path(node)).collect();
-        paths.into_iter().take(OPEN_TOLD_MAX).collect()
+        paths.into_iter().take(PATHS_MAX).collect()
     }
 
     /// Stores dirty data, releases all locks and promises, makes the cache persistent, and ends the tasks.

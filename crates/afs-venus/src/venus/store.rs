@@ -83,7 +83,7 @@ impl Venus {
             Ok(status) => status,
             Err(error) => {
                 data.content().failures += 1;
-                return Err(self.explained(&volume, error));
+                return Err(self.with_expiry(&volume, error));
             }
         };
         let is_base = data.content().version == status.data_version;
@@ -108,7 +108,7 @@ impl Venus {
         let mut stored = Err(VenusError::new(ErrorKind::VolumeBusy, "StoreData").of(vnode.key.fid));
         for _ in 0..ATTEMPTS_MAX {
             let replaces = self.must_replace(vnode, volume, data).await;
-            let replaces = replaces.map_err(|error| self.explained(volume, error))?;
+            let replaces = replaces.map_err(|error| self.with_expiry(volume, error))?;
             match self.send_dirty(vnode, volume, data, replaces, reason).await {
                 // No program waits for it; the writer that truncated the file stores it at its close.
                 Ok(Sent::Cut) if reason == StoreReason::Retry => return Ok(()),
@@ -119,7 +119,7 @@ impl Venus {
                     break;
                 }
                 Err(error) => {
-                    stored = Err(self.explained(volume, error));
+                    stored = Err(self.with_expiry(volume, error));
                     break;
                 }
             }
@@ -174,7 +174,7 @@ impl Venus {
     }
 
     /// Converts a refusal for a user whose token has expired: logging in again would help.
-    fn explained(&self, volume: &Volume, error: VenusError) -> VenusError {
+    fn with_expiry(&self, volume: &Volume, error: VenusError) -> VenusError {
         match error.kind {
             ErrorKind::AccessDenied if self.has_expired_token(volume.cell) => {
                 VenusError { kind: ErrorKind::TokenExpired, ..error }

@@ -118,7 +118,7 @@ impl World {
                 self.opens[n].is_passthrough = true;
             }
             "leave direct" if open.is_passthrough => {
-                self.absorb(view);
+                self.note_writes(view);
                 self.files.stop_passthrough(handle.id);
                 self.opens[n].is_passthrough = false;
             }
@@ -153,7 +153,7 @@ impl World {
             now(self.files.prepare_change(self.vnode.key, &handle.data())).unwrap();
         }
         if flags.truncate {
-            self.absorb(view);
+            self.note_writes(view);
             handle.note_cut_at_open();
             now(self.files.cut(&handle.data(), 0)).unwrap();
             self.views[view].bytes.clear();
@@ -197,7 +197,7 @@ impl World {
 
     fn change(&mut self, action: &str, view: usize, rng: &mut SimRng) {
         let (data, at) = (self.data(view), rng.below(LENGTH_MAX));
-        self.absorb(view);
+        self.note_writes(view);
         let view = &mut self.views[view];
         let length = view.bytes.len();
         match action {

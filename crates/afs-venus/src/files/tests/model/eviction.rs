@@ -6,7 +6,7 @@ impl World {
     pub(super) fn release(&mut self, n: usize, rng: &mut SimRng) {
         let Open { handle, view, .. } = self.opens.remove(n);
         if handle.may_change() {
-            self.absorb(view);
+            self.note_writes(view);
             // Usually closed before.
             if rng.chance(700_000) {
                 let is_good = rng.chance(700_000);

@@ -13,7 +13,7 @@ impl World {
         let data = in_use.data.clone();
         now(files.prepare_change(vnode.key, &data)).unwrap();
         let view = self.chosen(expected, &data);
-        self.absorb(view);
+        self.note_writes(view);
         now(self.files.cut(&data, length)).unwrap();
         self.views[view].bytes.resize(length as usize, 0);
         self.views[view].is_dirty = true;
@@ -31,7 +31,7 @@ impl World {
 
     /// A store as by a close. Returns true if nothing is dirty then.
     pub(super) fn store(&mut self, n: usize, user: User, is_good: bool) -> bool {
-        self.absorb(n);
+        self.note_writes(n);
         if self.is_orphan || self.views[n].is_lost || !self.views[n].is_dirty {
             return false;
         }
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    pub(super) fn absorb(&mut self, view: usize) {
+    pub(super) fn note_writes(&mut self, view: usize) {
         let data = self.data(view);
         now(self.files.note_kernel_writes_to_store(&self.vnode, &data)).unwrap();
         self.note_touches(view);
