@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_what_is_there_is_kept() {
+    fn a_full_table_refuses_new_locks_and_keeps_the_old_ones() {
         let (all, leftover) = (LeftoverLocks::new(), LeftoverLock { user: None, held_at_least_until: None });
         assert!((0..LEFTOVER_MAX).all(|n| all.add(key(n), leftover)));
         let sure = LeftoverLock { held_at_least_until: Some(Instant::ZERO), ..leftover };

@@ -128,7 +128,7 @@ fn a_server_that_stays_away_gives_errors_at_once_and_is_used_again_when_it_is_ba
 }
 
 #[test]
-fn a_client_that_is_told_not_to_wait_gives_errors_as_soon_as_a_server_is_found_silent() {
+fn a_client_configured_not_to_wait_fails_as_soon_as_a_server_is_silent() {
     let cell = Cell::new(94);
     cell.set_limits(|limits| limits.unreachable_wait_max = Duration::ZERO);
     let (a, done) = (cell.client(1), Done::default());
@@ -183,7 +183,7 @@ fn a_volume_that_was_not_looked_up_before_is_found_when_the_location_service_is_
 /// The file server is reachable and returns the text of the mount point; the location of its volume was not queried
 /// before.
 #[test]
-fn a_location_service_that_is_away_alone_is_waited_for_as_a_file_server_is() {
+fn an_unreachable_location_service_is_waited_for_like_a_file_server() {
     let cell = Fakes::new(95, 1, 1);
     let target = Image::new(1).with("file", b"of the other volume");
     let image = Image::new(1).with_link("other", b"#other.", Mode(0o644));

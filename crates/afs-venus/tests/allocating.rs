@@ -102,7 +102,7 @@ fn what_has_no_room_in_the_volume_or_on_its_partition_is_refused() {
 
 /// If the space is unknown, the store reports errors.
 #[test]
-fn a_server_that_tells_nothing_of_room_refuses_nothing() {
+fn an_allocation_succeeds_if_the_server_does_not_report_its_space() {
     let cell = cell(2);
     let a = cell.client(1);
     let one = a.clone();

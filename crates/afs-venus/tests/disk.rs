@@ -67,7 +67,7 @@ fn files_under(dir: &Path) -> usize {
 }
 
 #[test]
-fn what_is_kept_is_found_after_the_process_died() {
+fn kept_files_are_found_after_the_process_died() {
     let dir = tempfile::tempdir().unwrap();
     let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
     keep(&cache, &key(2, 1), b"one");
@@ -126,7 +126,7 @@ fn a_damaged_index_loses_only_what_follows() {
 }
 
 #[test]
-fn the_oldest_goes_first_and_nothing_that_is_open() {
+fn the_oldest_file_is_evicted_first_and_no_open_one() {
     let dir = tempfile::tempdir().unwrap();
     let cache = DiskCache::open(dir.path(), 10_000, BOOT).unwrap();
     for n in 0..5 {
@@ -430,7 +430,7 @@ fn a_late_release_stores_nothing_of_a_file_that_was_cut_and_grown_before_its_clo
 }
 
 #[test]
-fn a_large_file_is_not_rewritten_behind_our_back() {
+fn a_large_file_is_not_opened_for_passthrough_writes() {
     let (_dir, cell, a) = on_a_disk(4);
     let one = a.clone();
     cell.on(&a, async move {

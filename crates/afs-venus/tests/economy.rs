@@ -51,7 +51,7 @@ fn a_time_set_before_close_travels_with_the_data() {
 }
 
 #[test]
-fn a_warm_cache_asks_nobody() {
+fn a_warm_cache_makes_no_calls() {
     let cell = Cell::new(3);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
@@ -76,7 +76,7 @@ fn a_warm_cache_asks_nobody() {
 }
 
 #[test]
-fn a_listing_with_attributes_asks_in_bulk() {
+fn a_listing_with_attributes_uses_bulk_status() {
     let cell = Cell::new(4);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
@@ -103,7 +103,7 @@ fn a_listing_with_attributes_asks_in_bulk() {
 }
 
 #[test]
-fn one_name_after_the_other_brings_the_neighbours_along() {
+fn look_ups_in_sequence_prefetch_the_neighbours() {
     let cell = Cell::new(5);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
@@ -199,7 +199,7 @@ fn after_the_server_restarts_statuses_are_asked_for_and_data_is_not() {
 }
 
 #[test]
-fn promises_that_are_not_needed_go_back_in_batches() {
+fn unneeded_promises_are_given_up_in_batches() {
     let cell = Cell::new(9);
     cell.set_limits(|limits| limits.statuses_max = 100);
     let a = cell.client(1);

@@ -48,7 +48,7 @@ fn store_elsewhere(image: &Shared, bytes: &[u8]) {
 }
 
 #[test]
-fn what_a_kernel_reads_and_what_was_stored_are_the_same_when_two_machines_stored_at_once() {
+fn the_kernel_reads_the_stored_bytes_after_two_machines_stored_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (cell, image, a) = cell(1, &dir);
     let (one, theirs) = (a.clone(), image.clone());
@@ -67,7 +67,7 @@ fn what_a_kernel_reads_and_what_was_stored_are_the_same_when_two_machines_stored
 }
 
 #[test]
-fn a_version_that_came_to_a_kernel_by_half_is_not_stored_over_and_comes_with_the_next_lock() {
+fn a_half_fetched_version_is_not_stored_and_the_next_lock_fetches_it() {
     let dir = tempfile::tempdir().unwrap();
     let (cell, image, a) = cell(2, &dir);
     let (one, theirs, server) = (a.clone(), image.clone(), cell.servers[0].clone());

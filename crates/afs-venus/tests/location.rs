@@ -23,7 +23,7 @@ fn place(number: u8) -> SocketAddr {
 }
 
 #[test]
-fn another_location_server_answers_for_one_that_is_away() {
+fn another_location_server_replaces_an_unreachable_one() {
     let cell = Cell::new(1);
     let here = SocketAddr::new(SERVER.into(), 7003);
     *cell.locations.lock().unwrap() = vec![place(0), here, place(1)];
@@ -63,7 +63,7 @@ fn old_server(cell: &Cell, at: SocketAddr) -> afs_rpc::Rx {
 }
 
 #[test]
-fn a_location_server_without_uuids_will_do() {
+fn a_location_server_without_uuids_is_used() {
     let cell = Cell::new(2);
     let _old = old_server(&cell, place(0));
     *cell.locations.lock().unwrap() = vec![place(0)];

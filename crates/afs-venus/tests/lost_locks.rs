@@ -198,7 +198,7 @@ fn a_lock_that_could_not_be_given_back_is_when_the_server_was_restarted() {
 }
 
 #[test]
-fn a_lock_is_given_back_late_though_its_file_has_left_the_status_cache() {
+fn a_leftover_lock_is_released_though_its_file_was_evicted() {
     let cell = Cell::new(53);
     cell.set_limits(|limits| limits.statuses_max = 100);
     let (a, b) = (cell.client(1), cell.client(2));

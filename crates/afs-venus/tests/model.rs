@@ -30,7 +30,7 @@ fn any_work_of_two_machines_leaves_what_it_should() {
 }
 
 #[test]
-fn any_work_of_two_kernels_leaves_what_it_should() {
+fn any_history_of_two_kernels_matches_the_model() {
     for seed in seeds() {
         let dir = tempfile::tempdir().unwrap();
         let open =

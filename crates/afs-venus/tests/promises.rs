@@ -81,7 +81,7 @@ fn what_is_looked_up_while_its_old_promise_is_given_back_is_not_relied_on() {
 /// The same with a server that ends all promises on the objects that the call names, including those granted a moment
 /// ago.
 #[test]
-fn what_a_server_takes_back_with_old_promises_is_not_relied_on() {
+fn promises_that_a_server_ends_with_given_up_ones_are_void() {
     let mut cell = Fakes::new(12, 1, 1);
     cell.set_limits(|limits| {
         limits.statuses_max = 100;
@@ -157,7 +157,7 @@ fn call_from_another_machine<R: afs_wire::rpc::Request + Clone>(
 }
 
 #[test]
-fn what_is_in_the_cache_is_told_to_no_stranger() {
+fn entries_of_the_cache_are_not_shown_to_other_machines() {
     let cell = Cell::new(10);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();

@@ -130,7 +130,7 @@ impl CacheFile for CountingFile {
 
 /// The data is read once more, because of mappings; the file's time is read once.
 #[test]
-fn what_the_kernel_wrote_is_looked_for_once_at_close_and_once_at_release() {
+fn kernel_writes_are_detected_once_at_close_and_once_at_release() {
     let dir = tempfile::tempdir().unwrap();
     let cell = Cell::new(11);
     let counts = Arc::new(Counts::default());

@@ -212,7 +212,7 @@ fn of_two_writers_the_last_to_close_wins_as_a_whole() {
 }
 
 #[test]
-fn what_the_kernel_holds_is_named_when_it_becomes_stale() {
+fn an_object_held_by_the_kernel_is_invalidated_when_it_becomes_stale() {
     let cell = Cell::new(7);
     let (a, b) = (cell.client(1), cell.client(2));
     let (one, two) = (a.clone(), b.clone());
@@ -231,7 +231,7 @@ fn what_the_kernel_holds_is_named_when_it_becomes_stale() {
 
 /// A reply about it may be in transit to a caller that will cache it.
 #[test]
-fn what_becomes_stale_while_nobody_holds_it_is_counted_all_the_same() {
+fn a_stale_object_that_is_not_held_is_counted_too() {
     let cell = Cell::new(10);
     let (a, b) = (cell.client(1), cell.client(2));
     let (one, two) = (a.clone(), b.clone());
@@ -250,7 +250,7 @@ fn what_becomes_stale_while_nobody_holds_it_is_counted_all_the_same() {
 
 /// Before it is passed on, another request may have obtained a promise for a newer state.
 #[test]
-fn what_is_answered_without_a_promise_is_stale_at_once() {
+fn a_reply_without_a_promise_is_stale_at_once() {
     let cell = Cell::new(11);
     cell.set_limits(|limits| limits.promise_margin = std::time::Duration::from_secs(1 << 30));
     let a = cell.client(1);

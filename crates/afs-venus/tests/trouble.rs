@@ -33,7 +33,7 @@ fn close_reports_that_the_quota_is_used_up_and_the_data_is_kept() {
 }
 
 #[test]
-fn a_removed_file_whose_store_failed_leaves_nothing_unsaved() {
+fn a_removed_file_whose_store_failed_leaves_no_dirty_data() {
     let cell = Cell::new(24);
     let a = cell.client(1);
     let client = a.clone();

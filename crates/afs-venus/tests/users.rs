@@ -360,7 +360,7 @@ fn a_store_that_a_token_was_too_old_for_is_made_good_after_a_new_login() {
 }
 
 #[test]
-fn a_token_that_a_server_calls_expired_is_used_no_more() {
+fn a_token_that_a_server_calls_expired_is_not_used_again() {
     let cell = cell(10);
     let machine = cell.client(1);
     let here = machine.clone();
@@ -377,7 +377,7 @@ fn a_token_that_a_server_calls_expired_is_used_no_more() {
 }
 
 #[test]
-fn a_server_that_was_told_how_proves_who_it_is_when_it_calls_back() {
+fn a_server_given_a_callback_key_authenticates_its_callbacks() {
     let cell = cell(15);
     cell.people.add(AUTHENTICATES_CALLBACKS, 13);
     let (one, two) = (cell.client(1), cell.client(2));
@@ -502,7 +502,7 @@ fn one_user_may_be_somebody_without_a_token() {
 }
 
 #[test]
-fn a_new_or_lost_token_makes_the_kernel_ask_again_about_what_is_not_for_all() {
+fn a_new_or_lost_token_invalidates_private_objects_in_the_kernel() {
     let cell = cell(13);
     let machine = cell.client(1);
     let here = machine.clone();

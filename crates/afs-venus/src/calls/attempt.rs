@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_server_says_or_leaves_unsaid_marks_it_down() {
+    fn only_silence_and_network_codes_of_the_peer_mark_it_down() {
         let peer = ([10, 0, 0, 1], 7000).into();
         let table = [
             (CallError::Unreachable { peer }, true),

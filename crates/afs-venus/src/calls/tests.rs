@@ -16,7 +16,7 @@ const PATIENT: CallContext = CallContext { user: None, wait: WaitPolicy::Wait, p
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 #[test]
-fn an_address_that_is_silent_is_passed_by() {
+fn a_silent_address_is_skipped() {
     let kit = test_kit(1);
     let fake = kit.fake(1);
     let server = kit.server(&[[10, 0, 1, 99].into(), fake.address]);
@@ -33,7 +33,7 @@ fn an_address_that_is_silent_is_passed_by() {
 }
 
 #[test]
-fn a_silent_address_is_asked_by_one_until_it_is_back_and_that_is_told() {
+fn one_task_probes_a_silent_address_and_its_return_is_reported_once() {
     let kit = test_kit(2);
     let fake = kit.fake(1);
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
@@ -55,7 +55,7 @@ fn a_silent_address_is_asked_by_one_until_it_is_back_and_that_is_told() {
 }
 
 #[test]
-fn a_busy_volume_is_paused_for_and_not_for_ever() {
+fn retries_of_a_busy_volume_are_bounded() {
     let kit = test_kit(3);
     let fake = kit.fake(1);
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
@@ -71,7 +71,7 @@ fn a_busy_volume_is_paused_for_and_not_for_ever() {
 }
 
 #[test]
-fn a_call_is_given_up_for_another_site_when_its_server_gives_no_sign_of_life() {
+fn a_call_moves_to_another_site_when_its_server_answers_no_probe() {
     let kit = test_kit(4);
     let fakes = [kit.fake(1), kit.fake(2)];
     let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
@@ -89,7 +89,7 @@ fn a_call_is_given_up_for_another_site_when_its_server_gives_no_sign_of_life() {
 }
 
 #[test]
-fn a_site_where_the_volume_is_off_line_is_left_for_another() {
+fn a_volume_off_line_at_one_site_is_called_at_another() {
     let kit = test_kit(5);
     let fakes = [kit.fake(1), kit.fake(2)];
     let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
@@ -101,7 +101,7 @@ fn a_site_where_the_volume_is_off_line_is_left_for_another() {
 }
 
 #[test]
-fn a_volume_that_moved_is_called_where_it_is_and_its_promises_end() {
+fn a_moved_volume_is_called_at_its_new_site_and_its_promises_end() {
     let kit = test_kit(6);
     let fakes = [kit.fake(1), kit.fake(2)];
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fakes[0]]);
@@ -170,7 +170,7 @@ fn is_relied_on<T>(kit: &TestKit, volume: &Volume, reply: &CallReply<T>) -> bool
 }
 
 #[test]
-fn a_call_to_be_made_once_is_not_made_again_after_a_silence() {
+fn a_call_without_retry_is_not_repeated_after_silence() {
     let kit = test_kit(9);
     let fakes = [kit.fake(1), kit.fake(2)];
     let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
@@ -183,7 +183,7 @@ fn a_call_to_be_made_once_is_not_made_again_after_a_silence() {
 }
 
 #[test]
-fn whose_token_has_expired_is_served_as_nobody_in_particular() {
+fn a_call_with_an_expired_token_is_repeated_without_one() {
     let kit = test_kit(10);
     let fake = kit.fake(1);
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);

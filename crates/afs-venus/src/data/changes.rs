@@ -73,9 +73,9 @@ impl Content {
         let kept = range.start..range.end.min(self.cut).min(self.base_length);
         // The server already has zeros in holes that were never dirty, and beyond the part of its file that is kept,
         // unless a store in progress is sending data there.
-        let told = self.holes.gaps(kept.start..kept.end.max(kept.start));
-        let being_told = self.storing.parts(range.clone());
-        told.into_iter().chain(being_told).for_each(|part| self.dirty.insert(part));
+        let nonzero = self.holes.gaps(kept.start..kept.end.max(kept.start));
+        let being_stored = self.storing.parts(range.clone());
+        nonzero.into_iter().chain(being_stored).for_each(|part| self.dirty.insert(part));
         self.present.insert(range.clone());
         self.add_hole(range);
         self.resized = true;

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_sum_takes_the_place_of_all_that_it_overlaps() {
+    fn a_new_sum_replaces_all_that_it_overlaps() {
         let mut sums = Sums::default();
         for (range, sum) in [(0..10, 1), (10..20, 2), (30..40, 3)] {
             sums.insert(range, sum);

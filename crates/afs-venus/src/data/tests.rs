@@ -31,7 +31,7 @@ fn server_stores(file: &mut Vec<u8>, piece: &Piece, ours: &[u8]) {
 }
 
 #[test]
-fn what_is_stored_and_how() {
+fn pieces_of_a_store_by_kind_of_change() {
     type Row = (&'static str, u64, fn(&mut Content), Vec<Piece>);
     let table: Vec<Row> = vec![
         ("nothing", 100, |_| (), vec![]),
@@ -89,7 +89,7 @@ fn what_is_stored_and_how() {
 }
 
 #[test]
-fn far_ranges_travel_alone_when_what_is_between_is_not_here() {
+fn distant_dirty_ranges_are_separate_pieces_when_the_gap_is_not_cached() {
     let mut content = Content::new(DataVersion(5), 1000);
     content.wrote(0..10, NOW);
     content.wrote(500..510, NOW);
@@ -190,7 +190,7 @@ fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], scope: StoreS
 }
 
 #[test]
-fn what_is_sent_of_a_file_with_holes() {
+fn holes_are_sent_only_where_the_server_has_data() {
     let mut content = Content::new(DataVersion(5), 0);
     let tib = 1 << 40;
     content.wrote(0..10, NOW);
@@ -221,14 +221,14 @@ fn what_is_sent_of_a_file_with_holes() {
 }
 
 #[test]
-fn what_replaces_another_version_leaves_nothing_of_it_in_its_holes() {
+fn a_store_that_replaces_another_version_starts_from_length_zero() {
     let mut content = Content::new(DataVersion(5), 0);
     content.wrote(20..30, NOW);
     assert_eq!(content.begin_store(StoreScope::Data), [piece(20..30, 0)]);
 }
 
 #[test]
-fn small_holes_are_sent_along_to_a_server_that_takes_one_range() {
+fn small_holes_are_sent_to_a_server_without_ranges() {
     let mut content = complete(1 << 20);
     content.set_length(10 << 20, NOW);
     content.wrote(9 << 20..10 << 20, NOW);
@@ -238,7 +238,7 @@ fn small_holes_are_sent_along_to_a_server_that_takes_one_range() {
 }
 
 #[test]
-fn shedding_leaves_what_is_wanted_and_what_is_unsaved() {
+fn eviction_keeps_wanted_and_dirty_bytes() {
     let mut content = complete(1000);
     content.wrote(100..200, NOW);
     assert_eq!(content.evict(150, &(0..50)), [50..100, 200..300]);
@@ -247,7 +247,7 @@ fn shedding_leaves_what_is_wanted_and_what_is_unsaved() {
 }
 
 #[test]
-fn what_a_reader_waits_for_is_not_shed() {
+fn pinned_bytes_are_not_evicted() {
     let mut content = complete(1000);
     content.pinned.push(0..600);
     assert_eq!(content.evict(900, &(900..1000)).pop(), Some(600..900));

@@ -1,5 +1,5 @@
 //! Open files of this machine: cache files, handles, dirty data. This part makes no calls; it returns what a server
-//! must be asked or told.
+//! must be called with.
 //!
 //! It alone counts references and drops data. These rules hold whenever the state of a file is not locked:
 //!

@@ -74,7 +74,7 @@ fn release(files: &Files, handle: &Handle) {
 }
 
 #[test]
-fn a_handle_is_not_counted_on_data_that_was_put_away_after_it_was_chosen() {
+fn a_handle_is_not_counted_on_data_retired_since_its_choice() {
     let (files, vnode) = machine();
     let first = open(&files, &vnode, 5, OpenFlags::READ);
     let chosen = now(files.current(&vnode, &status(5, LENGTH))).unwrap();
@@ -90,7 +90,7 @@ fn a_handle_is_not_counted_on_data_that_was_put_away_after_it_was_chosen() {
 }
 
 #[test]
-fn a_handle_does_not_go_on_with_data_that_was_put_away_after_it_was_chosen() {
+fn a_handle_does_not_switch_to_data_retired_since_its_choice() {
     let (files, vnode) = machine();
     let old = open(&files, &vnode, 5, OpenFlags::READ);
     let other = open(&files, &vnode, 6, OpenFlags::READ);
@@ -125,7 +125,7 @@ fn a_file_just_created_is_opened_without_the_disk() {
 }
 
 #[test]
-fn spare_cache_files_are_bounded_and_go_with_the_part() {
+fn spare_cache_files_are_bounded_and_deleted_on_drop() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(crate::cache::DiskCache::open(folder.path(), 1 << 20, "").unwrap());
     let jobs = Arc::new(Mutex::new(Vec::new()));
@@ -151,7 +151,7 @@ fn walk(directory: &std::path::Path) -> usize {
 
 /// A task that reads ahead for a handle may still run when the handle is released.
 #[test]
-fn a_handle_that_was_released_is_counted_nowhere_any_more() {
+fn a_released_handle_is_counted_nowhere() {
     let (files, vnode) = machine();
     let [gone, old] = [(); 2].map(|()| open(&files, &vnode, 5, OpenFlags::READ));
     let data = gone.data();
@@ -168,7 +168,7 @@ fn a_handle_that_was_released_is_counted_nowhere_any_more() {
 }
 
 #[test]
-fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
+fn data_being_truncated_without_a_handle_is_not_retired() {
     let (files, vnode) = machine();
     let reader = open(&files, &vnode, 5, OpenFlags::READ);
     fetch(&reader.data());
@@ -200,7 +200,7 @@ fn what_is_listed_for_a_user_stays_his() {
 }
 
 #[test]
-fn where_the_kernel_has_a_half_of_a_version_nothing_is_stored_and_nothing_absorbed() {
+fn a_half_fetched_version_under_passthrough_is_not_stored_nor_taken_for_writes() {
     let (files, vnode) = machine();
     let writer = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
     let data = writer.data();
@@ -240,7 +240,7 @@ fn drive<T>(jobs: &Jobs, mut future: Pin<&mut impl Future<Output = T>>) -> T {
 }
 
 #[test]
-fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
+fn data_about_to_change_is_not_kept_by_a_retirement_in_progress() {
     let (files, vnode, jobs) = machine_with_jobs();
     let known = status(5, LENGTH);
     let first = drive(&jobs, pin!(files.open_handle(&vnode, &known, OpenFlags::READ, None))).unwrap();
@@ -276,7 +276,7 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
 
 /// The reader may still fetch into its cache file.
 #[test]
-fn who_opens_a_file_after_its_lock_was_lost_has_another_cache_file_than_its_reader() {
+fn an_open_after_a_lost_lock_gets_a_new_cache_file() {
     let (files, vnode) = machine();
     let first = open(&files, &vnode, 5, OpenFlags::READ);
     fetch(&first.data());
@@ -290,7 +290,7 @@ fn who_opens_a_file_after_its_lock_was_lost_has_another_cache_file_than_its_read
 }
 
 #[test]
-fn what_is_being_put_away_is_not_kept_after_its_lock_was_lost() {
+fn data_being_retired_is_not_kept_after_its_lock_was_lost() {
     let (files, vnode, jobs) = machine_with_jobs();
     let known = status(5, LENGTH);
     let first = drive(&jobs, pin!(files.open_handle(&vnode, &known, OpenFlags::READ, None))).unwrap();
@@ -311,7 +311,7 @@ fn what_is_being_put_away_is_not_kept_after_its_lock_was_lost() {
 }
 
 #[test]
-fn a_newer_version_does_not_take_the_place_of_one_that_is_being_written_since() {
+fn a_newer_version_does_not_replace_data_with_a_new_writer() {
     let (files, vnode, jobs) = machine_with_jobs();
     let old =
         drive(&jobs, pin!(files.open_handle(&vnode, &status(5, LENGTH), OpenFlags::READ, None))).unwrap();

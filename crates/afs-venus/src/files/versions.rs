@@ -14,7 +14,7 @@ impl Files {
     /// so that they do not reappear when the file grows.
     pub async fn take_version(&self, data: &Arc<FileData>, status: &Status) -> Result<()> {
         let _quiet = data.change_lock.block_changes().await;
-        let _absorbing = data.kernel_writes.lock().await;
+        let _writes = data.kernel_writes.lock().await;
         let length = {
             let mut content = data.content();
             match content.is_dirty() {
@@ -32,7 +32,7 @@ impl Files {
     /// Marks a cache file with passthrough after a version was fetched into it as a whole: later writes are the
     /// kernel's.
     pub async fn mark_whole(&self, data: &Arc<FileData>) -> Result<()> {
-        let _absorbing = data.kernel_writes.lock().await;
+        let _writes = data.kernel_writes.lock().await;
         let file = data.file.clone();
         self.disk(move || file.mark()).await?;
         data.marked.store(true, Ordering::SeqCst);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_answer_counts_and_a_loss_is_noticed() {
+    fn the_latest_reply_is_kept_and_a_loss_is_reported() {
         let mut table = RightsTable::default();
         assert!(!table.note(known(1, Rights::ALL, 5)));
         assert!(!table.note(known(2, Rights::READ, 5)));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_forgets_the_oldest() {
+    fn rights_are_bounded_and_the_oldest_are_evicted() {
         let mut table = RightsTable::default();
         for n in 0..100 {
             table.note(known(n, Rights::READ, n));

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_after_a_directory_is_known_for_each_token() {
+    fn the_directories_queried_after_another_are_known_for_each_token() {
         let orders = RightsOrder::default();
         [1, 3, 5, 1].into_iter().for_each(|n| orders.note(ALICE, key(n)));
         orders.note(BOB, key(9));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_token_is_nobody_and_a_new_token_is_somebody_else() {
+    fn a_user_without_token_is_anonymous_and_each_token_has_a_new_id() {
         let table = TokenTable::default();
         let owner = TokenOwner::Uid(5);
         assert_eq!(table.credentials(Some(owner), CELL, at(0)).id, TokenId::NONE);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_token_counts_no_more_and_is_told_of_once() {
+    fn an_expired_token_is_unused_and_reported_once() {
         let table = TokenTable::default();
         let owner = TokenOwner::Uid(5);
         table.set(owner, CELL, token(Some(100)));

@@ -47,7 +47,7 @@ fn a_token_is_renewed_by_one_of_the_same_label_and_each_change_counts() {
 }
 
 #[test]
-fn the_end_of_a_token_is_news_once() {
+fn the_end_of_a_token_is_reported_once() {
     let wall = Arc::new(AtomicU64::new(10));
     let identity = at(wall.clone());
     identity.set_token(ALICE, CELL, token("alice", Some(100))).unwrap();
@@ -60,7 +60,7 @@ fn the_end_of_a_token_is_news_once() {
 }
 
 #[test]
-fn a_token_that_a_server_refuses_is_used_no_more() {
+fn a_token_that_a_server_refuses_is_not_used_again() {
     let identity = at(Arc::default());
     identity.set_token(ALICE, CELL, token("alice", None)).unwrap();
     let id = identity.credentials(Some(ALICE), CELL).id;
@@ -70,7 +70,7 @@ fn a_token_that_a_server_refuses_is_used_no_more() {
 }
 
 #[test]
-fn a_change_of_tokens_forgets_the_orders_of_those_that_are_gone() {
+fn a_change_of_tokens_deletes_the_orders_of_removed_tokens() {
     let identity = at(Arc::default());
     identity.set_token(ALICE, CELL, token("alice", None)).unwrap();
     let id = identity.credentials(Some(ALICE), CELL).id;
@@ -97,7 +97,7 @@ impl SessionLookup for Found {
 const PROCESS: Requester = Requester { uid: 5, pid: 1 };
 
 #[test]
-fn a_session_is_asked_for_only_where_its_user_has_one() {
+fn a_session_is_looked_up_only_for_users_with_a_session() {
     let identity = Identity::new(Parts::inline(), None, Some(Arc::new(Found(Some(77), Mutex::default()))));
     assert_eq!(now(identity.owner_of(PROCESS)), Some(ALICE));
     let session = TokenOwner::Session { id: 77, uid: 5 };

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_held_until_all_lookups_are_given_back() {
+    fn a_node_is_held_until_all_lookups_are_forgotten() {
         let nodes = NodeTable::new(node_target(1));
         let id = nodes.remember(node_target(2), Some((NodeId::ROOT, b"a")));
         assert_eq!(nodes.remember(node_target(2), Some((NodeId::ROOT, b"a"))), id);
@@ -229,10 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn two_places_never_share_an_id() {
+    fn two_targets_never_share_an_id() {
         let nodes = NodeTable::new(node_target(1));
         let id = nodes.remember(node_target(2), None);
-        // The next place is made to want the same id.
+        // The next target is made to compute the same id.
         nodes.0.lock().displaced.insert(node_target(4), id);
         let other = nodes.remember(node_target(4), None);
         assert_ne!(other, id);

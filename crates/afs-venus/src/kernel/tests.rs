@@ -42,8 +42,8 @@ impl InvalidationSink for Stuck {
 }
 
 fn kernel() -> (KernelCaches, Arc<Recorder>) {
-    let told = Arc::new(Recorder::default());
-    (KernelCaches::new(Parts::inline(), told.clone(), Duration::from_secs(1)), told)
+    let sink = Arc::new(Recorder::default());
+    (KernelCaches::new(Parts::inline(), sink.clone(), Duration::from_secs(1)), sink)
 }
 
 /// Directories have odd vnode numbers (docs/protocol/fileserver.md).
@@ -52,18 +52,18 @@ fn key(n: u32) -> Key {
 }
 
 #[test]
-fn what_nobody_holds_is_counted_and_not_told() {
-    let (kernel, told) = kernel();
+fn an_object_not_held_is_counted_and_not_invalidated() {
+    let (kernel, sink) = kernel();
     kernel.invalidate(key(1));
     assert!(!kernel.invalidate_data(key(2)) && kernel.invalidate_attributes(key(2)).is_none());
     kernel.note_unpromised();
     assert_eq!(kernel.invalidations(), 4);
-    assert!(told.0.lock().is_empty());
+    assert!(sink.0.lock().is_empty());
 }
 
 #[test]
-fn a_directory_is_told_with_the_names_in_it_and_a_file_alone() {
-    let (kernel, told) = kernel();
+fn a_directory_is_invalidated_with_its_names_and_a_file_alone() {
+    let (kernel, sink) = kernel();
     let dir = kernel.nodes().remember(NodeTarget::Object(key(1)), None);
     let file = kernel.nodes().remember(NodeTarget::Object(key(2)), Some((dir, b"file")));
     kernel.invalidate(key(1));
@@ -76,21 +76,21 @@ fn a_directory_is_told_with_the_names_in_it_and_a_file_alone() {
         format!("attributes {file}"),
         format!("data {file}"),
     ];
-    assert_eq!(*told.0.lock(), expected);
+    assert_eq!(*sink.0.lock(), expected);
     assert_eq!(kernel.invalidations(), 3);
 }
 
 #[test]
-fn a_node_that_was_given_back_is_told_no_more() {
-    let (kernel, told) = kernel();
+fn a_forgotten_node_is_not_invalidated() {
+    let (kernel, sink) = kernel();
     let file = kernel.nodes().remember(NodeTarget::Object(key(2)), None);
     kernel.nodes().forget(file, 1);
     kernel.invalidate(key(2));
-    assert!(told.0.lock().is_empty());
+    assert!(sink.0.lock().is_empty());
 }
 
 #[test]
-fn a_sink_that_never_gets_done_is_waited_for_within_bounds() {
+fn the_wait_for_a_sink_that_never_settles_is_bounded() {
     let sim = Sim::new(1);
     let node = sim.node("client", [10, 0, 0, 1].into());
     let env = sim.env(node);

@@ -68,7 +68,7 @@ impl Client {
 }
 
 #[test]
-fn a_cell_is_found_by_its_name_in_whatever_letters() {
+fn a_cell_is_found_by_its_name_in_upper_or_lower_case() {
     let location = client().location;
     assert_eq!(location.cell_named("Other.Cell"), Some(OTHER));
     assert_eq!(location.cell_named("third.cell"), None);
@@ -97,7 +97,7 @@ fn a_server_is_one_in_its_cell_whatever_its_addresses() {
 }
 
 #[test]
-fn a_volume_is_made_once_and_what_it_moved_from_is_left() {
+fn a_volume_has_one_entry_and_only_its_new_sites_after_a_move() {
     let client = client();
     let (first, second) = (client.server(CELL, None, 0, &[2]), client.server(CELL, None, 0, &[3]));
     let volume = client.volume(VolumeKind::ReadWrite, vec![first.clone()]);
@@ -111,7 +111,7 @@ fn a_volume_is_made_once_and_what_it_moved_from_is_left() {
 }
 
 #[test]
-fn a_doubt_is_settled_by_one_and_comes_back_if_nothing_came_of_it() {
+fn one_caller_claims_a_location_check_and_it_is_due_again_without_result() {
     let client = client();
     let volume = client.volume(VolumeKind::ReadWrite, Vec::new());
     assert!(!volume.claim_location_check(seconds(1), seconds(31)));
@@ -138,7 +138,7 @@ fn another_creation_time_is_another_volume() {
 }
 
 #[test]
-fn a_group_is_remembered_for_as_long_as_is_asked() {
+fn a_group_is_remembered_until_the_given_time() {
     let client = client();
     let volumes = client.location.volumes();
     volumes.remember_group(CELL, "v", group("v"), seconds(10));

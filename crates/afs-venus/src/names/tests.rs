@@ -55,7 +55,7 @@ fn snapshots_are_found_in_the_root_of_a_volume_alone() {
 }
 
 #[test]
-fn new_contents_tell_what_has_lost_its_name() {
+fn new_contents_return_the_objects_that_lost_their_name() {
     let (names, vnodes) = names(u64::MAX);
     let dir = vnodes.get_or_make(key(1)).0;
     let directories = names.directories();
@@ -70,7 +70,7 @@ fn new_contents_tell_what_has_lost_its_name() {
 }
 
 #[test]
-fn a_change_of_ours_is_made_here_if_it_was_the_only_one() {
+fn a_local_change_is_applied_to_a_directory_if_it_was_the_only_one() {
     let (names, vnodes) = names(u64::MAX);
     let dir = vnodes.get_or_make(key(1)).0;
     let directories = names.directories();

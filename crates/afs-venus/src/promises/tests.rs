@@ -95,14 +95,14 @@ impl Client {
 }
 
 #[test]
-fn a_promised_status_counts_until_it_is_broken() {
+fn a_promised_status_is_valid_until_it_is_broken() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
     assert_eq!(client.fresh(key(FILE)), Some(1));
-    let told = client.kernel.invalidations();
+    let count = client.kernel.invalidations();
     client.promises.broken(key(FILE).fid);
     assert_eq!(client.fresh(key(FILE)), None);
-    assert!(client.kernel.invalidations() > told);
+    assert!(client.kernel.invalidations() > count);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_break_that_overtakes_the_reply_wins() {
 }
 
 #[test]
-fn a_break_of_a_volume_a_reset_and_a_move_end_all_that_rests_on_them() {
+fn a_volume_break_a_reset_and_a_move_end_all_their_promises() {
     type End = fn(&Client);
     let ends: [End; 3] = [
         |client| client.promises.broken(Fid::whole_volume(VOLUME)),
@@ -148,7 +148,7 @@ fn one_promise_is_for_all_of_a_volume_that_cannot_be_written() {
 }
 
 #[test]
-fn an_answer_from_before_a_change_of_ours_brings_no_promise() {
+fn a_reply_from_before_a_local_change_brings_no_promise() {
     let client = client(VolumeKind::ReadWrite);
     let before = client.promises.serial();
     let change = ChangeReply { status: &status(2), sync: &VolSync::default(), serial: before };
@@ -160,7 +160,7 @@ fn an_answer_from_before_a_change_of_ours_brings_no_promise() {
 }
 
 #[test]
-fn what_ends_soon_is_ended_and_told() {
+fn a_promise_is_ended_shortly_before_it_expires() {
     let client = client(VolumeKind::ReadWrite);
     client.held(key(FILE));
     client.reply(key(FILE), &status(1), client.promises.serial());
@@ -189,7 +189,7 @@ fn a_promise_lasts_from_the_beginning_of_its_call_and_not_from_the_answer() {
 }
 
 #[test]
-fn a_suspended_machine_relies_on_nothing_from_before() {
+fn promises_from_before_a_suspend_are_void() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
     client.promises.clocks_read(client.promises.now());
@@ -201,7 +201,7 @@ fn a_suspended_machine_relies_on_nothing_from_before() {
 }
 
 #[test]
-fn what_leaves_the_cache_owes_its_promise_and_what_is_back_does_not() {
+fn a_promise_is_given_up_on_eviction_unless_the_object_is_back() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
     (0..200).for_each(|n| drop(client.promises.object(key(1000 + n))));
@@ -217,42 +217,42 @@ fn what_leaves_the_cache_owes_its_promise_and_what_is_back_does_not() {
 }
 
 #[test]
-fn a_callers_rights_count_and_a_loss_of_them_is_told() {
+fn a_callers_rights_are_recorded_and_a_loss_invalidates() {
     let client = client(VolumeKind::ReadWrite);
     let (dir, alice) = (key(1), TokenId(3));
     let with = |rights| Status { kind: FileKind::Directory, caller_access: rights, ..status(1) };
     client.held(dir);
     client.reply_for(alice, dir, &with(Rights::ALL), client.promises.serial());
-    let told = client.kernel.invalidations();
+    let count = client.kernel.invalidations();
     client.reply_for(alice, dir, &with(Rights::READ), client.promises.serial());
-    assert!(client.kernel.invalidations() > told);
+    assert!(client.kernel.invalidations() > count);
     let known = client.vnodes.peek(dir).unwrap().state().rights.get(alice).unwrap();
     assert_eq!(known.rights, Rights::READ);
 }
 
 #[test]
-fn only_what_everybody_may_see_is_kept_by_those_above() {
+fn only_private_names_are_invalidated_at_a_change_of_tokens() {
     let client = client(VolumeKind::ReadWrite);
     let dir = key(1);
     let with = |rights| Status { kind: FileKind::Directory, anonymous_access: rights, ..status(1) };
     client.reply(dir, &with(Rights::LOOKUP), client.promises.serial());
     assert!(client.promises.names_are_public(dir));
-    let told = client.kernel.invalidations();
+    let count = client.kernel.invalidations();
     client.promises.invalidate_private();
-    assert_eq!(client.kernel.invalidations(), told);
+    assert_eq!(client.kernel.invalidations(), count);
     client.promises.broken(dir.fid);
     assert!(!client.promises.names_are_public(dir));
-    let told = client.kernel.invalidations();
+    let count = client.kernel.invalidations();
     client.promises.invalidate_private();
-    assert!(client.kernel.invalidations() > told);
+    assert!(client.kernel.invalidations() > count);
 }
 
 #[test]
-fn rights_of_a_token_are_asked_for_again_before_they_count_no_more() {
+fn rights_of_a_token_are_refreshed_before_they_expire() {
     let client = client(VolumeKind::ReadWrite);
     let (dir, alice) = (key(1), TokenId(3));
-    let told = Status { kind: FileKind::Directory, caller_access: Rights::READ, ..status(1) };
-    client.reply_for(alice, dir, &told, client.promises.serial());
+    let reply = Status { kind: FileKind::Directory, caller_access: Rights::READ, ..status(1) };
+    client.reply_for(alice, dir, &reply, client.promises.serial());
     let vnode = client.vnodes.peek(dir).unwrap();
     let known = |token| client.promises.known_rights(token, &vnode, &client.volume, |_| false);
     let half = Limits::default().rights_max_age / 2;
@@ -271,10 +271,10 @@ fn rights_of_a_token_are_asked_for_again_before_they_count_no_more() {
 }
 
 #[test]
-fn what_everybody_may_counts_for_all_and_does_not_age() {
+fn anonymous_rights_are_valid_for_all_and_do_not_age() {
     let client = client(VolumeKind::ReadWrite);
-    let told = Status { kind: FileKind::Directory, anonymous_access: Rights::LOOKUP, ..status(1) };
-    client.reply(key(1), &told, client.promises.serial());
+    let reply = Status { kind: FileKind::Directory, anonymous_access: Rights::LOOKUP, ..status(1) };
+    client.reply(key(1), &reply, client.promises.serial());
     let vnode = client.vnodes.peek(key(1)).unwrap();
     client.sim.run_for(Duration::from_secs(100));
     let enough = |rights: Rights| rights.contains(Rights::LOOKUP);

@@ -65,7 +65,7 @@ mod tests {
 
     /// Compares the result with the bytes that were sent, over files with runs of zeros and data of any length.
     #[test]
-    fn whatever_arrives_is_there_and_long_zeros_are_holes() {
+    fn all_bytes_are_written_and_long_zeros_are_holes() {
         let mut seed = 3u64;
         let mut random = |below: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

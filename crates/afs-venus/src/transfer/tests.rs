@@ -36,7 +36,7 @@ fn done<T>(work: CacheIo<T>) -> Result<T> {
 }
 
 #[test]
-fn more_than_was_asked_for_is_refused_whatever_was_announced() {
+fn more_bytes_than_requested_are_refused_whatever_was_announced() {
     let (worker, data) = here();
     let sinks: [Box<dyn Sink>; 2] =
         [Box::new(MemorySink::new(100)), Box::new(CacheSink::new(&worker, &data, 50..150))];
@@ -47,7 +47,7 @@ fn more_than_was_asked_for_is_refused_whatever_was_announced() {
 }
 
 #[test]
-fn what_came_before_another_way_began_counts_no_more() {
+fn bytes_of_an_earlier_route_are_discarded() {
     let (worker, data) = here();
     let mut memory = MemorySink::new(100);
     let mut sink = CacheSink::new(&worker, &data, 50..150);
@@ -84,7 +84,7 @@ impl Source for Empty {
 /// Such a call was once taken for an abort of the transport: the server was marked unreachable, and later calls waited
 /// for it.
 #[test]
-fn a_store_that_stops_here_says_nothing_about_its_server() {
+fn a_local_failure_of_a_store_does_not_mark_the_server_down() {
     let kit = test_kit(1);
     let fake = kit.fake(1);
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);

@@ -27,11 +27,11 @@ impl StoreReason {
     /// data may be an incomplete change of that writer, which other clients must not see before the close, nor if the
     /// close fails.
     pub fn defers_to_writer(self, content: &Content) -> bool {
-        let leaving = match self {
+        let closing = match self {
             StoreReason::Close | StoreReason::Sync | StoreReason::Midway => return false,
             StoreReason::Release => 1,
             StoreReason::Retry => 0,
         };
-        content.changing && content.uses.writers() > leaving
+        content.changing && content.uses.writers() > closing
     }
 }

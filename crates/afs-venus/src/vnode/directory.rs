@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_or_grows_is_on_the_account_as_it_is() {
+    fn the_account_follows_directories_that_grow_or_are_dropped() {
         let account = DirectoryBytes::default();
         let one = empty().as_bytes().len() as u64;
         let mut first = Directory::new(DataVersion(1), empty(), &account);

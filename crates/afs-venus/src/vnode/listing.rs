@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_was_forgotten_is_offered_again_when_its_readers_are_gone() {
+    fn a_forgotten_listing_is_offered_again_after_its_readers_close() {
         let mut listing = Listing::default();
         let version = DataVersion(1);
         assert_eq!(listing.open(version), ANEW);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first_and_never_what_is_in_use() {
+    fn the_least_recently_used_is_evicted_first_and_nothing_in_use() {
         let table = VnodeTable::new(100);
         let held = table.get_or_make(key(0)).0;
         for n in 1..100 {

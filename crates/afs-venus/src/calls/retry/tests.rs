@@ -182,7 +182,7 @@ fn a_volume_that_moved_is_found_at_its_new_site() {
 }
 
 #[test]
-fn servers_that_fall_silent_are_tried_when_they_are_back_a_bounded_number_of_times() {
+fn waits_for_silent_servers_are_bounded_in_number() {
     let mut ladder = Ladder::new(LIMITS, &[vec![true]]);
     assert_eq!(ladder.first(), at_most(60), "known to be away");
     assert_eq!(ladder.returned(&[vec![false]], Duration::from_secs(9)), to(0, 0));
@@ -197,7 +197,7 @@ fn servers_that_fall_silent_are_tried_when_they_are_back_a_bounded_number_of_tim
 }
 
 #[test]
-fn nothing_begins_after_the_time_is_over() {
+fn no_step_begins_after_the_time_limit() {
     let mut ladder = Ladder::new(LIMITS, &[vec![false, false]]);
     ladder.first();
     assert_eq!(ladder.next(NoReply, Duration::from_secs(60)), Fail(ErrorKind::ServerUnreachable));

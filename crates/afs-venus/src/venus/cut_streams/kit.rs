@@ -60,8 +60,8 @@ impl Kit {
         let file = Arc::new(Mutex::new(file));
         serve(&sim, server, SocketAddr::new(IpAddr::V4(SERVER), 7000), Arc::new(calls(file.clone())));
         let location = SocketAddr::from(([10, 0, 2, 1], 7003));
-        let told = Arc::new(Mutex::new(Some(entry([SERVER].into_iter()))));
-        serve(&sim, sim.node("location", location.ip()), location, Arc::new(location_service(told)));
+        let entry_reply = Arc::new(Mutex::new(Some(entry([SERVER].into_iter()))));
+        serve(&sim, sim.node("location", location.ip()), location, Arc::new(location_service(entry_reply)));
         let config = VenusConfig {
             env: env.clone(),
             rx: endpoint(&sim, client, ([10, 0, 0, 1], 7001).into()),

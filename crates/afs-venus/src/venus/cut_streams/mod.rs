@@ -15,7 +15,7 @@ use crate::api::OpenFlags;
 const FETCHED: usize = 8 + LENGTH as usize + 8;
 
 #[test]
-fn of_a_fetch_that_is_cut_nothing_counts_as_here_and_the_next_one_succeeds() {
+fn a_cut_fetch_leaves_nothing_cached_and_the_next_one_succeeds() {
     let kit = Kit::new(1, |streams| streams);
     for after in 0..FETCHED {
         kit.change(after as u64 + 1);
@@ -33,7 +33,7 @@ fn of_a_fetch_that_is_cut_nothing_counts_as_here_and_the_next_one_succeeds() {
 const STORED: usize = 1 + 24 + 16 + LENGTH as usize;
 
 #[test]
-fn of_a_store_that_is_cut_nothing_counts_as_stored_and_the_next_one_succeeds() {
+fn a_cut_store_leaves_all_dirty_and_the_next_one_succeeds() {
     let kit = Kit::new(2, |streams| streams);
     for after in 0..STORED {
         let handle = kit.open(OpenFlags::READ_WRITE).unwrap();
@@ -56,7 +56,7 @@ const RANGES: [Range<u64>; 2] = [10..60, 200..290];
 const RANGES_STORED: usize = 1 + 24 + 16 + 50 + 16 + 90;
 
 #[test]
-fn of_ranges_that_are_cut_none_is_stored_and_they_are_still_unsaved() {
+fn cut_ranges_are_not_stored_and_stay_dirty() {
     let kit = Kit::new(3, |streams| streams);
     for after in 0..RANGES_STORED {
         kit.change(after as u64);
@@ -81,7 +81,7 @@ fn of_ranges_that_are_cut_none_is_stored_and_they_are_still_unsaved() {
 
 /// The store was made, and its reply is lost.
 #[test]
-fn of_a_store_whose_answer_is_cut_all_is_still_unsaved_and_the_next_one_succeeds() {
+fn a_store_whose_reply_is_cut_leaves_all_dirty_and_the_next_one_succeeds() {
     let kit = Kit::new(4, |streams| streams);
     for after in 1..8 {
         let handle = kit.open(OpenFlags::READ_WRITE).unwrap();
@@ -98,7 +98,7 @@ fn of_a_store_whose_answer_is_cut_all_is_still_unsaved_and_the_next_one_succeeds
 }
 
 #[test]
-fn one_way_makes_good_what_another_could_not_do_and_nobody_notices() {
+fn a_transfer_cut_on_one_route_is_completed_on_another() {
     let kit = Kit::new(5, OrCalls);
     for after in 0..FETCHED {
         let seed = after as u64;
