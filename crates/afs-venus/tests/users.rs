@@ -24,9 +24,9 @@ const DENIED: i32 = 13;
 /// A cell with Alice, Bob, and a group `team`.
 fn cell(seed: u64) -> Cell {
     let cell = Cell::new(seed);
-    cell.people.add("alice", 11);
-    cell.people.add("bob", 12);
-    cell.people.add("team", -300);
+    cell.users.add("alice", 11);
+    cell.users.add("bob", 12);
+    cell.users.add("team", -300);
     cell
 }
 
@@ -211,7 +211,7 @@ fn a_right_taken_away_bites_on_a_machine_that_could_not_be_told_when_it_can_be_r
 #[test]
 fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
     let cell = cell(5);
-    cell.people.join("bob", "team");
+    cell.users.join("bob", "team");
     let machine = cell.client(1);
     let here = machine.clone();
     let file = cell.on(&machine, async move {
@@ -224,7 +224,7 @@ fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
         bob.find("home/secret").await.unwrap().node
     });
     machine.invalidated.take();
-    cell.people.leave("bob", "team");
+    cell.users.leave("bob", "team");
     cell.sim.run_for(Duration::from_millis(1001));
     let here = machine.clone();
     cell.on(&machine, async move {
@@ -238,7 +238,7 @@ fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
             "the kernel asks again"
         );
     });
-    cell.people.join("bob", "team");
+    cell.users.join("bob", "team");
     cell.sim.run_for(Duration::from_millis(1001));
     let here = machine.clone();
     cell.on(&machine, async move { here.user(BOB).get("home/secret").await.map(drop).unwrap() });
@@ -379,7 +379,7 @@ fn a_token_that_a_server_calls_expired_is_not_used_again() {
 #[test]
 fn a_server_given_a_callback_key_authenticates_its_callbacks() {
     let cell = cell(15);
-    cell.people.add(AUTHENTICATES_CALLBACKS, 13);
+    cell.users.add(AUTHENTICATES_CALLBACKS, 13);
     let (one, two) = (cell.client(1), cell.client(2));
     let (here, there) = (one.clone(), two.clone());
     cell.on(&one, async move { here.put("file", b"old").await.unwrap() });

@@ -73,8 +73,8 @@ impl Venus {
             true => self.store_at_release(handle).await,
             false => Ok(()),
         };
-        if let Some(gone) = self.files.release_handle(handle.id) {
-            self.after_release(gone).await;
+        if let Some(released) = self.files.release_handle(handle.id) {
+            self.after_release(released).await;
         }
         if let Err(error) = &stored
             && is_final(error.kind)
@@ -85,8 +85,8 @@ impl Venus {
     }
 
     /// Completes the release of a handle: removes its hidden name, and retires unreferenced data.
-    pub(super) async fn after_release(&self, gone: ReleasedHandle) {
-        let ReleasedHandle { handle, hidden } = gone;
+    pub(super) async fn after_release(&self, released: ReleasedHandle) {
+        let ReleasedHandle { handle, hidden } = released;
         if let Some((dir, name)) = hidden {
             let serial = self.promises.serial();
             if let Err(error) = self.remove_hidden(dir, &name).await {

@@ -9,7 +9,7 @@ mod users;
 
 pub use client::{Client, pattern};
 pub use sink::RecordingSink;
-pub use users::{AUTHENTICATES_CALLBACKS, EXPIRED, People, TrustedNames, trusted_name};
+pub use users::{AUTHENTICATES_CALLBACKS, EXPIRED, TrustedNames, UserTable, trusted_name};
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -57,7 +57,7 @@ pub struct Cell {
     pub locations: Mutex<Vec<SocketAddr>>,
     ids: Mutex<Vec<(String, VolumeId)>>,
     /// The users of the cell.
-    pub people: People,
+    pub users: UserTable,
     /// Identity, without a token, of the user with the number of a client created from now on.
     pub own: Mutex<Option<afs_venus::OwnIdentity>>,
     pub sessions: Mutex<Option<Arc<dyn afs_venus::SessionLookup>>>,
@@ -77,7 +77,7 @@ impl Cell {
             limits: Mutex::new(Limits::default()),
             locations: Mutex::new(vec![SocketAddr::new(SERVER.into(), 7003)]),
             ids: Mutex::default(),
-            people: People::default(),
+            users: UserTable::default(),
             own: Mutex::default(),
             sessions: Mutex::default(),
         };
@@ -88,9 +88,9 @@ impl Cell {
     pub fn start_server(&self) {
         let (world, server, disk, states) =
             (self.sim.world(), self.server, self.disk.clone(), self.states.clone());
-        let people = self.people.clone();
+        let users = self.users.clone();
         let made =
-            self.sim.block_on(server, LIMIT, async move { serve(world, server, disk, states, people).await });
+            self.sim.block_on(server, LIMIT, async move { serve(world, server, disk, states, users).await });
         let ids = made.unwrap();
         if !ids.is_empty() {
             *self.ids.lock().unwrap() = ids;
@@ -185,7 +185,7 @@ async fn serve(
     server: NodeId,
     disk: SimDisk,
     states: Arc<VolumeStates>,
-    people: People,
+    users: UserTable,
 ) -> Vec<(String, VolumeId)> {
     let env = world.env(server);
     let db: Arc<dyn LocationDb> = Arc::new(EmbeddedLocationDb::new(kv(&env, &disk, "db", afs_db::TABLES)));
@@ -215,7 +215,7 @@ async fn serve(
         )
     };
     let rx = bind(7000);
-    let guard = Guard::new(Arc::new(people));
+    let guard = Guard::new(Arc::new(users));
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),
         rx: rx.clone(),

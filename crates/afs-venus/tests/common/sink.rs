@@ -10,27 +10,27 @@ pub struct RecordingSink(Arc<Mutex<Vec<String>>>);
 impl RecordingSink {
     /// Invalidations since the last call, sorted and without duplicates.
     pub fn take(&self) -> Vec<String> {
-        let mut told = std::mem::take(&mut *self.0.lock().unwrap());
-        told.sort();
-        told.dedup();
-        told
+        let mut records = std::mem::take(&mut *self.0.lock().unwrap());
+        records.sort();
+        records.dedup();
+        records
     }
 
-    fn say(&self, text: String) {
+    fn record(&self, text: String) {
         self.0.lock().unwrap().push(text);
     }
 }
 
 impl InvalidationSink for RecordingSink {
     fn attributes(&self, node: NodeId) {
-        self.say(format!("attributes {:x}", node.0));
+        self.record(format!("attributes {:x}", node.0));
     }
 
     fn data(&self, node: NodeId) {
-        self.say(format!("data {:x}", node.0));
+        self.record(format!("data {:x}", node.0));
     }
 
     fn entry(&self, parent: NodeId, name: &[u8]) {
-        self.say(format!("entry {:x} {}", parent.0, String::from_utf8_lossy(name)));
+        self.record(format!("entry {:x} {}", parent.0, String::from_utf8_lossy(name)));
     }
 }

@@ -17,15 +17,15 @@ use bytes::Bytes;
 
 /// Names and group members. Clones share them.
 #[derive(Clone, Default)]
-pub struct People(Arc<Mutex<Known>>);
+pub struct UserTable(Arc<Mutex<Names>>);
 
 #[derive(Default)]
-struct Known {
+struct Names {
     ids: BTreeMap<String, ViceId>,
     groups: BTreeMap<ViceId, BTreeSet<ViceId>>,
 }
 
-impl People {
+impl UserTable {
     pub fn add(&self, name: &str, id: i32) {
         self.0.lock().unwrap().ids.insert(name.to_owned(), ViceId(id));
     }
@@ -50,7 +50,7 @@ impl People {
     }
 }
 
-impl NameService for People {
+impl NameService for UserTable {
     fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         let subject = match identity.principal() {
             Some(Principal::Named { name, .. }) => self.named(name),
