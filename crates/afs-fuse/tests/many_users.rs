@@ -67,10 +67,10 @@ fn rights_that_come_and_go_are_seen_through_the_kernel() {
         scene.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]);
     }
     // A group.
-    scene.people.join("bob", "team");
+    scene.users.join("bob", "team");
     scene.set_acl("home", &[("alice", "rlidwka"), ("team", "rl")]);
     assert_eq!(scene.sh(BOB, look).unwrap(), "of alice\n9\nsecret");
-    scene.people.leave("bob", "team");
+    scene.users.leave("bob", "team");
     std::thread::sleep(Limits::default().rights_max_age);
     for what in ["stat $M/home/secret", "cat $M/home/secret", "ls $M/home"] {
         scene.denied(BOB, what);

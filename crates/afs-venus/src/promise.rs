@@ -79,7 +79,7 @@ impl Promise {
 
     /// True if the promise has not ended and no break came after its call began. `broken` is the number of the last
     /// break of the object or its volume.
-    pub fn has_open(&self, now: Instant, broken: u64) -> bool {
+    pub fn is_valid(&self, now: Instant, broken: u64) -> bool {
         now < self.until && broken <= self.serial && self.server.get() <= self.serial
     }
 }
@@ -98,8 +98,8 @@ mod tests {
     fn a_promise_ends_before_the_server_forgets_it() {
         let server = ServerReset::default();
         let promise = Promise::of(&CallBack::shared(100), &server, 0, at(10), MARGIN).unwrap();
-        assert!(promise.holds(at(89), 0));
-        assert!(!promise.holds(at(90), 0));
+        assert!(promise.is_valid(at(89), 0));
+        assert!(!promise.is_valid(at(90), 0));
         assert!(Promise::of(&CallBack::shared(20), &server, 0, at(10), MARGIN).is_none());
         assert!(Promise::of(&CallBack::NONE, &server, 0, at(10), MARGIN).is_none());
     }
@@ -109,9 +109,9 @@ mod tests {
         let (breaks, server) = (BreakCounter::default(), ServerReset::default());
         let before = breaks.next();
         let promise = Promise::of(&CallBack::shared(100), &server, breaks.last(), at(0), MARGIN).unwrap();
-        assert!(promise.holds(at(1), before));
+        assert!(promise.is_valid(at(1), before));
         let during = breaks.next();
-        assert!(!promise.holds(at(1), during));
+        assert!(!promise.is_valid(at(1), during));
     }
 
     #[test]
@@ -119,8 +119,8 @@ mod tests {
         let (breaks, server) = (BreakCounter::default(), ServerReset::default());
         let first = Promise::of(&CallBack::shared(100), &server, breaks.last(), at(0), MARGIN).unwrap();
         server.set(breaks.next());
-        assert!(!first.holds(at(1), 0));
+        assert!(!first.is_valid(at(1), 0));
         let second = Promise::of(&CallBack::shared(100), &server, breaks.last(), at(1), MARGIN).unwrap();
-        assert!(second.holds(at(2), 0));
+        assert!(second.is_valid(at(2), 0));
     }
 }

@@ -1,8 +1,8 @@
 //! A cell in this process, a mount of it for all users, and the users.
 
-#[path = "../../../afs-venus/tests/common/people.rs"]
+#[path = "../../../afs-venus/tests/common/users.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
-mod people;
+mod users;
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,7 +30,7 @@ use afs_venus::{
 };
 use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, PartitionId, Rights, Uuid, ViceId, VolumeName};
-use people::{People, Plates, plate};
+use users::{TrustedNames, UserTable, trusted_name};
 
 pub const ALICE: u32 = 61_001;
 pub const BOB: u32 = 61_002;
@@ -40,7 +40,7 @@ pub const NOBODY: u32 = 61_003;
 pub struct Scene {
     pub system: Arc<System>,
     pub venus: Arc<Venus>,
-    pub people: People,
+    pub users: UserTable,
     mount: PathBuf,
     /// Stopped before the servers.
     _machine: Machine,
@@ -66,17 +66,17 @@ impl Scene {
         let system = System::new().unwrap();
         let scratch = tempfile::tempdir().unwrap();
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let people = People::default();
+        let users = UserTable::default();
         for (name, id) in [("alice", 11), ("bob", 12), ("team", -300)] {
-            people.add(name, id);
+            users.add(name, id);
         }
-        let (sockets, files) = serve(&system, &people);
+        let (sockets, files) = serve(&system, &users);
         let config = Machine::config(&system, &sockets, &scratch.path().join("cache"), 7);
         let mount = scratch.path().join("mount");
         let machine = Machine::start(&system, config, &mount, passthrough);
         let venus = machine.venus.clone();
         let kept = (sockets, files, scratch);
-        Scene { system, venus, people, mount, _machine: machine, _kept: kept }
+        Scene { system, venus, users, mount, _machine: machine, _kept: kept }
     }
 
     /// Another machine, or the same once more after a stop: `name` is its cache and its mount.
@@ -89,7 +89,8 @@ impl Scene {
     }
 
     pub fn log_in(&self, owner: TokenOwner, name: &str) {
-        let token = Token { cell: cell_name(), security: plate(name), expires: None, label: name.into() };
+        let token =
+            Token { cell: cell_name(), security: trusted_name(name), expires: None, label: name.into() };
         self.system.block_on(self.venus.set_token(owner, token)).unwrap();
     }
 
@@ -249,7 +250,7 @@ fn cell_name() -> CellName {
 }
 
 /// A file server and a location server, where anybody may do everything at first.
-fn serve(system: &Arc<System>, people: &People) -> (Vec<Udp>, Arc<FileServer>) {
+fn serve(system: &Arc<System>, users: &UserTable) -> (Vec<Udp>, Arc<FileServer>) {
     let env = system.env();
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
     let medium = Arc::new(MemoryMedium::default());
@@ -274,7 +275,7 @@ fn serve(system: &Arc<System>, people: &People) -> (Vec<Udp>, Arc<FileServer>) {
     });
     let bind = || Udp::bind(system, local(), afs_rx::Config::default()).unwrap();
     let (file_socket, location_socket) = (bind(), bind());
-    let guard = Guard::new(Arc::new(people.clone()));
+    let guard = Guard::new(Arc::new(users.clone()));
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),
         rx: file_socket.rx().clone(),
@@ -285,7 +286,7 @@ fn serve(system: &Arc<System>, people: &People) -> (Vec<Udp>, Arc<FileServer>) {
         limits: FileServerLimits::default(),
     });
     let offer = |socket: &Udp, service: Arc<dyn Service>| {
-        socket.rx().listen_with(service, vec![Box::new(afs_rx::NullServer), Box::new(Plates)]).unwrap();
+        socket.rx().listen_with(service, vec![Box::new(afs_rx::NullServer), Box::new(TrustedNames)]).unwrap();
     };
     offer(&file_socket, files.service());
     offer(&location_socket, LocationServer::service(env, db, guard));

@@ -8,17 +8,17 @@ use afs_wire::ids::{CellName, DataVersion, Fid};
 use bytes::Bytes;
 
 mod disk;
-mod io;
 mod kept;
 mod memory;
 mod ranges;
+mod worker;
 
 pub use disk::DiskCache;
 #[cfg(feature = "fuzzing")]
 pub(crate) use disk::read_any_index;
-pub(crate) use io::{CacheIo, CacheWorker};
 pub use memory::MemoryCache;
 pub use ranges::Ranges;
+pub(crate) use worker::{CacheIo, CacheWorker};
 
 /// Key of cached data: one version of one file of one cell. Data of two versions is never mixed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

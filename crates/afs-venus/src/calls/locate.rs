@@ -7,10 +7,10 @@ use std::time::Duration;
 use afs_rpc::EnvExt;
 use afs_wire::ids::{VolumeId, VolumeKind};
 
+use crate::calls::{CallContext, Calls, Parts};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::CellIndex;
 use crate::location::{Cell, Group, QueryEnv, Volume, volume_query};
-use crate::relocation::{CallContext, Calls, Parts};
 
 /// Interval between checks of a volume's location that could not be completed.
 const LOCATION_CHECK_PAUSE: Duration = Duration::from_secs(30);

@@ -200,7 +200,7 @@ impl Volume {
     /// True if the promise for a read-only volume is valid.
     pub fn is_promised(&self, now: Instant) -> bool {
         let broken = self.broken.load(Ordering::SeqCst);
-        self.state.lock().promise.as_ref().is_some_and(|promise| promise.holds(now, broken))
+        self.state.lock().promise.as_ref().is_some_and(|promise| promise.is_valid(now, broken))
     }
 
     /// End of that promise; `None` if there is none.

@@ -11,7 +11,7 @@ use afs_wire::ids::VolumeKind;
 use super::*;
 use crate::cache::{CacheStore, CacheWorker, MemoryCache};
 use crate::calls::CallContext;
-use crate::calls::test_kit::{fid, kit};
+use crate::calls::test_kit::{fid, test_kit};
 use crate::data::{Content, FileData};
 use crate::error::{ErrorKind, VenusError};
 

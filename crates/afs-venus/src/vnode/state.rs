@@ -95,7 +95,7 @@ impl VnodeState {
     pub fn is_promised(&self, volume: &Volume, now: Instant) -> bool {
         if volume.is_writable() {
             let broken = self.broken.max(volume.broken.load(std::sync::atomic::Ordering::SeqCst));
-            return self.promise.as_ref().is_some_and(|promise| promise.holds(now, broken));
+            return self.promise.as_ref().is_some_and(|promise| promise.is_valid(now, broken));
         }
         Some(self.creation) == volume.creation() && volume.is_promised(now)
     }
