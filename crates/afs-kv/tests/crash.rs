@@ -3,13 +3,11 @@
 // Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod crash_disk;
-
 use std::sync::{Arc, Mutex};
 
 use afs_env::{Job, Parts};
 use afs_kv::{Config, Kv, KvError, OpenError, Outcome};
-use crash_disk::{CrashDisk, Rng, seeds};
+use afs_sim::crash::{CrashDisk, Rng, seeds};
 
 const TABLES: &[&str] = &["left", "right"];
 

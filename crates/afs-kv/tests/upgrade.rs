@@ -3,14 +3,12 @@
 // Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod crash_disk;
-
 use std::path::Path;
 use std::sync::Arc;
 
 use afs_env::Parts;
 use afs_kv::{Config, FileMedium, Kv, OpenError, Outcome};
-use crash_disk::{CrashDisk, Rng};
+use afs_sim::crash::{CrashDisk, Rng};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
 const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");

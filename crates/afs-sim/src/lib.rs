@@ -11,6 +11,7 @@
 //!
 //! No shipped crate depends on this one.
 
+pub mod crash;
 mod datagram;
 pub mod disk;
 mod env;

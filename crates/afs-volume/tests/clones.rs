@@ -11,12 +11,12 @@ use std::sync::Arc;
 use afs_drive::{SegmentDrive, SegmentStore};
 use afs_env::Parts;
 use afs_kv::{Kv, MemoryMedium};
+use afs_sim::crash::CrashDisk;
 use afs_volume::{
     BadPart, CloneSpec, Config, ImageData, RestoredHeader, SLOT_LEN, Scrub, TABLES, VnodeImage, Volume,
     VolumeError, VolumeSpec, VolumeStore, WINDOW_SLOTS,
 };
 use afs_wire::ids::{DataVersion, Fid, Uniquifier, UnixSeconds, VnodeId, VolumeId, VolumeKind, VolumeName};
-use support::crash_disk::CrashDisk;
 use support::members::{self, check_nothing_leaks, read, records};
 use support::model::kind_of;
 use support::*;

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_kv::Kv;
+use afs_sim::crash::{CrashDisk, Rng, seeds};
 use afs_volume::{CloneSpec, Object, Rename, RestoredHeader, Volume, VolumeError, VolumeStore};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, VnodeId, VolumeId, VolumeKind, VolumeName};
-use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::members::{self, check_nothing_leaks, read, records};
 use support::model::Model;
 use support::*;

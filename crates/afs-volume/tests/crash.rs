@@ -8,9 +8,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_sim::crash::{CrashDisk, Rng, seeds};
 use afs_volume::Volume;
 use afs_wire::ids::Fid;
-use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::*;
 
 /// The possible contents of a file: its last acknowledged one, or that of a store in progress.

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_kv::Kv;
+use afs_sim::crash::{CrashDisk, Rng, seeds};
 use afs_volume::{CloneSpec, RestoredHeader, SLOT_LEN, StoreData, Volume, VolumeError, VolumeStore};
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
-use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::members::{check_nothing_leaks, records};
 use support::*;
 

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use afs_env::{Job, Parts};
+use afs_sim::crash::CrashDisk;
 use afs_volume::{Depth, NewData, Volume, VolumeError};
 use afs_wire::ids::Fid;
 use bytes::Bytes;
-use support::crash_disk::CrashDisk;
 use support::*;
 
 /// The complete content, if it can be read at that depth.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use afs_env::Parts;
 use afs_kv::Kv;
+use afs_sim::crash::{CrashDisk, CrashSegments, Rng};
 use afs_volume::dump::{DumpOptions, VolumeDump, dump_len};
 use afs_volume::restore::{RestoreAs, RestoreError, RestoreStream, Restored};
 use afs_volume::{Config, Rename, TABLES, Volume, VolumeSpec, VolumeStore};
@@ -19,7 +20,6 @@ use afs_wire::ids::{
     Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName,
 };
 use bytes::Bytes;
-use support::crash_disk::{CrashDisk, Rng};
 use support::*;
 
 const COPY: VolumeId = VolumeId(536_871_000);

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use afs_drive::{Drive, SegmentDrive};
 use afs_env::Parts;
 use afs_kv::{Kv, KvError};
+use afs_sim::crash::{CrashDisk, CrashSegments, Rng, seeds};
 use afs_volume::{Config, OpenError, Scrub, TABLES, Volume, VolumeStore};
 use afs_wire::dir::Blob;
 use afs_wire::ids::{Fid, VolumeId};
 use bytes::Bytes;
-use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::members::check_nothing_leaks;
 use support::*;
 

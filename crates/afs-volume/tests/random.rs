@@ -7,10 +7,10 @@ mod support;
 
 use std::sync::Arc;
 
+use afs_sim::crash::{CrashDisk, Rng, seeds};
 use afs_volume::{LITERAL_MAX, Object, Rename, SLOT_LEN, Volume, VolumeError};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, Uniquifier};
-use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::model::{Model, kind_of};
 use support::*;
 

@@ -7,11 +7,11 @@ mod support;
 
 use std::sync::Arc;
 
+use afs_sim::crash::CrashDisk;
 use afs_volume::{NewData, RANGES_MAX, StoreData, VnodeRecord, Volume, VolumeError};
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{DataVersion, Fid};
 use bytes::Bytes;
-use support::crash_disk::CrashDisk;
 use support::*;
 
 /// Stores single bytes far apart, without compaction, until a store is refused.

@@ -279,7 +279,7 @@ fn status_changes_follow_the_rules() {
 
 #[test]
 fn quota_is_charged_and_refused_as_documented() {
-    let store = open(&support::crash_disk::CrashDisk::new(), &support::crash_disk::CrashDisk::new()).unwrap();
+    let store = open(&afs_sim::crash::CrashDisk::new(), &afs_sim::crash::CrashDisk::new()).unwrap();
     let volume = now(store.create_volume(spec(5))).unwrap();
     let file = create(&volume, ROOT, b"f").unwrap();
     assert_eq!(volume.header().blocks_used, 3);
@@ -403,7 +403,7 @@ fn a_volume_that_reuses_a_number_shows_nothing_of_the_old_one() {
 
 #[test]
 fn volumes_are_renamed_and_deleted_with_all_they_have() {
-    let (index, data) = (support::crash_disk::CrashDisk::new(), support::crash_disk::CrashDisk::new());
+    let (index, data) = (afs_sim::crash::CrashDisk::new(), afs_sim::crash::CrashDisk::new());
     let store = open(&index, &data).unwrap();
     let volume = now(store.create_volume(spec(0))).unwrap();
     let name = |text| VolumeName::new(text).unwrap();

@@ -4,7 +4,7 @@
 //! torn, chosen write by write from the seed. A disk can be full, can fail, and can crash its node at a chosen
 //! operation, so that a crash may fall between any two writes.
 
-mod blob;
+pub(crate) mod blob;
 mod image;
 mod medium;
 mod receiving;

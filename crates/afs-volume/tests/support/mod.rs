@@ -2,28 +2,25 @@
 
 #![allow(dead_code)]
 
-#[path = "../../../afs-kv/tests/crash_disk/mod.rs"]
-pub mod crash_disk;
 pub mod crash_folder;
 pub mod members;
 pub mod model;
 
 use std::future::Future;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use afs_drive::{SegmentDrive, SegmentStore, Usage};
+use afs_drive::SegmentDrive;
 use afs_env::{EnvRef, Parts, UnixTime};
 use afs_kv::Kv;
+use afs_sim::crash::{CrashDisk, CrashSegments};
 use afs_volume::{Actor, Config, OpenError, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, ViceId, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
-use crash_disk::CrashDisk;
 
 pub const VOLUME: VolumeId = VolumeId(536_870_912);
 pub const ROOT: Fid = Fid::root(VOLUME);
@@ -36,49 +33,6 @@ pub fn now<T>(future: impl Future<Output = T>) -> T {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("nothing should be pending"),
     }
-}
-
-/// Segments on a crashing disk.
-pub struct CrashSegments(pub CrashDisk);
-
-impl SegmentStore for CrashSegments {
-    fn list(&self) -> io::Result<Vec<u64>> {
-        Ok(self.0.names().iter().filter_map(|name| name.strip_prefix("seg.")?.parse().ok()).collect())
-    }
-
-    fn len(&self, segment: u64) -> io::Result<u64> {
-        self.0.len(&name(segment))
-    }
-
-    fn read_at(&self, segment: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_at(&name(segment), offset, out)
-    }
-
-    fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write_at(&name(segment), offset, data)
-    }
-
-    fn sync(&self, segment: u64) -> io::Result<()> {
-        self.0.sync(&name(segment))
-    }
-
-    fn punch(&self, segment: u64, offset: u64, len: u64) -> io::Result<()> {
-        let len = len.min(self.0.len(&name(segment))?.saturating_sub(offset));
-        self.0.write_at(&name(segment), offset, &vec![0; len as usize])
-    }
-
-    fn remove(&self, segment: u64) -> io::Result<()> {
-        self.0.remove(&name(segment))
-    }
-
-    fn usage(&self) -> io::Result<Usage> {
-        Ok(Usage { free: 1 << 40, total: 1 << 40 })
-    }
-}
-
-/// With leading zeros, so that the names sort as the numbers do.
-fn name(segment: u64) -> String {
-    format!("seg.{segment:020}")
 }
 
 /// Blocking work on the caller's thread, and a clock that advances by a second each time it is read.

@@ -1,42 +1,19 @@
 //! Crash disk in memory: writes are pending until they are synced, and a crash keeps any part of the pending ones,
 //! torn at sectors and in any order.
 
-#![allow(dead_code)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use afs_kv::{Blob, Medium};
+use parking_lot::{Mutex, MutexGuard};
 
-/// A small pseudorandom generator.
-#[derive(Clone)]
-pub struct Rng(pub u64);
+use super::Rng;
+use super::file::File;
+use crate::disk::blob::{Pending, apply};
 
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
-
-/// How many seeds to try: `ANDREW_SEEDS`, for long runs, or the number given.
-pub fn seeds(usual: u64) -> std::ops::Range<u64> {
-    0..std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
-#[derive(Clone)]
+/// A disk that its clones share.
+#[derive(Clone, Default)]
 pub struct CrashDisk(Arc<Mutex<State>>);
 
 #[derive(Default)]
@@ -55,20 +32,9 @@ struct State {
     forgetful: Option<(u64, Rng)>,
 }
 
-#[derive(Clone, Default)]
-struct File {
-    durable: Vec<u8>,
-    current: Vec<u8>,
-    pending: Vec<Change>,
-}
-
-#[derive(Clone)]
-enum Change {
-    Write { offset: usize, data: Vec<u8> },
-    Length(usize),
-}
-
 impl CrashDisk {
+    /// An empty disk without a size limit.
+    #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(State::default())))
     }
@@ -78,19 +44,24 @@ impl CrashDisk {
         self.lock().fuse = Some(changes);
     }
 
+    /// Whether the power is off.
+    #[must_use]
     pub fn is_dead(&self) -> bool {
         self.lock().fuse == Some(0)
     }
 
     /// Number of writes, length changes and syncs.
+    #[must_use]
     pub fn changes(&self) -> u64 {
         self.lock().changes
     }
 
+    /// Growth of all files beyond this many bytes fails with `StorageFull`. `None`: no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock().capacity = bytes;
     }
 
+    /// Whether every sync fails from now on.
     pub fn set_failing_syncs(&self, failing: bool) {
         self.lock().failing_syncs = failing;
     }
@@ -102,6 +73,7 @@ impl CrashDisk {
     }
 
     /// A disk as a crash at this instant may leave it.
+    #[must_use]
     pub fn image(&self, rng: &mut Rng) -> Self {
         let state = self.lock();
         let mut files: BTreeMap<_, _> =
@@ -115,14 +87,24 @@ impl CrashDisk {
         Self(Arc::new(Mutex::new(State { files, ..State::default() })))
     }
 
+    /// The names of all files, in order.
+    #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.lock().files.keys().cloned().collect()
     }
 
+    /// The length of a file.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn len(&self, name: &str) -> io::Result<u64> {
         Ok(self.lock().alive()?.files.get(name).ok_or(io::ErrorKind::NotFound)?.current.len() as u64)
     }
 
+    /// Reads bytes of a file.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn read_at(&self, name: &str, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let mut state = self.lock();
         let file = state.alive()?.files.get(name).ok_or(io::ErrorKind::NotFound)?;
@@ -131,19 +113,31 @@ impl CrashDisk {
         Ok(())
     }
 
+    /// Writes bytes of a file, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn write_at(&self, name: &str, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
         state.grow(name, offset + data.len() as u64)?;
-        let change = Change::Write { offset: offset as usize, data: data.to_vec() };
+        let change = Pending::Write { offset: offset as usize, data: data.to_vec() };
         state.change(name, change)
     }
 
+    /// Cuts or extends a file.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn set_len(&self, name: &str, len: u64) -> io::Result<()> {
         let mut state = self.lock();
         state.grow(name, len)?;
-        state.change(name, Change::Length(len as usize))
+        state.change(name, Pending::SetLen(len as usize))
     }
 
+    /// Makes what was written to a file durable.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn sync(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.spend()?;
@@ -154,7 +148,7 @@ impl CrashDisk {
         let file = state.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?;
         let pending = std::mem::take(&mut file.pending);
         match forgets {
-            None => pending.iter().for_each(|change| change.apply(&mut file.durable)),
+            None => pending.iter().for_each(|change| apply(&mut file.durable, change)),
             Some(evicted) => {
                 if evicted {
                     file.current.clone_from(&file.durable);
@@ -165,11 +159,19 @@ impl CrashDisk {
         Ok(())
     }
 
+    /// Creates a file durably if it does not exist.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn create(&self, name: &str) -> io::Result<()> {
         self.lock().alive()?.files.entry(name.to_owned()).or_default();
         Ok(())
     }
 
+    /// Removes a file durably.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.spend()?;
@@ -178,6 +180,9 @@ impl CrashDisk {
     }
 
     /// Creates a file if it does not exist; a crash may lose it, with all synced data, until the entries are synced.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn create_entry(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         if state.alive()?.files.contains_key(name) {
@@ -189,6 +194,9 @@ impl CrashDisk {
     }
 
     /// Removes a file; a crash may bring it back until the entries are synced.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn remove_entry(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         let file = state.alive()?.files.remove(name).ok_or(io::ErrorKind::NotFound)?;
@@ -198,6 +206,10 @@ impl CrashDisk {
         state.spend()
     }
 
+    /// Makes the directory's entries durable.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
     pub fn sync_entries(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.spend()?;
@@ -207,15 +219,18 @@ impl CrashDisk {
     }
 
     /// Flips a bit of the stored data.
+    ///
+    /// # Panics
+    /// If there is no such file or byte.
     pub fn damage(&self, name: &str, offset: usize) {
         let mut state = self.lock();
-        let file = state.files.get_mut(name).unwrap();
+        let file = state.files.get_mut(name).unwrap_or_else(|| panic!("no file {name}"));
         file.current[offset] ^= 1;
         file.durable[offset] ^= 1;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.0.lock()
     }
 }
 
@@ -254,65 +269,12 @@ impl State {
     }
 
     /// Applies a change; one that the crash interrupts may have reached the disk in part.
-    fn change(&mut self, name: &str, change: Change) -> io::Result<()> {
+    fn change(&mut self, name: &str, change: Pending) -> io::Result<()> {
         self.alive()?;
         let file = self.files.entry(name.to_owned()).or_default();
-        change.apply(&mut file.current);
+        apply(&mut file.current, &change);
         file.pending.push(change);
         self.spend()
-    }
-}
-
-impl File {
-    fn image(&self, rng: &mut Rng) -> Self {
-        let mut bytes = self.durable.clone();
-        let mut pending = self.pending.clone();
-        if rng.chance(50) {
-            for at in (1..pending.len()).rev() {
-                pending.swap(at, rng.below(at as u64 + 1) as usize);
-            }
-        }
-        // Sometimes everything was kept, sometimes nothing.
-        let kept = [0, 10, 50, 90, 100][rng.below(5) as usize];
-        for change in &pending {
-            change.apply_in_part(&mut bytes, kept, rng);
-        }
-        Self { durable: bytes.clone(), current: bytes, pending: Vec::new() }
-    }
-}
-
-impl Change {
-    fn apply(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Length(len) => bytes.resize(*len, 0),
-            Self::Write { offset, data } => {
-                if bytes.len() < offset + data.len() {
-                    bytes.resize(offset + data.len(), 0);
-                }
-                bytes[*offset..offset + data.len()].copy_from_slice(data);
-            }
-        }
-    }
-
-    fn apply_in_part(&self, bytes: &mut Vec<u8>, kept: u64, rng: &mut Rng) {
-        match self {
-            Self::Length(_) => {
-                if rng.chance(kept) {
-                    self.apply(bytes);
-                }
-            }
-            Self::Write { offset, data } => {
-                let mut at = 0;
-                while at < data.len() {
-                    let sector_end = ((offset + at) / SECTOR + 1) * SECTOR - offset;
-                    let end = sector_end.min(data.len());
-                    if rng.chance(kept) {
-                        Self::Write { offset: offset + at, data: data[at..end].to_vec() }.apply(bytes);
-                    }
-                    at = end;
-                }
-            }
-        }
     }
 }
 
@@ -363,5 +325,3 @@ impl Blob for CrashBlob {
         self.disk.sync(&self.name)
     }
 }
-
-const SECTOR: usize = 512;
