@@ -5,8 +5,6 @@
 mod cell;
 #[path = "../../afs-rpc/tests/fake/mod.rs"]
 mod fake;
-#[path = "../../afs-rpc/tests/world/mod.rs"]
-mod world;
 
 use std::sync::Arc;
 
@@ -16,13 +14,13 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant, code, local_token};
 use afs_rpc::{CallError, Class, Level, Principal, Protection, Security};
 use afs_rx::Config;
+use afs_sim::OneHost;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use cell::support::Weather;
 use cell::{Cell, cell_key, env};
 use fake::{Fake, ask_status};
-use world::World;
 
 const AES: [EncType; 4] =
     [EncType::Aes128Sha1, EncType::Aes256Sha1, EncType::Aes128Sha256, EncType::Aes256Sha384];
@@ -169,7 +167,7 @@ fn callbacks_prove_who_calls() {
 
 /// A call of a server to a callback service that accepts these keys.
 fn called(keys: SharedKeys, security: Security) -> Result<u64, CallError> {
-    let world = World::new(1);
+    let world = OneHost::new(1);
     let ((client, client_at), (server, _)) = (world.node(7001), world.node(7000));
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let class = RxgkServer::new(Variant::OpenAfs, keys, names, env(1), Level::Crypt);

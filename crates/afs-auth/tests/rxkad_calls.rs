@@ -5,8 +5,6 @@
 
 #[path = "../../afs-rpc/tests/fake/mod.rs"]
 mod fake;
-#[path = "../../afs-rpc/tests/world/mod.rs"]
-mod world;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -22,15 +20,15 @@ use afs_rpc::{
     CallError, Class, Connection, Credential, EnvRef, Identity, Level, Protection, Rx, Security, ServerCall,
     Service, UnixTime,
 };
+use afs_sim::OneHost;
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::ServiceId;
 use fake::{Fake, ask_status, fetch_pattern, store_pattern};
-use world::World;
 
 const DAY: u64 = 24 * 3600;
 
 struct Cell {
-    world: Arc<World>,
+    world: Arc<OneHost>,
     keys: SharedKeys,
     server_at: SocketAddr,
     client: Rx,
@@ -53,7 +51,7 @@ impl Service for Watched {
 
 impl Cell {
     fn new(seed: u64, minimum: Level) -> Self {
-        let world = World::new(seed);
+        let world = OneHost::new(seed);
         let ((server, server_at), (client, _)) = (world.node(7000), world.node(7001));
         let mut ring = KeyRing::default();
         ring.add(generate(KeyKind::RxkadKrb5, 18, 7, &world.env()).unwrap()).unwrap();

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fake;
-mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,16 +13,16 @@ use afs_rpc::future::join_all;
 use afs_rpc::{CallError, CallOptions, Connection, EnvExt, Limits, Rx, Security};
 use afs_rx::Config;
 use afs_rx::packet::{Header, PacketType, flags};
+use afs_sim::OneHost;
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
 use afs_wire::rpc::{Request, ServiceId};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use fake::*;
 use std::net::SocketAddr;
-use world::World;
 
 struct Cell {
-    world: Arc<World>,
+    world: Arc<OneHost>,
     fake: Arc<Fake>,
     server: Rx,
     server_at: SocketAddr,
@@ -36,7 +35,7 @@ fn cell(seed: u64) -> Cell {
 }
 
 fn cell_with(seed: u64, config: Config, limits: Limits) -> Cell {
-    let world = World::new(seed);
+    let world = OneHost::new(seed);
     let (server, server_at) = world.node_with(7000, config.clone(), limits);
     let (client, client_at) = world.node_with(7001, config, Limits::default());
     let fake = Fake::new(world.env());
@@ -258,7 +257,7 @@ fn what_exceeds_the_queue_is_told_to_come_back() {
 fn a_peer_that_falls_silent_is_unreachable_in_bounded_time() {
     let cell = cell(15);
     let connection = cell.connection();
-    cell.world.cut_off(cell.server_at, true);
+    cell.world.cut(true);
     let before = cell.world.now();
     let outcome = cell.world.run({
         let connection = connection.clone();
@@ -267,7 +266,7 @@ fn a_peer_that_falls_silent_is_unreachable_in_bounded_time() {
     assert_eq!(outcome, Err(CallError::Unreachable { peer: cell.server_at }));
     let took = cell.world.now() - before;
     assert!(took >= Duration::from_secs(12) && took < Duration::from_secs(25), "{took:?}");
-    cell.world.cut_off(cell.server_at, false);
+    cell.world.cut(false);
     assert!(
         cell.world.run(async move { ask_status(&connection, 1).await }).is_ok(),
         "it answers when it is back"
@@ -283,7 +282,7 @@ fn patience_can_be_chosen() {
     let outcome = cell.world.run(async move { ask_status(&quick, SLOW).await });
     assert_eq!(outcome, Err(CallError::Timeout));
     assert!(cell.world.now() - before < 4 * second);
-    cell.world.cut_off(cell.server_at, true);
+    cell.world.cut(true);
     let hasty = cell.connection().with_options(CallOptions { dead: Some(6 * second), hard: None });
     let before = cell.world.now();
     let outcome = cell.world.run(async move { ask_status(&hasty, 1).await });
@@ -305,7 +304,7 @@ fn a_client_that_vanishes_leaves_nothing_behind() {
         .collect();
     cell.world.run_for(Duration::from_millis(20));
     assert!(cell.server.holdings().calls > 0);
-    cell.world.cut_off(cell.client_at, true);
+    cell.world.cut(true);
     cell.world.run_for(Duration::from_secs(60));
     assert_eq!(cell.server.holdings().calls, 0);
     drop(fetching);

@@ -3,19 +3,18 @@
 // Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod world;
-
+use std::future::pending;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_rpc::future::{Either, join, join_all, select, select_all};
+use afs_rpc::future::{Either, join, join_all, select, select_all, yield_now};
 use afs_rpc::sync::{Mutex, Notify, Semaphore, oneshot};
-use world::{World, breathe, forever};
+use afs_sim::OneHost;
 
 #[test]
 fn a_semaphore_serves_in_order_and_passes_on_what_a_waiter_left() {
-    let world = World::new(1);
+    let world = OneHost::new(1);
     let env = world.env();
     let order = Arc::new(StdMutex::new(Vec::new()));
     let semaphore = Arc::new(Semaphore::new(1));
@@ -30,7 +29,7 @@ fn a_semaphore_serves_in_order_and_passes_on_what_a_waiter_left() {
             env.spawn_with_result(async move {
                 let _permit = semaphore.acquire().await;
                 order.lock().unwrap().push(i);
-                breathe().await;
+                yield_now().await;
             })
         })
         .collect();
@@ -60,7 +59,7 @@ fn a_permit_given_to_a_waiter_that_is_gone_goes_to_the_next() {
 
 #[test]
 fn a_mutex_keeps_its_value_across_waiting_holders() {
-    let world = World::new(2);
+    let world = OneHost::new(2);
     let env = world.env();
     let total = Arc::new(Mutex::new(0_u64));
     let adders: Vec<_> = (0..50)
@@ -80,7 +79,7 @@ fn a_mutex_keeps_its_value_across_waiting_holders() {
 
 #[test]
 fn a_notification_between_making_and_awaiting_is_not_lost() {
-    let world = World::new(3);
+    let world = OneHost::new(3);
     let notify = Arc::new(Notify::new());
     let early = notify.clone().notified_owned();
     notify.notify_waiters();
@@ -93,7 +92,7 @@ fn a_notification_between_making_and_awaiting_is_not_lost() {
 
 #[test]
 fn a_sender_that_goes_away_is_noticed() {
-    let world = World::new(4);
+    let world = OneHost::new(4);
     let (sender, receiver) = oneshot::channel::<u8>();
     drop(sender);
     assert!(world.run(receiver).is_err());
@@ -105,7 +104,7 @@ fn a_sender_that_goes_away_is_noticed() {
 
 #[test]
 fn futures_join_and_race() {
-    let world = World::new(5);
+    let world = OneHost::new(5);
     let env = world.env();
     let (slow, fast) = (env.sleep(Duration::from_secs(2)), env.sleep(Duration::from_secs(1)));
     assert_eq!(world.run(select(slow, fast)), Either::Right(()));
@@ -114,7 +113,7 @@ fn futures_join_and_race() {
     assert_eq!(world.run(select_all(sleeps)).0, 1);
     let out = world.run({
         let env = env.clone();
-        async move { env.timeout(Duration::from_secs(1), forever()).await }
+        async move { env.timeout(Duration::from_secs(1), pending::<()>()).await }
     });
     assert!(out.is_err());
     assert_eq!(world.run(env.run_blocking(|| 7)), Ok(7));

@@ -173,11 +173,11 @@ impl State {
 }
 
 impl Network {
-    /// The two nodes of a datagram; `None` inside one node, where nothing is lost.
+    /// The two nodes of a datagram; `None` inside one node, where nothing is lost unless its link to itself has settings.
     fn pair(&self, from: SocketAddr, to: SocketAddr) -> Option<(NodeId, NodeId)> {
         let owner = |address: SocketAddr| self.owners.get(&address.ip()).copied().unwrap_or(NOBODY);
         let pair = (owner(from), owner(to));
-        (pair.0 != pair.1).then_some(pair)
+        (pair.0 != pair.1 || self.links.contains_key(&pair)).then_some(pair)
     }
 
     /// Datagrams lost per million.

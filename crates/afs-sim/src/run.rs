@@ -123,7 +123,10 @@ impl World {
 
     /// Runs one ready task, or advances to the next event up to `end`.
     fn step(&self, end: Instant) -> Step {
-        let ready = self.with(|state| self.shared.ready.take(|count| state.rng.index(count)));
+        let ready = self.with(|state| match state.in_order {
+            true => self.shared.ready.take_first(),
+            false => self.shared.ready.take(|count| state.rng.index(count)),
+        });
         match ready {
             Some(item) if self.defer_ready(item) => {}
             Some(Ready::Task(id)) => self.run_task(id),

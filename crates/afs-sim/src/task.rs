@@ -1,6 +1,6 @@
 //! Task table and ready set of the scheduler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
@@ -23,11 +23,11 @@ pub(crate) enum Ready {
 
 /// The ready items. A lock of its own, since wakers are called from any context.
 #[derive(Default)]
-pub(crate) struct ReadySet(Mutex<Vec<Ready>>);
+pub(crate) struct ReadySet(Mutex<VecDeque<Ready>>);
 
 impl ReadySet {
     pub(crate) fn push(&self, item: Ready) {
-        self.0.lock().push(item);
+        self.0.lock().push_back(item);
     }
 
     /// Removes the item that `choose` selects.
@@ -37,7 +37,12 @@ impl ReadySet {
             return None;
         }
         let index = choose(items.len());
-        Some(items.swap_remove(index))
+        items.swap_remove_back(index)
+    }
+
+    /// Removes the item that became ready first.
+    pub(crate) fn take_first(&self) -> Option<Ready> {
+        self.0.lock().pop_front()
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use afs_rpc::sync::{self, Notify, Semaphore};
 use afs_rpc::{EnvExt, Instant};
-use afs_sim::{LinkConfig, NodeId, Port, PortHandler, Sim};
+use afs_sim::{LinkConfig, NodeId, Port, PortHandler, Sim, WorldConfig};
 use bytes::Bytes;
 
 fn ip(last: u8) -> IpAddr {
@@ -243,4 +243,43 @@ fn tasks_wait_for_each_other_in_an_order_of_the_seed() {
     assert_eq!(run(1), run(1));
     assert_ne!(run(1).0, run(2).0);
     assert_eq!(run(1).0.len(), 50);
+}
+
+#[test]
+fn ready_tasks_run_in_order_if_the_world_says_so() {
+    let order_of = |in_order| {
+        let sim = Sim::with_config(WorldConfig { in_order, ..WorldConfig::new(1) });
+        let node = sim.node("a", ip(1));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        for number in 0..50 {
+            let order = order.clone();
+            sim.env(node).spawn(Box::pin(async move { order.lock().unwrap().push(number) }));
+        }
+        sim.run_for(Duration::from_secs(1));
+        Arc::into_inner(order).unwrap().into_inner().unwrap()
+    };
+    assert!(order_of(true).is_sorted());
+    assert!(!order_of(false).is_sorted());
+}
+
+#[test]
+fn a_node_loses_its_own_datagrams_once_its_link_to_itself_has_settings() {
+    let sim = Sim::new(6);
+    let node = sim.node("a", ip(1));
+    let handler = Arc::new(Echo::default());
+    let other = SocketAddr::new(ip(1), 7001);
+    let ports = [sim.bind(node, address(1), handler.clone()), sim.bind(node, other, handler.clone())];
+    let arrived = || {
+        (0..100).for_each(|_| ports[0].send(other, Bytes::from_static(b"x")));
+        sim.run_for(Duration::from_secs(1));
+        std::mem::take(&mut *handler.got.lock().unwrap()).len()
+    };
+    let link = LinkConfig { loss_per_million: 500_000, ..LinkConfig::default() };
+    sim.set_link(link);
+    sim.cut(node, node);
+    assert_eq!(arrived(), 100);
+    sim.set_link_between(node, node, link);
+    assert_eq!(arrived(), 0);
+    sim.mend(node, node);
+    assert!((20..80).contains(&arrived()));
 }

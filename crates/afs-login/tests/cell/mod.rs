@@ -17,14 +17,11 @@ use afs_login::{
     UserKey, UserName, Users,
 };
 use afs_rpc::{BoxFuture, Connection, EnvRef, Level, Rx, Security, UnixTime};
+use afs_sim::OneHost;
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::rpc::ServiceId;
 use ssh_key::private::{Ed25519Keypair, KeypairData};
 use ssh_key::{PrivateKey, PublicKey, Signature};
-
-#[path = "../../../afs-rpc/tests/world/mod.rs"]
-pub mod world;
-use world::World;
 
 /// Users of the cell: alice, bob, and root, who is an administrator.
 #[derive(Default)]
@@ -103,7 +100,7 @@ pub const LIFETIMES: Lifetimes =
     Lifetimes { token: Duration::from_secs(90_000), renewable: Duration::from_secs(7 * 86_400) };
 
 pub struct Cell {
-    pub world: Arc<World>,
+    pub world: Arc<OneHost>,
     pub client: Rx,
     /// A client that the servers treat as the cell's owner.
     pub owner: Rx,
@@ -118,7 +115,7 @@ pub struct Cell {
 }
 
 pub fn cell(seed: u64) -> Cell {
-    let world = World::new(seed);
+    let world = OneHost::new(seed);
     let (server, server_at) = world.node(7002);
     let (client, _) = world.node(7102);
     let (owner, owner_at) = world.node(7103);
@@ -140,7 +137,7 @@ pub fn cell(seed: u64) -> Cell {
 }
 
 fn login_server(
-    world: &Arc<World>,
+    world: &Arc<OneHost>,
     secret: &LoginSecret,
     shelf: &Arc<Shelf>,
     book: &Arc<Book>,
