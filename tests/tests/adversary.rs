@@ -9,8 +9,8 @@
 
 use afs_sim::SimRng;
 use andrew_tests::sim::adversary::Move;
+use andrew_tests::sim::adversary_run::{self, Plan};
 use andrew_tests::sim::allocated::Counting;
-use andrew_tests::sim::siege::{self, Plan};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -131,7 +131,7 @@ fn whatever_an_adversary_mixes_harms_nobody() {
 #[test]
 fn a_siege_from_one_seed_runs_the_same_twice() {
     for seed in 0..3 {
-        let fingerprint = || siege::run(seed, &mixed(seed)).fingerprint;
+        let fingerprint = || adversary_run::run(seed, &mixed(seed)).fingerprint;
         assert_eq!(fingerprint(), fingerprint(), "seed {seed}");
     }
 }
@@ -163,8 +163,8 @@ fn each_seed(seeds: u64, plan: &dyn Fn(u64) -> Plan) {
 
 fn run(seed: u64, plan: &Plan) {
     println!("seed {seed} {plan:?}");
-    let outcome = siege::run(seed, plan);
-    let siege::Outcome { verdict, took, held, log, .. } = outcome;
+    let outcome = adversary_run::run(seed, plan);
+    let adversary_run::Outcome { verdict, took, held, log, .. } = outcome;
     println!("seed {seed} {:?}: took {took:?}, held {held}: {verdict:?}", plan.moves);
     if let Err(what) = verdict {
         panic!("seed {seed} {plan:?}: {what}\nthe last events:\n{log}");

@@ -125,24 +125,24 @@ fn every_path_of_the_architecture_exists() {
 #[test]
 fn a_path_and_a_name_that_do_not_exist_are_found() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let page = "`tests/tests/cited.rs`, `places` and `Place`; `tests/tests/nowhere.rs`, `places`; \
+    let page = "`tests/tests/cited.rs`, `places` and `CitedPath`; `tests/tests/nowhere.rs`, `places`; \
         `tests/tests/cited.rs`, `unwritten`; `crate/word::Type`, `a / b`, `tests/tests`";
     let faults: Vec<String> = places(page).iter().filter_map(|place| fault(top, place)).collect();
     assert_eq!(faults, ["tests/tests/nowhere.rs", "tests/tests/cited.rs, unwritten"]);
 }
 
 /// A path from the top of the project, and the functions or types that the file is said to define.
-struct Place {
+struct CitedPath {
     path: String,
     names: Vec<String>,
 }
 
 /// The paths between backticks, each with the names that follow it: "`path`, `name` and `name`".
-fn places(page: &str) -> Vec<Place> {
+fn places(page: &str) -> Vec<CitedPath> {
     let parts: Vec<&str> = page.split('`').collect();
     let is_path = |text: &str| text.contains('/') && !text.contains("::") && !text.contains(' ');
     let paths = (1..parts.len()).step_by(2).filter(|at| is_path(parts[*at]));
-    paths.map(|at| Place { path: parts[at].to_owned(), names: names_after(&parts, at) }).collect()
+    paths.map(|at| CitedPath { path: parts[at].to_owned(), names: names_after(&parts, at) }).collect()
 }
 
 fn names_after(parts: &[&str], path: usize) -> Vec<String> {
@@ -153,7 +153,7 @@ fn names_after(parts: &[&str], path: usize) -> Vec<String> {
 }
 
 /// What of a place does not exist.
-fn fault(top: &Path, place: &Place) -> Option<String> {
+fn fault(top: &Path, place: &CitedPath) -> Option<String> {
     let path = top.join(&place.path);
     if !path.exists() {
         return Some(place.path.clone());

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use afs_sim::SimRng;
 use andrew_tests::sim::cell::Cell;
-use andrew_tests::sim::fate;
+use andrew_tests::sim::fault_class::FaultClass;
+use andrew_tests::sim::faults;
 use andrew_tests::sim::history::History;
-use andrew_tests::sim::terms::Terms;
+use andrew_tests::sim::settings::CellSettings;
 use andrew_tests::sim::user::User;
-use andrew_tests::sim::weather::Weather;
 
 /// More than the longest content once more: a writer of more than half of the cache waits while it is stored in parts.
 const CACHE: u64 = 420 << 10;
@@ -38,17 +38,18 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 fn run(seed: u64) {
-    let weather = [Weather::Fair, Weather::Foul, Weather::Cuts][usize::try_from(seed % 3).unwrap()];
-    let cell = Cell::with(seed, Terms { cache: CACHE, ..Terms::default() });
+    let faults = [FaultClass::None, FaultClass::LossyNetwork, FaultClass::Partitions]
+        [usize::try_from(seed % 3).unwrap()];
+    let cell = Cell::with(seed, CellSettings { cache: CACHE, ..CellSettings::default() });
     let history = History::new(cell.sim.world());
-    let outcome = live(&cell, &history, seed, weather).and_then(|()| history.check());
+    let outcome = live(&cell, &history, seed, faults).and_then(|()| history.check());
     if let Err(what) = outcome {
         let log = format!("{}\n{}", cell.sim.notes_tail(80), cell.sim.log_tail(60));
-        panic!("seed {seed} ({weather:?}): {what}\nthe last events:\n{log}");
+        panic!("seed {seed} ({faults:?}): {what}\nthe last events:\n{log}");
     }
 }
 
-fn live(cell: &Cell, history: &History, seed: u64, weather: Weather) -> Result<(), String> {
+fn live(cell: &Cell, history: &History, seed: u64, faults: FaultClass) -> Result<(), String> {
     let mut rng = SimRng::new(seed);
     cell.start();
     let users: Vec<User> = (0..3).map(|number| cell.user(number, history)).collect::<Result<_, _>>()?;
@@ -57,7 +58,7 @@ fn live(cell: &Cell, history: &History, seed: u64, weather: Weather) -> Result<(
     let prepared = cell.sim.block_on(first.node, RUN, async move { first.prepare(&names).await });
     prepared.map_err(|hang| hang.to_string())?.map_err(|error| error.to_string())?;
 
-    cell.sim.set_link(weather.link(&mut rng));
+    cell.sim.set_link(faults.link(&mut rng));
     let working = Arc::new(AtomicUsize::new(users.len()));
     for user in &users {
         let work = user.clone().edit(files.clone(), STEPS, THINK, rng.fork());
@@ -67,12 +68,12 @@ fn live(cell: &Cell, history: &History, seed: u64, weather: Weather) -> Result<(
             working.fetch_sub(1, Ordering::Relaxed);
         }));
     }
-    if weather == Weather::Cuts {
-        fate::spawn_cuts(cell, users.clone(), working.clone(), rng.fork());
+    if faults == FaultClass::Partitions {
+        faults::spawn_cuts(cell, users.clone(), working.clone(), rng.fork());
     }
     let done = || working.load(Ordering::Relaxed) == 0;
     cell.sim.run_until(RUN, done).map_err(|hang| hang.to_string())?;
-    if let Some(failure) = history.first_failure().filter(|_| weather != Weather::Cuts) {
+    if let Some(failure) = history.first_failure().filter(|_| faults != FaultClass::Partitions) {
         return Err(format!("an operation failed though the server was up: {failure}"));
     }
     agree(cell, history, users, &files)

@@ -20,8 +20,8 @@ use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::{run, run_any, seconds};
+use andrew_tests::live::raw_client::RawClient;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
-use andrew_tests::live::speaker::Speaker;
 use andrew_tests::live::wait::until_equal;
 use andrew_tests::live::watchdog::Watchdog;
 
@@ -146,24 +146,24 @@ fn as_the_user_of_the_tickets() {
     let made =
         token_from_kerberos(&cell, &KerberosOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("user {}", made.user);
-    let speaker = Speaker::new();
+    let client = RawClient::new();
     for level in [Level::Clear, Level::Auth, Level::Crypt] {
-        let security = speaker.security(&made.token.clone().with_level(level));
-        println!("{level:?}: {}", answers(&speaker, first, second, &security));
+        let security = client.security(&made.token.clone().with_level(level));
+        println!("{level:?}: {}", answers(&client, first, second, &security));
     }
 }
 
 /// What each service says to somebody: a code it refuses with, or what he may do.
-fn answers(speaker: &Speaker, first: Ipv4Addr, second: Ipv4Addr, security: &Security) -> String {
+fn answers(client: &RawClient, first: Ipv4Addr, second: Ipv4Addr, security: &Security) -> String {
     let location = (SocketAddr::from((first, 7003)), ServiceId::LOCATION);
     let protection = (SocketAddr::from((first, 7002)), ServiceId::PROTECTION);
     let file = (SocketAddr::from((second, 7000)), ServiceId::FILE);
-    let numbers = speaker.call(location, security, &GetNewVolumeId { count: 0 });
-    let groups = speaker.call(protection, security, &GetCps { id: ALICE });
+    let numbers = client.call(location, security, &GetNewVolumeId { count: 0 });
+    let groups = client.call(protection, security, &GetCps { id: ALICE });
     let name = NameText::new(b"home.alice").unwrap();
-    let home = speaker.call(location, security, &GetEntryByNameU { name }).unwrap().entry;
+    let home = client.call(location, security, &GetEntryByNameU { name }).unwrap().entry;
     let fid = Fid { volume: home.id(VolumeKind::ReadWrite), vnode: VnodeId(1), unique: Uniquifier(1) };
-    let rights = speaker.call(file, security, &FetchStatus { fid }).map(|reply| reply.status.caller_access);
+    let rights = client.call(file, security, &FetchStatus { fid }).map(|reply| reply.status.caller_access);
     let rights = rights.map_or_else(|code| code.0.to_string(), |Rights(bits)| bits.to_string());
     format!("location {}, protection {}, file {rights}", outcome(&numbers), outcome(&groups))
 }

@@ -44,7 +44,7 @@ struct Dumped {
 
 impl Dumped {
     fn of(mixed: &Mixed, volume: &'static str, place: &str) -> Self {
-        let (point, first) = mixed.planted(volume, place, 20);
+        let (point, first) = mixed.volume_with_tree(volume, place, 20);
         let [full, part] = ["full", "part"].map(|word| mixed.folder().join(format!("{volume}.{word}")));
         mixed.vos(&format!("dump {volume} -file {}", full.display()));
         let since = next_second();

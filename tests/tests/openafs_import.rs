@@ -38,10 +38,10 @@ fn an_openafs_cell_moves_to_servers_of_ours() {
     let hosts = Hosts::with_servers(scratch.path(), NUMBER, CELL);
     hosts.host(FILES.0, FILES.1);
     fill(&hosts);
-    let old = Said::of(&hosts, "srv1");
+    let old = DatabaseContents::of(&hosts, "srv1");
     let files = take_files(&hosts, &scratch.folder("taken"));
 
-    let databases = Ours::new(&hosts, DATABASES, &scratch.folder("databases"));
+    let databases = AndrewHost::new(&hosts, DATABASES, &scratch.folder("databases"));
     let served = databases.serve_databases("");
     a_damaged_file_is_refused(&databases, &files, &scratch.folder("damaged"));
     let before = databases.andrew(&["pts", "listentries", "-users", "-groups"]);
@@ -65,7 +65,7 @@ fn an_openafs_cell_moves_to_servers_of_ours() {
     for host in [DATABASES.0, "srv1", "srv2", "cl1"] {
         hosts.give_keys(host, CELL, &databases.address, &databases.keys());
     }
-    let new = Said::of(&hosts, DATABASES.0);
+    let new = DatabaseContents::of(&hosts, DATABASES.0);
     assert_eq!(new, old);
 
     into_etcd(&hosts, &files, &old, &scratch.folder("shared"));
@@ -76,23 +76,23 @@ fn an_openafs_cell_moves_to_servers_of_ours() {
             asked.status.success().then_some(())
         });
     }
-    let files_server = Ours::new(&hosts, FILES, &scratch.folder("files"));
+    let files_server = AndrewHost::new(&hosts, FILES, &scratch.folder("files"));
     let served_files = files_server.join(&databases);
     volumes_come_over(&hosts, &databases, &files_server);
     drop((served_files, served));
 }
 
 /// The same files give the same cell where its databases are in etcd.
-fn into_etcd(hosts: &Hosts, files: &[PathBuf; 2], old: &Said, home: &Path) {
+fn into_etcd(hosts: &Hosts, files: &[PathBuf; 2], old: &DatabaseContents, home: &Path) {
     hosts.host(SHARED.0, SHARED.1);
-    let shared = Ours::new(hosts, SHARED, home);
+    let shared = AndrewHost::new(hosts, SHARED, home);
     let _etcd = Etcd::alone(&shared.netns, home);
     wait_until_healthy(&shared.netns, &["--endpoints", "http://127.0.0.1:2379"]);
     let _served =
         shared.serve_databases("\n[database]\nkind = \"etcd\"\nendpoints = [\"http://127.0.0.1:2379\"]\n");
     shared.import(files, &[]);
     hosts.give_keys(SHARED.0, CELL, &shared.address, &shared.keys());
-    assert_eq!(Said::of(hosts, SHARED.0), *old);
+    assert_eq!(DatabaseContents::of(hosts, SHARED.0), *old);
 }
 
 /// Users, groups in groups, groups of groups, and volumes with copies and a backup.
@@ -140,13 +140,13 @@ fn afsx(hosts: &Hosts, words: &[&str]) -> String {
 
 /// What OpenAFS's tools say of the databases.
 #[derive(PartialEq, Eq, Debug)]
-struct Said {
+struct DatabaseContents {
     people: String,
     volumes: String,
     addresses: String,
 }
 
-impl Said {
+impl DatabaseContents {
     fn of(hosts: &Hosts, host: &str) -> Self {
         let ask = |words: &[&str]| hosts.tool(host, &[words, &["-localauth"]].concat());
         // OpenAFS lists in the order of its file, ours by number.
@@ -189,7 +189,7 @@ fn take_files(hosts: &Hosts, to: &Path) -> [PathBuf; 2] {
 }
 
 /// A file with a byte too few, and one with an entry that leads nowhere.
-fn a_damaged_file_is_refused(databases: &Ours, [prdb, vldb]: &[PathBuf; 2], folder: &Path) {
+fn a_damaged_file_is_refused(databases: &AndrewHost, [prdb, vldb]: &[PathBuf; 2], folder: &Path) {
     let mut bytes = fs::read(prdb).unwrap();
     // The first continuation or entry gets a kind that there is not.
     let first = 64 + 65_600;
@@ -205,7 +205,7 @@ fn a_damaged_file_is_refused(databases: &Ours, [prdb, vldb]: &[PathBuf; 2], fold
 }
 
 /// One volume by OpenAFS's tool and one by ours, with all that is in them.
-fn volumes_come_over(hosts: &Hosts, databases: &Ours, to: &Ours) {
+fn volumes_come_over(hosts: &Hosts, databases: &AndrewHost, to: &AndrewHost) {
     let contents = || {
         ["home.alice", "projects"].map(|volume| {
             let file = if volume == "projects" { "plan" } else { "letter" };
@@ -226,14 +226,14 @@ fn volumes_come_over(hosts: &Hosts, databases: &Ours, to: &Ours) {
 }
 
 /// A host of ours.
-struct Ours {
+struct AndrewHost {
     netns: andrew_tests::live::netns::Netns,
     address: String,
     home: PathBuf,
     key_file: PathBuf,
 }
 
-impl Ours {
+impl AndrewHost {
     fn new(hosts: &Hosts, (name, number): (&str, u8), home: &Path) -> Self {
         let key_file = hosts.state().join("hosts/srv1/etc-openafs/server/KeyFileExt");
         Self { netns: hosts.netns(name), address: hosts.address(number), home: home.to_owned(), key_file }
@@ -290,7 +290,7 @@ impl Ours {
     }
 
     /// Becomes a file server of the cell.
-    fn join(&self, databases: &Ours) -> Daemon {
+    fn join(&self, databases: &AndrewHost) -> Daemon {
         let join = databases.home.join("join.toml");
         let out = join.to_str().unwrap();
         databases.andrew(&["server", "add", "--listen", &self.address, "--roles", "files", "--out", out]);

@@ -25,7 +25,7 @@ fn volumes_move_between_openafs_servers_and_ours_while_they_are_in_use() {
         return;
     }
     let mixed = Mixed::new("openafs-mixed-moves", NUMBER);
-    let (point, mut wanted) = mixed.planted("v", "SRV1 a", 1600);
+    let (point, mut wanted) = mixed.volume_with_tree("v", "SRV1 a", 1600);
     let theirs = mixed.seen_by_theirs("v");
     let open = [&point, &theirs].map(|top| File::open(top.join("medium")).unwrap());
     for (round, (from, to, by_theirs)) in [
@@ -73,8 +73,8 @@ fn copies_replicas_and_dumps_are_alike_on_both_kinds_of_server() {
         return;
     }
     let mixed = Mixed::new("openafs-mixed-copies", NUMBER);
-    let there = mixed.planted("there", "SRV1 a", 20);
-    let here = mixed.planted("here", "OURS a", 20);
+    let there = mixed.volume_with_tree("there", "SRV1 a", 20);
+    let here = mixed.volume_with_tree("here", "OURS a", 20);
     copies(&mixed, &there.1, &here.1);
     for (volume, (point, first)) in [("there", there), ("here", here)] {
         replicas(&mixed, volume, &point, &first);

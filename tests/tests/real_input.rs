@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use andrew_tests::live::closing::{close, write_and_close};
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::{run, seconds};
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 use andrew_tests::live::wait::until;
 use andrew_tests::real_input::tree::{self, Tree, comparable, differences};
 use andrew_tests::real_input::{build, source};
@@ -27,12 +27,12 @@ fn a_program_built_in_a_mount_is_the_one_built_on_local_disk() {
         return;
     }
     let tarball = source::tarball("zlib");
-    let stage = Stage::new("real_input", 1, seconds(400));
-    let local = stage.scratch().folder("local");
+    let setup = Setup::new("real_input", 1, seconds(400));
+    let local = setup.scratch().folder("local");
     source::unpack(&tarball, &local);
 
-    let cell = stage.up("rl", &[]);
-    let other = stage.mount("other", &[]);
+    let cell = setup.up("rl", &[]);
+    let other = setup.mount("other", &[]);
     let (here, there) = (cell.mount().join("zlib"), other.path().join("zlib"));
     copy(&local, &here);
     assert_same(&here, &tree::read(&here).unwrap(), &local, &tree::read(&local).unwrap());
@@ -52,7 +52,7 @@ fn a_program_built_in_a_mount_is_the_one_built_on_local_disk() {
     assert_same(&here, &seen_here, &local, &tree::read(&local).unwrap());
     // What was built runs from where another machine sees it.
     let mut example = Command::new(there.join("example"));
-    example.current_dir(stage.scratch().path());
+    example.current_dir(setup.scratch().path());
     let version = run(example, seconds(30));
     assert!(version.contains("zlib version"), "{version}");
     drop(other);
@@ -111,9 +111,9 @@ fn what_one_mount_has_closed_the_other_sees() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("two_mounts", 2, seconds(180));
-    let cell = stage.up("rlidwk", &[]);
-    let other = stage.mount("other", &[]);
+    let setup = Setup::new("two_mounts", 2, seconds(180));
+    let cell = setup.up("rlidwk", &[]);
+    let other = setup.mount("other", &[]);
     let sides = [cell.mount().to_owned(), other.path().to_owned()];
     for round in 0..40_usize {
         let (writer, reader) = (&sides[round % 2], &sides[(round + 1) % 2]);

@@ -13,11 +13,11 @@ use afs_server::VolumeState;
 use afs_sim::{SimRng, SleepClock};
 use afs_venus::{OpenFlags, VenusError};
 use andrew_tests::sim::cell::Cell;
-use andrew_tests::sim::fate;
+use andrew_tests::sim::fault_class::FaultClass;
+use andrew_tests::sim::faults;
 use andrew_tests::sim::history::History;
-use andrew_tests::sim::terms::Terms;
+use andrew_tests::sim::settings::CellSettings;
 use andrew_tests::sim::user::{Habits, User};
-use andrew_tests::sim::weather::Weather;
 use bytes::Bytes;
 
 /// No operation of Venus waits longer than a minute, and a run has about thirty one behind the other.
@@ -48,7 +48,7 @@ fn number(variable: &str) -> Option<u64> {
 fn run(seed: u64) {
     let (_, outcome, log) = world(seed);
     if let Err(what) = outcome {
-        panic!("seed {seed} ({:?}): {what}\nthe last events:\n{log}", Weather::of(seed));
+        panic!("seed {seed} ({:?}): {what}\nthe last events:\n{log}", FaultClass::of(seed));
     }
 }
 
@@ -62,7 +62,7 @@ fn world(seed: u64) -> (u64, Result<(), String>, String) {
 
 fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
     let mut rng = SimRng::new(seed);
-    let weather = Weather::of(seed);
+    let faults = FaultClass::of(seed);
     cell.start();
     let users: Vec<User> = (0..rng.between(2, 3))
         .map(|n| cell.user(usize::try_from(n).unwrap(), history))
@@ -72,10 +72,14 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
     let prepared = cell.sim.block_on(first.node, RUN, async move { first.prepare(&names).await });
     prepared.map_err(|hang| hang.to_string())?.map_err(|error| error.to_string())?;
 
-    cell.sim.set_link(weather.link(&mut rng));
-    history.look_away(!weather.is_seen_by_all());
-    let habits =
-        Habits { steps: STEPS, think: THINK, calls_first: weather == Weather::Crashes, reads_only: false };
+    cell.sim.set_link(faults.link(&mut rng));
+    history.look_away(!faults.is_seen_by_all());
+    let habits = Habits {
+        steps: STEPS,
+        think: THINK,
+        calls_first: faults == FaultClass::PowerFailures,
+        reads_only: false,
+    };
     let working = Arc::new(AtomicUsize::new(users.len()));
     for user in &users {
         let work = user.clone().work(files.clone(), habits, rng.fork());
@@ -86,16 +90,16 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
         }));
     }
     let at_work = working.clone();
-    match weather {
-        Weather::Crashes => fate::spawn_power_cuts(cell, at_work, rng.fork()),
-        Weather::Cuts => {
-            fate::spawn_cuts(cell, users.clone(), at_work, rng.fork());
+    match faults {
+        FaultClass::PowerFailures => faults::spawn_power_cuts(cell, at_work, rng.fork()),
+        FaultClass::Partitions => {
+            faults::spawn_cuts(cell, users.clone(), at_work, rng.fork());
         }
-        Weather::Fair | Weather::Foul => {}
+        FaultClass::None | FaultClass::LossyNetwork => {}
     }
     let done = || working.load(Ordering::Relaxed) == 0 && cell.sim.is_up(cell.server);
     cell.sim.run_until(RUN, done).map_err(|hang| hang.to_string())?;
-    if weather.is_without_failures()
+    if faults.is_without_failures()
         && let Some(failure) = history.first_failure()
     {
         return Err(format!("an operation failed though the server was up: {failure}"));
@@ -134,23 +138,23 @@ async fn look_at_everything(user: User, files: Vec<String>) -> Result<(), VenusE
 }
 
 /// The cell of a test that says by itself what happens.
-struct Scene {
+struct Fixture {
     cell: Cell,
     users: Vec<User>,
 }
 
-impl Scene {
+impl Fixture {
     fn new(seed: u64) -> Self {
-        Scene::of(Cell::new(seed))
+        Fixture::of(Cell::new(seed))
     }
 
     fn of(cell: Cell) -> Self {
         cell.start();
         let history = History::new(cell.sim.world());
         let users: Vec<User> = (0..2).map(|number| cell.user(number, &history).unwrap()).collect();
-        let scene = Scene { cell, users };
-        scene.on(0, |user| async move { user.prepare(&["file".to_owned()]).await });
-        scene
+        let fixture = Fixture { cell, users };
+        fixture.on(0, |user| async move { user.prepare(&["file".to_owned()]).await });
+        fixture
     }
 
     /// Has a user do something, and waits for it.
@@ -186,16 +190,16 @@ impl Scene {
 fn old_data_is_read_for_at_most_75_seconds_after_a_restart() {
     let mut saw_old = 0;
     for seed in 0..12 {
-        let scene = Scene::new(seed);
-        let sim = &scene.cell.sim;
-        scene.store(0);
-        assert_eq!(scene.content(1), 1);
+        let fixture = Fixture::new(seed);
+        let sim = &fixture.cell.sim;
+        fixture.store(0);
+        assert_eq!(fixture.content(1), 1);
         sim.run_for(SimRng::new(seed).duration(Duration::ZERO, Duration::from_secs(60)));
-        sim.restart(scene.cell.server);
-        scene.cell.start();
+        sim.restart(fixture.cell.server);
+        fixture.cell.start();
         let restarted = sim.now();
-        scene.store(0);
-        while scene.content(1) != 2 {
+        fixture.store(0);
+        while fixture.content(1) != 2 {
             saw_old += 1;
             assert!(sim.now() - restarted < Duration::from_secs(75), "seed {seed}");
             sim.run_for(Duration::from_secs(1));
@@ -206,20 +210,20 @@ fn old_data_is_read_for_at_most_75_seconds_after_a_restart() {
 
 #[test]
 fn a_busy_volume_is_waited_for_up_to_a_minute() {
-    let scene = Scene::new(1);
-    let (volume, states) = (scene.cell.volume(), scene.cell.machine.states.clone());
+    let fixture = Fixture::new(1);
+    let (volume, states) = (fixture.cell.volume(), fixture.cell.machine.states.clone());
     states.set(volume, Some(VolumeState::Busy));
-    let (env, free) = (scene.users[0].env.clone(), states.clone());
-    scene.users[0].env.spawn(Box::pin(async move {
+    let (env, free) = (fixture.users[0].env.clone(), states.clone());
+    fixture.users[0].env.spawn(Box::pin(async move {
         env.sleep(Duration::from_secs(50)).await;
         free.set(volume, None);
     }));
-    scene.store(0);
-    assert_eq!(scene.content(1), 1);
+    fixture.store(0);
+    assert_eq!(fixture.content(1), 1);
     states.set(volume, Some(VolumeState::Busy));
-    let begin = scene.cell.sim.now();
-    let refused = scene.attempt(0, |user| async move { user.call_server(1).await });
-    let took = scene.cell.sim.now() - begin;
+    let begin = fixture.cell.sim.now();
+    let refused = fixture.attempt(0, |user| async move { user.call_server(1).await });
+    let took = fixture.cell.sim.now() - begin;
     assert!(refused.is_err());
     assert!((Duration::from_secs(55)..Duration::from_secs(65)).contains(&took), "{took:?}");
 }
@@ -229,36 +233,37 @@ fn a_busy_volume_is_waited_for_up_to_a_minute() {
 #[test]
 fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
     for (clock, expected) in [(SleepClock::GoesOn, 2), (SleepClock::StandsStill, 1)] {
-        let scene = Scene::new(2);
-        let sim = &scene.cell.sim;
-        scene.store(0);
-        scene.on(1, |user| async move { user.list().await });
-        assert_eq!(scene.content(1), 1);
+        let fixture = Fixture::new(2);
+        let sim = &fixture.cell.sim;
+        fixture.store(0);
+        fixture.on(1, |user| async move { user.list().await });
+        assert_eq!(fixture.content(1), 1);
         // The server speaks with the machine until shortly before its promise ends.
         sim.run_for(Duration::from_secs(600));
-        sim.suspend(scene.users[1].node, clock);
+        sim.suspend(fixture.users[1].node, clock);
         sim.run_for(Duration::from_secs(4 * 3600));
-        scene.store(0);
-        sim.resume(scene.users[1].node);
-        assert_eq!(scene.content(1), expected, "{clock:?}");
+        fixture.store(0);
+        sim.resume(fixture.users[1].node);
+        assert_eq!(fixture.content(1), expected, "{clock:?}");
     }
 }
 
 /// A cell with nothing in memory: each file was made and some were stored, then the server was started anew twice. The first
 /// start takes the log into the index, the second finds nothing to do. The index does not fit into what is kept of it.
-fn cold(files: &[String], stored: &[String]) -> Scene {
-    let scene = Scene::of(Cell::with(3, Terms { index_cache: 16 << 10, ..Terms::default() }));
+fn cold(files: &[String], stored: &[String]) -> Fixture {
+    let fixture =
+        Fixture::of(Cell::with(3, CellSettings { index_cache: 16 << 10, ..CellSettings::default() }));
     let names = files.to_vec();
-    scene.on(0, |user| async move { user.prepare(&names).await });
+    fixture.on(0, |user| async move { user.prepare(&names).await });
     for file in stored {
         let file = file.clone();
-        scene.on(0, |user| async move { user.store(&file).await });
+        fixture.on(0, |user| async move { user.store(&file).await });
     }
     for _ in 0..2 {
-        scene.cell.sim.restart(scene.cell.server);
-        scene.cell.start();
+        fixture.cell.sim.restart(fixture.cell.server);
+        fixture.cell.start();
     }
-    scene
+    fixture
 }
 
 fn numbered(count: u32) -> Vec<String> {
@@ -269,13 +274,13 @@ fn numbered(count: u32) -> Vec<String> {
 #[test]
 fn listing_and_reading_read_no_disk_on_the_receiving_thread() {
     let files = numbered(200);
-    let scene = cold(&files, &["file1".to_owned(), "file100".to_owned()]);
-    let history = History::new(scene.cell.sim.world());
-    let newcomer = scene.cell.user(2, &history).unwrap();
-    let disk = scene.cell.machine.disk.clone();
+    let fixture = cold(&files, &["file1".to_owned(), "file100".to_owned()]);
+    let history = History::new(fixture.cell.sim.world());
+    let newcomer = fixture.cell.user(2, &history).unwrap();
+    let disk = fixture.cell.machine.disk.clone();
     let before = disk.stats().reads_while_receiving;
     let node = newcomer.node;
-    let looked = scene.cell.sim.block_on(node, RUN, async move {
+    let looked = fixture.cell.sim.block_on(node, RUN, async move {
         newcomer.list().await?;
         for file in &files {
             newcomer.read(file).await?;
@@ -289,12 +294,12 @@ fn listing_and_reading_read_no_disk_on_the_receiving_thread() {
 #[test]
 fn storing_a_part_of_a_file_reads_no_disk_on_the_receiving_thread() {
     let files = numbered(40);
-    let scene = cold(&files, &files);
-    let newcomer = scene.cell.user(2, &History::new(scene.cell.sim.world())).unwrap();
-    let disk = scene.cell.machine.disk.clone();
+    let fixture = cold(&files, &files);
+    let newcomer = fixture.cell.user(2, &History::new(fixture.cell.sim.world())).unwrap();
+    let disk = fixture.cell.machine.disk.clone();
     let before = disk.stats().reads_while_receiving;
     let node = newcomer.node;
-    let stored = scene.cell.sim.block_on(node, RUN, async move {
+    let stored = fixture.cell.sim.block_on(node, RUN, async move {
         for file in &files {
             let entry = newcomer.venus.walk(file.as_bytes(), true).await?;
             let opened = newcomer.venus.open(entry.node, OpenFlags::WRITE).await?;

@@ -17,14 +17,14 @@ use serde_json::Value;
 const FIRST: &str = "127.0.0.1";
 const SECOND: &str = "127.0.0.2";
 
-/// Two servers, the first of which has the databases.
-struct Two {
+/// TwoServers servers, the first of which has the databases.
+struct TwoServers {
     first: Cell,
     second: Daemon,
     netns: Netns,
 }
 
-impl Two {
+impl TwoServers {
     /// `name` is that of the test: they run side by side.
     fn new(name: &str, folder: &Path) -> Self {
         let netns = Netns::fresh(name);
@@ -87,7 +87,7 @@ fn each_word_reaches_the_server_that_was_named() {
         return;
     }
     let scratch = Scratch::new("two-servers");
-    let two = Two::new("two-words", scratch.path());
+    let two = TwoServers::new("two-words", scratch.path());
     let said = two.vos(&format!("create {FIRST} a one"));
     assert!(said.ends_with(&format!("created on partition /vicepa of {FIRST}\n")), "{said}");
     two.vos(&format!("create -server {SECOND} -partition a -name two -maxquota 321"));
@@ -133,7 +133,7 @@ fn what_is_removed_is_gone_from_its_server_and_from_the_database() {
         return;
     }
     let scratch = Scratch::new("two-servers-remove");
-    let two = Two::new("two-remove", scratch.path());
+    let two = TwoServers::new("two-remove", scratch.path());
     for (name, server) in [("one", FIRST), ("two", SECOND)] {
         two.vos(&format!("create {server} a {name}"));
         two.vos(&format!("backup {name}"));
@@ -169,7 +169,7 @@ fn a_volume_without_an_entry_is_removed_where_it_is() {
         return;
     }
     let scratch = Scratch::new("two-servers-orphan");
-    let two = Two::new("two-orphan", scratch.path());
+    let two = TwoServers::new("two-orphan", scratch.path());
     two.vos(&format!("create {SECOND} a two"));
     let id = 600_000_000;
     two.vos(&format!("shadow -id two -toserver {FIRST} -topartition a -toname copy -toid {id}"));
@@ -187,7 +187,7 @@ fn a_check_finds_what_does_not_fit_and_mends_it() {
         return;
     }
     let scratch = Scratch::new("two-servers-check");
-    let two = Two::new("two-check", scratch.path());
+    let two = TwoServers::new("two-check", scratch.path());
     for name in ["gone", "strayed", "replicated", "kept", "locked"] {
         two.vos(&format!("create {FIRST} a {name}"));
     }
@@ -264,7 +264,7 @@ fn a_check_leaves_alone_what_it_cannot_see() {
         return;
     }
     let scratch = Scratch::new("two-servers-away");
-    let mut two = Two::new("two-away", scratch.path());
+    let mut two = TwoServers::new("two-away", scratch.path());
     two.vos(&format!("create {SECOND} a two"));
     two.second.kill();
     let output = two.try_vos("--json check --repair");
@@ -282,7 +282,7 @@ fn a_move_takes_the_snapshots_along() {
         return;
     }
     let scratch = Scratch::new("two-servers-snapshots");
-    let two = Two::new("two-snapshots", scratch.path());
+    let two = TwoServers::new("two-snapshots", scratch.path());
     two.vos(&format!("create {FIRST} a projects"));
     for name in ["monday", "tuesday"] {
         two.vos(&format!("snapshot create projects {name}"));

@@ -5,7 +5,7 @@ use afs_wire::vl::{Entry, EntryFlags, Site, SiteFlags};
 use afs_wire::volname;
 
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// A volume group, and the member that was asked for.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Group {
 
     /// Site of the read-write volume.
     #[must_use]
-    pub fn home(&self) -> Option<Place> {
+    pub fn home(&self) -> Option<ServerPartition> {
         home(&self.entry)
     }
 
@@ -54,8 +54,8 @@ impl Group {
 }
 
 /// The site of the read-write volume, according to an entry.
-pub(crate) fn home(entry: &Entry) -> Option<Place> {
-    entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME)).map(Place::from)
+pub(crate) fn home(entry: &Entry) -> Option<ServerPartition> {
+    entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME)).map(ServerPartition::from)
 }
 
 impl Admin {
@@ -89,9 +89,9 @@ impl Admin {
     }
 
     /// A site of the volume that was asked for.
-    pub(crate) fn some_place(&self, doing: &str, group: &Group) -> AdminResult<Place> {
+    pub(crate) fn some_place(&self, doing: &str, group: &Group) -> AdminResult<ServerPartition> {
         let place = match group.kind {
-            VolumeKind::ReadOnly => group.read_only_sites().map(Place::from).next(),
+            VolumeKind::ReadOnly => group.read_only_sites().map(ServerPartition::from).next(),
             VolumeKind::ReadWrite | VolumeKind::Backup => group.home(),
         };
         place.ok_or_else(|| {
@@ -101,7 +101,11 @@ impl Admin {
     }
 
     /// The group of a read-write volume with its site.
-    pub(crate) async fn read_write(&self, doing: &str, volume: &str) -> AdminResult<(Group, Place)> {
+    pub(crate) async fn read_write(
+        &self,
+        doing: &str,
+        volume: &str,
+    ) -> AdminResult<(Group, ServerPartition)> {
         let group = self.group(volume).await?;
         if group.kind != VolumeKind::ReadWrite {
             return Err(AdminError::refused(doing, format!("{volume} is not a read-write volume"))

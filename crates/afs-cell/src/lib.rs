@@ -18,11 +18,12 @@ pub mod state;
 pub mod tokens;
 
 pub use configuration::{
-    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DatabasePlace, EtcdPlace, FileError, JoinFile, KeptOptions,
-    NewServer, PartitionPlace, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
+    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DatabaseLocation, EtcdOptions, FileError, JoinFile,
+    KeptOptions, NewServer, PartitionDirectory, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
 };
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen};
 pub use servers::{
-    ADMIN_NAME, Collisions, ImportRequest, Imported, ImportedFile, Look, PartitionScrub, Servers, StartError,
+    ADMIN_NAME, Collisions, ImportRequest, Imported, ImportedFile, PartitionScrub, ScrubPass, Servers,
+    StartError,
 };

@@ -33,7 +33,7 @@ pub enum StateError {
         error: io::Error,
     },
     /// Another process holds the lock.
-    #[error("a cell is already running on {}{}", .path.display(), in_words(.pid))]
+    #[error("a cell is already running on {}{}", .path.display(), process_text(.pid))]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum StateError {
     Record(io::Error),
 }
 
-fn in_words(pid: &Option<u32>) -> String {
+fn process_text(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
@@ -55,7 +55,7 @@ pub struct StateDir(PathBuf);
 
 /// Who uses a state directory: kept in its lock file while the lock is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
+pub struct CellProcess {
     /// Process number.
     pub pid: u32,
     /// The cell served.
@@ -174,7 +174,7 @@ impl StateDir {
 
     /// Who ran on this directory last, whether or not he still does.
     #[must_use]
-    pub fn last(&self) -> Option<Running> {
+    pub fn last(&self) -> Option<CellProcess> {
         read_record(&self.lock_file())
     }
 
@@ -182,7 +182,7 @@ impl StateDir {
     ///
     /// # Errors
     /// The lock file is there but cannot be read.
-    pub fn running(&self) -> CellResult<Option<Running>> {
+    pub fn running(&self) -> CellResult<Option<CellProcess>> {
         let file = match File::open(self.lock_file()) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -202,7 +202,7 @@ impl StateLock {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn record(&mut self, running: &Running) -> CellResult {
+    pub fn record(&mut self, running: &CellProcess) -> CellResult {
         let text = serde_json::to_vec(running).map_err(|e| StateError::Record(e.into()))?;
         let mut write = || {
             self.file.set_len(0)?;
@@ -216,7 +216,7 @@ impl StateLock {
 /// Longest record read: a path of 4096 bytes, escaped, and the rest.
 const RECORD_LEN_MAX: u64 = 32 * 1024;
 
-fn read_record(path: &Path) -> Option<Running> {
+fn read_record(path: &Path) -> Option<CellProcess> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(RECORD_LEN_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(state.running().unwrap(), None);
         state.make().unwrap();
         let mut lock = state.lock().unwrap();
-        let running = Running {
+        let running = CellProcess {
             pid: 4711,
             cell: "andrew.local".into(),
             listen: Ipv4Addr::LOCALHOST.into(),

@@ -15,7 +15,7 @@ pub const NO_GROUP: u32 = 65_534;
 pub const NOBODY: u32 = 65_534;
 
 /// An answer that may have to wait.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type AccountFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Which user of this machine a user of the cell is shown as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,24 +31,24 @@ pub struct Account {
 /// Users of the cell and users of this machine. Answers must not take longer than some seconds, whatever is away.
 pub trait Accounts: fmt::Debug + Send + Sync + 'static {
     /// As whom a user of the cell is shown.
-    fn account(&self, id: ViceId) -> Answer<'_, Account>;
+    fn account(&self, id: ViceId) -> AccountFuture<'_, Account>;
 
     /// The user of the cell who is shown as this user of the machine; `None` if there is none.
-    fn id(&self, uid: u32) -> Answer<'_, Option<ViceId>>;
+    fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>>;
 }
 
 /// Ids are shown as they are, but for one.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Numbers(pub Option<Owner>);
+pub struct NumericAccounts(pub Option<Owner>);
 
-impl Accounts for Numbers {
-    fn account(&self, id: ViceId) -> Answer<'_, Account> {
+impl Accounts for NumericAccounts {
+    fn account(&self, id: ViceId) -> AccountFuture<'_, Account> {
         let mine = self.0.filter(|owner| owner.vice == id);
         let (uid, gid) = mine.map_or((id.0 as u32, NO_GROUP), |owner| (owner.uid, owner.gid));
         Box::pin(ready(Account { uid, gid, is_settled: true }))
     }
 
-    fn id(&self, uid: u32) -> Answer<'_, Option<ViceId>> {
+    fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>> {
         let mine = self.0.filter(|owner| owner.uid == uid).map(|owner| owner.vice);
         Box::pin(ready(mine.or(i32::try_from(uid).ok().map(ViceId))))
     }

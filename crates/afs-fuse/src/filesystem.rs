@@ -1,6 +1,6 @@
 //! The binding's trait: each request becomes a future, and nothing else happens here.
 
-use crate::ops::{Change, Create, LockRequest, Mount, Visit};
+use crate::ops::{Change, Create, LockRequest, Mount, Operation};
 use afs_env::Stall;
 use afs_venus::{HandleId, LockRange, Requester};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 /// What the mount asks of the kernel, where the kernel has it.
-const WANTED: [InitFlags; 11] = [
+const CAPABILITIES: [InitFlags; 11] = [
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_ATOMIC_O_TRUNC,
     InitFlags::FUSE_DO_READDIRPLUS,
@@ -44,21 +44,21 @@ pub(crate) struct AndrewFs {
     pub(crate) mount: Arc<Mount>,
     pub(crate) stack_depth: u32,
     /// Called once, when the mount is over.
-    pub(crate) over: Option<Mutex<Over>>,
+    pub(crate) on_unmount: Option<Mutex<OnUnmount>>,
 }
 
 /// What is to be done when a mount is over.
-pub(crate) type Over = Box<dyn FnOnce() + Send>;
+pub(crate) type OnUnmount = Box<dyn FnOnce() + Send>;
 
 impl AndrewFs {
     /// Does something for whoever asks.
-    fn run<W>(&self, request: &Request, work: impl FnOnce(Visit) -> W + Send + 'static)
+    fn run<W>(&self, request: &Request, work: impl FnOnce(Operation) -> W + Send + 'static)
     where
         W: Future<Output = ()> + Send + 'static,
     {
         let requester = Requester { uid: request.uid(), pid: request.pid() };
         let mount = self.mount.clone();
-        self.start(async move { work(Visit::of(mount, requester).await).await });
+        self.start(async move { work(Operation::of(mount, requester).await).await });
     }
 
     /// Does something through a handle.
@@ -82,7 +82,7 @@ fn bytes(name: &OsStr) -> Vec<u8> {
 
 impl Filesystem for AndrewFs {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        for flag in WANTED {
+        for flag in CAPABILITIES {
             // A kernel without it works all the same, only slower.
             let _ = config.add_capabilities(flag);
         }
@@ -99,7 +99,7 @@ impl Filesystem for AndrewFs {
     }
 
     fn destroy(&mut self) {
-        if let Some(over) = self.over.take() {
+        if let Some(over) = self.on_unmount.take() {
             over.into_inner()();
         }
     }

@@ -1,8 +1,8 @@
 //! The kernel's ear: notifications on the mount's FUSE descriptor.
 
 use crate::inodes::Inodes;
-use crate::names::Tell;
-use crate::negative::Negatives;
+use crate::name_queue::NameInvalidation;
+use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
 use afs_venus::{NodeId, Venus};
 use fuser::{INodeNo, Notifier};
@@ -19,7 +19,7 @@ pub(crate) struct Kernel {
     /// The same descriptor, for what the binding cannot say.
     pub(crate) device: OwnedFd,
     pub(crate) inodes: Arc<Inodes>,
-    pub(crate) negatives: Arc<Negatives>,
+    pub(crate) negatives: Arc<NegativeEntries>,
     pub(crate) passthrough: Arc<Passthrough>,
 }
 
@@ -30,8 +30,8 @@ const INC_EPOCH: i32 = 8;
 
 impl Kernel {
     /// Takes attributes back. Says whether that was too early: the kernel knows no such inode although it was given one.
-    pub(crate) fn attributes(&self, ino: INodeNo, node: NodeId) -> bool {
-        match self.forget_attributes(ino) {
+    pub(crate) fn invalidate_attributes(&self, ino: INodeNo, node: NodeId) -> bool {
+        match self.notify_attributes(ino) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let lookups = self.venus.upgrade().map_or(0, |venus| venus.lookups(node));
@@ -45,7 +45,7 @@ impl Kernel {
     }
 
     /// The binding's own message hides that an inode is not known. A negative offset leaves the pages alone.
-    fn forget_attributes(&self, ino: INodeNo) -> io::Result<()> {
+    fn notify_attributes(&self, ino: INodeNo) -> io::Result<()> {
         let mut body = [0; 24];
         body[..8].copy_from_slice(&ino.0.to_ne_bytes());
         body[8..16].copy_from_slice(&(-1i64).to_ne_bytes());
@@ -62,7 +62,7 @@ impl Kernel {
     }
 
     /// Takes pages back. Waits for reads that are under way.
-    pub(crate) fn pages(&self, ino: INodeNo) {
+    pub(crate) fn invalidate_pages(&self, ino: INodeNo) {
         self.passthrough.stale(ino);
         if let Err(error) = self.notifier.inval_inode(ino, 0, 0) {
             tracing::debug!("the kernel did not take back pages of {}: {error}", ino.0);
@@ -70,15 +70,15 @@ impl Kernel {
     }
 }
 
-impl Tell for Kernel {
-    fn forget(&self, directory: INodeNo, name: &[u8]) {
+impl NameInvalidation for Kernel {
+    fn invalidate(&self, directory: INodeNo, name: &[u8]) {
         // ENOTEMPTY and EBUSY: a mount point or working directory of somebody; it is looked up anew all the same.
         if let Err(error) = self.notifier.inval_entry(directory, OsStr::from_bytes(name)) {
             tracing::debug!("the kernel did not take back a name of {}: {error}", directory.0);
         }
     }
 
-    fn doubt_all(&self) -> bool {
+    fn revalidate_all(&self) -> bool {
         let done = self.notify(INC_EPOCH, &[]);
         if let Err(error) = &done {
             tracing::debug!("the kernel cannot doubt all names: {error}");

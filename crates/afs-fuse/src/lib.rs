@@ -17,26 +17,26 @@
 //! This is the only crate that names the FUSE binding.
 
 mod accounts;
-mod backlog;
+mod attribute_queue;
 mod convert;
 mod error;
 mod filesystem;
 mod inodes;
 mod kernel;
-mod late;
 mod mount;
-mod names;
-mod negative;
+mod name_queue;
+mod negative_entries;
 mod ops;
 mod options;
 mod passthrough;
-mod readers;
+mod progress;
+mod reader_threads;
 mod sessions;
 mod signals;
 mod sink;
 mod unmount;
 
-pub use accounts::{Account, Accounts, Answer, NO_GROUP, NOBODY};
+pub use accounts::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY};
 pub use error::MountError;
 pub use mount::{Mounted, mount};
 pub use options::{MountOptions, Owner};

@@ -1,11 +1,11 @@
 //! Mounting, and the life of a mount.
 
-use crate::accounts::Numbers;
+use crate::accounts::NumericAccounts;
 use crate::error::{MountError, check_mount_point};
 use crate::filesystem::AndrewFs;
 use crate::inodes::Inodes;
 use crate::kernel::Kernel;
-use crate::negative::Negatives;
+use crate::negative_entries::NegativeEntries;
 use crate::ops::Mount;
 use crate::options::MountOptions;
 use crate::passthrough::Passthrough;
@@ -60,9 +60,9 @@ pub fn mount(
         venus,
         sink: sink.clone(),
         inodes: Arc::new(Inodes::default()),
-        negatives: Arc::new(Negatives::default()),
+        negatives: Arc::new(NegativeEntries::default()),
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
-        accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(Numbers(options.owner))),
+        accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(NumericAccounts(options.owner))),
         env,
         allow_other: options.allow_other,
     });
@@ -77,7 +77,7 @@ pub fn mount(
         let _ = tell.send(());
     });
     let stack_depth = if options.cache_is_stacked { 2 } else { 1 };
-    let filesystem = AndrewFs { mount: state, stack_depth, over: Some(Mutex::new(over)) };
+    let filesystem = AndrewFs { mount: state, stack_depth, on_unmount: Some(Mutex::new(over)) };
     let session = Session::new(filesystem, directory, &config(options))
         .map_err(|source| MountError::explain(directory, source))?;
     let system = |source| MountError::System { path: directory.to_owned(), source };

@@ -3,7 +3,7 @@
 //! A session is a random number in the environment of its processes, which their children inherit. The environment is
 //! read from `/proc`, as it was when the process began its program.
 
-use crate::readers::Readers;
+use crate::reader_threads::ReaderThreads;
 use afs_venus::{Requester, SessionCallback, SessionLookup};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ const ENVIRONMENT_MAX: u64 = 1 << 20;
 /// Processes remembered, about 100 bytes each.
 const PROCESSES_MAX: usize = 4096;
 
-/// Reads the environment of a process. A process can keep it waiting for ever (see [`crate::readers`]).
+/// Reads the environment of a process. A process can keep it waiting for ever (see [`crate::reader_threads`]).
 type Environment = fn(u32) -> Option<Vec<u8>>;
 
 /// What is known of processes: what each runs, and its session.
@@ -29,13 +29,13 @@ type Known = BTreeMap<u32, (Program, Option<u128>)>;
 /// Finds the sessions of processes of this machine.
 pub struct ProcessSessions {
     known: Arc<Mutex<Known>>,
-    readers: Readers,
+    readers: ReaderThreads,
     environment: Environment,
 }
 
 impl Default for ProcessSessions {
     fn default() -> Self {
-        Self { known: Arc::default(), readers: Readers::default(), environment }
+        Self { known: Arc::default(), readers: ReaderThreads::default(), environment }
     }
 }
 
@@ -110,7 +110,7 @@ fn session_in(environment: &[u8]) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::readers::OF_USER_MAX;
+    use crate::reader_threads::OF_USER_MAX;
     use std::process::{Command, Stdio};
     use std::sync::mpsc::{Receiver, TryRecvError, channel};
 

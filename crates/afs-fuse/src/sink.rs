@@ -1,13 +1,13 @@
 //! Telling the kernel what has become stale.
 //!
 //! Attributes are taken back at once: the kernel needs no lock for that (when it is too early for it, see
-//! [`crate::late`]). Pages wait for reads under way and names for the directory's lock; so those go through
+//! [`crate::attribute_queue`]). Pages wait for reads under way and names for the directory's lock; so those go through
 //! queues to threads of their own, and whoever asked hears from [`InvalidationSink::settled`].
 
-use crate::backlog::Backlog;
+use crate::attribute_queue::AttributeQueue;
 use crate::kernel::Kernel;
-use crate::late::Late;
-use crate::names::{Names, Tell};
+use crate::name_queue::{NameInvalidation, NameQueue};
+use crate::progress::Progress;
 use afs_venus::{InvalidationSink, NodeId};
 use fuser::INodeNo;
 use std::collections::VecDeque;
@@ -31,9 +31,9 @@ struct Shared {
     kernel: OnceLock<Kernel>,
     /// Grows with everything said: an answer that was under way meanwhile may already be stale.
     epoch: AtomicU64,
-    names: Names,
+    names: NameQueue,
     pages: Pages,
-    late: Late,
+    attributes: AttributeQueue,
 }
 
 /// A moment in the history of what was said.
@@ -41,7 +41,7 @@ struct Shared {
 pub(crate) struct Epoch(u64);
 
 /// A request under way in a directory; over when dropped.
-pub(crate) struct Entered<'s> {
+pub(crate) struct DirectoryRequest<'s> {
     shared: &'s Shared,
     directory: INodeNo,
 }
@@ -63,10 +63,10 @@ impl KernelSink {
         if self.0.kernel.set(kernel).is_err() {
             return Err(io::Error::other("a sink belongs to one mount"));
         }
-        let (names, pages, late) = (self.0.clone(), self.0.clone(), self.0.clone());
-        thread::Builder::new().name("fuse-names".into()).spawn(move || names.tell_names())?;
-        thread::Builder::new().name("fuse-pages".into()).spawn(move || pages.tell_pages())?;
-        thread::Builder::new().name("fuse-late".into()).spawn(move || late.tell_late())?;
+        let (names, pages, attributes) = (self.0.clone(), self.0.clone(), self.0.clone());
+        thread::Builder::new().name("fuse-names".into()).spawn(move || names.run_names())?;
+        thread::Builder::new().name("fuse-pages".into()).spawn(move || pages.run_pages())?;
+        thread::Builder::new().name("fuse-late".into()).spawn(move || attributes.run_attributes())?;
         Ok(())
     }
 
@@ -74,42 +74,42 @@ impl KernelSink {
     pub(crate) fn detach(&self) {
         self.0.names.close();
         self.0.pages.close();
-        self.0.late.close();
+        self.0.attributes.close();
     }
 
     /// Has the kernel forget names it holds as missing.
-    pub(crate) fn forget_names(&self, directory: INodeNo, names: Vec<Box<[u8]>>) {
+    pub(crate) fn invalidate_names(&self, directory: INodeNo, names: Vec<Box<[u8]>>) {
         if !names.is_empty() && self.0.kernel.get().is_some() {
-            self.0.names.forget(directory, names);
+            self.0.names.add(directory, names);
         }
     }
 
-    /// The kernel is about to know a name by what it knew another one by; see [`Names::moved`].
-    pub(crate) fn moved(&self, directory: INodeNo, name: &[u8], is_stale: bool) {
+    /// The kernel is about to know a name by what it knew another one by; see [`NameQueue::renamed`].
+    pub(crate) fn renamed(&self, directory: INodeNo, name: &[u8], is_stale: bool) {
         if self.0.kernel.get().is_some() {
-            self.0.names.moved(directory, name, is_stale);
+            self.0.names.renamed(directory, name, is_stale);
         }
     }
 
     /// Takes back what the kernel has of a node's pages, which writes first what was changed in them through mappings; done
     /// when it has. Waits for nothing else: one that holds a file's lock would wait in vain for a name, whose directory's
     /// lock may be held by one who waits for the file's.
-    pub(crate) async fn take_pages_back(&self, node: NodeId) {
+    pub(crate) async fn invalidate_pages(&self, node: NodeId) {
         if self.0.kernel.get().is_none() {
             return;
         }
-        let number = self.0.pages.take_back(node);
+        let number = self.0.pages.add(node);
         poll_fn(|context| self.0.pages.poll(number, context)).await;
     }
 
     /// A request that holds a directory's lock is under way for as long as the answer to this lives.
-    pub(crate) fn enter(&self, directory: INodeNo) -> Entered<'_> {
-        self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn Tell));
-        Entered { shared: &self.0, directory }
+    pub(crate) fn enter(&self, directory: INodeNo) -> DirectoryRequest<'_> {
+        self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn NameInvalidation));
+        DirectoryRequest { shared: &self.0, directory }
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for DirectoryRequest<'_> {
     fn drop(&mut self) {
         self.shared.names.leave(self.directory);
     }
@@ -117,37 +117,37 @@ impl Drop for Entered<'_> {
 
 impl InvalidationSink for KernelSink {
     fn attributes(&self, node: NodeId) {
-        self.0.said();
+        self.0.advance();
         let Some(kernel) = self.0.kernel.get() else { return };
         for ino in kernel.inodes.numbers(node) {
-            if kernel.attributes(ino, node) {
-                self.0.late.ask(ino, node);
+            if kernel.invalidate_attributes(ino, node) {
+                self.0.attributes.add(ino, node);
             }
-            self.forget_names(ino, kernel.negatives.take(ino));
+            self.invalidate_names(ino, kernel.negatives.take(ino));
         }
     }
 
     fn data(&self, node: NodeId) {
         self.attributes(node);
         if self.0.kernel.get().is_some() {
-            self.0.pages.take_back(node);
+            self.0.pages.add(node);
         }
     }
 
     fn entry(&self, parent: NodeId, name: &[u8]) {
-        self.0.said();
+        self.0.advance();
         let Some(kernel) = self.0.kernel.get() else { return };
         for ino in kernel.inodes.numbers(parent) {
-            self.0.names.forget(ino, [name.into()]);
+            self.0.names.add(ino, [name.into()]);
         }
     }
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let shared = self.0.clone();
-        let (names, pages, late) = (shared.names.asked(), shared.pages.asked(), shared.late.asked());
+        let (names, pages, attributes) = (shared.names.last(), shared.pages.last(), shared.attributes.last());
         Box::pin(poll_fn(move |context| {
             let told = (shared.names.poll(names, context), shared.pages.poll(pages, context));
-            match (told, shared.late.poll(late, context)) {
+            match (told, shared.attributes.poll(attributes, context)) {
                 ((Poll::Ready(()), Poll::Ready(())), Poll::Ready(())) => Poll::Ready(()),
                 _ => Poll::Pending,
             }
@@ -156,26 +156,26 @@ impl InvalidationSink for KernelSink {
 }
 
 impl Shared {
-    fn said(&self) {
+    fn advance(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn tell_names(&self) {
+    fn run_names(&self) {
         if let Some(kernel) = self.kernel.get() {
-            self.names.work(kernel);
+            self.names.run(kernel);
         }
     }
 
-    fn tell_late(&self) {
+    fn run_attributes(&self) {
         if let Some(kernel) = self.kernel.get() {
-            self.late.work(|ino, node| kernel.attributes(ino, node));
+            self.attributes.run(|ino, node| kernel.invalidate_attributes(ino, node));
         }
     }
 
-    fn tell_pages(&self) {
+    fn run_pages(&self) {
         let Some(kernel) = self.kernel.get() else { return };
         while let Some((number, node)) = self.pages.next() {
-            kernel.inodes.numbers(node).into_iter().for_each(|ino| kernel.pages(ino));
+            kernel.inodes.numbers(node).into_iter().for_each(|ino| kernel.invalidate_pages(ino));
             self.pages.done(number);
         }
     }
@@ -191,7 +191,7 @@ struct Pages {
 #[derive(Default)]
 struct PagesState {
     work: VecDeque<(u64, NodeId)>,
-    backlog: Backlog,
+    progress: Progress,
 }
 
 impl Pages {
@@ -200,9 +200,9 @@ impl Pages {
     }
 
     /// Queues a node; answers the number of the request.
-    fn take_back(&self, node: NodeId) -> u64 {
+    fn add(&self, node: NodeId) -> u64 {
         let mut state = self.lock();
-        let number = state.backlog.ask();
+        let number = state.progress.add();
         state.work.push_back((number, node));
         self.more.notify_one();
         number
@@ -210,29 +210,29 @@ impl Pages {
 
     fn next(&self) -> Option<(u64, NodeId)> {
         let mut state = self.lock();
-        while state.work.is_empty() && !state.backlog.is_closed() {
+        while state.work.is_empty() && !state.progress.is_closed() {
             self.more.wait(&mut state);
         }
-        if state.backlog.is_closed() { None } else { state.work.pop_front() }
+        if state.progress.is_closed() { None } else { state.work.pop_front() }
     }
 
     fn done(&self, number: u64) {
-        let wakers = self.lock().backlog.done_up_to(number);
+        let wakers = self.lock().progress.done_up_to(number);
         wakers.into_iter().for_each(Waker::wake);
     }
 
     fn close(&self) {
-        let wakers = self.lock().backlog.close();
+        let wakers = self.lock().progress.close();
         self.more.notify_all();
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn asked(&self) -> u64 {
-        self.lock().backlog.asked()
+    fn last(&self) -> u64 {
+        self.lock().progress.last()
     }
 
     fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
-        self.lock().backlog.poll(number, context)
+        self.lock().progress.poll(number, context)
     }
 }
 

@@ -5,22 +5,22 @@
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
-mod scene;
+mod kit;
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::process::Command;
 
-use scene::{Machine, Scene, can_mount};
+use kit::{Machine, MountedCell, can_mount};
 
 const ROUNDS: usize = 60;
 
 /// A cell with two machines: what one writes, the other has open.
-fn two_machines(passthrough: bool) -> (Scene, Machine, Machine) {
-    let scene = Scene::new();
-    let (writer, reader) = (scene.machine("writer", true), scene.machine("reader", passthrough));
-    (scene, writer, reader)
+fn two_machines(passthrough: bool) -> (MountedCell, Machine, Machine) {
+    let cell = MountedCell::new();
+    let (writer, reader) = (cell.machine("writer", true), cell.machine("reader", passthrough));
+    (cell, writer, reader)
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_file_of_which_an_older_version_is_open_can_always_be_opened() {
         return;
     }
     for passthrough in [true, false] {
-        let (_scene, writer, reader) = two_machines(passthrough);
+        let (_cell, writer, reader) = two_machines(passthrough);
         let (theirs, ours) = (writer.mount.join("log"), reader.mount.join("log"));
         let text = |round: usize| format!("line {round}\n").repeat(round + 1);
         fs::write(&theirs, text(0)).unwrap();
@@ -62,7 +62,7 @@ fn every_version_of_a_file_has_the_same_inode_number() {
     if !can_mount() {
         return;
     }
-    let (_scene, writer, reader) = two_machines(true);
+    let (_cell, writer, reader) = two_machines(true);
     let (theirs, ours) = (writer.mount.join("f"), reader.mount.join("f"));
     fs::write(&theirs, "one").unwrap();
     let held = File::open(&ours).unwrap();
@@ -85,7 +85,7 @@ fn a_program_that_runs_here_can_be_replaced_there_and_started_again() {
         return;
     }
     for passthrough in [true, false] {
-        let (_scene, writer, reader) = two_machines(passthrough);
+        let (_cell, writer, reader) = two_machines(passthrough);
         let (theirs, ours) = (writer.mount.join("prog"), reader.mount.join("prog"));
         let mut running = Vec::new();
         for round in 0..10 {
@@ -109,7 +109,7 @@ fn what_was_read_of_an_older_version_is_not_read_again_once_it_is_closed() {
     if !can_mount() {
         return;
     }
-    let (_scene, writer, reader) = two_machines(false);
+    let (_cell, writer, reader) = two_machines(false);
     let (theirs, ours) = (writer.mount.join("f"), reader.mount.join("f"));
     let link = reader.mount.join("link");
     for round in 0..5 {
@@ -139,7 +139,7 @@ fn a_file_of_which_an_older_version_is_open_can_be_mapped_and_shared() {
         return;
     }
     for passthrough in [true, false] {
-        let (_scene, writer, reader) = two_machines(passthrough);
+        let (_cell, writer, reader) = two_machines(passthrough);
         let (theirs, ours) = (writer.mount.join("f"), reader.mount.join("f"));
         let map = "import mmap, os, sys\nf = os.open(sys.argv[1], os.O_RDWR)\nm = mmap.mmap(f, 0)\n\
                    print(m[:].decode(), end='')\nm[:4] = b'MAP '\nm.flush()\nm.close()\nos.close(f)";

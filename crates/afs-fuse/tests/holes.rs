@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
-mod scene;
+mod kit;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -12,9 +12,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use kit::{Machine, MountedCell, can_mount};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
-use scene::{Machine, Scene, can_mount};
 
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
@@ -29,8 +29,8 @@ fn on_both_kinds(work: impl Fn(&Machine, &Machine)) {
         return;
     }
     for passthrough in [true, false] {
-        let scene = Scene::new();
-        let (writer, reader) = (scene.machine("writer", passthrough), scene.machine("reader", passthrough));
+        let cell = MountedCell::new();
+        let (writer, reader) = (cell.machine("writer", passthrough), cell.machine("reader", passthrough));
         work(&writer, &reader);
     }
 }

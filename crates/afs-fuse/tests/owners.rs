@@ -4,17 +4,17 @@
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
-mod scene;
+mod kit;
 
 use afs_venus::TokenOwner;
-use scene::{ALICE, BOB, NOBODY, Scene, can_mount};
+use kit::{ALICE, BOB, MountedCell, NOBODY, can_mount};
 
-fn with_alice() -> Scene {
-    let scene = Scene::new();
-    scene.log_in(TokenOwner::Uid(ALICE), "alice");
-    scene.log_in(TokenOwner::Uid(BOB), "bob");
-    scene.sh(ALICE, "mkdir $M/home").unwrap();
-    scene
+fn with_alice() -> MountedCell {
+    let cell = MountedCell::new();
+    cell.log_in(TokenOwner::Uid(ALICE), "alice");
+    cell.log_in(TokenOwner::Uid(BOB), "bob");
+    cell.sh(ALICE, "mkdir $M/home").unwrap();
+    cell
 }
 
 #[test]
@@ -22,20 +22,20 @@ fn who_has_a_token_sees_what_he_owns_as_his_own() {
     if !can_mount() {
         return;
     }
-    let scene = with_alice();
-    scene.sh(ALICE, "echo a > $M/home/f && ln -s f $M/home/l").unwrap();
+    let cell = with_alice();
+    cell.sh(ALICE, "echo a > $M/home/f && ln -s f $M/home/l").unwrap();
     for name in ["home", "home/f", "home/l"] {
         // Whoever looks.
         for viewer in [ALICE, BOB] {
-            let shown = scene.sh(viewer, &format!("stat -c '%u %g' $M/{name}")).unwrap();
+            let shown = cell.sh(viewer, &format!("stat -c '%u %g' $M/{name}")).unwrap();
             assert_eq!(shown, format!("{ALICE} {ALICE}"), "{name} for {viewer}");
         }
     }
-    let give = |user: u32, to: &str| scene.sh(user, &format!("chown {to} $M/home/f"));
+    let give = |user: u32, to: &str| cell.sh(user, &format!("chown {to} $M/home/f"));
     give(ALICE, &format!("{ALICE}:{ALICE}")).unwrap();
     give(ALICE, &format!(":{ALICE}")).unwrap();
     assert!(give(ALICE, &BOB.to_string()).unwrap_err().contains("not permitted"));
-    assert_eq!(scene.sh(BOB, "stat -c %u $M/home/f").unwrap(), ALICE.to_string());
+    assert_eq!(cell.sh(BOB, "stat -c %u $M/home/f").unwrap(), ALICE.to_string());
 }
 
 const PROGRAMS: &str = r#"
@@ -77,8 +77,8 @@ fn programs_that_keep_owners_and_modes_work() {
     if !can_mount() {
         return;
     }
-    let scene = with_alice();
-    assert_eq!(scene.sh(ALICE, &format!("({PROGRAMS}) 2>&1")), Ok(String::new()));
+    let cell = with_alice();
+    assert_eq!(cell.sh(ALICE, &format!("({PROGRAMS}) 2>&1")), Ok(String::new()));
 }
 
 #[test]
@@ -86,22 +86,22 @@ fn chown_does_what_it_says_or_says_that_it_does_not() {
     if !can_mount() {
         return;
     }
-    let scene = with_alice();
-    scene.sh(ALICE, "echo a > $M/home/f").unwrap();
-    scene.sh(BOB, "echo b > $M/home/g").unwrap();
-    let look = |file: &str| scene.sh(ALICE, &format!("stat -c %u:%g $M/home/{file}")).unwrap();
+    let cell = with_alice();
+    cell.sh(ALICE, "echo a > $M/home/f").unwrap();
+    cell.sh(BOB, "echo b > $M/home/g").unwrap();
+    let look = |file: &str| cell.sh(ALICE, &format!("stat -c %u:%g $M/home/{file}")).unwrap();
     // Each wants what is the other's, which the server refuses.
     for (user, file) in [(ALICE, "g"), (BOB, "f")] {
         let before = look(file);
         for to in [format!("{user}"), format!("{user}:{user}")] {
-            let said = scene.sh(user, &format!("chown {to} $M/home/{file}"));
+            let said = cell.sh(user, &format!("chown {to} $M/home/{file}"));
             assert!(said.unwrap_err().contains("not permitted"), "{user} takes {file}");
         }
         assert_eq!(look(file), before);
     }
     // Somebody who is nobody in the cell, and a group that would be shown as the owner's.
     for wanted in [format!("chown {NOBODY}"), "chgrp 0".to_owned()] {
-        let said = scene.sh(ALICE, &format!("{wanted} $M/home/f"));
+        let said = cell.sh(ALICE, &format!("{wanted} $M/home/f"));
         assert!(said.unwrap_err().contains("Invalid argument"), "{wanted}");
     }
 }

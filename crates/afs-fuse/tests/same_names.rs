@@ -5,14 +5,14 @@
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
-mod scene;
+mod kit;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::thread;
 
-use scene::{Scene, can_mount};
+use kit::{MountedCell, can_mount};
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const ROUNDS: usize = 12;
@@ -61,8 +61,8 @@ fn what_two_machines_did_to_the_same_names_both_see() {
     if !can_mount() {
         return;
     }
-    let scene = Scene::new();
-    let machines = [scene.machine("one", true), scene.machine("two", false), scene.machine("looker", true)];
+    let cell = MountedCell::new();
+    let machines = [cell.machine("one", true), cell.machine("two", false), cell.machine("looker", true)];
     for round in 0..ROUNDS {
         let dirs: Vec<_> = machines.iter().map(|machine| machine.mount.join(format!("d{round}"))).collect();
         fs::create_dir(&dirs[0]).unwrap();

@@ -199,7 +199,7 @@ impl<'a> Exchange<'a> {
 #[cfg(any(test, feature = "fuzzing"))]
 impl Exchange<'_> {
     /// An answer whose encrypted part is as `change` makes it of what is in `answer`.
-    pub(crate) fn sealed_again(
+    pub(crate) fn resealed(
         &self,
         answer: &[u8],
         change: impl FnOnce(&[u8]) -> Vec<u8>,

@@ -27,7 +27,7 @@ fn answers(bytes: &[u8]) {
     let Some(granting) = granting() else { return };
     let Ok(service) = Principal::parse(AFS, "") else { return };
     let exchange = Exchange::new(&granting, &service, &env());
-    let sealed = exchange.sealed_again(REPLY, |plain| changed(plain, bytes), &env());
+    let sealed = exchange.resealed(REPLY, |plain| changed(plain, bytes), &env());
     for answer in [bytes.to_vec(), changed(REPLY, bytes), changed(REFUSAL, bytes), sealed] {
         match exchange.reply(&answer) {
             Ok(credential) => drop(token(&credential)),

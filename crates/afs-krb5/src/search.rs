@@ -88,7 +88,7 @@ pub enum SearchError {
 }
 
 /// Why one of the services gave no ticket.
-enum Miss {
+enum TicketFailure {
     /// Another service may.
     Unknown(String),
     /// Trying others would only hide this.
@@ -108,21 +108,21 @@ impl Search<'_> {
         for service in services {
             match self.ticket(service) {
                 Ok(credential) => return Ok(credential),
-                Err(Miss::Unknown(reason)) => reasons.push(format!("{service}: {reason}")),
-                Err(Miss::Final(error)) => return Err(error),
+                Err(TicketFailure::Unknown(reason)) => reasons.push(format!("{service}: {reason}")),
+                Err(TicketFailure::Final(error)) => return Err(error),
             }
         }
         Err(SearchError::Unknown(reasons.join("; ")))
     }
 
-    fn ticket(&self, service: &Principal) -> Result<Credential, Miss> {
+    fn ticket(&self, service: &Principal) -> Result<Credential, TicketFailure> {
         let home = &self.cache.owner.realm;
         let own = Principal::ticket_granting(&service.realm, &service.realm);
         if let Some(granting) = self.cache.find(&own, self.now) {
             return self.ask(granting, service);
         }
         if service.realm == *home {
-            return Err(Miss::Final(self.no_tickets()));
+            return Err(TicketFailure::Final(self.no_tickets()));
         }
         // The user's realm says whether it and the other know each other.
         let foreign = Principal::ticket_granting(&service.realm, home);
@@ -133,7 +133,7 @@ impl Search<'_> {
         self.ask(&granting, service)
     }
 
-    fn ask(&self, granting: &Credential, service: &Principal) -> Result<Credential, Miss> {
+    fn ask(&self, granting: &Credential, service: &Principal) -> Result<Credential, TicketFailure> {
         let exchange = Exchange::new(granting, service, self.env);
         let request = exchange.request(self.now, self.env).map_err(|e| refused(service, e))?;
         let answer = self.kdcs.ask(&service.realm, &request).map_err(|e| self.unreachable(service, e))?;
@@ -141,11 +141,11 @@ impl Search<'_> {
     }
 
     /// Only the user's own realm has to be there: others are guesses.
-    fn unreachable(&self, service: &Principal, error: NetworkError) -> Miss {
+    fn unreachable(&self, service: &Principal, error: NetworkError) -> TicketFailure {
         if service.realm == self.cache.owner.realm {
-            Miss::Final(error.into())
+            TicketFailure::Final(error.into())
         } else {
-            Miss::Unknown(error.to_string())
+            TicketFailure::Unknown(error.to_string())
         }
     }
 
@@ -156,14 +156,14 @@ impl Search<'_> {
     }
 }
 
-fn refused(service: &Principal, error: ExchangeError) -> Miss {
+fn refused(service: &Principal, error: ExchangeError) -> TicketFailure {
     if error.is_unknown_service() {
-        return Miss::Unknown(match service.components.as_slice() {
+        return TicketFailure::Unknown(match service.components.as_slice() {
             [kind, realm] if kind == "krbtgt" => format!("{} does not know the realm {realm}", service.realm),
             _ => error.to_string(),
         });
     }
-    Miss::Final(SearchError::Exchange { service: service.clone(), error })
+    TicketFailure::Final(SearchError::Exchange { service: service.clone(), error })
 }
 
 #[cfg(test)]
@@ -175,9 +175,9 @@ mod tests {
 
     /// A KDC that has seen one request before, and knows nothing else. Writes down which realms are asked.
     #[derive(Default)]
-    struct Parrot(Mutex<Vec<String>>);
+    struct RecordedKdc(Mutex<Vec<String>>);
 
-    impl Kdcs for Parrot {
+    impl Kdcs for RecordedKdc {
         fn ask(&self, realm: &str, request: &[u8]) -> Result<Vec<u8>, NetworkError> {
             self.0.lock().unwrap().push(realm.to_owned());
             let is_known =
@@ -195,7 +195,12 @@ mod tests {
         cache
     }
 
-    fn first(cache: &Cache, kdcs: &Parrot, secs: u64, names: &[&str]) -> Result<Credential, SearchError> {
+    fn first(
+        cache: &Cache,
+        kdcs: &RecordedKdc,
+        secs: u64,
+        names: &[&str],
+    ) -> Result<Credential, SearchError> {
         let env = Parts::default().with_random(|out| out.fill(7)).shared();
         let services: Vec<Principal> =
             names.iter().map(|name| Principal::parse(name, "KERB.TEST").unwrap()).collect();
@@ -205,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_ticket_that_is_there_is_taken_without_asking() {
-        let kdcs = Parrot::default();
+        let kdcs = RecordedKdc::default();
         let found = first(&cache(|_| true), &kdcs, ISSUED, &["afs", "afs/kerb.test"]).unwrap();
         assert_eq!(found.server.to_string(), AFS);
         assert!(kdcs.0.lock().unwrap().is_empty());
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn one_service_after_the_other_is_asked_for() {
-        let kdcs = Parrot::default();
+        let kdcs = RecordedKdc::default();
         let cache = cache(|name| name == TICKET_GRANTING);
         let found = first(&cache, &kdcs, ISSUED, &["afs/other", "afs/kerb.test"]).unwrap();
         assert_eq!(found.server.to_string(), AFS);
@@ -224,7 +229,7 @@ mod tests {
     fn what_nobody_knows_is_said_for_each() {
         let cache = cache(|name| name == TICKET_GRANTING);
         let error =
-            first(&cache, &Parrot::default(), ISSUED, &["afs/other", "afs/x@OTHER.TEST"]).unwrap_err();
+            first(&cache, &RecordedKdc::default(), ISSUED, &["afs/other", "afs/x@OTHER.TEST"]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "Kerberos has no ticket for the cell (afs/other@KERB.TEST: the realm does not know the service (Kerberos error 7, 'LOOKING_UP_SERVER'); afs/x@OTHER.TEST: KERB.TEST does not know the realm OTHER.TEST)"
@@ -234,12 +239,13 @@ mod tests {
     #[test]
     fn old_tickets_are_of_no_use() {
         let later = ISSUED + 25 * 3600;
-        let error = first(&cache(|_| true), &Parrot::default(), later, &["afs/kerb.test"]).unwrap_err();
+        let error = first(&cache(|_| true), &RecordedKdc::default(), later, &["afs/kerb.test"]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the Kerberos tickets of alice@KERB.TEST have expired; get new ones with `kinit`"
         );
-        let none = first(&cache(|name| name == AFS), &Parrot::default(), ISSUED, &["afs/other"]).unwrap_err();
+        let none =
+            first(&cache(|name| name == AFS), &RecordedKdc::default(), ISSUED, &["afs/other"]).unwrap_err();
         assert!(none.to_string().contains("do not let one ask"), "{none}");
     }
 

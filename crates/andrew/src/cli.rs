@@ -1,8 +1,8 @@
 //! The command line as a whole: parsing, one-line errors, dispatch.
 
 use crate::commands::{
-    bench, completions, down, fs, import, key, login, logout, man, mount, passwd, pts, run_with_token, serve,
-    server, ssh_keys, status, tokens, umount, up, vos, words,
+    bench, completions, down, fs, import, key, login, logout, man, mount, openafs_options, passwd, pts,
+    run_with_token, serve, server, ssh_keys, status, tokens, umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -165,7 +165,7 @@ impl Command {
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Keys and passphrases are in this process's memory: no core file of it, and nobody looks in with a debugger.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let args = words::long_options(args.into_iter().collect());
+    let args = openafs_options::long_options(args.into_iter().collect());
     let parsed =
         Cli::definition().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
     let outcome = match parsed {
@@ -208,7 +208,7 @@ fn advice(error: &clap::Error, args: &[OsString]) -> String {
             _ => {}
         }
     }
-    format!("see `{} --help`", words::command_path(args))
+    format!("see `{} --help`", openafs_options::command_path(args))
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn error(line: &str) -> String {
-        let args = words::long_options(line.split(' ').map(OsString::from).collect());
+        let args = openafs_options::long_options(line.split(' ').map(OsString::from).collect());
         one_line(&Cli::try_parse_from(&args).unwrap_err(), &args)
     }
 

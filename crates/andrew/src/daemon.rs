@@ -32,12 +32,12 @@ impl DaemonOptions {
 }
 
 /// Something that runs until it is stopped.
-pub trait Work {
+pub trait Daemon {
     /// What there is to say when it runs.
-    type Answer: Serialize + DeserializeOwned + Display;
+    type Output: Serialize + DeserializeOwned + Display;
 
     /// Waits for nothing; says what there is to say.
-    fn answer(&self) -> Self::Answer;
+    fn output(&self) -> Self::Output;
 
     /// Stops it in good order.
     ///
@@ -50,16 +50,16 @@ pub trait Work {
 ///
 /// # Errors
 /// What `start` or the stop says.
-pub fn run<W: Work>(
+pub fn run<D: Daemon>(
     options: DaemonOptions,
     json: bool,
     log: &Path,
-    start: impl FnOnce() -> CommandResult<W>,
+    start: impl FnOnce() -> CommandResult<D>,
 ) -> CommandResult {
     if options.detach && !options.child {
-        let answer = detach::start(log)?;
-        let answer: W::Answer = serde_json::from_value(answer).map_err(CommandError::failed)?;
-        output::show(json, &answer);
+        let output = detach::start(log)?;
+        let output: D::Output = serde_json::from_value(output).map_err(CommandError::failed)?;
+        output::show(json, &output);
         return Ok(());
     }
     let child = if options.child { Some(Child::begin()?) } else { None };
@@ -68,8 +68,8 @@ pub fn run<W: Work>(
     allow_many_files();
     let signals =
         StopSignals::block().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
-    let work = match (start(), &child) {
-        (Ok(work), _) => work,
+    let daemon = match (start(), &child) {
+        (Ok(daemon), _) => daemon,
         (Err(error), None) => return Err(error),
         (Err(error), Some(_)) => {
             if let Some(child) = child {
@@ -79,12 +79,12 @@ pub fn run<W: Work>(
         }
     };
     match child {
-        Some(child) => child.ready(&work.answer())?,
-        None => output::show(json, &work.answer()),
+        Some(child) => child.ready(&daemon.output())?,
+        None => output::show(json, &daemon.output()),
     }
     let signal = signals.wait().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
     tracing::info!("signal {signal}: stopping");
-    work.stop()
+    daemon.stop()
 }
 
 /// As many open files as this process may have at all: every file open in a mount is a cache file open here,

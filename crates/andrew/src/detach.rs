@@ -15,19 +15,19 @@ use std::process::{Command, Stdio};
 /// The option that makes a program the child; not for people.
 pub const CHILD_OPTION: &str = "detached-child";
 
-/// Longest line of news.
-const NEWS_LEN_MAX: u64 = 64 * 1024;
+/// Longest line of report.
+const REPORT_LEN_MAX: u64 = 64 * 1024;
 
 /// What the child tells the parent.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
-enum News {
+enum StartReport {
     /// It runs; the value is the command's answer.
     Ready(serde_json::Value),
     /// It failed, with this status and line.
     Failed(u8, String),
 }
 
-/// Starts this program again in the background with the same arguments and waits for its news: the answer
+/// Starts this program again in the background with the same arguments and waits for its report: the answer
 /// it gives when it is ready.
 ///
 /// # Errors
@@ -46,12 +46,12 @@ pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
         .spawn()
         .map_err(failed)?;
     let mut line = String::new();
-    if let Some(news) = child.stdout.take() {
-        BufReader::new(news.take(NEWS_LEN_MAX)).read_line(&mut line).map_err(failed)?;
+    if let Some(report) = child.stdout.take() {
+        BufReader::new(report.take(REPORT_LEN_MAX)).read_line(&mut line).map_err(failed)?;
     }
     match serde_json::from_str(&line) {
-        Ok(News::Ready(answer)) => Ok(answer),
-        Ok(News::Failed(status, message)) => Err(CommandError { status, message }),
+        Ok(StartReport::Ready(answer)) => Ok(answer),
+        Ok(StartReport::Failed(status, message)) => Err(CommandError { status, message }),
         Err(_) => Err(CommandError::failed(format!(
             "the process in the background ended early; see {}",
             log.display()
@@ -83,7 +83,7 @@ impl Child {
         // The directory it was started in may be one that others want to unmount. Until here, paths given
         // on the command line are relative to it.
         let _ = std::env::set_current_dir("/");
-        tell(&News::Ready(value));
+        send(&StartReport::Ready(value));
         let failed = |e: std::io::Error| CommandError::failed(format!("/dev/null: {e}"));
         let null = File::options().write(true).open("/dev/null").map_err(failed)?;
         rustix::stdio::dup2_stdout(&null).map_err(|e| failed(e.into()))
@@ -91,13 +91,13 @@ impl Child {
 
     /// Tells the parent that it came to nothing.
     pub fn failed(self, error: &CommandError) {
-        tell(&News::Failed(error.status, error.message.clone()));
+        send(&StartReport::Failed(error.status, error.message.clone()));
     }
 }
 
 /// A parent that went away is no reason to stop.
-fn tell(news: &News) {
-    if let Ok(mut line) = serde_json::to_vec(news) {
+fn send(report: &StartReport) {
+    if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(&line).and_then(|()| out.flush());
@@ -110,10 +110,12 @@ mod tests {
 
     #[test]
     fn news_are_one_line() {
-        for news in [News::Ready(serde_json::json!({"a": "b\nc"})), News::Failed(2, "no\nway".into())] {
-            let line = serde_json::to_string(&news).unwrap();
+        for report in
+            [StartReport::Ready(serde_json::json!({"a": "b\nc"})), StartReport::Failed(2, "no\nway".into())]
+        {
+            let line = serde_json::to_string(&report).unwrap();
             assert!(!line.contains('\n'));
-            assert_eq!(serde_json::from_str::<News>(&line).unwrap(), news);
+            assert_eq!(serde_json::from_str::<StartReport>(&line).unwrap(), report);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The cells that run for a user: links to their state directories, in the user's own state directory, while they run.
 
 use crate::error::{CommandError, CommandResult};
-use afs_cell::state::{Running, StateDir};
-use afs_cell::tokens::CellPlace;
+use afs_cell::state::{CellProcess, StateDir};
+use afs_cell::tokens::CellLocation;
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -22,7 +22,7 @@ pub struct RunningCell {
     /// What it keeps.
     pub state: StateDir,
     /// Its process.
-    pub running: Running,
+    pub running: CellProcess,
 }
 
 /// A link to a state directory. Dropping it removes it.
@@ -120,7 +120,7 @@ pub fn of_process(given: Option<&Path>) -> CommandResult<StateDir> {
 ///
 /// # Errors
 /// As [`list`].
-pub fn serving(place: &CellPlace) -> CommandResult<Option<RunningCell>> {
+pub fn serving(place: &CellLocation) -> CommandResult<Option<RunningCell>> {
     let is_it = |one: &RunningCell| {
         let running = &one.running;
         let listens = |server: &Ipv4Addr| running.listen == *server;
@@ -131,7 +131,7 @@ pub fn serving(place: &CellPlace) -> CommandResult<Option<RunningCell>> {
     Ok(list()?.into_iter().find(is_it))
 }
 
-fn serves_databases(running: &Running) -> bool {
+fn serves_databases(running: &CellProcess) -> bool {
     let listen = if let IpAddr::V4(listen) = running.listen { Some(listen) } else { None };
     running.locations.is_empty() || listen.is_some_and(|listen| running.locations.contains(&listen))
 }

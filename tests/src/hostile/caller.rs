@@ -34,7 +34,7 @@ impl Caller {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let udp = Udp::bind(&system, address, afs_rx::Config::default());
         let udp = udp.unwrap_or_else(|error| panic!("no socket: {error}"));
-        let listening = udp.rx().listen(Arc::new(ears(Uuid(uuid))));
+        let listening = udp.rx().listen(Arc::new(callback_service(Uuid(uuid))));
         listening.unwrap_or_else(|error| panic!("no callback service: {error}"));
         Self { udp, system, servers }
     }
@@ -79,16 +79,16 @@ impl std::fmt::Debug for Caller {
 const REPLY_MAX: usize = 64 << 20;
 
 /// What file servers ask of every client before they trust it to hear of changes, and that they are told of at once.
-pub fn ears(uuid: Uuid) -> Table<Uuid> {
-    acquaintance(uuid).call(|_, _, _: cb::CallBack| async { Ok::<_, AbortCode>(()) })
+pub fn callback_service(uuid: Uuid) -> Table<Uuid> {
+    identity_service(uuid).call(|_, _, _: cb::CallBack| async { Ok::<_, AbortCode>(()) })
 }
 
 /// A client that says who it is, and never answers the break of a promise.
-pub fn deaf_ears(uuid: Uuid) -> Table<Uuid> {
-    acquaintance(uuid).call(|_, _, _: cb::CallBack| std::future::pending::<Result<(), AbortCode>>())
+pub fn silent_callback_service(uuid: Uuid) -> Table<Uuid> {
+    identity_service(uuid).call(|_, _, _: cb::CallBack| std::future::pending::<Result<(), AbortCode>>())
 }
 
-fn acquaintance(uuid: Uuid) -> Table<Uuid> {
+fn identity_service(uuid: Uuid) -> Table<Uuid> {
     let identity = |uuid: Arc<Uuid>| InterfaceAddr { uuid: *uuid, ..InterfaceAddr::default() };
     Table::new(ServiceId::CALLBACK, Arc::new(uuid))
         .call(move |uuid: Arc<Uuid>, _: From, _: cb::TellMeAboutYourself| async move {

@@ -13,25 +13,25 @@ use bytes::Bytes;
 /// If the two do not understand each other.
 #[must_use]
 pub fn of_call(rng: &mut SimRng, service: u16, request: &[u8], reply: &[u8]) -> Vec<Vec<u8>> {
-    let mut tape = Tape::new(rng, service);
-    let connection = tape.client.connect(NOW, SERVER, service, Box::new(NullClient));
-    let call = tape.client.open_call(NOW, connection).unwrap_or_else(|error| panic!("{error}"));
+    let mut recording = Recording::new(rng, service);
+    let connection = recording.client.connect(NOW, SERVER, service, Box::new(NullClient));
+    let call = recording.client.open_call(NOW, connection).unwrap_or_else(|error| panic!("{error}"));
     let mut request = Bytes::copy_from_slice(request);
-    let written = tape.client.write(NOW, call, &mut request);
+    let written = recording.client.write(NOW, call, &mut request);
     written.unwrap_or_else(|error| panic!("a request of one window: {error}"));
-    let finished = tape.client.finish_send(NOW, call);
+    let finished = recording.client.finish_send(NOW, call);
     finished.unwrap_or_else(|error| panic!("a request's end: {error}"));
-    tape.play();
-    while let Some(event) = tape.server.poll_event() {
+    recording.play();
+    while let Some(event) = recording.server.poll_event() {
         if let Event::IncomingCall { call, .. } = event {
-            let _ = tape.server.write(NOW, call, &mut Bytes::copy_from_slice(reply));
-            let _ = tape.server.finish_send(NOW, call);
+            let _ = recording.server.write(NOW, call, &mut Bytes::copy_from_slice(reply));
+            let _ = recording.server.finish_send(NOW, call);
         }
     }
-    tape.play();
-    tape.client.abort(NOW, call, -6);
-    tape.play();
-    tape.heard
+    recording.play();
+    recording.client.abort(NOW, call, -6);
+    recording.play();
+    recording.heard
 }
 
 /// Questions of rxdebug, and packets of every type, with nothing in them or too much.
@@ -59,13 +59,13 @@ pub fn of_every_type(rng: &mut SimRng, service: u16) -> Vec<Vec<u8>> {
 }
 
 /// Two endpoints and what was heard between them.
-struct Tape {
+struct Recording {
     client: Endpoint,
     server: Endpoint,
     heard: Vec<Vec<u8>>,
 }
 
-impl Tape {
+impl Recording {
     fn new(rng: &mut SimRng, service: u16) -> Self {
         let mut seed = || {
             let mut seed = [0; 32];

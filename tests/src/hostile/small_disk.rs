@@ -32,7 +32,7 @@ impl SmallDisk {
     /// # Panics
     /// If the disk ends with anything but "no space".
     #[must_use]
-    pub fn fill(&self) -> Ballast {
+    pub fn fill(&self) -> Filler {
         let path = self.0.join("ballast");
         let filled = std::fs::File::create(&path).and_then(|mut file| {
             loop {
@@ -40,7 +40,7 @@ impl SmallDisk {
             }
         });
         match filled {
-            Err::<(), _>(error) if error.kind() == io::ErrorKind::StorageFull => Ballast(path),
+            Err::<(), _>(error) if error.kind() == io::ErrorKind::StorageFull => Filler(path),
             other => panic!("a full disk said {other:?}"),
         }
     }
@@ -54,9 +54,9 @@ impl Drop for SmallDisk {
 
 /// What takes the room. Dropping it gives it back.
 #[derive(Debug)]
-pub struct Ballast(PathBuf);
+pub struct Filler(PathBuf);
 
-impl Drop for Ballast {
+impl Drop for Filler {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

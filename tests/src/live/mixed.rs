@@ -4,14 +4,14 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::exclusive::Exclusive;
 use super::host_server::{HostOptions, HostServer};
 use super::manifest::{Manifest, fs_do, manifest};
 use super::mount::Mount;
 use super::peers::Hosts;
 use super::process::seconds;
 use super::scratch::{Scratch, unmount_below};
-use super::tree::plant;
-use super::turn::Turn;
+use super::tree::make;
 use super::watchdog::Watchdog;
 
 /// The cell and its clients.
@@ -25,14 +25,14 @@ pub struct Mixed {
     admin: String,
     scratch: Scratch,
     _watchdog: Watchdog,
-    _turn: Turn,
+    _turn: Exclusive,
 }
 
 impl Mixed {
     /// For the test of that name; `number` is that of [`Hosts::with_servers`].
     #[must_use]
     pub fn new(name: &'static str, number: u8) -> Self {
-        let turn = Turn::take();
+        let turn = Exclusive::take();
         let scratch = Scratch::new(name);
         let folder = scratch.path().to_owned();
         let watchdog = Watchdog::new(name, seconds(900), move || unmount_below(&folder));
@@ -111,10 +111,10 @@ impl Mixed {
 
     /// Makes a volume with a tree in it; one of its files has `blocks` blocks of 64 KiB.
     #[must_use]
-    pub fn planted(&self, volume: &str, place: &str, blocks: u64) -> (PathBuf, Manifest) {
+    pub fn volume_with_tree(&self, volume: &str, place: &str, blocks: u64) -> (PathBuf, Manifest) {
         self.vos(&format!("create {place} {volume} -maxquota 1000000"));
         let point = self.mounted(volume);
-        plant(&point, blocks);
+        make(&point, blocks);
         let seen = manifest(&point);
         (point, seen)
     }

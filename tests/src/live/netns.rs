@@ -56,7 +56,7 @@ impl Netns {
     /// Does `work` on a thread of this process that is in the namespace.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.name {
-            Some(name) => super::inside::inside(name, work),
+            Some(name) => super::netns_thread::in_namespace(name, work),
             None => work(),
         }
     }

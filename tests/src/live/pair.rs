@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::cell::{CELL, andrew};
+use super::exclusive::Exclusive;
 use super::host_server::{HostOptions, HostServer};
 use super::manifest::{Manifest, fs_do, manifest};
 use super::mount::Mount;
 use super::peers::Hosts;
 use super::process::{run, seconds};
 use super::scratch::{Scratch, unmount_below};
-use super::tree::plant;
-use super::turn::Turn;
+use super::tree::make;
 use super::watchdog::Watchdog;
 
 /// The two hosts and what stands around them. Each host has the partitions a and b.
@@ -28,14 +28,14 @@ pub struct Pair {
     hosts: Hosts,
     scratch: Scratch,
     _watchdog: Watchdog,
-    _turn: Turn,
+    _turn: Exclusive,
 }
 
 impl Pair {
     /// For the test of that name; `number` is that of [`Hosts::around_our_cell`].
     #[must_use]
     pub fn new(name: &'static str, number: u8) -> Self {
-        let turn = Turn::take();
+        let turn = Exclusive::take();
         let scratch = Scratch::new(name);
         let folder = scratch.path().to_owned();
         let watchdog = Watchdog::new(name, seconds(600), move || unmount_below(&folder));
@@ -147,10 +147,10 @@ impl Pair {
 
     /// Makes a volume with a tree in it, at the place of that name, as in `ONE a`; answers where it is mounted and what is in it.
     #[must_use]
-    pub fn planted(&self, volume: &str, place: &str) -> (PathBuf, Manifest) {
+    pub fn volume_with_tree(&self, volume: &str, place: &str) -> (PathBuf, Manifest) {
         self.vos(&format!("create {place} {volume} -maxquota 100000"));
         let point = self.mounted(volume);
-        plant(&point, 20);
+        make(&point, 20);
         let seen = manifest(&point);
         (point, seen)
     }

@@ -16,7 +16,7 @@ use super::manifest::{MOUNT_POINT, fs_do};
 ///
 /// # Panics
 /// If anything cannot be made.
-pub fn plant(top: &Path, blocks: u64) {
+pub fn make(top: &Path, blocks: u64) {
     let made = files(top, blocks).and_then(|()| folders(top)).and_then(|()| names(&top.join("names")));
     made.unwrap_or_else(|error| panic!("{}: {error}", top.display()));
     access(top);

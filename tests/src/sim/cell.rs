@@ -11,10 +11,10 @@ use afs_venus::{CellConfig, NoSink, OwnIdentity, RootKind, SecurityConfig, Venus
 use afs_wire::ids::{CellName, Uuid, VolumeId};
 
 use super::history::History;
+use super::identities::{Keys, name_of};
 use super::ledger::Ledger;
 use super::machine::{Machine, volume_name};
-use super::people::{Keys, name_of};
-use super::terms::Terms;
+use super::settings::CellSettings;
 use super::user::User;
 
 /// A cell of one server in a world.
@@ -28,18 +28,18 @@ pub struct Cell {
 }
 
 /// Something could not be brought up.
-pub type Trouble = Box<dyn std::error::Error + Send + Sync>;
+pub type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Cell {
     /// A world with a server machine that has not been started, in a cell without security.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self::with(seed, Terms::default())
+        Self::with(seed, CellSettings::default())
     }
 
-    /// The same on other terms.
+    /// The same on other settings.
     #[must_use]
-    pub fn with(seed: u64, terms: Terms) -> Self {
+    pub fn with(seed: u64, settings: CellSettings) -> Self {
         let sim = Sim::new(seed);
         let server = sim.node("server", SERVER.into());
         let machine = Machine {
@@ -47,7 +47,7 @@ impl Cell {
             node: server,
             disk: sim.disk(server),
             keys: Arc::new(Keys::new(&sim.env(server))),
-            terms: Arc::new(terms),
+            settings: Arc::new(settings),
             ledger: Ledger::default(),
             states: Arc::default(),
             inside: Arc::default(),
@@ -92,7 +92,7 @@ impl Cell {
             Limits::default(),
         );
         self.machine.note_client(&rx);
-        let terms = &self.machine.terms;
+        let settings = &self.machine.settings;
         let config = VenusConfig {
             env: env.clone(),
             rx,
@@ -103,11 +103,11 @@ impl Cell {
             }],
             root: RootKind::Volume(volume_name()),
             uuid: Uuid([last; 16]),
-            cache: Arc::new(MemoryCache::new(terms.cache)),
+            cache: Arc::new(MemoryCache::new(settings.cache)),
             sink: Arc::new(NoSink),
             snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),
-            limits: terms.venus.clone(),
+            limits: settings.venus.clone(),
             security: self.security_of(number, &env),
         };
         let started = self.sim.block_on(node, START, Venus::start(config));
@@ -119,8 +119,10 @@ impl Cell {
     }
 
     fn security_of(&self, number: usize, env: &EnvRef) -> SecurityConfig {
-        let Machine { terms, keys, .. } = &self.machine;
-        let Some(level) = terms.proofs[number % terms.proofs.len()] else { return SecurityConfig::default() };
+        let Machine { settings, keys, .. } = &self.machine;
+        let Some(level) = settings.proofs[number % settings.proofs.len()] else {
+            return SecurityConfig::default();
+        };
         let uuid = Uuid([client_byte(number); 16]);
         let (security, called_back) = keys.token(env, name_of(number), level, uuid);
         SecurityConfig {

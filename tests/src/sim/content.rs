@@ -6,7 +6,7 @@ use crate::model::register::Content;
 
 /// What contents look like to who finds them where they do not belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Dress {
+pub enum ContentForm {
     /// Noise.
     Plain,
     /// Records of the store's log: docs/format.md "Log record". Some have the number that comes next, as far as one can
@@ -14,13 +14,13 @@ pub enum Dress {
     LogRecords,
 }
 
-impl Dress {
+impl ContentForm {
     /// What is added to the numbers of such contents.
     #[must_use]
     pub fn base(self) -> Content {
         match self {
-            Dress::Plain => 0,
-            Dress::LogRecords => LOG_RECORDS,
+            ContentForm::Plain => 0,
+            ContentForm::LogRecords => LOG_RECORDS,
         }
     }
 }

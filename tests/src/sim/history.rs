@@ -9,7 +9,7 @@ use afs_sim::World;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::content::{self, Dress};
+use super::content::{self, ContentForm};
 use crate::model::names::Names;
 use crate::model::register::{self, Content, Kind, Op, Time};
 
@@ -23,7 +23,7 @@ struct Inner {
     names: Names,
     last_content: Content,
     /// What is added to the numbers of contents.
-    dress: Content,
+    form: Content,
     /// Contents that users have made of others.
     made: BTreeMap<Content, Bytes>,
     torn: Vec<String>,
@@ -58,7 +58,7 @@ impl History {
     pub fn new_content(&self) -> Content {
         self.with(|inner| {
             inner.last_content += 1;
-            inner.dress + inner.last_content
+            inner.form + inner.last_content
         })
     }
 
@@ -91,8 +91,8 @@ impl History {
     }
 
     /// What contents look like from now on.
-    pub fn dress(&self, dress: Dress) {
-        self.with(|inner| inner.dress = dress.base());
+    pub fn form(&self, form: ContentForm) {
+        self.with(|inner| inner.form = form.base());
     }
 
     /// Whether what is seen from now on counts. Torn contents always do.

@@ -16,10 +16,10 @@ use afs_wire::acl::Acl;
 use afs_wire::ids::{Rights, Uuid, ViceId, VolumeId, VolumeName};
 use parking_lot::Mutex;
 
-use super::cell::{SERVER, Trouble};
+use super::cell::{SERVER, SetupError};
+use super::identities::{Keys, UserDirectory};
 use super::ledger::Ledger;
-use super::people::{Keys, People};
-use super::terms::Terms;
+use super::settings::CellSettings;
 
 /// A server machine and everything that outlives its processes.
 #[derive(Clone)]
@@ -30,8 +30,8 @@ pub struct Machine {
     pub node: NodeId,
     /// Its disk.
     pub disk: SimDisk,
-    /// The terms of the cell.
-    pub terms: Arc<Terms>,
+    /// The settings of the cell.
+    pub settings: Arc<CellSettings>,
     /// What was carried out for whom.
     pub ledger: Ledger,
     /// States of volumes, for tests that set them.
@@ -59,7 +59,7 @@ impl Machine {
     ///
     /// # Errors
     /// The disk fails while they start, or what is on it cannot be.
-    pub async fn start(&self) -> Result<(), Trouble> {
+    pub async fn start(&self) -> Result<(), SetupError> {
         let (env, disk) = (self.world.env(self.node), &self.disk);
         let rows = self.index(&env, "index", afs_volume::TABLES)?;
         let db: Arc<dyn LocationDb> =
@@ -78,8 +78,8 @@ impl Machine {
         self.serve(&env, store, db)
     }
 
-    fn index(&self, env: &EnvRef, name: &str, tables: &[&str]) -> Result<Kv, Trouble> {
-        let cache_bytes = self.terms.index_cache;
+    fn index(&self, env: &EnvRef, name: &str, tables: &[&str]) -> Result<Kv, SetupError> {
+        let cache_bytes = self.settings.index_cache;
         let config = afs_kv::Config { log_bytes: LOG_BYTES, cache_bytes, ..afs_kv::Config::default() };
         Ok(Kv::open(Arc::new(self.disk.medium(name)), tables, env.clone(), config)?)
     }
@@ -93,13 +93,13 @@ impl Machine {
         self.clients.lock().push(rx.downgrade());
     }
 
-    async fn make_volume(&self, store: &VolumeStore, db: &dyn LocationDb) -> Result<(), Trouble> {
+    async fn make_volume(&self, store: &VolumeStore, db: &dyn LocationDb) -> Result<(), SetupError> {
         db.register(SERVER_UUID, vec![SERVER]).await?;
         let id = match db.entry(afs_db::EntryKey::Name(VOLUME.to_owned())).await {
             Ok(located) => located.entry.ids[0],
             Err(_) => enter_volume(db).await?,
         };
-        let entries = vec![(ViceId::AUTHUSER, Rights::ALL), (ViceId::ANYUSER, self.terms.anyuser)];
+        let entries = vec![(ViceId::AUTHUSER, Rights::ALL), (ViceId::ANYUSER, self.settings.anyuser)];
         let spec = VolumeSpec {
             id,
             name: volume_name(),
@@ -113,15 +113,15 @@ impl Machine {
         Ok(())
     }
 
-    fn serve(&self, env: &EnvRef, store: VolumeStore, db: Arc<dyn LocationDb>) -> Result<(), Trouble> {
+    fn serve(&self, env: &EnvRef, store: VolumeStore, db: Arc<dyn LocationDb>) -> Result<(), SetupError> {
         let bind = |port| {
             let address = SocketAddr::new(SERVER.into(), port);
-            self.world.rx(self.node, env.clone(), address, self.terms.rx.clone(), self.terms.calls)
+            self.world.rx(self.node, env.clone(), address, self.settings.rx.clone(), self.settings.calls)
         };
         let volume = store.volumes().first().map(|volume| volume.id()).ok_or("no volume")?;
         let rx = bind(7000);
         let audit = Audit::new(env.clone(), Arc::new(self.ledger.clone()), AuditOptions::default());
-        let guard = Guard::new(Arc::new(People)).with_audit(audit);
+        let guard = Guard::new(Arc::new(UserDirectory)).with_audit(audit);
         let files = FileServer::new(FileServerConfig {
             env: env.clone(),
             rx: rx.clone(),
@@ -129,7 +129,7 @@ impl Machine {
             partitions: Partitions::one(store),
             guard: guard.clone(),
             states: self.states.clone(),
-            limits: self.terms.files,
+            limits: self.settings.files,
         });
         self.offer(env, &rx, files.service())?;
         let locations = bind(7003);
@@ -150,14 +150,14 @@ impl Machine {
     }
 
     /// Offers a service as the product does: without security, and under rxgk.
-    fn offer(&self, env: &EnvRef, rx: &afs_rpc::Rx, service: Arc<dyn Service>) -> Result<(), Trouble> {
+    fn offer(&self, env: &EnvRef, rx: &afs_rpc::Rx, service: Arc<dyn Service>) -> Result<(), SetupError> {
         let classes: Vec<Box<dyn ServerSecurity>> =
             vec![Box::new(afs_rx::NullServer), self.keys.server_class(env)];
         Ok(rx.listen_with(service, classes)?)
     }
 }
 
-async fn enter_volume(db: &dyn LocationDb) -> Result<VolumeId, Trouble> {
+async fn enter_volume(db: &dyn LocationDb) -> Result<VolumeId, SetupError> {
     let id = db.new_volume_ids(3).await?;
     let site = ProposedSite { address: SERVER, partition: 0, flags: i32::from(site_flags::READ_WRITE) };
     let proposal = Proposal {

@@ -1,17 +1,17 @@
 //! A whole cell in one process, from one seed.
 
 pub mod adversary;
+pub mod adversary_run;
 pub mod allocated;
 pub mod cell;
 pub mod content;
 pub mod editor;
-pub mod fate;
+pub mod fault_class;
+pub mod faults;
 pub mod history;
+pub mod identities;
+pub mod invariants;
 pub mod ledger;
 pub mod machine;
-pub mod people;
-pub mod siege;
-pub mod terms;
+pub mod settings;
 pub mod user;
-pub mod weather;
-pub mod witness;

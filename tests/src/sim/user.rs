@@ -9,7 +9,7 @@ use afs_sim::SimRng;
 use afs_venus::{Entry, ErrorKind, HandleId, NodeId, OpenFlags, Venus, VenusError};
 
 use super::content;
-use super::fate::AtWork;
+use super::faults::AtWork;
 use super::history::History;
 use crate::model::register::Content;
 

@@ -7,8 +7,8 @@ use afs_wire::rpc::{ServiceId, encode_call};
 
 use super::calls::{NULL, data, next};
 use super::crowd::Crowd;
-use super::ground::{Ground, server_at};
-use super::siege::{Flood, answering, besiege, silent};
+use super::flood::{Flood, answering, run, silent};
+use super::setup::{Setup, server_at};
 
 /// Hosts that answer pings and do nothing else that is right.
 const HOSTS: u16 = 512;
@@ -17,8 +17,8 @@ const GROWTH_KIB_MAX: u64 = (256 << 10) + 65_536 * 3 / 2 + 16_384 * 4;
 
 #[test]
 fn calls_that_are_never_complete_shut_nobody_out() {
-    let Some(mut ground) = Ground::new("floods-admission") else { return };
-    let (file, directory) = (ground.honest.file(), ground.honest.directory());
+    let Some(mut setup) = Setup::new("floods-admission") else { return };
+    let (file, directory) = (setup.honest.file(), setup.honest.directory());
     let wave = move |crowd: &Crowd, rng: &mut SimRng| places(crowd, rng, file, directory);
     let flood = Flood {
         name: "places",
@@ -28,7 +28,7 @@ fn calls_that_are_never_complete_shut_nobody_out() {
         also: &[],
         wave: &wave,
     };
-    besiege(&mut ground, &flood);
+    run(&mut setup, &flood);
 }
 
 fn places(crowd: &Crowd, rng: &mut SimRng, file: Fid, directory: Fid) -> u64 {

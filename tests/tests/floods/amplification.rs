@@ -9,8 +9,8 @@ use afs_wire::vol::ListVolumes;
 
 use super::calls::{NULL, RXGK, data, next};
 use super::crowd::Crowd;
-use super::ground::{Ground, server_at};
-use super::siege::{Flood, besiege, silent};
+use super::flood::{Flood, run, silent};
+use super::setup::{Setup, server_at};
 
 /// Hosts in whose names is asked, each with four ports.
 const HOSTS: u16 = 512;
@@ -19,8 +19,8 @@ const GROWTH_KIB_MAX: u64 = 16_384 * 3 / 2 + 4 * 16_384 * 2;
 
 #[test]
 fn addresses_that_prove_nothing_get_three_times_what_they_send_at_most() {
-    let Some(mut ground) = Ground::new("floods-amplification") else { return };
-    let directory = ground.honest.directory();
+    let Some(mut setup) = Setup::new("floods-amplification") else { return };
+    let directory = setup.honest.directory();
     let wave = move |crowd: &Crowd, rng: &mut SimRng| small_request(crowd, rng, directory);
     let flood = Flood {
         name: "amplification",
@@ -30,7 +30,7 @@ fn addresses_that_prove_nothing_get_three_times_what_they_send_at_most() {
         also: &[],
         wave: &wave,
     };
-    besiege(&mut ground, &flood);
+    run(&mut setup, &flood);
 }
 
 fn small_request(crowd: &Crowd, rng: &mut SimRng, directory: Fid) -> u64 {

@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use afs_wire::fs::FetchStatus;
-use andrew_tests::hostile::caller::deaf_ears;
+use andrew_tests::hostile::caller::silent_callback_service;
 
 use super::client::{Client, Who};
 use super::crowd::{Crowd, address};
-use super::ground::{CROWD, Ground};
-use super::siege::{Flood, besiege};
+use super::flood::{Flood, run};
+use super::setup::{CROWD, Setup};
 
 /// Clients, each at an address of its own that is none of the crowd's that speaks.
 const CLIENTS: u16 = 64;
@@ -19,11 +19,17 @@ const GROWTH_KIB_MAX: u64 = 4096 * 8;
 
 #[test]
 fn clients_that_ignore_what_they_are_told_hold_writers_up_seldom() {
-    let Some(mut ground) = Ground::new("floods-breaks") else { return };
-    let (system, file) = (ground.honest.system().clone(), ground.honest.file());
-    let netns = ground.lan.netns(CROWD);
+    let Some(mut setup) = Setup::new("floods-breaks") else { return };
+    let (system, file) = (setup.honest.system().clone(), setup.honest.file());
+    let netns = setup.lan.netns(CROWD);
     let deaf = |number: u16| {
-        Client::new(&system, &netns, address(FIRST + number), deaf_ears, Who::anonymous(FIRST + number))
+        Client::new(
+            &system,
+            &netns,
+            address(FIRST + number),
+            silent_callback_service,
+            Who::anonymous(FIRST + number),
+        )
     };
     let clients: Vec<Client> = (0..CLIENTS).map(deaf).collect();
     let turn = AtomicUsize::new(0);
@@ -46,5 +52,5 @@ fn clients_that_ignore_what_they_are_told_hold_writers_up_seldom() {
         also: &[],
         wave: &wave,
     };
-    besiege(&mut ground, &flood);
+    run(&mut setup, &flood);
 }

@@ -11,9 +11,9 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::{Request, ServiceId};
 use andrew_tests::live::netns::Netns;
-use andrew_tests::sim::people::Keys;
+use andrew_tests::sim::identities::Keys;
 
-use super::ground::server_at;
+use super::setup::server_at;
 
 /// No call takes longer than this.
 const CALL_MAX: Duration = Duration::from_secs(20);
@@ -66,7 +66,7 @@ impl Client {
         let address = SocketAddr::from((address, 0));
         let udp = netns.inside(|| Udp::bind(system, address, afs_rx::Config::default())).unwrap();
         let classes = [Box::new(NullServer) as Box<dyn ServerSecurity>].into_iter().chain(who.class);
-        udp.rx().listen_with(Arc::new(ears(who.name)), classes.collect()).unwrap();
+        udp.rx().listen_with(Arc::new(callback_service(who.name)), classes.collect()).unwrap();
         let files = connect(&udp, 7000, ServiceId::FILE, who.security);
         Self { system: system.clone(), files, udp }
     }

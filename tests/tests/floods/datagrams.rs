@@ -5,8 +5,8 @@ use afs_wire::rpc::ServiceId;
 
 use super::calls::{NULL, RXGK, data, fresh};
 use super::crowd::{ANSWERING, Crowd};
-use super::ground::{Ground, server_at};
-use super::siege::{Flood, besiege, silent};
+use super::flood::{Flood, run, silent};
+use super::setup::{Setup, server_at};
 
 /// More connections than a server remembers.
 const AT_LEAST: u64 = 80_000;
@@ -20,7 +20,7 @@ const TOO_LARGE: usize = 40_000;
 
 #[test]
 fn pieces_of_calls_take_bounded_memory() {
-    let Some(mut ground) = Ground::new("floods-datagrams") else { return };
+    let Some(mut setup) = Setup::new("floods-datagrams") else { return };
     let flood = Flood {
         name: "pieces of calls",
         rate: 15_000,
@@ -29,7 +29,7 @@ fn pieces_of_calls_take_bounded_memory() {
         also: &[],
         wave: &pieces,
     };
-    besiege(&mut ground, &flood);
+    run(&mut setup, &flood);
 }
 
 fn pieces(crowd: &Crowd, rng: &mut SimRng) -> u64 {

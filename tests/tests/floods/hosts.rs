@@ -7,8 +7,8 @@ use afs_wire::rpc::{ServiceId, encode_call};
 
 use super::calls::{NULL, data, next};
 use super::crowd::Crowd;
-use super::ground::{Ground, server_at};
-use super::siege::{Flood, answering, besiege, silent};
+use super::flood::{Flood, answering, run, silent};
+use super::setup::{Setup, server_at};
 
 /// Hosts that answer pings, and as many that do not, each with four ports.
 const HOSTS: u16 = 2048;
@@ -17,8 +17,8 @@ const GROWTH_KIB_MAX: u64 = 65_536 * 3 / 2 + 16_384 * 4 + 4096 * 8;
 
 #[test]
 fn hosts_that_do_not_say_who_they_are_keep_nobody_out() {
-    let Some(mut ground) = Ground::new("floods-hosts") else { return };
-    let directory = ground.honest.directory();
+    let Some(mut setup) = Setup::new("floods-hosts") else { return };
+    let directory = setup.honest.directory();
     let wave = move |crowd: &Crowd, rng: &mut SimRng| contact(crowd, rng, directory);
     let flood = Flood {
         name: "first contacts",
@@ -29,7 +29,7 @@ fn hosts_that_do_not_say_who_they_are_keep_nobody_out() {
         also: &[],
         wave: &wave,
     };
-    besiege(&mut ground, &flood);
+    run(&mut setup, &flood);
 }
 
 fn contact(crowd: &Crowd, rng: &mut SimRng, directory: Fid) -> u64 {

@@ -16,9 +16,9 @@ use andrew_tests::live::cell::CELL;
 
 use super::calls::{NULL, data, next};
 use super::crowd::Crowd;
-use super::ground::{Ground, USER, server_at};
-use super::honest::Task;
-use super::siege::{Flood, answering, besiege, silent};
+use super::flood::{Flood, answering, run, silent};
+use super::honest_clients::Task;
+use super::setup::{Setup, USER, server_at};
 
 /// Hosts that answer pings, and so are counted.
 const HOSTS: u16 = 1024;
@@ -30,22 +30,22 @@ const EVERY: Duration = Duration::from_millis(300);
 
 #[test]
 fn nobody_is_locked_out_where_he_has_logged_in_before() {
-    let Some(mut ground) = Ground::new("floods-login") else { return };
-    let file = ground.scratch.path().join("passphrase");
+    let Some(mut setup) = Setup::new("floods-login") else { return };
+    let file = setup.scratch.path().join("passphrase");
     std::fs::write(&file, format!("{PASSPHRASE}\n")).unwrap();
     std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    ground.andrew(&["passwd", USER, "--passphrase-file", &file.to_string_lossy()]);
+    setup.andrew(&["passwd", USER, "--passphrase-file", &file.to_string_lossy()]);
 
-    let system = ground.honest.system().clone();
-    let service = ground.honest.nobody().anonymous(7002, ServiceId::LOGIN);
-    let (login, env) = (login(), ground.honest.system().env());
+    let system = setup.honest.system().clone();
+    let service = setup.honest.nobody().anonymous(7002, ServiceId::LOGIN);
+    let (login, env) = (login(), setup.honest.system().env());
     let log_in = move |service: &Connection| {
         let passphrase = Secret::new(PASSPHRASE.into());
         let done = system.block_on(login_with_passphrase(service, &login, &passphrase, &env));
         done.map(drop).map_err(|error| error.to_string())
     };
     log_in(&service).unwrap();
-    let begun = begin(&ground);
+    let begun = begin(&setup);
     let wave = move |crowd: &Crowd, rng: &mut SimRng| start(crowd, rng, &begun);
     let flood = Flood {
         name: "logins",
@@ -55,7 +55,7 @@ fn nobody_is_locked_out_where_he_has_logged_in_before() {
         also: &[Task { name: "logins", every: EVERY, call: Box::new(|| log_in(&service)) }],
         wave: &wave,
     };
-    besiege(&mut ground, &flood);
+    run(&mut setup, &flood);
 }
 
 fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8]) -> u64 {
@@ -66,12 +66,12 @@ fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8]) -> u64 {
 }
 
 /// The request with which a login of the user begins, made without the passphrase.
-fn begin(ground: &Ground) -> Vec<u8> {
+fn begin(setup: &Setup) -> Vec<u8> {
     let recorder = Recorder::default();
     let guess = Secret::new(b"some other passphrase".to_vec());
-    let (login, env) = (login(), ground.honest.system().env());
+    let (login, env) = (login(), setup.honest.system().env());
     let asked = login_with_passphrase(&recorder, &login, &guess, &env);
-    assert!(ground.honest.system().block_on(asked).is_err());
+    assert!(setup.honest.system().block_on(asked).is_err());
     recorder.0.into_inner().unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 use andrew_tests::live::netns::Netns;
 
-use super::ground::server_at;
+use super::setup::server_at;
 
 /// The port of the discard service (RFC 863).
 const PORT: u16 = 9;

@@ -3,11 +3,11 @@
 use std::fs;
 
 use andrew_tests::hostile::counters::counted;
-use andrew_tests::hostile::scribe::Scribes;
+use andrew_tests::hostile::writers::Writers;
 use andrew_tests::live::closing::write_and_close;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 
 use crate::assert_calm;
 
@@ -16,18 +16,18 @@ fn many_at_work_are_never_refused() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("at_work", 11, seconds(120));
-    let mut cell = stage.serve_in(stage.scratch().path(), "rlidwk");
-    let user = stage.mount("user", &[]);
+    let setup = Setup::new("at_work", 11, seconds(120));
+    let mut cell = setup.serve_in(setup.scratch().path(), "rlidwk");
+    let user = setup.mount("user", &[]);
     let folder = user.path().join("folder");
     fs::create_dir(&folder).unwrap();
-    let scribes = Scribes::start(&folder, 6, 4);
-    scribes.wait_for_more(600);
-    assert_eq!(scribes.refusals(), Vec::<String>::new());
-    let journal = scribes.finish();
-    let fresh = stage.mount("fresh", &[]);
-    journal.verify(&fresh.path().join("folder"));
-    journal.verify(&folder);
+    let writers = Writers::start(&folder, 6, 4);
+    writers.wait_for_more(600);
+    assert_eq!(writers.refusals(), Vec::<String>::new());
+    let expected = writers.finish();
+    let fresh = setup.mount("fresh", &[]);
+    expected.verify(&fresh.path().join("folder"));
+    expected.verify(&folder);
     assert_calm(&mut cell);
     drop((user, fresh));
     cell.stop();
@@ -41,9 +41,9 @@ fn what_is_rewritten_at_once_is_stored_once_for_each_close() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("rewritten", 12, seconds(120));
-    let cell = stage.serve_in(stage.scratch().path(), "rlidwk");
-    let user = stage.mount("user", &[]);
+    let setup = Setup::new("rewritten", 12, seconds(120));
+    let cell = setup.serve_in(setup.scratch().path(), "rlidwk");
+    let user = setup.mount("user", &[]);
     let rewrite = |name: u8| {
         let path = user.path().join(name.to_string());
         (0..CLOSES).for_each(|_| write_and_close(&path, &[name; 50_000]).unwrap());
@@ -64,23 +64,23 @@ fn a_server_killed_at_work_has_what_it_acknowledged() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("killed_server", 9, seconds(400));
-    let mut cell = stage.serve_in(stage.scratch().path(), "rlidwk");
-    let user = stage.mount("user", &[]);
+    let setup = Setup::new("killed_server", 9, seconds(400));
+    let mut cell = setup.serve_in(setup.scratch().path(), "rlidwk");
+    let user = setup.mount("user", &[]);
     let folder = user.path().join("folder");
     fs::create_dir(&folder).unwrap();
-    let scribes = Scribes::start(&folder, 6, 1);
+    let writers = Writers::start(&folder, 6, 1);
     for round in 0..ROUNDS {
-        scribes.wait_for_more(OPERATIONS);
-        assert!(round > 0 || scribes.refusals().is_empty(), "{:?}", scribes.refusals());
+        writers.wait_for_more(OPERATIONS);
+        assert!(round > 0 || writers.refusals().is_empty(), "{:?}", writers.refusals());
         cell.kill();
-        cell = stage.serve_in(stage.scratch().path(), "rlidwk");
+        cell = setup.serve_in(setup.scratch().path(), "rlidwk");
     }
-    scribes.wait_for_more(OPERATIONS);
-    let journal = scribes.finish();
-    let fresh = stage.mount("fresh", &[]);
-    journal.verify(&fresh.path().join("folder"));
-    journal.verify(&folder);
+    writers.wait_for_more(OPERATIONS);
+    let expected = writers.finish();
+    let fresh = setup.mount("fresh", &[]);
+    expected.verify(&fresh.path().join("folder"));
+    expected.verify(&folder);
     assert_calm(&mut cell);
     drop((user, fresh));
     cell.stop();
@@ -91,10 +91,10 @@ fn a_client_killed_at_work_comes_back_with_its_cache() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("killed_client", 10, seconds(300));
-    let mut cell = stage.serve_in(stage.scratch().path(), "rlidwk");
-    let mut user = stage.mount("user", &[]);
-    let other = stage.mount("other", &[]);
+    let setup = Setup::new("killed_client", 10, seconds(300));
+    let mut cell = setup.serve_in(setup.scratch().path(), "rlidwk");
+    let mut user = setup.mount("user", &[]);
+    let other = setup.mount("other", &[]);
     let (folder, cached) = (user.path().join("folder"), user.path().join("cached"));
     fs::create_dir(&folder).unwrap();
     fs::create_dir(&cached).unwrap();
@@ -102,17 +102,17 @@ fn a_client_killed_at_work_comes_back_with_its_cache() {
         write_and_close(&other.path().join(format!("cached/{number}")), &[number; 100_000]).unwrap();
         assert!(fs::read(cached.join(format!("{number}"))).unwrap() == [number; 100_000]);
     }
-    let scribes = Scribes::start(&folder, 6, 2);
-    scribes.wait_for_more(100);
-    assert_eq!(scribes.refusals(), Vec::<String>::new());
+    let writers = Writers::start(&folder, 6, 2);
+    writers.wait_for_more(100);
+    assert_eq!(writers.refusals(), Vec::<String>::new());
     user.process.kill();
-    let journal = scribes.finish();
+    let expected = writers.finish();
     // The dead client is not told of this.
     write_and_close(&other.path().join("cached/3"), b"changed").unwrap();
     fs::remove_file(other.path().join("cached/4")).unwrap();
 
     // The same mount point, and the same cache.
-    let again = stage.mount("user", &[]);
+    let again = setup.mount("user", &[]);
     for number in 0..20 {
         let seen = fs::read(cached.join(format!("{number}"))).ok();
         let expected = match number {
@@ -124,11 +124,11 @@ fn a_client_killed_at_work_comes_back_with_its_cache() {
     }
     let fetched = counted(again.path()).get("FetchData64").copied().unwrap_or(0);
     assert!(fetched <= 6, "{fetched} fetches for one file that changed: the cache was not used");
-    journal.verify(&folder);
-    journal.verify(&other.path().join("folder"));
-    let scribes = Scribes::start(&folder, 3, 3);
-    scribes.wait_for_more(30);
-    drop(scribes.finish());
+    expected.verify(&folder);
+    expected.verify(&other.path().join("folder"));
+    let writers = Writers::start(&folder, 3, 3);
+    writers.wait_for_more(30);
+    drop(writers.finish());
     assert_calm(&mut cell);
     drop((again, user, other));
     cell.stop();

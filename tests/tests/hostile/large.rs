@@ -10,7 +10,7 @@ use andrew_tests::hostile::small_disk::SmallDisk;
 use andrew_tests::live::files::{Pattern, names};
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 
 use crate::assert_calm;
 
@@ -22,10 +22,10 @@ fn a_directory_of_64000_entries() {
     if !all_there(&[Need::Fuse, Need::Root]) {
         return;
     }
-    let stage = Stage::new("large_directory", 5, seconds(400));
+    let setup = Setup::new("large_directory", 5, seconds(400));
     // 128,000 changes, one after the other, each on disk before the next: on a disk in memory.
-    let disk = SmallDisk::new(stage.scratch().folder("state"), 2048);
-    let mut cell = stage.up("rl", &[]);
+    let disk = SmallDisk::new(setup.scratch().folder("state"), 2048);
+    let mut cell = setup.up("rl", &[]);
     let folder = cell.mount().join("folder");
     fs::create_dir(&folder).unwrap();
     let name = |number: u64| format!("{number}");
@@ -35,7 +35,7 @@ fn a_directory_of_64000_entries() {
     });
     assert!(create <= ENTRIES + 100, "{create} calls for {ENTRIES} new files");
 
-    let other = stage.mount("other", &[]);
+    let other = setup.mount("other", &[]);
     let seen = other.path().join("folder");
     let list = counted(other.path(), || {
         assert_eq!(names(&seen).len() as u64, ENTRIES);
@@ -80,13 +80,13 @@ fn a_cache_smaller_than_the_file() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("small_cache", 6, seconds(180));
-    let mut cell = stage.up("rl", &["--cache-size", "16M"]);
-    let other = stage.mount("other", &["--cache-size", "16M"]);
+    let setup = Setup::new("small_cache", 6, seconds(180));
+    let mut cell = setup.up("rl", &["--cache-size", "16M"]);
+    let other = setup.mount("other", &["--cache-size", "16M"]);
     let file = cell.mount().join("large");
     Pattern(11).write(&file, BLOCKS).unwrap();
     assert_eq!(Pattern(11).check(&other.path().join("large"), BLOCKS).unwrap(), Ok(()));
-    let used = kib_below(&stage.scratch().path().join("other.cache"));
+    let used = kib_below(&setup.scratch().path().join("other.cache"));
     assert!(used < CACHE_KIB_MAX, "a cache of 16 MiB holds {used} KiB");
     // And from where it was written.
     assert_eq!(Pattern(11).check(&file, BLOCKS).unwrap(), Ok(()));
@@ -99,7 +99,7 @@ fn a_cache_smaller_than_the_file() {
         assert_eq!(Pattern(number).check(&other.path().join(format!("{number}")), 80).unwrap(), Ok(()));
         assert_eq!(Pattern(number).check(&cell.mount().join(format!("{number}")), 80).unwrap(), Ok(()));
     }
-    let used = kib_below(&stage.scratch().path().join("other.cache"));
+    let used = kib_below(&setup.scratch().path().join("other.cache"));
     assert!(used < CACHE_KIB_MAX, "a cache of 16 MiB holds {used} KiB");
     let memory = resident_kib(other.process.pid());
     assert!(memory < MEMORY_KIB_MAX, "a client with a cache of 16 MiB has {memory} KiB of memory");

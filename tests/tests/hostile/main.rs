@@ -14,7 +14,7 @@ use std::path::Path;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use andrew_tests::hostile::counters::attribute;
 use andrew_tests::live::cell::{Cell, command};
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 
 /// Which object a path is.
 fn fid(path: &Path) -> Fid {
@@ -25,11 +25,11 @@ fn fid(path: &Path) -> Fid {
 }
 
 /// Makes a folder in which everybody has these rights.
-fn folder_for_all(stage: &Stage, top: &Path, name: &str, rights: &str) -> std::path::PathBuf {
+fn folder_for_all(setup: &Setup, top: &Path, name: &str, rights: &str) -> std::path::PathBuf {
     let folder = top.join(name);
     std::fs::create_dir(&folder).unwrap();
     let shown = folder.to_string_lossy();
-    let _ = command(stage.netns(), &["fs", "setacl", &shown, "system:anyuser", rights]);
+    let _ = command(setup.netns(), &["fs", "setacl", &shown, "system:anyuser", rights]);
     folder
 }
 

@@ -16,7 +16,7 @@ use andrew_tests::hostile::samples::Server;
 use andrew_tests::live::closing::write_and_close;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 
 use crate::{assert_calm, fid, folder_for_all};
 
@@ -25,8 +25,8 @@ fn names_of_every_length_and_of_any_bytes() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("names", 3, seconds(120));
-    let mut cell = stage.up("rl", &[]);
+    let setup = Setup::new("names", 3, seconds(120));
+    let mut cell = setup.up("rl", &[]);
     let folder = cell.mount().join("folder");
     fs::create_dir(&folder).unwrap();
     let mut rng = SimRng::new(5);
@@ -38,7 +38,7 @@ fn names_of_every_length_and_of_any_bytes() {
     let too_long = fs::File::create(folder.join(name(&mut rng, 256))).unwrap_err();
     assert_eq!(too_long.raw_os_error(), Some(libc::ENAMETOOLONG));
 
-    let other = stage.mount("other", &[]);
+    let other = setup.mount("other", &[]);
     let seen = other.path().join("folder");
     assert!(listed(&seen) == names);
     for name in &names {
@@ -82,11 +82,11 @@ fn names_that_no_directory_takes_are_refused() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("refused_names", 4, seconds(120));
-    let mut cell = stage.up("rl", &[]);
-    let folder = folder_for_all(&stage, cell.mount(), "folder", "all");
+    let setup = Setup::new("refused_names", 4, seconds(120));
+    let mut cell = setup.up("rl", &[]);
+    let folder = folder_for_all(&setup, cell.mount(), "folder", "all");
     let dir = fid(&folder);
-    let caller = Caller::new(stage.address().parse().unwrap(), [8; 16]);
+    let caller = Caller::new(setup.address().parse().unwrap(), [8; 16]);
     let refused: [(&[u8], i32); 7] = [
         (b"", libc::EINVAL),
         (b"with/slash", libc::EINVAL),
@@ -111,7 +111,7 @@ fn names_that_no_directory_takes_are_refused() {
     fs::remove_file(folder.join("beside")).unwrap();
     // One byte more does not even fit into the call.
     let too_long = too_long(dir);
-    let peer = std::net::SocketAddr::new(stage.address().parse().unwrap(), Server::File.port());
+    let peer = std::net::SocketAddr::new(setup.address().parse().unwrap(), Server::File.port());
     let answer = caller.call_raw(peer, Server::File, too_long);
     assert_eq!(answer, Err(CallError::Abort(AbortCode::RXGEN_SS_UNMARSHAL)));
     assert_eq!(listed(&folder), BTreeSet::new());

@@ -10,15 +10,15 @@ use afs_sim::SimRng;
 use afs_wire::error::AbortCode;
 use andrew_tests::hostile::caller::Caller;
 use andrew_tests::hostile::damage::{damage, noise_up_to};
+use andrew_tests::hostile::datagram_flood::DatagramFlood;
 use andrew_tests::hostile::packets::{of_call, of_every_type};
 use andrew_tests::hostile::process::{resident_kib, udp_addresses};
 use andrew_tests::hostile::samples::{SERVER_PORTS, SERVERS, Server, calls_to};
-use andrew_tests::hostile::storm::Storm;
 use andrew_tests::live::closing::write_and_close;
 use andrew_tests::live::files::Pattern;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 
 use crate::{assert_calm, fid, folder_for_all, shown};
 
@@ -34,17 +34,17 @@ fn datagrams_that_mean_harm_do_none() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("datagrams", 1, seconds(240));
-    let mut cell = stage.up("rl", &[]);
-    let (harmed, kept) = grounds(&stage, cell.mount());
+    let setup = Setup::new("datagrams", 1, seconds(240));
+    let mut cell = setup.up("rl", &[]);
+    let (harmed, kept) = grounds(&setup, cell.mount());
     let ports = udp_addresses(cell.process.pid());
     assert!(ports.len() >= 4, "three servers and a client have ports: {}", shown(&ports));
 
     let before = resident_kib(cell.process.pid());
-    let mut storm = Storm::new(1);
+    let mut flood = DatagramFlood::new(1);
     let mut rng = SimRng::new(2);
     for port in &ports {
-        storm.rage(*port, &genuine(&mut rng, *port, &harmed), DATAGRAMS);
+        flood.send_all(*port, &genuine(&mut rng, *port, &harmed), DATAGRAMS);
     }
     let growth = resident_kib(cell.process.pid()).saturating_sub(before);
     assert!(growth < GROWTH_KIB_MAX, "{growth} KiB more than before");
@@ -52,7 +52,7 @@ fn datagrams_that_mean_harm_do_none() {
     assert_kept(cell.mount(), &kept);
     cell.stop();
 
-    let cell = stage.up("rl", &[]);
+    let cell = setup.up("rl", &[]);
     assert_kept(cell.mount(), &kept);
     cell.stop();
 }
@@ -62,13 +62,13 @@ fn calls_with_damaged_arguments_are_answered() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("damaged_calls", 2, seconds(240));
-    let mut cell = stage.up("rl", &[]);
-    let (harmed, kept) = grounds(&stage, cell.mount());
-    let caller = Caller::new(stage.address().parse().unwrap(), [9; 16]);
+    let setup = Setup::new("damaged_calls", 2, seconds(240));
+    let mut cell = setup.up("rl", &[]);
+    let (harmed, kept) = grounds(&setup, cell.mount());
+    let caller = Caller::new(setup.address().parse().unwrap(), [9; 16]);
     let before = resident_kib(cell.process.pid());
     for server in SERVERS {
-        for peer in peers(server, stage.address(), &udp_addresses(cell.process.pid())) {
+        for peer in peers(server, setup.address(), &udp_addresses(cell.process.pid())) {
             assert_answered(&caller, peer, server, &harmed);
         }
     }
@@ -81,10 +81,10 @@ fn calls_with_damaged_arguments_are_answered() {
 }
 
 /// A folder in which everybody may do everything, and one in which nobody may do anything.
-fn grounds(stage: &Stage, top: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
-    let harmed = folder_for_all(stage, top, "harmed", "all");
+fn grounds(setup: &Setup, top: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let harmed = folder_for_all(setup, top, "harmed", "all");
     write_and_close(&harmed.join("file"), &[7; 20_000]).unwrap();
-    let kept = folder_for_all(stage, top, "kept", "none");
+    let kept = folder_for_all(setup, top, "kept", "none");
     Pattern(3).write(&kept.join("large"), 40).unwrap();
     write_and_close(&kept.join("small"), b"kept").unwrap();
     (harmed, kept)

@@ -3,13 +3,13 @@
 use std::io;
 use std::path::Path;
 
+use andrew_tests::hostile::acknowledged::{Acknowledged, Version};
 use andrew_tests::hostile::counters::set_attribute;
-use andrew_tests::hostile::journal::{Journal, Version};
 use andrew_tests::hostile::small_disk::SmallDisk;
 use andrew_tests::live::closing::write_and_close;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
-use andrew_tests::live::stage::Stage;
+use andrew_tests::live::setup::Setup;
 use andrew_tests::live::wait::until;
 
 use crate::assert_calm;
@@ -19,63 +19,63 @@ fn a_full_disk_is_told_of_and_loses_nothing() {
     if !all_there(&[Need::Fuse, Need::Root]) {
         return;
     }
-    let stage = Stage::new("full_disk", 7, seconds(240));
-    let disk = SmallDisk::new(stage.scratch().folder("disk"), 24);
-    let mut cell = stage.serve_in(disk.path(), "rlidwk");
-    let user = stage.mount("user", &[]);
+    let setup = Setup::new("full_disk", 7, seconds(240));
+    let disk = SmallDisk::new(setup.scratch().folder("disk"), 24);
+    let mut cell = setup.serve_in(disk.path(), "rlidwk");
+    let user = setup.mount("user", &[]);
     let folder = user.path().join("folder");
     std::fs::create_dir(&folder).unwrap();
-    let mut journal = Journal::default();
+    let mut expected = Acknowledged::default();
 
     // Until it is full.
-    let refused = (0..200).find_map(|number| written(&mut journal, &folder, number, 400_000).err());
+    let refused = (0..200).find_map(|number| written(&mut expected, &folder, number, 400_000).err());
     let refused = refused.unwrap_or_else(|| panic!("a disk of 24 MiB took 80 MB"));
     assert_eq!(refused.raw_os_error(), Some(libc::ENOSPC), "{refused}");
-    assert!(journal.present().len() > 10, "only {:?} fitted", journal.present());
-    journal.verify(&stage.mount("first", &[]).path().join("folder"));
+    assert!(expected.present().len() > 10, "only {:?} fitted", expected.present());
+    expected.verify(&setup.mount("first", &[]).path().join("folder"));
     assert_calm(&mut cell);
 
     // Files can be removed then, and the room they had is there again.
-    for name in journal.present().iter().take(8) {
-        journal.attempt(name, None);
+    for name in expected.present().iter().take(8) {
+        expected.attempt(name, None);
         std::fs::remove_file(folder.join(name)).unwrap();
-        journal.acknowledge(name);
+        expected.acknowledge(name);
     }
-    goes_on(&mut journal, &folder, 1000);
-    journal.verify(&stage.mount("second", &[]).path().join("folder"));
+    goes_on(&mut expected, &folder, 1000);
+    expected.verify(&setup.mount("second", &[]).path().join("folder"));
 
     // Somebody else takes what is left.
     let ballast = disk.fill();
-    let refused = (2000..4000).find_map(|number| written(&mut journal, &folder, number, 3_000).err());
+    let refused = (2000..4000).find_map(|number| written(&mut expected, &folder, number, 3_000).err());
     let refused = refused.unwrap_or_else(|| panic!("a full disk took 6 MB"));
     assert_eq!(refused.raw_os_error(), Some(libc::ENOSPC), "{refused}");
     drop(ballast);
-    goes_on(&mut journal, &folder, 5000);
+    goes_on(&mut expected, &folder, 5000);
     assert_calm(&mut cell);
 
     cell.kill();
-    let cell = stage.serve_in(disk.path(), "rlidwk");
-    let last = stage.mount("last", &[]);
-    journal.verify(&last.path().join("folder"));
+    let cell = setup.serve_in(disk.path(), "rlidwk");
+    let last = setup.mount("last", &[]);
+    expected.verify(&last.path().join("folder"));
     drop((user, last));
     cell.stop();
 }
 
 /// Writes a new file; what is acknowledged is noted.
-fn written(journal: &mut Journal, folder: &Path, number: u64, length: u64) -> io::Result<()> {
+fn written(expected: &mut Acknowledged, folder: &Path, number: u64, length: u64) -> io::Result<()> {
     let (name, version) = (format!("file{number}"), Version::new(number, length));
-    journal.attempt_to_write(&name, version);
+    expected.attempt_to_write(&name, version);
     write_and_close(&folder.join(&name), &version.bytes())?;
-    journal.acknowledge(&name);
+    expected.acknowledge(&name);
     Ok(())
 }
 
 /// Room that was given back is found soon, not at once.
-fn goes_on(journal: &mut Journal, folder: &Path, first: u64) {
+fn goes_on(expected: &mut Acknowledged, folder: &Path, first: u64) {
     let mut number = first;
     until("room for a file again", seconds(60), || {
         number += 1;
-        written(journal, folder, number, 20_000).ok()
+        written(expected, folder, number, 20_000).ok()
     });
 }
 
@@ -84,27 +84,27 @@ fn a_quota_is_told_of_at_close() {
     if !all_there(&[Need::Fuse]) {
         return;
     }
-    let stage = Stage::new("quota", 8, seconds(120));
-    let mut cell = stage.up("rl", &[]);
+    let setup = Setup::new("quota", 8, seconds(120));
+    let mut cell = setup.up("rl", &[]);
     let folder = cell.mount().join("folder");
     std::fs::create_dir(&folder).unwrap();
     set_attribute(cell.mount(), "afs.quota", "2048");
-    let mut journal = Journal::default();
-    (0..4).for_each(|number| written(&mut journal, &folder, number, 450_000).unwrap());
+    let mut expected = Acknowledged::default();
+    (0..4).for_each(|number| written(&mut expected, &folder, number, 450_000).unwrap());
     // A store may overrun by 1 MiB: docs/protocol/fileserver.md "11. Quota and space".
-    let refused = written(&mut journal, &folder, 10, 2_000_000).unwrap_err();
+    let refused = written(&mut expected, &folder, 10, 2_000_000).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EDQUOT), "{refused}");
 
-    let other = stage.mount("other", &[]);
-    journal.verify(&other.path().join("folder"));
+    let other = setup.mount("other", &[]);
+    expected.verify(&other.path().join("folder"));
     // What fits is taken, nothing is when it is used up, and everything when there is more.
-    written(&mut journal, &folder, 100, 4_000).unwrap();
-    written(&mut journal, &folder, 101, 400_000).unwrap();
+    written(&mut expected, &folder, 100, 4_000).unwrap();
+    written(&mut expected, &folder, 101, 400_000).unwrap();
     let refused = std::fs::File::create(folder.join("one-more")).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EDQUOT), "{refused}");
     set_attribute(cell.mount(), "afs.quota", "0");
-    (102..106).for_each(|number| written(&mut journal, &folder, number, 400_000).unwrap());
-    journal.verify(&other.path().join("folder"));
+    (102..106).for_each(|number| written(&mut expected, &folder, number, 400_000).unwrap());
+    expected.verify(&other.path().join("folder"));
     assert_calm(&mut cell);
     drop(other);
     cell.stop();

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use andrew_tests::hostile::scribe::Scribes;
+use andrew_tests::hostile::writers::Writers;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
 
-use crate::ground::{DATABASES, Ground, SOURCE, TARGET, Victim};
+use crate::consistency;
 use crate::released;
-use crate::whole;
+use crate::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
 
 /// Tries to see a step before it has passed.
 const TRIES: usize = 5;
@@ -44,21 +44,21 @@ fn die(name: &'static str, victim: Victim) {
     let folder = scratch.path().to_owned();
     let _watchdog = Watchdog::new(name, seconds(500), move || unmount_below(&folder));
     let (moved, released) = (steps("move"), steps("release"));
-    let mut ground = Ground::new(name, scratch.path(), |fleet| {
+    let mut setup = Setup::new(name, scratch.path(), |fleet| {
         moved.iter().for_each(|step| fleet.make_volume(SOURCE, &volume(step)));
         released.iter().enumerate().for_each(|(number, step)| released::prepare(fleet, number, step));
     });
-    let scribes: Vec<_> = moved.iter().map(|step| strike_a_move(&mut ground, step, victim)).collect();
-    released.iter().for_each(|step| released::strike(&mut ground, step, victim));
-    ground.settle();
-    whole::check(&ground.fleet);
-    let fresh = ground.mount("fresh");
-    for (step, scribes) in moved.iter().zip(scribes) {
-        scribes.finish().verify(&fresh.path().join(volume(step)).join("folder"));
+    let writers: Vec<_> = moved.iter().map(|step| kill_during_move(&mut setup, step, victim)).collect();
+    released.iter().for_each(|step| released::kill(&mut setup, step, victim));
+    setup.settle();
+    consistency::check(&setup.fleet);
+    let fresh = setup.mount("fresh");
+    for (step, writers) in moved.iter().zip(writers) {
+        writers.finish().verify(&fresh.path().join(volume(step)).join("folder"));
     }
     drop(fresh);
-    released.iter().for_each(|step| released::check(&mut ground, step));
-    whole::check(&ground.fleet);
+    released.iter().for_each(|step| released::check(&mut setup, step));
+    consistency::check(&setup.fleet);
 }
 
 /// As the product has them, so that a new one is not forgotten.
@@ -71,38 +71,38 @@ fn volume(step: &str) -> String {
 }
 
 /// Moves the volume of a step, under a user, and kills when the step is in the journal.
-fn strike_a_move(ground: &mut Ground, step: &str, victim: Victim) -> Scribes {
+fn kill_during_move(setup: &mut Setup, step: &str, victim: Victim) -> Writers {
     let name = volume(step);
-    let folder = ground.path(&name).join("folder");
+    let folder = setup.path(&name).join("folder");
     // The client may take the server that was killed before for dead a little longer.
     until("a folder", seconds(60), || (fs::create_dir(&folder).is_ok() || folder.is_dir()).then_some(()));
-    let scribes = Scribes::start(&folder, 1, u64::from(step.as_bytes()[0]));
-    scribes.wait_for_more(20);
+    let writers = Writers::start(&folder, 1, u64::from(step.as_bytes()[0]));
+    writers.wait_for_more(20);
     let caught = (0..TRIES).any(|_| {
-        let to = elsewhere(ground, &name);
-        ground.begin(&name, &["move", &name, &to, "a"]);
+        let to = elsewhere(setup, &name);
+        setup.begin(&name, &["move", &name, &to, "a"]);
         if step == "undo" {
-            fail(ground, &name);
+            fail(setup, &name);
         }
-        ground.caught(&name, step)
+        setup.wait_for_step(&name, step)
     });
     assert!(caught, "step {step} of a move was never seen");
-    ground.strike(victim);
-    scribes.stop();
-    scribes
+    setup.kill(victim);
+    writers.stop();
+    writers
 }
 
 /// The one of source and target where a volume is not.
-fn elsewhere(ground: &Ground, name: &str) -> String {
-    let entry = ground.fleet.vos(&["listvldb", name]);
+fn elsewhere(setup: &Setup, name: &str) -> String {
+    let entry = setup.fleet.vos(&["listvldb", name]);
     let here = entry[0]["sites"][0]["server"].as_str().unwrap().to_owned();
-    let (source, target) = (ground.fleet.address(SOURCE), ground.fleet.address(TARGET));
+    let (source, target) = (setup.fleet.address(SOURCE), setup.fleet.address(TARGET));
     if here == source { target.to_owned() } else { source.to_owned() }
 }
 
 /// Makes a move fail before its switch: an administrator ends the transaction at its target.
-fn fail(ground: &mut Ground, name: &str) {
-    let entry = ground.fleet.vos(&["listvldb", name]);
-    assert!(ground.caught(name, "send"), "the move of {name} was over before it could fail");
-    ground.end_transaction(TARGET, entry[0]["read_write_id"].as_u64().unwrap());
+fn fail(setup: &mut Setup, name: &str) {
+    let entry = setup.fleet.vos(&["listvldb", name]);
+    assert!(setup.wait_for_step(name, "send"), "the move of {name} was over before it could fail");
+    setup.end_transaction(TARGET, entry[0]["read_write_id"].as_u64().unwrap());
 }

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
-mod ground;
+mod consistency;
 mod killed;
 mod released;
+mod setup;
 mod under_writers;
-mod whole;
 mod writer;

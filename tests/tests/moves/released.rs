@@ -8,7 +8,7 @@ use andrew_tests::live::process::{run, seconds};
 use andrew_tests::live::wait::until;
 use serde_json::Value;
 
-use crate::ground::{DATABASES, Ground, SOURCE, TARGET, Victim};
+use crate::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
 
 /// Files of a volume.
 const FILES: usize = 30;
@@ -41,45 +41,45 @@ fn write(folder: &Path, state: &str) -> io::Result<()> {
 }
 
 /// Releases the new state of the volume of a step, and kills when the step is in the journal.
-pub fn strike(ground: &mut Ground, step: &str, victim: Victim) {
+pub fn kill(setup: &mut Setup, step: &str, victim: Victim) {
     let name = volume(step);
     // The client may take the server that was killed before for dead a little longer.
-    until("the new state", seconds(60), || write(&ground.path(&name), "new").ok());
+    until("the new state", seconds(60), || write(&setup.path(&name), "new").ok());
     let words: &[&str] =
         if step == "back-out" { &["release", &name, "--back-out"] } else { &["release", &name, "--force"] };
     let caught = (0..TRIES).any(|_| {
-        ground.begin(&name, words);
-        ground.caught(&name, step)
+        setup.begin(&name, words);
+        setup.wait_for_step(&name, step)
     });
     assert!(caught, "step {step} of a release was never seen");
-    ground.strike(victim);
+    setup.kill(victim);
 }
 
 /// Each site shows the old state or the new one, and after one more release the new one.
-pub fn check(ground: &mut Ground, step: &str) {
+pub fn check(setup: &mut Setup, step: &str) {
     let name = volume(step);
-    for (server, state) in states(ground, &name) {
+    for (server, state) in states(setup, &name) {
         assert!(state.is_some(), "the copy of {name} on {server} is not whole");
     }
-    let _ = ground.fleet.vos(&["release", &name]);
-    for (server, state) in states(ground, &name) {
+    let _ = setup.fleet.vos(&["release", &name]);
+    for (server, state) in states(setup, &name) {
         assert_eq!(state, Some("new"), "{name} on {server} after one more release");
     }
 }
 
 /// What each server with a copy shows, by what a dump of it has; `None` is a mixture.
-fn states(ground: &Ground, name: &str) -> Vec<(String, Option<&'static str>)> {
-    let entry = ground.fleet.vos(&["listvldb", name]);
+fn states(setup: &Setup, name: &str) -> Vec<(String, Option<&'static str>)> {
+    let entry = setup.fleet.vos(&["listvldb", name]);
     let is_copy = |site: &&Value| site["role"] == "read-only" && site["state"] != "Not released";
     let sites = entry[0]["sites"].as_array().unwrap().iter().filter(is_copy);
     let servers = sites.map(|site| site["server"].as_str().unwrap().to_owned());
-    servers.map(|server| (server.clone(), state(ground, name, &server))).collect()
+    servers.map(|server| (server.clone(), state(setup, name, &server))).collect()
 }
 
-fn state(ground: &Ground, name: &str, server: &str) -> Option<&'static str> {
+fn state(setup: &Setup, name: &str, server: &str) -> Option<&'static str> {
     let copy = format!("{name}.readonly");
     let words = ["vos", "dump", &copy, "--server", server, "--partition", "a", "--file", "-"];
-    let dump = run(ground.fleet.tool(DATABASES, &words), seconds(60));
+    let dump = run(setup.fleet.tool(DATABASES, &words), seconds(60));
     let has = |state: &str| (0..FILES).filter(|number| dump.contains(&line(state, *number))).count();
     match (has("old"), has("new")) {
         (FILES, 0) => Some("old"),

@@ -51,7 +51,7 @@ impl Writer {
     pub fn start(folder: &Path, seed: u64) -> Self {
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut hand =
-            Hand { top: folder.to_owned(), rng: SimRng::new(seed), names: 0, written: Written::default() };
+            Worker { top: folder.to_owned(), rng: SimRng::new(seed), names: 0, written: Written::default() };
         let (stopped, counted) = (stop.clone(), done.clone());
         let work = move || {
             hand.note("the folder", |hand| fs::create_dir(&hand.top));
@@ -132,14 +132,14 @@ impl Known {
     }
 }
 
-struct Hand {
+struct Worker {
     top: PathBuf,
     rng: SimRng,
     names: u64,
     written: Written,
 }
 
-impl Hand {
+impl Worker {
     fn step(&mut self) {
         let files: Vec<PathBuf> = self.written.files.keys().cloned().collect();
         let picked = self.rng.pick(&files).cloned();

@@ -15,7 +15,7 @@ use super::pair;
 #[test]
 fn clones_keep_the_state_they_were_made_of() {
     let Some(pair) = pair("openafs-vos-clones") else { return };
-    let (point, first) = pair.planted("v", "ONE a");
+    let (point, first) = pair.volume_with_tree("v", "ONE a");
     pair.vos("backup v");
     let backup = pair.mounted("v.backup");
     assert_same("the backup volume", &first, &manifest(&backup));
@@ -54,7 +54,7 @@ fn clones_keep_the_state_they_were_made_of() {
 #[test]
 fn replicas_get_what_is_released_and_nothing_else() {
     let Some(pair) = pair("openafs-vos-release") else { return };
-    let (point, first) = pair.planted("v", "ONE a");
+    let (point, first) = pair.volume_with_tree("v", "ONE a");
     for site in ["ONE a", "TWO a"] {
         pair.vos(&format!("addsite {site} v"));
     }

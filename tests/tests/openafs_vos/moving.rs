@@ -12,7 +12,7 @@ use super::pair;
 #[test]
 fn volumes_are_moved_and_copied_with_all_they_hold() {
     let Some(pair) = pair("openafs-vos-moving") else { return };
-    let (point, mut wanted) = pair.planted("v", "ONE a");
+    let (point, mut wanted) = pair.volume_with_tree("v", "ONE a");
     let room = quota(&point);
     assert_eq!(room.0, 100_000);
 

@@ -16,7 +16,7 @@ use super::pair;
 #[test]
 fn dumps_restore_what_was_dumped() {
     let Some(pair) = pair("openafs-vos-streams") else { return };
-    let (point, first) = pair.planted("v", "ONE a");
+    let (point, first) = pair.volume_with_tree("v", "ONE a");
     let [full, piped, part, lean, cloned] =
         ["full", "piped", "part", "lean", "cloned"].map(|name| pair.folder().join(name));
     pair.vos(&format!("dump v -file {}", full.display()));

@@ -13,7 +13,7 @@ use super::pair;
 #[test]
 fn volumes_are_made_shown_set_and_removed() {
     let Some(pair) = pair("openafs-vos-tables") else { return };
-    let (point, wanted) = pair.planted("v", "ONE a");
+    let (point, wanted) = pair.volume_with_tree("v", "ONE a");
     let id = number_of(&pair, "v");
     lists(&pair, &id);
 

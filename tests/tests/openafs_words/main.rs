@@ -3,17 +3,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod both;
+mod two_cells;
 
 use andrew_tests::live::needs::{Need, all_there};
-use both::Both;
+use two_cells::TwoCells;
 
 #[test]
 fn openafs_tools_hear_the_same_from_our_servers_as_from_theirs() {
     if !all_there(&[Need::Root, Need::OpenAfs]) {
         return;
     }
-    let both = Both::new("openafs-words");
+    let both = TwoCells::new("openafs-words");
     let lines = include_str!("lines.txt").lines().map(str::trim);
     let mut wrong = Vec::new();
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -14,10 +14,10 @@ mod server;
 mod two_hosts;
 
 use andrew_tests::live::bridge::Bridge;
+use andrew_tests::live::exclusive::Exclusive;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
-use andrew_tests::live::turn::Turn;
 use andrew_tests::live::watchdog::Watchdog;
 
 use cell::ThreeHosts;
@@ -36,7 +36,7 @@ fn any_of_three_hosts_may_be_cut_off() {
 #[test]
 fn etcd_is_used_with_certificates_and_a_password() {
     if all_there(&[Need::Root, Need::Etcd]) {
-        let _turn = Turn::take();
+        let _turn = Exclusive::take();
         let scratch = Scratch::new("etcd-guarded");
         guarded::check(&scratch);
     }
@@ -45,7 +45,7 @@ fn etcd_is_used_with_certificates_and_a_password() {
 #[test]
 fn a_server_is_added_emptied_and_removed() {
     if all_there(&[Need::Root, Need::Fuse]) {
-        let _turn = Turn::take();
+        let _turn = Exclusive::take();
         two_hosts::check(&Scratch::new("two-hosts"));
     }
 }
@@ -54,7 +54,7 @@ fn each_host_in_turn(name: &'static str, number: u8, loss: Loss) {
     if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs, Need::Etcd]) {
         return;
     }
-    let _turn = Turn::take();
+    let _turn = Exclusive::take();
     let scratch = Scratch::new(name);
     let folder = scratch.path().to_owned();
     let _watchdog = Watchdog::new(name, seconds(600), move || unmount_below(&folder));

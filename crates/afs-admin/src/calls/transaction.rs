@@ -16,7 +16,7 @@ use afs_wire::vol::{
 use super::proof::{GONE, Proof};
 use super::volume::is_absent;
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// How a transaction attaches its volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ impl Attach {
 pub(crate) struct Transaction {
     pub(super) admin: Admin,
     /// Site of the volume.
-    pub(crate) place: Place,
+    pub(crate) place: ServerPartition,
     /// The volume.
     pub(crate) volume: VolumeId,
     /// Its id there.
@@ -61,7 +61,7 @@ impl Admin {
     /// Opens a transaction on a volume; `None` if it does not exist.
     pub(crate) async fn take(
         &self,
-        place: Place,
+        place: ServerPartition,
         volume: VolumeId,
         attach: Attach,
     ) -> AdminResult<Option<Transaction>> {
@@ -92,7 +92,7 @@ impl Admin {
     /// Opens a transaction on a volume that must exist.
     pub(crate) async fn take_existing(
         &self,
-        place: Place,
+        place: ServerPartition,
         volume: VolumeId,
         attach: Attach,
     ) -> AdminResult<Transaction> {
@@ -108,7 +108,7 @@ impl Admin {
     /// Creates a volume without content, off line, and holds it.
     pub(crate) async fn make(
         &self,
-        place: Place,
+        place: ServerPartition,
         volume: VolumeId,
         name: &str,
         kind: VolumeKind,
@@ -130,7 +130,7 @@ impl Admin {
     /// Deletes a volume at its server. A missing one is no error; returns whether it existed.
     pub(crate) async fn delete_volume(
         &self,
-        place: Place,
+        place: ServerPartition,
         volume: VolumeId,
         break_others: bool,
     ) -> AdminResult<bool> {
@@ -145,14 +145,19 @@ impl Admin {
     }
 
     /// Brings a volume on line.
-    pub(crate) async fn publish(&self, place: Place, volume: VolumeId, attach: Attach) -> AdminResult {
+    pub(crate) async fn publish(
+        &self,
+        place: ServerPartition,
+        volume: VolumeId,
+        attach: Attach,
+    ) -> AdminResult {
         let held = self.take_existing(place, volume, attach).await?;
         let published = held.set_flags(VolumeFlags(0)).await;
         held.end_after(published).await
     }
 
     /// Ends every transaction on a volume.
-    pub(crate) async fn break_transactions(&self, place: Place, volume: VolumeId) -> AdminResult {
+    pub(crate) async fn break_transactions(&self, place: ServerPartition, volume: VolumeId) -> AdminResult {
         let all = self.transactions(place.server).await?;
         for one in all.iter().filter(|t| t.volume == volume && t.partition == place.partition) {
             // It may have ended by itself meanwhile.
@@ -161,7 +166,12 @@ impl Admin {
         Ok(())
     }
 
-    pub(crate) fn transaction(&self, place: Place, volume: VolumeId, id: TransactionId) -> Transaction {
+    pub(crate) fn transaction(
+        &self,
+        place: ServerPartition,
+        volume: VolumeId,
+        id: TransactionId,
+    ) -> Transaction {
         Transaction { admin: self.clone(), place, volume, id, proof: Proof::new(self.env().now()) }
     }
 }

@@ -13,7 +13,7 @@ use afs_wire::vol::{
 };
 
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Dead time of a volume server that works on a call: it may wait for a disk.
 const DEAD: Duration = Duration::from_secs(20);
@@ -35,7 +35,11 @@ impl Admin {
     ///
     /// # Errors
     /// The server does not reply, or cannot tell.
-    pub async fn volume_at(&self, place: Place, volume: VolumeId) -> AdminResult<Option<VolumeInfo>> {
+    pub async fn volume_at(
+        &self,
+        place: ServerPartition,
+        volume: VolumeId,
+    ) -> AdminResult<Option<VolumeInfo>> {
         let request = ListOneVolume { partition: place.partition, volume };
         let doing = || format!("Could not look at volume {volume} on {place}");
         match self.at(place.server, &request).await {
@@ -46,7 +50,11 @@ impl Admin {
     }
 
     /// As [`Admin::volume_at`], for a volume that must exist and that no transaction holds.
-    pub(crate) async fn free_volume_at(&self, place: Place, volume: VolumeId) -> AdminResult<VolumeInfo> {
+    pub(crate) async fn free_volume_at(
+        &self,
+        place: ServerPartition,
+        volume: VolumeId,
+    ) -> AdminResult<VolumeInfo> {
         let doing = || format!("Could not look at volume {volume} on {place}");
         let info = self.volume_at(place, volume).await?;
         let info = info.ok_or_else(|| {
@@ -81,7 +89,7 @@ impl Admin {
     }
 
     /// Refuses a site that does not exist.
-    pub(crate) async fn check_place(&self, doing: &str, place: Place) -> AdminResult {
+    pub(crate) async fn check_place(&self, doing: &str, place: ServerPartition) -> AdminResult {
         let there = self.partitions(place.server).await?;
         if there.iter().any(|p| Some(*p) == place.partition.check()) {
             return Ok(());
@@ -91,7 +99,7 @@ impl Admin {
     }
 
     /// Refuses a site with less space than `kib`.
-    pub(crate) async fn check_room(&self, doing: &str, place: Place, kib: i32) -> AdminResult {
+    pub(crate) async fn check_room(&self, doing: &str, place: ServerPartition, kib: i32) -> AdminResult {
         self.check_place(doing, place).await?;
         let name = place.partition.check().map(|p| p.to_string()).unwrap_or_default();
         let request = PartitionInfo64 { name: PartitionText::truncated(name.as_bytes()) };

@@ -13,7 +13,7 @@ use crate::error::AdminResult;
 use crate::group::home;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// A backup volume that was created or updated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) struct BackupPlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    place: Place,
+    place: ServerPartition,
     #[serde(with = "crate::wire_numbers::volume")]
     backup: VolumeId,
 }
@@ -72,7 +72,7 @@ impl Admin {
         self.backup_entry(&group.entry, place).await
     }
 
-    async fn backup_entry(&self, entry: &Entry, place: Place) -> AdminResult<BackedUp> {
+    async fn backup_entry(&self, entry: &Entry, place: ServerPartition) -> AdminResult<BackedUp> {
         Self::check_unlocked(entry)?;
         let (volume, name) = (entry.id(VolumeKind::ReadWrite), entry.name.to_string());
         let backup = match entry.id(VolumeKind::Backup) {
@@ -129,7 +129,7 @@ impl Admin {
     /// kind's suffix. Idempotent; the entry is the caller's responsibility.
     pub(crate) async fn make_clone(
         &self,
-        place: Place,
+        place: ServerPartition,
         volume: VolumeId,
         clone: VolumeId,
         name: &str,

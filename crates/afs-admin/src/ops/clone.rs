@@ -5,7 +5,7 @@ use afs_wire::vol::VolumeFlags;
 
 use crate::calls::Attach;
 use crate::error::AdminResult;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Parameters of a clone.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct CloneOptions {
     /// Name or id of the volume.
     pub volume: String,
     /// Its site; `None` is that of the read-write volume in the VLDB.
-    pub place: Option<Place>,
+    pub place: Option<ServerPartition>,
     /// Name of the clone; `None` is the volume's with `.clone` appended.
     pub name: Option<String>,
     /// Id of the clone; `None` is the next free one.
@@ -30,7 +30,7 @@ impl Admin {
     ///
     /// # Errors
     /// No such volume, an id that is in use, or a server that fails.
-    pub async fn clone_volume(&self, options: CloneOptions) -> AdminResult<(VolumeId, Place)> {
+    pub async fn clone_volume(&self, options: CloneOptions) -> AdminResult<(VolumeId, ServerPartition)> {
         let doing = format!("Could not clone volume {}", options.volume);
         let group = self.group(&options.volume).await?;
         let place = match options.place {

@@ -14,7 +14,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Which copy to convert.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct ConvertOptions {
     /// Name or id of a volume of the group.
     pub volume: String,
     /// Site of the copy.
-    pub place: Place,
+    pub place: ServerPartition,
     /// Convert although the entry has a read-write volume elsewhere, which is dropped from the entry.
     pub force: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct ConvertPlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    place: Place,
+    place: ServerPartition,
     #[serde(with = "crate::wire_numbers::volume")]
     read_only: VolumeId,
 }
@@ -59,7 +59,7 @@ impl Admin {
         let group = self.group(&options.volume).await?;
         Self::check_unlocked(&group.entry)?;
         let place = options.place;
-        if !group.read_only_sites().any(|s| Place::from(s) == place) {
+        if !group.read_only_sites().any(|s| ServerPartition::from(s) == place) {
             return Err(AdminError::refused(doing, format!("it has no read-only site on {place}"))
                 .with_hint(format!("`andrew vos examine {}` shows where it has some", group.name())));
         }
@@ -114,10 +114,9 @@ impl ConvertPlan {
         }
         let mut entry = admin.existing_entry(self.volume, &self.name).await?;
         if home(&entry) != Some(self.place) {
-            let others = entry
-                .sites
-                .iter()
-                .filter(|s| !s.flags.contains(SiteFlags::RW_VOLUME) && Place::from(*s) != self.place);
+            let others = entry.sites.iter().filter(|s| {
+                !s.flags.contains(SiteFlags::RW_VOLUME) && ServerPartition::from(*s) != self.place
+            });
             let sites: Vec<_> =
                 std::iter::once(self.place.site(SiteFlags::RW_VOLUME)).chain(others.copied()).collect();
             let copies = sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME));

@@ -13,7 +13,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::group::check_name;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Source and target of a copy.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct CopyOptions {
     /// Name of the copy.
     pub name: String,
     /// Site of the copy.
-    pub to: Place,
+    pub to: ServerPartition,
     /// Create a read-only volume.
     pub read_only: bool,
     /// Leave it off line.
@@ -44,7 +44,7 @@ pub struct Copied {
     /// Id of the copy.
     pub volume: VolumeId,
     /// Site of the source.
-    pub from: Place,
+    pub from: ServerPartition,
 }
 
 /// See [`Plan`].
@@ -54,8 +54,8 @@ pub(crate) struct CopyPlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    from: Place,
-    to: Place,
+    from: ServerPartition,
+    to: ServerPartition,
     /// Id and name of the copy.
     #[serde(with = "crate::wire_numbers::volume")]
     copy: VolumeId,

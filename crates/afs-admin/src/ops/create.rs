@@ -13,7 +13,7 @@ use crate::error::{AdminError, AdminResult, Cause};
 use crate::group::check_name;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Parameters of a new volume.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct CreateOptions {
     /// Its name: 1 to 22 characters.
     pub name: String,
     /// Its site.
-    pub place: Place,
+    pub place: ServerPartition,
     /// Quota in units of 1024 bytes; 0 is none.
     pub quota: i32,
     /// Its id; `None` is the next free one.
@@ -35,7 +35,7 @@ pub(crate) struct CreatePlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    place: Place,
+    place: ServerPartition,
     quota: i32,
     #[serde(with = "crate::wire_numbers::volume")]
     read_only: VolumeId,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::calls::{Attach, UNPUBLISHED};
 use crate::error::AdminResult;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Destination of a dump.
 pub trait DumpSink: Send {
@@ -29,7 +29,7 @@ pub struct DumpOptions {
     /// Name or id of a volume of any kind.
     pub volume: String,
     /// Its site; `None` is any site in the VLDB.
-    pub place: Option<Place>,
+    pub place: Option<ServerPartition>,
     /// Only changes since this time; 0 is everything.
     pub since: UnixSeconds,
     /// Dump a temporary clone, so that clients need not wait.
@@ -42,7 +42,7 @@ pub struct DumpOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dumped {
     /// The site that was used.
-    pub place: Place,
+    pub place: ServerPartition,
     /// Length of the dump.
     pub bytes: u64,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Outcome;
 use crate::error::{AdminError, AdminResult};
 use crate::journal::Job;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// See [`Plan`](crate::plan::Plan): an entry is locked, and changed and unlocked with one write.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl Admin {
     /// # Errors
     /// No such volume or site, a site that the volume has already, another one on the same server, or no room
     /// in the entry.
-    pub async fn add_site(&self, volume: &str, place: Place, valid: bool) -> AdminResult {
+    pub async fn add_site(&self, volume: &str, place: ServerPartition, valid: bool) -> AdminResult {
         let doing = format!("Could not add a site to {volume}");
         self.check_place(&doing, place).await?;
         self.edit("addsite", volume, |mut entry| {
@@ -64,11 +64,12 @@ impl Admin {
     ///
     /// # Errors
     /// No such volume or site.
-    pub async fn remove_site(&self, volume: &str, place: Place) -> AdminResult {
+    pub async fn remove_site(&self, volume: &str, place: ServerPartition) -> AdminResult {
         let doing = format!("Could not remove a site of {volume}");
         self.edit("remsite", volume, |mut entry| {
-            let is =
-                |s: &afs_wire::vl::Site| s.flags.contains(SiteFlags::RO_VOLUME) && Place::from(s) == place;
+            let is = |s: &afs_wire::vl::Site| {
+                s.flags.contains(SiteFlags::RO_VOLUME) && ServerPartition::from(s) == place
+            };
             if !entry.sites.iter().any(is) {
                 return Err(AdminError::refused(&doing, format!("it has no read-only site on {place}")));
             }
@@ -86,7 +87,7 @@ impl Admin {
     ///
     /// # Errors
     /// No such volume or site, or no read-write site.
-    pub async fn change_location(&self, volume: &str, place: Place) -> AdminResult {
+    pub async fn change_location(&self, volume: &str, place: ServerPartition) -> AdminResult {
         let doing = format!("Could not change the place of {volume}");
         self.check_place(&doing, place).await?;
         self.edit("changeloc", volume, |mut entry| {

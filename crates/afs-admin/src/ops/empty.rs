@@ -12,7 +12,7 @@ use afs_wire::vl::{Entry, Site, SiteFlags};
 
 use super::{EntryFilter, MoveOptions, ReleaseOptions, RemoveOptions};
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// The server to be emptied, and the targets for its volumes.
 #[derive(Clone, Debug)]
@@ -33,11 +33,11 @@ pub struct EmptyTask {
     /// Its size, or that of the copy if only that is here.
     pub size_kib: i64,
     /// Move of the read-write volume: from, to.
-    pub moved: Option<(Place, Place)>,
+    pub moved: Option<(ServerPartition, ServerPartition)>,
     /// Site of a read-only copy that is created first, because the last ones are here.
-    pub copied: Option<Place>,
+    pub copied: Option<ServerPartition>,
     /// Sites of read-only copies that are removed.
-    pub removed: Vec<Place>,
+    pub removed: Vec<ServerPartition>,
 }
 
 /// Plan for emptying a server.
@@ -48,7 +48,7 @@ pub struct EmptyPlan {
     /// Volumes that cannot be moved, with the reasons.
     pub stays: Vec<(String, String)>,
     /// Volumes on the server that are not in the location database.
-    pub unlisted: Vec<(VolumeId, Place)>,
+    pub unlisted: Vec<(VolumeId, ServerPartition)>,
 }
 
 /// The volumes of the server.
@@ -58,12 +58,12 @@ struct Here {
     /// Backup volumes. One with an entry of its own is a named snapshot, which moves with its volume.
     snapshots: BTreeSet<VolumeId>,
     /// Volumes that are not in the location database.
-    unlisted: Vec<(VolumeId, Place)>,
+    unlisted: Vec<(VolumeId, ServerPartition)>,
 }
 
 /// Free space on the target partitions, in KiB, after the tasks planned so far.
 #[derive(Clone, Debug, Default)]
-struct Rooms(BTreeMap<Place, i64>);
+struct Rooms(BTreeMap<ServerPartition, i64>);
 
 impl Admin {
     /// Plans the emptying of a server. Nothing is changed.
@@ -108,7 +108,7 @@ impl Admin {
             if options.partition.is_some_and(|wanted| wanted != partition) {
                 continue;
             }
-            let place = Place::new(options.server, partition);
+            let place = ServerPartition::new(options.server, partition);
             for volume in self.volumes_on(place).await? {
                 here.sizes.insert(volume.id, i64::from(volume.size));
                 if volume.kind == KindNumber::from(VolumeKind::Backup) {
@@ -141,8 +141,8 @@ impl Admin {
                 Ok(partitions) => partitions,
             };
             for partition in partitions {
-                let place = Place::new(server, partition);
-                rooms.0.insert(place, self.room(place).await?.free_kib);
+                let place = ServerPartition::new(server, partition);
+                rooms.0.insert(place, self.free_space(place).await?.free_kib);
             }
         }
         if rooms.0.is_empty() {
@@ -189,8 +189,9 @@ impl Rooms {
         let of = |flag: SiteFlags| entry.sites.iter().filter(move |site| site.flags.contains(flag));
         let home = of(SiteFlags::RW_VOLUME).next();
         let copies: Vec<&Site> = of(SiteFlags::RO_VOLUME).collect();
-        let removed: Vec<Place> = copies.iter().filter(|s| is_here(s)).map(|s| Place::from(*s)).collect();
-        let moved = home.filter(|site| is_here(site)).map(Place::from);
+        let removed: Vec<ServerPartition> =
+            copies.iter().filter(|s| is_here(s)).map(|s| ServerPartition::from(*s)).collect();
+        let moved = home.filter(|site| is_here(site)).map(ServerPartition::from);
         if moved.is_none() && removed.is_empty() {
             return Ok(None);
         }
@@ -218,8 +219,8 @@ impl Rooms {
     }
 
     /// The partition with most space. A server that already has a copy takes the volume where the copy is.
-    fn take(&mut self, size_kib: i64, copies: &[&Site]) -> Result<Place, String> {
-        let fits_beside = |place: &Place| {
+    fn take(&mut self, size_kib: i64, copies: &[&Site]) -> Result<ServerPartition, String> {
+        let fits_beside = |place: &ServerPartition| {
             copies.iter().all(|site| site.server != place.server || site.partition == place.partition)
         };
         let best = self.0.iter_mut().filter(|(place, _)| fits_beside(place)).max_by_key(|(_, free)| **free);
@@ -247,20 +248,24 @@ mod tests {
 
     const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-    fn place(server: u8, partition: u8) -> Place {
-        Place::new(Ipv4Addr::new(10, 0, 0, server), PartitionId(partition))
+    fn place(server: u8, partition: u8) -> ServerPartition {
+        ServerPartition::new(Ipv4Addr::new(10, 0, 0, server), PartitionId(partition))
     }
 
-    fn entry(sites: &[(Place, SiteFlags)]) -> Entry {
+    fn entry(sites: &[(ServerPartition, SiteFlags)]) -> Entry {
         let sites = sites.iter().map(|(place, flags)| place.site(*flags));
         Entry { sites: BoundedVec::first_of(sites), ..Entry::default() }
     }
 
-    fn rooms(all: &[(Place, i64)]) -> Rooms {
+    fn rooms(all: &[(ServerPartition, i64)]) -> Rooms {
         Rooms(all.iter().copied().collect())
     }
 
-    fn plan(rooms: &mut Rooms, size: i64, sites: &[(Place, SiteFlags)]) -> Result<Option<EmptyTask>, String> {
+    fn plan(
+        rooms: &mut Rooms,
+        size: i64,
+        sites: &[(ServerPartition, SiteFlags)],
+    ) -> Result<Option<EmptyTask>, String> {
         rooms.plan(&entry(sites), size, &|site| site.server == HERE)
     }
 

@@ -41,7 +41,7 @@ pub use create::CreateOptions;
 pub use dump::{DumpOptions, DumpSink, DumpSource, Dumped};
 pub use empty::{EmptyOptions, EmptyPlan, EmptyTask};
 pub use move_::{MoveOptions, Moved};
-pub use queries::{EntryFilter, Room};
+pub use queries::{EntryFilter, FreeSpace};
 pub use release::{ReleaseOptions, Released};
 pub use remove::{RemoveOptions, Removed};
 pub use restore::{Overwrite, RestoreDate, RestoreOptions, Restored};

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Outcome;
 use crate::error::{AdminError, AdminResult};
 use crate::journal::Job;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Source and target of a move.
 #[derive(Clone, Debug)]
@@ -26,9 +26,9 @@ pub struct MoveOptions {
     /// Name or id of the read-write volume.
     pub volume: String,
     /// Its expected site; `None` accepts any.
-    pub from: Option<Place>,
+    pub from: Option<ServerPartition>,
     /// The target site.
-    pub to: Place,
+    pub to: ServerPartition,
     /// Send it in one go while its clients wait: no clone, no increments.
     pub live: bool,
     /// Delete its snapshots. Without this a volume with snapshots (other than dated ones) is not moved to a
@@ -42,9 +42,9 @@ pub struct Moved {
     /// The volume.
     pub volume: VolumeId,
     /// Its old site.
-    pub from: Place,
+    pub from: ServerPartition,
     /// Its new site.
-    pub to: Place,
+    pub to: ServerPartition,
     /// Number of increments sent, the last one included.
     pub increments: u32,
     /// How long its clients had to wait, in milliseconds.
@@ -62,8 +62,8 @@ pub(crate) struct MovePlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    from: Place,
-    to: Place,
+    from: ServerPartition,
+    to: ServerPartition,
     live: bool,
     /// The id of the clone that is sent from; 0 before there is one.
     #[serde(with = "crate::wire_numbers::volume")]
@@ -167,7 +167,7 @@ impl Admin {
     }
 
     /// A volume with that id at the target that is not in the location database may be a user's only copy.
-    async fn check_target(&self, doing: &str, to: Place, volume: VolumeId) -> AdminResult {
+    async fn check_target(&self, doing: &str, to: ServerPartition, volume: VolumeId) -> AdminResult {
         let Some(there) = self.volume_at(to, volume).await? else { return Ok(()) };
         if !there.in_use || there.destroy_me != 0 {
             return Ok(());

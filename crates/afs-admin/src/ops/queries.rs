@@ -8,7 +8,7 @@ use afs_wire::vl::{Attributes, Entry, EntryFlags, ListAttributesN2, NameText};
 use afs_wire::vol::{ListVolumes, PartitionInfo64, PartitionText, TransactionInfo, VolumeInfo};
 
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Filter of location entries; all if nothing is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct EntryFilter {
 
 /// Space on a partition, in units of 1024 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct FreeSpace {
     /// Free space.
     pub free_kib: i64,
     /// Total space.
@@ -38,7 +38,7 @@ impl Admin {
     ///
     /// # Errors
     /// The server does not reply, or has no such partition.
-    pub async fn volumes_on(&self, place: Place) -> AdminResult<Vec<VolumeInfo>> {
+    pub async fn volumes_on(&self, place: ServerPartition) -> AdminResult<Vec<VolumeInfo>> {
         let request = ListVolumes { partition: place.partition, flags: ALL_FIELDS };
         let reply = self.at(place.server, &request).await;
         let reply = reply.map_err(|e| {
@@ -51,14 +51,14 @@ impl Admin {
     ///
     /// # Errors
     /// As [`Admin::volumes_on`].
-    pub async fn room(&self, place: Place) -> AdminResult<Room> {
+    pub async fn free_space(&self, place: ServerPartition) -> AdminResult<FreeSpace> {
         let name = place.partition.check().map(|p| p.to_string()).unwrap_or_default();
         let request = PartitionInfo64 { name: PartitionText::truncated(name.as_bytes()) };
         let reply = self.at(place.server, &request).await;
         let reply = reply.map_err(|e| {
             AdminError::call(format!("Could not get the room on {place}"), Some(place.server), e)
         })?;
-        Ok(Room { free_kib: reply.partition.free, total_kib: reply.partition.total })
+        Ok(FreeSpace { free_kib: reply.partition.free, total_kib: reply.partition.total })
     }
 
     /// The transactions of a server.

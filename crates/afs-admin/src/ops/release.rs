@@ -18,7 +18,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 use decide::Scope;
 
 /// Parameters of a release.
@@ -39,7 +39,7 @@ pub struct Released {
     /// The read-write volume.
     pub volume: VolumeId,
     /// The sites that were updated.
-    pub sites: Vec<Place>,
+    pub sites: Vec<ServerPartition>,
     /// Whether nothing had changed since the last release, so that nothing was done.
     pub unchanged: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) struct ReleasePlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    home: Place,
+    home: ServerPartition,
     force: bool,
     /// The group's read-only volume id.
     #[serde(with = "crate::wire_numbers::volume")]
@@ -128,11 +128,11 @@ impl Admin {
 }
 
 /// The sites that have the new state, and the error of the first that has not.
-type Sent = (Vec<Place>, Option<AdminError>);
+type Sent = (Vec<ServerPartition>, Option<AdminError>);
 
 /// Whether the site of the read-write volume is also a read-only site: that copy is a clone.
-fn has_clone_at(entry: &Entry, home: Place) -> bool {
-    entry.sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME) && Place::from(s) == home)
+fn has_clone_at(entry: &Entry, home: ServerPartition) -> bool {
+    entry.sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME) && ServerPartition::from(s) == home)
 }
 
 impl ReleasePlan {
@@ -210,7 +210,7 @@ impl ReleasePlan {
                 if site.flags.contains(SiteFlags::RO_VOLUME) {
                     site.flags = site.flags.without(SiteFlags::NEW_REPSITE);
                 }
-                if site.flags.contains(SiteFlags::RO_VOLUME) && Place::from(&*site) == self.home {
+                if site.flags.contains(SiteFlags::RO_VOLUME) && ServerPartition::from(&*site) == self.home {
                     site.flags = site.flags.with(SiteFlags::NEW_REPSITE).without(SiteFlags::DONT_USE);
                 }
             });
@@ -270,7 +270,7 @@ impl ReleasePlan {
         admin.break_transactions(self.home, self.volume).await?;
         admin.break_transactions(self.home, self.read_only).await?;
         for site in entry.sites.iter().filter(|s| s.flags.contains(SiteFlags::RO_VOLUME)) {
-            let _ = admin.break_transactions(Place::from(site), self.read_only).await;
+            let _ = admin.break_transactions(ServerPartition::from(site), self.read_only).await;
         }
         Ok(())
     }

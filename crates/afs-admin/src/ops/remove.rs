@@ -11,7 +11,7 @@ use crate::group::home;
 use crate::journal::Job;
 use crate::lost_snapshots::LostSnapshots;
 use crate::plan::Plan;
-use crate::{Admin, Group, Place};
+use crate::{Admin, Group, ServerPartition};
 
 /// Parameters of a removal.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct RemoveOptions {
     /// Name or id; `.readonly` and `.backup` remove only that copy.
     pub volume: String,
     /// Its expected site; needed if a read-only volume has several sites.
-    pub place: Option<Place>,
+    pub place: Option<ServerPartition>,
     /// Also delete its snapshots. Without this a volume with snapshots is not removed, unless its server made
     /// them.
     pub snapshots: bool,
@@ -31,7 +31,7 @@ pub struct Removed {
     /// Its id.
     pub volume: VolumeId,
     /// Its site.
-    pub place: Place,
+    pub place: ServerPartition,
     /// Whether read-only copies remain.
     pub copies_remain: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) struct RemovePlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    place: Place,
+    place: ServerPartition,
     kind: Kind,
     /// The volume to delete.
     #[serde(with = "crate::wire_numbers::volume")]
@@ -123,7 +123,7 @@ impl Admin {
         Ok(Removed { volume, place, copies_remain: false })
     }
 
-    async fn check_there(&self, doing: &str, place: Place, volume: VolumeId) -> AdminResult {
+    async fn check_there(&self, doing: &str, place: ServerPartition, volume: VolumeId) -> AdminResult {
         match self.volume_at(place, volume).await? {
             Some(_) => Ok(()),
             None => Err(AdminError::refused(doing, format!("it is neither in the VLDB nor on {place}"))),
@@ -134,7 +134,7 @@ impl Admin {
         &self,
         doing: &str,
         group: &Group,
-        place: Place,
+        place: ServerPartition,
         agreed: bool,
     ) -> AdminResult {
         let snapshots = self.snapshots_at(place, group.id()).await?;
@@ -158,9 +158,9 @@ fn any_id(entry: &Entry) -> VolumeId {
 }
 
 /// The site that is meant.
-fn place_of(doing: &str, group: &Group, named: Option<Place>) -> AdminResult<Place> {
-    let places: Vec<Place> = match group.kind {
-        VolumeKind::ReadOnly => group.read_only_sites().map(Place::from).collect(),
+fn place_of(doing: &str, group: &Group, named: Option<ServerPartition>) -> AdminResult<ServerPartition> {
+    let places: Vec<ServerPartition> = match group.kind {
+        VolumeKind::ReadOnly => group.read_only_sites().map(ServerPartition::from).collect(),
         VolumeKind::ReadWrite | VolumeKind::Backup => group.home().into_iter().collect(),
     };
     let wrong = |why: String| {
@@ -249,7 +249,8 @@ impl RemovePlan {
             }
             Kind::ReadOnly => SiteFlags::RO_VOLUME,
         };
-        let stays = |s: &&afs_wire::vl::Site| !(s.flags.contains(gone) && Place::from(*s) == self.place);
+        let stays =
+            |s: &&afs_wire::vl::Site| !(s.flags.contains(gone) && ServerPartition::from(*s) == self.place);
         let sites: Vec<_> = entry.sites.iter().filter(stays).copied().collect();
         if !sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME)) {
             entry.flags = entry.flags.without(EntryFlags::RO_EXISTS);

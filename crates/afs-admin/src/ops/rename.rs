@@ -10,7 +10,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::group::check_name;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl RenamePlan {
         // The entry first: users and mount points refer to it.
         admin.replace_entry(&entry, ReleaseType::NONE).await?;
         for site in entry.sites.iter() {
-            let place = Place::from(site);
+            let place = ServerPartition::from(site);
             if site.flags.contains(SiteFlags::RW_VOLUME) {
                 let ids = [self.volume, entry.id(VolumeKind::ReadOnly), entry.id(VolumeKind::Backup)];
                 self.name_one(admin, place, VolumeKind::ReadWrite, &entry, ids, breaking).await?;
@@ -103,7 +103,7 @@ impl RenamePlan {
     async fn name_one(
         &self,
         admin: &Admin,
-        place: Place,
+        place: ServerPartition,
         kind: VolumeKind,
         entry: &Entry,
         ids: [VolumeId; 3],

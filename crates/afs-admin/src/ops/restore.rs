@@ -14,7 +14,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::group::check_name;
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 use full::FullDump;
 
 /// What to do with an existing volume.
@@ -47,7 +47,7 @@ pub struct RestoreOptions {
     /// Name of the read-write volume.
     pub name: String,
     /// Its site.
-    pub place: Place,
+    pub place: ServerPartition,
     /// Its id; `None` is that of the entry with that name, or the next free one.
     pub id: Option<VolumeId>,
     /// What to do with an existing volume.
@@ -80,7 +80,7 @@ pub(crate) struct RestorePlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    place: Place,
+    place: ServerPartition,
     read_only: bool,
     /// Whether the dump is written into an existing volume.
     onto: bool,

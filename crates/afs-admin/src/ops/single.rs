@@ -9,7 +9,7 @@ use afs_wire::vol::{EndTrans, NukeVolume, TransactionId, VolumeFlags, VolumeInfo
 
 use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Fields of a volume's header that can be set; `None` leaves one unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Admin {
     ///
     /// # Errors
     /// The server fails.
-    pub async fn zap(&self, place: Place, volume: VolumeId, force: bool) -> AdminResult<bool> {
+    pub async fn zap(&self, place: ServerPartition, volume: VolumeId, force: bool) -> AdminResult<bool> {
         if !force {
             return self.delete_volume(place, volume, false).await;
         }
@@ -43,7 +43,7 @@ impl Admin {
     ///
     /// # Errors
     /// It does not exist, a transaction holds it, or the server fails.
-    pub async fn online(&self, place: Place, volume: VolumeId) -> AdminResult {
+    pub async fn online(&self, place: ServerPartition, volume: VolumeId) -> AdminResult {
         self.publish(place, volume, Attach::OFFLINE).await
     }
 
@@ -54,7 +54,7 @@ impl Admin {
     /// As [`Admin::online`].
     pub async fn offline(
         &self,
-        place: Place,
+        place: ServerPartition,
         volume: VolumeId,
         busy: bool,
         seconds: Option<u32>,
@@ -94,7 +94,12 @@ impl Admin {
     ///
     /// # Errors
     /// No such volume, a transaction that holds it, or a server that cannot tell.
-    pub async fn size(&self, place: Place, volume: VolumeId, since: UnixSeconds) -> AdminResult<u64> {
+    pub async fn size(
+        &self,
+        place: ServerPartition,
+        volume: VolumeId,
+        since: UnixSeconds,
+    ) -> AdminResult<u64> {
         let held = self.take_existing(place, volume, Attach::BUSY).await?;
         let size = self.dump_size(&held, since).await;
         let size = size.ok_or_else(|| {

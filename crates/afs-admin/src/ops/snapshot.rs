@@ -18,7 +18,7 @@ use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
 use crate::journal::Job;
 use crate::plan::Plan;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// A named state of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct SnapshotPlan {
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
-    place: Place,
+    place: ServerPartition,
     /// The id of the volume that contains it, and its full name.
     #[serde(with = "crate::wire_numbers::volume")]
     snapshot: VolumeId,
@@ -148,7 +148,11 @@ impl Admin {
     }
 
     /// The snapshots of a volume at its server; none if the server does not support snapshots.
-    pub(crate) async fn snapshots_at(&self, place: Place, volume: VolumeId) -> AdminResult<Vec<Snapshot>> {
+    pub(crate) async fn snapshots_at(
+        &self,
+        place: ServerPartition,
+        volume: VolumeId,
+    ) -> AdminResult<Vec<Snapshot>> {
         match self.at(place.server, &ListSnapshots { volume }).await {
             Ok(reply) => Ok(reply.snapshots.iter().map(Snapshot::from).collect()),
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(Vec::new()),
@@ -173,11 +177,11 @@ impl Admin {
     }
 
     /// Deletes a snapshot with its entry. Idempotent.
-    pub(crate) async fn delete_snapshot(&self, place: Place, snapshot: &Snapshot) -> AdminResult {
+    pub(crate) async fn delete_snapshot(&self, place: ServerPartition, snapshot: &Snapshot) -> AdminResult {
         self.delete_kept(place, snapshot.volume).await
     }
 
-    async fn delete_kept(&self, place: Place, snapshot: VolumeId) -> AdminResult {
+    async fn delete_kept(&self, place: ServerPartition, snapshot: VolumeId) -> AdminResult {
         self.delete_volume(place, snapshot, true).await?;
         match self.entry(snapshot).await? {
             Some(entry) => self.delete_entry(&entry).await,

@@ -4,7 +4,7 @@ mod day;
 mod keep;
 mod snapshotter;
 
-pub use snapshotter::{Snapshotter, Work};
+pub use snapshotter::{SnapshotRun, Snapshotter};
 
 use afs_rpc::CallError;
 use afs_wire::error::{AbortCode, Errno};

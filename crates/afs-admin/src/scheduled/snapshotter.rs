@@ -12,7 +12,7 @@ use afs_wire::vol::VolumeInfo;
 use super::day::Day;
 use super::keep::expired;
 use crate::error::AdminResult;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Time between two runs: the longest time that a new volume has no snapshot, and that a day's is late.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -26,7 +26,7 @@ pub struct Snapshotter {
 
 /// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct SnapshotRun {
     /// Full names of created snapshots.
     pub made: Vec<String>,
     /// Full names of deleted snapshots.
@@ -53,9 +53,9 @@ impl Snapshotter {
         loop {
             self.admin.env().sleep(INTERVAL).await;
             let now = UnixSeconds(self.admin.env().wall().secs_u32());
-            match self.look(now).await {
-                Ok(work) if work == Work::default() => {}
-                Ok(work) => tracing::info!(made = ?work.made, removed = ?work.removed, "scheduled snapshots"),
+            match self.run_once(now).await {
+                Ok(done) if done == SnapshotRun::default() => {}
+                Ok(done) => tracing::info!(made = ?done.made, removed = ?done.removed, "scheduled snapshots"),
                 Err(error) => tracing::debug!(%error, "scheduled snapshots have to wait"),
             }
         }
@@ -66,36 +66,36 @@ impl Snapshotter {
     ///
     /// # Errors
     /// The database servers or this server do not reply.
-    pub async fn look(&self, now: UnixSeconds) -> AdminResult<Work> {
-        let mut work = Work::default();
-        let Some(schedule) = self.admin.snapshot_schedule().await? else { return Ok(work) };
+    pub async fn run_once(&self, now: UnixSeconds) -> AdminResult<SnapshotRun> {
+        let mut done = SnapshotRun::default();
+        let Some(schedule) = self.admin.snapshot_schedule().await? else { return Ok(done) };
         if schedule == SnapshotSchedule::default() {
-            return Ok(work);
+            return Ok(done);
         }
         for partition in self.admin.partitions(self.server).await? {
-            let all = self.admin.volumes_on(Place::new(self.server, partition)).await?;
+            let all = self.admin.volumes_on(ServerPartition::new(self.server, partition)).await?;
             for volume in volumes(&all).into_values() {
-                self.one(&volume, &schedule, Day::of(now), &mut work).await;
+                self.one(&volume, &schedule, Day::of(now), &mut done).await;
             }
         }
-        Ok(work)
+        Ok(done)
     }
 
-    async fn one(&self, volume: &Volume, schedule: &SnapshotSchedule, today: Day, work: &mut Work) {
+    async fn one(&self, volume: &Volume, schedule: &SnapshotSchedule, today: Day, done: &mut SnapshotRun) {
         let name = &volume.name;
         let mut days: BTreeSet<Day> = volume.days.keys().copied().collect();
         if volume.is_due(today) {
             match self.admin.create_snapshot(name, &today.to_string()).await {
                 Ok(_) => {
                     days.insert(today);
-                    work.made.push(format!("{name}.{today}"));
+                    done.made.push(format!("{name}.{today}"));
                 }
                 Err(error) => return tracing::debug!(%error, "a scheduled snapshot has to wait"),
             }
         }
         for day in expired(&days, schedule) {
             match self.admin.remove_snapshot(name, &day.to_string()).await {
-                Ok(()) => work.removed.push(format!("{name}.{day}")),
+                Ok(()) => done.removed.push(format!("{name}.{day}")),
                 Err(error) => return tracing::debug!(%error, "a scheduled snapshot is kept for now"),
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use afs_admin::{Admin, AdminResult, CreateOptions, Place};
+use afs_admin::{Admin, AdminResult, CreateOptions, ServerPartition};
 use afs_wire::ids::{PartitionId, VolumeId};
 
 use crate::world::{Held, World, address};
@@ -44,8 +44,8 @@ impl Scene {
 }
 
 /// A site by the server's number.
-pub fn place(server: u8) -> Place {
-    Place::new(address(2 + server), PartitionId(0))
+pub fn place(server: u8) -> ServerPartition {
+    ServerPartition::new(address(2 + server), PartitionId(0))
 }
 
 /// A volume on the first server.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_admin::journal::Holder;
-use afs_admin::{Admin, AdminResult, Cell as Servers, CellJournal, Place, Resumer};
+use afs_admin::{Admin, AdminResult, Cell as Servers, CellJournal, Resumer, ServerPartition};
 use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb};
 use afs_drive::SegmentDrive;
 use afs_kv::Kv;
@@ -70,8 +70,8 @@ pub fn address(last: u8) -> Ipv4Addr {
 }
 
 /// A partition of a file server, both counted from 0.
-pub fn place(server: u8, partition: u8) -> Place {
-    Place::new(address(2 + server), PartitionId(partition))
+pub fn place(server: u8, partition: u8) -> ServerPartition {
+    ServerPartition::new(address(2 + server), PartitionId(partition))
 }
 
 impl Cell {
@@ -185,7 +185,7 @@ impl Cell {
     }
 
     /// The store of a site in the present process of its server.
-    pub fn store(&self, place: Place) -> VolumeStore {
+    pub fn store(&self, place: ServerPartition) -> VolumeStore {
         let index = usize::from(place.server.octets()[3]) - 2;
         let partition = place.partition.check().unwrap();
         self.servers[index].stores.lock().unwrap()[&partition].clone()
@@ -194,7 +194,7 @@ impl Cell {
     /// Runs work on a file server's machine.
     pub fn on_server<T: Send + 'static>(
         &self,
-        place: Place,
+        place: ServerPartition,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
         let index = usize::from(place.server.octets()[3]) - 2;
@@ -202,7 +202,7 @@ impl Cell {
     }
 
     /// The ids of the volumes at a site.
-    pub fn volumes(&self, place: Place) -> Vec<VolumeId> {
+    pub fn volumes(&self, place: ServerPartition) -> Vec<VolumeId> {
         self.store(place).volumes().iter().map(|v| v.id()).collect()
     }
 

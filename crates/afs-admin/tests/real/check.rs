@@ -2,14 +2,14 @@
 //! there is nothing to report.
 
 use afs_admin::{
-    CheckOptions, Checked, CopyOptions, CreateOptions, Fault, Half, Place, ReleaseOptions, Remedy,
+    CheckOptions, Checked, CopyOptions, CreateOptions, Fault, Half, ReleaseOptions, Remedy, ServerPartition,
 };
 use afs_wire::ids::VolumeId;
 use afs_wire::vl::Entry;
 
 use super::cell::{Cell, place};
 
-fn create(cell: &Cell, name: &str, place: Place) -> VolumeId {
+fn create(cell: &Cell, name: &str, place: ServerPartition) -> VolumeId {
     let options = CreateOptions { name: name.into(), place, quota: 0, id: None };
     cell.run(|admin| async move { admin.create(options).await }).unwrap()
 }
@@ -22,7 +22,7 @@ fn entries(cell: &Cell) -> Vec<Entry> {
     cell.run(|admin| async move { admin.entries(&afs_admin::EntryFilter::default()).await }).unwrap()
 }
 
-fn zap(cell: &Cell, place: Place, volume: VolumeId) {
+fn zap(cell: &Cell, place: ServerPartition, volume: VolumeId) {
     assert!(cell.run(move |admin| async move { admin.zap(place, volume, false).await }).unwrap());
 }
 

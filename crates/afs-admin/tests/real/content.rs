@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use afs_admin::Place;
+use afs_admin::ServerPartition;
 use afs_volume::{Actor, StoreData, Volume, VolumeError};
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, Uniquifier, ViceId, VnodeId, VolumeId};
@@ -18,7 +18,7 @@ const ADMIN: Actor = Actor { id: ViceId(1), administrator: true };
 pub type Content = BTreeMap<(VnodeId, Uniquifier), (u32, usize, u64)>;
 
 /// Writes a file in the root directory of a volume; creates it if needed.
-pub fn write(cell: &Cell, at: Place, volume: VolumeId, name: &str, bytes: &[u8]) {
+pub fn write(cell: &Cell, at: ServerPartition, volume: VolumeId, name: &str, bytes: &[u8]) {
     let volume = cell.store(at).volume(volume).expect("the volume is there");
     let (name, bytes) = (name.as_bytes().to_vec(), bytes.to_vec());
     cell.on_server(at, async move { put(&volume, name, bytes).await }).expect("it can be written");
@@ -44,7 +44,7 @@ async fn put(volume: &Arc<Volume>, name: Vec<u8>, bytes: Vec<u8>) -> Result<(), 
 }
 
 /// Removes a file from the root directory of a volume.
-pub fn remove(cell: &Cell, at: Place, volume: VolumeId, name: &str) {
+pub fn remove(cell: &Cell, at: ServerPartition, volume: VolumeId, name: &str) {
     let volume = cell.store(at).volume(volume).expect("the volume is there");
     let (root, name) = (Fid::root(volume.id()), name.as_bytes().to_vec());
     let removed = cell.on_server(at, async move {
@@ -54,7 +54,7 @@ pub fn remove(cell: &Cell, at: Place, volume: VolumeId, name: &str) {
 }
 
 /// The complete content of a volume.
-pub fn content(cell: &Cell, at: Place, volume: VolumeId) -> Content {
+pub fn content(cell: &Cell, at: ServerPartition, volume: VolumeId) -> Content {
     let volume = cell.store(at).volume(volume).unwrap_or_else(|| panic!("volume {volume} is not on {at}"));
     cell.on_server(at, async move { read(&volume).await }).expect("it can be read")
 }

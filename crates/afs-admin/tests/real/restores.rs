@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use afs_admin::{
-    CreateOptions, DumpOptions, DumpSink, DumpSource, Overwrite, Place, ReleaseOptions, RestoreOptions,
+    CreateOptions, DumpOptions, DumpSink, DumpSource, Overwrite, ReleaseOptions, RestoreOptions,
+    ServerPartition,
 };
 use afs_rpc::BoxFuture;
 use afs_wire::ids::{UnixSeconds, VolumeId};
@@ -15,7 +16,7 @@ use bytes::Bytes;
 use super::cell::{Cell, place};
 use super::content::{Content, content, write};
 
-const AT: fn() -> Place = || place(0, 0);
+const AT: fn() -> ServerPartition = || place(0, 0);
 
 /// A dump in memory, read in small pieces.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_admin::scheduled::{Snapshotter, USUAL, Work};
+use afs_admin::scheduled::{SnapshotRun, Snapshotter, USUAL};
 use afs_admin::{CreateOptions, Progress, RemoveOptions};
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use afs_wire::operations::SnapshotSchedule;
@@ -21,11 +21,11 @@ fn create(cell: &Cell) -> VolumeId {
 }
 
 /// The server's run at noon of a day, counted from the Monday; times of files are the simulated clock's.
-fn look(cell: &Cell, day: u32) -> Work {
+fn look(cell: &Cell, day: u32) -> SnapshotRun {
     // Longer than a second, within which dates cannot tell before from after.
     cell.sim.run_for(Duration::from_secs(20));
     let now = UnixSeconds(MONDAY + day * 86_400 + 43_200);
-    cell.run(move |admin| async move { Snapshotter::new(admin, address(2)).look(now).await }).unwrap()
+    cell.run(move |admin| async move { Snapshotter::new(admin, address(2)).run_once(now).await }).unwrap()
 }
 
 fn names(cell: &Cell) -> Vec<String> {
@@ -41,8 +41,8 @@ fn a_day_on_which_something_changed_has_a_snapshot_and_no_other_day() {
     let volume = create(&cell);
     write(&cell, place(0, 0), volume, "file", b"one");
     assert_eq!(look(&cell, 0).made, ["v.2026-11-23"]);
-    assert_eq!(look(&cell, 0), Work::default(), "once a day");
-    assert_eq!(look(&cell, 1), Work::default(), "nothing has changed");
+    assert_eq!(look(&cell, 0), SnapshotRun::default(), "once a day");
+    assert_eq!(look(&cell, 1), SnapshotRun::default(), "nothing has changed");
     cell.sim.run_for(Duration::from_secs(20));
     write(&cell, place(0, 0), volume, "file", b"two");
     assert_eq!(look(&cell, 3).made, ["v.2026-11-26"]);
@@ -75,7 +75,7 @@ fn the_cell_keeps_the_schedule_and_none_is_none() {
     cell.run(move |admin| async move { admin.set_snapshot_schedule(none.clone()).await }).unwrap();
     assert_eq!(schedule(&cell), Some(SnapshotSchedule::default()));
     write(&cell, place(0, 0), volume, "file", b"one");
-    assert_eq!(look(&cell, 0), Work::default());
+    assert_eq!(look(&cell, 0), SnapshotRun::default());
     let wrong = SnapshotSchedule { daily: 1000, weekly: 0 };
     cell.run(move |admin| async move { admin.set_snapshot_schedule(wrong).await }).unwrap_err();
 }

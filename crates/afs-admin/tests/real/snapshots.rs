@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use afs_admin::{CreateOptions, MoveOptions, Place};
+use afs_admin::{CreateOptions, MoveOptions, ServerPartition};
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use afs_wire::vl::EntryFlags;
 
@@ -17,7 +17,7 @@ struct State {
     present: Content,
 }
 
-const FROM: fn() -> Place = || place(0, 0);
+const FROM: fn() -> ServerPartition = || place(0, 0);
 
 fn create(cell: &Cell) -> VolumeId {
     let options = CreateOptions { name: "v".into(), place: FROM(), quota: 0, id: None };
@@ -51,18 +51,18 @@ fn begin(seed: u64) -> (Cell, VolumeId) {
     (cell, volume)
 }
 
-fn state(cell: &Cell, at: Place, volume: VolumeId) -> State {
+fn state(cell: &Cell, at: ServerPartition, volume: VolumeId) -> State {
     let all = cell.run(|admin| async move { admin.snapshots("v").await }).unwrap();
     let one = |s: afs_admin::Snapshot| (s.volume, (s.name, s.created, content(cell, at, s.volume)));
     State { snapshots: all.into_iter().map(one).collect(), present: content(cell, at, volume) }
 }
 
-fn options(to: Place, live: bool) -> MoveOptions {
+fn options(to: ServerPartition, live: bool) -> MoveOptions {
     MoveOptions { volume: "v".into(), from: None, to, live, drop_snapshots: false }
 }
 
 /// Checks that everything is at one site, that the location database says so, and that nothing is elsewhere.
-fn check(cell: &Cell, volume: VolumeId, before: &State, what: &str) -> Place {
+fn check(cell: &Cell, volume: VolumeId, before: &State, what: &str) -> ServerPartition {
     let group = cell.run(|admin| async move { admin.group("v").await }).unwrap();
     assert!(!group.entry.flags.intersects(EntryFlags::LOCK_OPERATIONS), "{what}: the entry is locked");
     let home = group.home().unwrap();
@@ -191,7 +191,7 @@ fn cell_of(victim: usize) -> String {
 }
 
 /// A machine crashes at many events of a move; `ANDREW_SNAPSHOT_STRIDE` is the number of events between them.
-fn die(victim: usize, to: Place) {
+fn die(victim: usize, to: ServerPartition) {
     let stride = std::env::var("ANDREW_SNAPSHOT_STRIDE").ok().and_then(|v| v.parse().ok()).unwrap_or(97usize);
     let (mut event, mut came) = (1 + victim, BTreeMap::new());
     loop {

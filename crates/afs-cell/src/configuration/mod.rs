@@ -16,7 +16,7 @@ pub use error::FileError;
 pub use identity::CellIdentity;
 pub use join_file::{JoinFile, NewServer};
 pub use kept_options::KeptOptions;
-pub use options::{DatabasePlace, EtcdPlace, PartitionPlace, RoleName, Roles, ServerOptions};
+pub use options::{DatabaseLocation, EtcdOptions, PartitionDirectory, RoleName, Roles, ServerOptions};
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 pub use security_file::SecurityFile;
 pub use server_file::{DatabaseTable, EtcdTable, PartitionTable, ServerFile};

@@ -26,9 +26,9 @@ pub struct ServerOptions {
     /// What the host does for its cell.
     pub roles: Roles,
     /// Where volumes are kept.
-    pub partitions: Vec<PartitionPlace>,
+    pub partitions: Vec<PartitionDirectory>,
     /// Where the databases are, of a host that serves them.
-    pub database: DatabasePlace,
+    pub database: DatabaseLocation,
     /// The database servers of the cell. A host that is none itself registers with them and asks them who is who.
     pub database_servers: Vec<Ipv4Addr>,
     /// The cell's keys, in place of those in the state directory.
@@ -53,7 +53,7 @@ pub struct Roles(u8);
 
 /// A partition and the directory that it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PartitionPlace {
+pub struct PartitionDirectory {
     /// Its number.
     pub id: PartitionId,
     /// Where its volumes are kept.
@@ -62,16 +62,16 @@ pub struct PartitionPlace {
 
 /// Where the databases of a cell are.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DatabasePlace {
+pub enum DatabaseLocation {
     /// In the state directory of the one server that there is.
     Embedded,
     /// In etcd, for any number of servers.
-    Etcd(EtcdPlace),
+    Etcd(EtcdOptions),
 }
 
 /// How to reach the databases in etcd.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EtcdPlace {
+pub struct EtcdOptions {
     /// `http://HOST:PORT` or `https://HOST:PORT` of its servers, the nearest first.
     pub endpoints: Vec<String>,
     /// What the keys of the cell begin with.
@@ -118,11 +118,11 @@ impl FromIterator<RoleName> for Roles {
     }
 }
 
-impl PartitionPlace {
+impl PartitionDirectory {
     /// The partition of a server that was not told of any: `/vicepa`, in the state directory.
     #[must_use]
     pub fn first(state: &Path) -> Self {
-        PartitionPlace { id: PartitionId(0), path: state.join("vicepa") }
+        PartitionDirectory { id: PartitionId(0), path: state.join("vicepa") }
     }
 }
 
@@ -138,8 +138,8 @@ impl ServerOptions {
             anyuser: Rights::default(),
             rxkad: false,
             roles: Roles::ALL,
-            partitions: vec![PartitionPlace::first(directory)],
-            database: DatabasePlace::Embedded,
+            partitions: vec![PartitionDirectory::first(directory)],
+            database: DatabaseLocation::Embedded,
             database_servers: Vec::new(),
             key_file: None,
             scrub: Some(ScrubSettings::default()),

@@ -1,7 +1,7 @@
 //! Map of owners of files to users of this machine: token holders, then accounts of the same name, then plain numbers.
 
 use crate::mount::local_accounts::{Found, LocalUser, by_name, by_uid};
-use afs_fuse::{Account, Accounts, Answer, NO_GROUP, NOBODY, Owner};
+use afs_fuse::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY, Owner};
 use afs_rpc::{Connection, EnvExt, EnvRef, Instant};
 use afs_venus::Venus;
 use afs_wire::ids::ViceId;
@@ -43,7 +43,7 @@ struct Kept {
 }
 
 /// What the cell says of a user.
-enum Said<T> {
+enum Lookup<T> {
     Known(T),
     Nobody,
     Nothing,
@@ -75,9 +75,9 @@ impl CellAccounts {
     async fn find(&self, id: ViceId) -> Account {
         let tokens = self.venus.token_changes();
         let account = match self.name(id).await {
-            Said::Known(name) => self.named(id, &name).await,
-            Said::Nobody => self.numbered(id).await,
-            Said::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
+            Lookup::Known(name) => self.named(id, &name).await,
+            Lookup::Nobody => self.numbered(id).await,
+            Lookup::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
         };
         let until = self.env.now() + if account.is_settled { GOOD_FOR } else { SILENT_FOR };
         let mut kept = self.kept.lock();
@@ -120,34 +120,34 @@ impl CellAccounts {
         self.env.run_blocking(move || look(key)).await.unwrap_or(Found::Unknown)
     }
 
-    async fn name(&self, id: ViceId) -> Said<String> {
+    async fn name(&self, id: ViceId) -> Lookup<String> {
         for server in &self.servers {
             let request = IdToName { ids: Ids::first_of([id]) };
             if let Ok(Ok(reply)) = self.env.timeout(PATIENCE, server.call(&request)).await {
                 let name = reply.names.iter().next().map(ToString::to_string);
                 // A service that knows no name answers the number.
                 return match name.filter(|name| name.parse::<i64>().is_err()) {
-                    Some(name) => Said::Known(name),
-                    None => Said::Nobody,
+                    Some(name) => Lookup::Known(name),
+                    None => Lookup::Nobody,
                 };
             }
         }
-        Said::Nothing
+        Lookup::Nothing
     }
 
-    async fn id_of(&self, name: &str) -> Said<ViceId> {
-        let Ok(chars) = NameChars::new(name.to_ascii_lowercase().as_bytes()) else { return Said::Nobody };
+    async fn id_of(&self, name: &str) -> Lookup<ViceId> {
+        let Ok(chars) = NameChars::new(name.to_ascii_lowercase().as_bytes()) else { return Lookup::Nobody };
         for server in &self.servers {
             let request = NameToId { names: Names::first_of([chars]) };
             if let Ok(Ok(reply)) = self.env.timeout(PATIENCE, server.call(&request)).await {
                 let id = reply.ids.iter().next().copied();
                 return match id.filter(|id| *id != ViceId::ANONYMOUS) {
-                    Some(id) => Said::Known(id),
-                    None => Said::Nobody,
+                    Some(id) => Lookup::Known(id),
+                    None => Lookup::Nobody,
                 };
             }
         }
-        Said::Nothing
+        Lookup::Nothing
     }
 
     async fn find_id(&self, uid: u32) -> Option<ViceId> {
@@ -163,7 +163,7 @@ impl CellAccounts {
             Found::Unknown => {}
         }
         for name in names {
-            if let Said::Known(id) = self.id_of(&name).await
+            if let Lookup::Known(id) = self.id_of(&name).await
                 && self.account(id).await.uid == uid
             {
                 return Some(id);
@@ -174,7 +174,7 @@ impl CellAccounts {
 }
 
 impl Accounts for CellAccounts {
-    fn account(&self, id: ViceId) -> Answer<'_, Account> {
+    fn account(&self, id: ViceId) -> AccountFuture<'_, Account> {
         Box::pin(async move {
             if let Some(owner) = self.owner.filter(|owner| owner.vice == id) {
                 return Account { uid: owner.uid, gid: owner.gid, is_settled: true };
@@ -186,7 +186,7 @@ impl Accounts for CellAccounts {
         })
     }
 
-    fn id(&self, uid: u32) -> Answer<'_, Option<ViceId>> {
+    fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>> {
         Box::pin(async move {
             match self.owner.filter(|owner| owner.uid == uid) {
                 Some(owner) => Some(owner.vice),

@@ -13,7 +13,7 @@ pub use left_open::LeftOpen;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
-use crate::tokens::{CellPlace, MountPlace, MountTokens, TokenServer};
+use crate::tokens::{CellLocation, MountLocation, MountTokens, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
@@ -139,11 +139,11 @@ impl Client {
         let config = self.config(options, own, sink.clone())?;
         let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, e))?;
         self.running = Some((venus.clone(), sink.clone()));
-        let place = CellPlace {
+        let place = CellLocation {
             cell: options.cell.clone(),
             servers: options.servers.clone(),
             base_port: options.ports.base(),
-            mount: Some(MountPlace {
+            mount: Some(MountLocation {
                 directory: options.directory.clone(),
                 device: String::new(),
                 pid: std::process::id(),

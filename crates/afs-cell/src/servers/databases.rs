@@ -1,6 +1,6 @@
 //! Databases of a cell on a host that serves them, and the services over them.
 
-use crate::configuration::options::{DatabasePlace, EtcdPlace, ServerOptions};
+use crate::configuration::options::{DatabaseLocation, EtcdOptions, ServerOptions};
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::import::Importer;
@@ -51,8 +51,8 @@ impl Databases {
         server: Uuid,
     ) -> CellResult<Self> {
         match &options.database {
-            DatabasePlace::Embedded => Self::embedded(system, options),
-            DatabasePlace::Etcd(place) => Self::shared(system, options, place, server).await,
+            DatabaseLocation::Embedded => Self::embedded(system, options),
+            DatabaseLocation::Etcd(place) => Self::shared(system, options, place, server).await,
         }
     }
 
@@ -78,7 +78,7 @@ impl Databases {
     async fn shared(
         system: &Arc<System>,
         options: &ServerOptions,
-        place: &EtcdPlace,
+        place: &EtcdOptions,
         server: Uuid,
     ) -> CellResult<Self> {
         let sharing = shared_rows::open(system, place, server).await?;

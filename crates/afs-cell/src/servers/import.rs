@@ -92,7 +92,7 @@ pub struct ImportedFile {
 ///
 /// # Errors
 /// As [`Importer::import`], and when there is none.
-pub(super) fn asked(
+pub(super) fn import_json(
     system: &System,
     importer: Option<&Importer>,
     request: &[u8],
@@ -122,11 +122,11 @@ impl Importer {
             // Everything is looked at before anything is written.
             if let (Some(read), Some(file)) = (&people, &request.prdb) {
                 let merged = self.people(system, read, request.collisions, *dry)?;
-                done.people = Some(told_of_people(file, read, &merged));
+                done.people = Some(protection_summary(file, read, &merged));
             }
             if let (Some(read), Some(file)) = (&locations, &request.vldb) {
                 let merged = self.locations(system, read, request.collisions, *dry)?;
-                done.locations = Some(told_of_locations(file, read, &merged));
+                done.locations = Some(location_summary(file, read, &merged));
             }
         }
         Ok(done)
@@ -247,7 +247,7 @@ fn shortened(lines: &[String]) -> String {
     if more == 0 { shown } else { format!("{shown}; and {more} more") }
 }
 
-fn told(file: &Path, version: String, merged: &Merged, findings: &Findings) -> ImportedFile {
+fn summary(file: &Path, version: String, merged: &Merged, findings: &Findings) -> ImportedFile {
     ImportedFile {
         file: file.to_owned(),
         version,
@@ -262,14 +262,14 @@ fn told(file: &Path, version: String, merged: &Merged, findings: &Findings) -> I
     }
 }
 
-fn told_of_people(file: &Path, read: &ReadProtection, merged: &Merged) -> ImportedFile {
+fn protection_summary(file: &Path, read: &ReadProtection, merged: &Merged) -> ImportedFile {
     let groups = read.entries.iter().filter(|entry| entry.id.is_group()).count() as u64;
     let users = read.entries.len() as u64 - groups;
-    ImportedFile { users, groups, ..told(file, read.version.to_string(), merged, &read.findings) }
+    ImportedFile { users, groups, ..summary(file, read.version.to_string(), merged, &read.findings) }
 }
 
-fn told_of_locations(file: &Path, read: &ReadLocation, merged: &Merged) -> ImportedFile {
+fn location_summary(file: &Path, read: &ReadLocation, merged: &Merged) -> ImportedFile {
     let volumes = read.entries.len() as u64;
-    let told = told(file, read.version.to_string(), merged, &read.findings);
+    let told = summary(file, read.version.to_string(), merged, &read.findings);
     ImportedFile { volumes, deleted: read.deleted, ..told }
 }

@@ -19,7 +19,7 @@ mod stores;
 pub(crate) use databases::LOGIN_SECRET;
 pub use error::StartError;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
-pub use scrub::{Look, PartitionScrub, ScrubTable};
+pub use scrub::{PartitionScrub, ScrubPass, ScrubTable};
 pub use security::ADMIN_NAME;
 
 use crate::configuration::identity::CellIdentity;
@@ -122,11 +122,13 @@ impl Servers {
                 None => ControlReply::Refused(format!("the cell has no service {service}")),
             },
             ControlRequest::Statistics => statistics(&servers),
-            ControlRequest::Scrub => json(&scrub::told(scrubber.as_ref())),
-            ControlRequest::Import(request) => match import::asked(&system, importer.as_ref(), &request) {
-                Ok(done) => json(&done),
-                Err(error) => ControlReply::Refused(error.to_string()),
-            },
+            ControlRequest::Scrub => json(&scrub::reports(scrubber.as_ref())),
+            ControlRequest::Import(request) => {
+                match import::import_json(&system, importer.as_ref(), &request) {
+                    Ok(done) => json(&done),
+                    Err(error) => ControlReply::Refused(error.to_string()),
+                }
+            }
             ControlRequest::Reload => match security.reload() {
                 Ok(()) => ControlReply::Done(Vec::new()),
                 Err(error) => ControlReply::Refused(error.to_string()),

@@ -44,16 +44,16 @@ pub struct PartitionScrub {
     /// The partition.
     pub partition: String,
     /// The look that is under way.
-    pub now: Option<Look>,
+    pub now: Option<ScrubPass>,
     /// The last complete one.
-    pub last: Option<Look>,
+    pub last: Option<ScrubPass>,
     /// What is damaged and could not be repaired.
     pub damaged: Vec<String>,
 }
 
 /// One look at everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct ScrubPass {
     /// When it began, in seconds of Unix time.
     pub began: u32,
     /// When it ended; 0 while it is under way.
@@ -67,12 +67,12 @@ pub struct Look {
 }
 
 /// All partitions of a host.
-pub(super) fn told(scrubber: Option<&Scrubber>) -> Vec<PartitionScrub> {
+pub(super) fn reports(scrubber: Option<&Scrubber>) -> Vec<PartitionScrub> {
     let reports = scrubber.map(Scrubber::reports).unwrap_or_default();
     let one = |(partition, report): (afs_wire::ids::PartitionId, ScrubReport)| PartitionScrub {
         partition: partition.to_string(),
-        now: look(report.now),
-        last: look(report.last),
+        now: pass(report.now),
+        last: pass(report.last),
         damaged: report
             .damaged
             .iter()
@@ -82,7 +82,7 @@ pub(super) fn told(scrubber: Option<&Scrubber>) -> Vec<PartitionScrub> {
     reports.into_iter().map(one).collect()
 }
 
-fn look(round: ScrubRound) -> Option<Look> {
+fn pass(round: ScrubRound) -> Option<ScrubPass> {
     let ScrubRound { began, ended, bytes, bad, repaired } = round;
-    (began.0 != 0).then_some(Look { began: began.0, ended: ended.0, bytes, damaged: bad, repaired })
+    (began.0 != 0).then_some(ScrubPass { began: began.0, ended: ended.0, bytes, damaged: bad, repaired })
 }

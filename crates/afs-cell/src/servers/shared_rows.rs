@@ -1,6 +1,6 @@
 //! The rows of a cell's databases in etcd: reached, taken over from a state directory, and only by servers of the cell.
 
-use crate::configuration::options::EtcdPlace;
+use crate::configuration::options::EtcdOptions;
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::stores::{cannot_open, index};
@@ -36,7 +36,11 @@ pub(super) fn embedded_rows(system: &Arc<System>, directory: &Path) -> CellResul
 }
 
 /// Reaches etcd and copies what is there.
-pub(super) async fn open(system: &Arc<System>, place: &EtcdPlace, server: Uuid) -> CellResult<Arc<Sharing>> {
+pub(super) async fn open(
+    system: &Arc<System>,
+    place: &EtcdOptions,
+    server: Uuid,
+) -> CellResult<Arc<Sharing>> {
     let config = config(place)?;
     let etcd = Etcd::open(&config).map_err(StartError::Etcd)?;
     let options = SharedOptions { stale_max: place.stale_max, ..SharedOptions::default() };
@@ -54,7 +58,7 @@ async fn pause(
     env: &EnvRef,
     error: SharedError,
     deadline: afs_rpc::Instant,
-    place: &EtcdPlace,
+    place: &EtcdOptions,
 ) -> CellResult {
     let passing = !matches!(error, SharedError::Refused(_));
     if passing && env.now() < deadline {
@@ -66,7 +70,7 @@ async fn pause(
     Err(StartError::Shared { endpoints, error }.into())
 }
 
-fn config(place: &EtcdPlace) -> CellResult<EtcdConfig> {
+fn config(place: &EtcdOptions) -> CellResult<EtcdConfig> {
     let endpoints: Result<Vec<_>, ConfigError> =
         place.endpoints.iter().map(|endpoint| endpoint.parse()).collect();
     let user = match &place.user {

@@ -1,6 +1,6 @@
 //! The stores of one host: databases and partitions.
 
-use crate::configuration::options::{PartitionPlace, RoleName};
+use crate::configuration::options::{PartitionDirectory, RoleName};
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::audit_log::AuditLog;
@@ -41,7 +41,7 @@ impl Stores {
         };
         let protection = databases.as_ref().map_or_else(|| remote.protection(), |d| d.names.clone());
         let mut stores = Vec::with_capacity(options.partitions.len());
-        for PartitionPlace { id, path } in &options.partitions {
+        for PartitionDirectory { id, path } in &options.partitions {
             make_directory(path, &mut DirBuilder::new()).map_err(|e| cannot_open(path, e))?;
             stores.push((*id, volumes(system, path).await?));
         }

@@ -1,6 +1,6 @@
 //! Client of the token sockets of the mounts on this machine.
 
-use super::frame::{CellPlace, HeldToken, TokenReply, TokenRequest};
+use super::frame::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::kept::KeptToken;
 use super::session::SessionId;
 use super::socket_paths;
@@ -79,7 +79,7 @@ impl Mounts {
 
 /// The cells that running mounts know.
 #[must_use]
-pub fn cell_places() -> Vec<CellPlace> {
+pub fn known_cells() -> Vec<CellLocation> {
     let cells = |answer| if let Ok(TokenReply::Cells(cells)) = answer { cells } else { Vec::new() };
     Mounts::running().ask(&TokenRequest::Cells).into_iter().flat_map(cells).collect()
 }
@@ -122,8 +122,8 @@ mod tests {
     use afs_venus::TokenOwner;
     use std::sync::{Arc, Mutex};
 
-    fn place(cell: &str) -> CellPlace {
-        CellPlace { cell: CellName::new(cell).unwrap(), servers: vec![], base_port: 7000, mount: None }
+    fn place(cell: &str) -> CellLocation {
+        CellLocation { cell: CellName::new(cell).unwrap(), servers: vec![], base_port: 7000, mount: None }
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub struct HeldToken {
 
 /// A cell that a mount knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellPlace {
+pub struct CellLocation {
     /// The cell.
     #[serde(with = "as_text")]
     pub cell: CellName,
@@ -64,12 +64,12 @@ pub struct CellPlace {
     pub base_port: u16,
     /// The mount that knows it.
     #[serde(default)]
-    pub mount: Option<MountPlace>,
+    pub mount: Option<MountLocation>,
 }
 
 /// A mount and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MountPlace {
+pub struct MountLocation {
     /// Where, in the mount namespace of its process.
     pub directory: PathBuf,
     /// The kernel's number of the mounted file system, `MAJOR:MINOR`, in every mount namespace; empty before it is mounted.
@@ -104,7 +104,7 @@ pub enum TokenReply {
     /// The tokens.
     Tokens(Vec<HeldToken>),
     /// The cells.
-    Cells(Vec<CellPlace>),
+    Cells(Vec<CellLocation>),
     /// It is not done; a line for a person.
     Refused(String),
 }
@@ -242,9 +242,9 @@ mod tests {
         }
         let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
         let cell = CellName::new("example.org").unwrap();
-        let mount = MountPlace { directory: "/a".into(), device: "0:7".into(), pid: 1, serves: false };
+        let mount = MountLocation { directory: "/a".into(), device: "0:7".into(), pid: 1, serves: false };
         let place =
-            CellPlace { cell, servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000, mount: Some(mount) };
+            CellLocation { cell, servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000, mount: Some(mount) };
         for answer in [
             TokenReply::Done,
             TokenReply::Tokens(vec![held]),

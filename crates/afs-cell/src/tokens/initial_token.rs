@@ -3,7 +3,7 @@
 //! A mount can read the files of the user who made it alone. Other users of a machine hand their tokens in by a login; a mount of
 //! root's that looked for their files would follow paths and environments that they choose.
 
-use super::frame::CellPlace;
+use super::frame::CellLocation;
 use super::kept::KeptToken;
 use super::store::TokenStore;
 use crate::error::CellResult;
@@ -12,7 +12,7 @@ use afs_rpc::UnixTime;
 /// The user's token for a mounted cell, if it has not expired. None for the mount of the cell's own servers, which acts as the
 /// administrator until a user logs in there; and none that another cell of the same name has issued.
 pub(super) fn kept_for(
-    place: &CellPlace,
+    place: &CellLocation,
     store: &TokenStore,
     now: UnixTime,
 ) -> CellResult<Option<KeptToken>> {
@@ -24,23 +24,23 @@ pub(super) fn kept_for(
 }
 
 /// Whether a token was given by servers that the mount knows too: the names of cells are anybody's choice.
-fn is_of(kept: &KeptToken, place: &CellPlace) -> bool {
+fn is_of(kept: &KeptToken, place: &CellLocation) -> bool {
     kept.base_port == place.base_port && kept.servers.iter().any(|server| place.servers.contains(server))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::MountPlace;
+    use super::super::frame::MountLocation;
     use super::super::samples::kept;
     use super::*;
     use std::net::Ipv4Addr;
 
     const END: u64 = 5_000_000_000;
 
-    fn place(serves: bool) -> CellPlace {
+    fn place(serves: bool) -> CellLocation {
         let kept = kept("example.org", END);
-        let mount = MountPlace { directory: "/mnt".into(), device: String::new(), pid: 1, serves };
-        CellPlace { cell: kept.cell, servers: kept.servers, base_port: kept.base_port, mount: Some(mount) }
+        let mount = MountLocation { directory: "/mnt".into(), device: String::new(), pid: 1, serves };
+        CellLocation { cell: kept.cell, servers: kept.servers, base_port: kept.base_port, mount: Some(mount) }
     }
 
     #[test]
@@ -48,14 +48,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = TokenStore::Directory(dir.path().join("tokens"));
         let at = |secs| UnixTime { secs, nanos: 0 };
-        let taken = |place: &CellPlace, now| kept_for(place, &store, at(now)).unwrap().is_some();
+        let taken = |place: &CellLocation, now| kept_for(place, &store, at(now)).unwrap().is_some();
         assert!(!taken(&place(false), 1), "nobody has logged in");
         store.put(&kept("example.org", END)).unwrap();
         assert!(taken(&place(false), 1) && !taken(&place(false), END), "it has ended then");
         assert!(!taken(&place(true), 1), "the administrator of his own cell");
-        let elsewhere = CellPlace { servers: vec![Ipv4Addr::new(192, 0, 2, 7)], ..place(false) };
-        let other_port = CellPlace { base_port: 7100, ..place(false) };
-        let other_cell = CellPlace { cell: kept("example.net", END).cell, ..place(false) };
+        let elsewhere = CellLocation { servers: vec![Ipv4Addr::new(192, 0, 2, 7)], ..place(false) };
+        let other_port = CellLocation { base_port: 7100, ..place(false) };
+        let other_cell = CellLocation { cell: kept("example.net", END).cell, ..place(false) };
         for other in [elsewhere, other_port, other_cell] {
             assert!(!taken(&other, 1), "{other:?}");
         }

@@ -18,9 +18,9 @@ mod session;
 mod socket_paths;
 mod store;
 
-pub use client::{Mounts, cell_places};
+pub use client::{Mounts, known_cells};
 pub use error::TokenError;
-pub use frame::{CellPlace, HeldToken, MountPlace, TokenReply, TokenRequest};
+pub use frame::{CellLocation, HeldToken, MountLocation, TokenReply, TokenRequest};
 pub use kept::{BadToken, KeptToken};
 pub use mount_tokens::MountTokens;
 pub use renew::{keep, renew, warning};

@@ -1,7 +1,7 @@
 //! Table of the tokens of a mount: handed in by its users, renewed, and given to the cache manager.
 
 use super::error::TokenError;
-use super::frame::{CellPlace, HeldToken, TokenReply, TokenRequest};
+use super::frame::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::initial_token;
 use super::kept::KeptToken;
 use super::renew::keep;
@@ -31,7 +31,7 @@ pub struct MountTokens {
     rx: Rx,
     venus: Arc<Venus>,
     callback: Arc<CallbackOffer>,
-    cells: Vec<CellPlace>,
+    cells: Vec<CellLocation>,
     held: Mutex<BTreeMap<(TokenOwner, CellName), Held>>,
     own: Weak<Self>,
 }
@@ -53,7 +53,7 @@ impl MountTokens {
         rx: &Rx,
         venus: &Arc<Venus>,
         callback: &Arc<CallbackOffer>,
-        cells: Vec<CellPlace>,
+        cells: Vec<CellLocation>,
         everybody: bool,
     ) -> CellResult<TokenServer> {
         let desk = Arc::new_cyclic(|own| Self {
@@ -196,7 +196,7 @@ impl MountTokens {
 }
 
 /// Which file system the kernel has at the mount's directory by now.
-fn with_device(cell: &CellPlace) -> CellPlace {
+fn with_device(cell: &CellLocation) -> CellLocation {
     let mut cell = cell.clone();
     if let Some(mount) = &mut cell.mount {
         let all = crate::mounts::list().unwrap_or_default();

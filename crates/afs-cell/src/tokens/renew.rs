@@ -19,10 +19,10 @@ const SOON: Duration = Duration::from_secs(3600);
 /// None answers, or the login service refuses.
 pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
     let env = rx.env();
-    let user =
-        UserName::new(&kept.user).map_err(|_| LoginError::Answer("the token's user is no user's name"))?;
+    let user = UserName::new(&kept.user)
+        .map_err(|_| LoginError::InvalidReply("the token's user is no user's name"))?;
     let login = Login { cell: kept.cell.clone(), user, lifetime: 0, level: kept.token().level() };
-    let mut last = LoginError::Answer("no server of the cell is known");
+    let mut last = LoginError::InvalidReply("no server of the cell is known");
     for server in &kept.servers {
         let security = Security::new(kept.token().source(env.clone()));
         let peer = SocketAddr::from((*server, kept.base_port.saturating_add(PORT_OFFSET)));

@@ -3,14 +3,14 @@
 use crate::convert::{self, errno};
 use crate::ops::changes::Change;
 use crate::ops::names::done;
-use crate::ops::{Mount, Visit};
+use crate::ops::{Mount, Operation};
 use afs_venus::{Access, HandleId, SetAttr};
 use fuser::{AccessFlags, INodeNo, ReplyAttr, ReplyEmpty, ReplyStatfs};
 use std::time::Duration;
 
-impl Visit {
+impl Operation {
     pub(crate) async fn getattr(&self, ino: INodeNo, reply: ReplyAttr) {
-        let since = self.moment();
+        let since = self.invalidation_count();
         let node = match self.node(ino) {
             Ok(node) => node,
             Err(error) => return reply.error(error),

@@ -1,7 +1,7 @@
 //! Changes of attributes as the kernel asks for them: which of them the server is to make.
 
 use crate::convert::{self, errno, shown_group};
-use crate::ops::Visit;
+use crate::ops::Operation;
 use afs_venus::{NewTime, NodeId, SetAttr};
 use afs_wire::ids::Mode;
 use fuser::{Errno, TimeOrNow};
@@ -28,7 +28,7 @@ impl Change {
     }
 }
 
-impl Visit {
+impl Operation {
     /// What is to be changed of a node. An owner or group that the node is shown with already is none: `tar` and `cp -p`
     /// give every file to whom it belongs, which only administrators may ask of a server.
     ///

@@ -2,7 +2,7 @@
 
 use crate::convert::{self, errno};
 use crate::ops::names::done;
-use crate::ops::{Moment, Mount, Visit};
+use crate::ops::{InvalidationCount, Mount, Operation};
 use crate::passthrough::Admission;
 use afs_venus::{Entry, HandleId, NodeId, Opened};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ pub(crate) struct Create<'a> {
     pub(crate) flags: i32,
 }
 
-impl Visit {
+impl Operation {
     pub(crate) async fn open(&self, ino: INodeNo, flags: i32, reply: ReplyOpen) {
         let node = match self.node(ino) {
             Ok(node) => node,
@@ -61,7 +61,7 @@ impl Visit {
 
     pub(crate) async fn create(&self, file: Create<'_>, reply: ReplyCreate) {
         let _entered = self.sink.enter(file.parent);
-        let since = self.moment();
+        let since = self.invalidation_count();
         let parent = match self.node(file.parent) {
             Ok(parent) => parent,
             Err(error) => return reply.error(error),
@@ -78,7 +78,7 @@ impl Visit {
         parent: INodeNo,
         entry: &Entry,
         opened: &Opened,
-        since: Moment,
+        since: InvalidationCount,
         reply: ReplyCreate,
     ) {
         let owner = self.account(&entry.attr).await;

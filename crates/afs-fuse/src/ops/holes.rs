@@ -49,7 +49,7 @@ impl Mount {
     /// copies the file by what this answers must find it. The kernel writes pages before it lets go of them.
     async fn have_mappings_written(&self, ino: INodeNo, handle: HandleId) {
         if let Some(node) = self.inodes.node(ino).filter(|_| self.venus.is_written(handle)) {
-            self.sink.take_pages_back(node).await;
+            self.sink.invalidate_pages(node).await;
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::accounts::Account;
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::{Mount, Visit};
+use crate::ops::{Mount, Operation};
 use afs_venus::{DirEntry, DirEntryPlus, Kind};
 use fuser::{
     FileAttr, FileHandle, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
@@ -17,7 +17,7 @@ const NAMES_MAX: usize = 128;
 /// Names with attributes asked for at a time: as many as one bulk status call carries.
 const STATUSES_MAX: usize = 50;
 
-impl Visit {
+impl Operation {
     pub(crate) async fn opendir(&self, ino: INodeNo, reply: ReplyOpen) {
         let node = match self.node(ino) {
             Ok(node) => node,
@@ -56,7 +56,7 @@ impl Visit {
 
     pub(crate) async fn readdirplus(&self, ino: INodeNo, offset: u64, mut reply: ReplyDirectoryPlus) {
         let _entered = self.sink.enter(ino);
-        let since = self.moment();
+        let since = self.invalidation_count();
         let node = match self.node(ino) {
             Ok(node) => node,
             Err(error) => return reply.error(error),

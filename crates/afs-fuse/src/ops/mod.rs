@@ -12,7 +12,7 @@ mod xattrs;
 use crate::accounts::{Account, Accounts};
 use crate::convert;
 use crate::inodes::Inodes;
-use crate::negative::Negatives;
+use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
 use afs_env::EnvRef;
@@ -28,9 +28,9 @@ pub(crate) use locks::LockRequest;
 
 /// A moment in the history of what has become stale.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment {
-    told: u64,
-    said: Epoch,
+pub(crate) struct InvalidationCount {
+    venus: u64,
+    sink: Epoch,
 }
 
 /// What every operation of one mount needs. What is done through a handle is done for whoever opened it, and needs
@@ -39,7 +39,7 @@ pub(crate) struct Mount {
     pub(crate) venus: Arc<Venus>,
     pub(crate) sink: KernelSink,
     pub(crate) inodes: Arc<Inodes>,
-    pub(crate) negatives: Arc<Negatives>,
+    pub(crate) negatives: Arc<NegativeEntries>,
     pub(crate) passthrough: Arc<Passthrough>,
     pub(crate) accounts: Arc<dyn Accounts>,
     pub(crate) env: EnvRef,
@@ -48,19 +48,19 @@ pub(crate) struct Mount {
 }
 
 /// One request: the mount, and Venus speaking for whoever asks.
-pub(crate) struct Visit {
+pub(crate) struct Operation {
     mount: Arc<Mount>,
     venus: Venus,
 }
 
-impl Visit {
+impl Operation {
     pub(crate) async fn of(mount: Arc<Mount>, requester: Requester) -> Self {
         let venus = mount.venus.on_behalf_of(requester).await;
         Self { mount, venus }
     }
 }
 
-impl Deref for Visit {
+impl Deref for Operation {
     type Target = Mount;
 
     fn deref(&self) -> &Mount {
@@ -75,31 +75,37 @@ impl Mount {
     }
 
     /// The present moment, for [`Mount::validity`]: taken before anything is asked.
-    fn moment(&self) -> Moment {
-        Moment { told: self.venus.invalidations(), said: self.sink.epoch() }
+    fn invalidation_count(&self) -> InvalidationCount {
+        InvalidationCount { venus: self.venus.invalidations(), sink: self.sink.epoch() }
     }
 
     /// Whether nothing has become stale since. What nobody held was not said to the sink, but may be in an answer that is
     /// under way.
-    fn unchanged_since(&self, since: Moment) -> bool {
-        self.moment() == since
+    fn unchanged_since(&self, since: InvalidationCount) -> bool {
+        self.invalidation_count() == since
     }
 
     /// How long the kernel may keep an answer that was begun at `since`: for ever, unless something
     /// became stale meanwhile, which may have been this, or the next one who asks may get another answer.
-    fn validity(&self, since: Moment, is_public: bool) -> Duration {
+    fn validity(&self, since: InvalidationCount, is_public: bool) -> Duration {
         let may_keep = (is_public || self.is_private()) && self.unchanged_since(since);
         if may_keep { convert::FOREVER } else { Duration::ZERO }
     }
 
     /// As [`Mount::validity`], for attributes that come with a look-up. An alias is its own inode number there, while
     /// programs are to see that of the node: the kernel asks for the attributes.
-    fn entry_validity(&self, ino: INodeNo, owner: Account, since: Moment, is_public: bool) -> Duration {
+    fn entry_validity(
+        &self,
+        ino: INodeNo,
+        owner: Account,
+        since: InvalidationCount,
+        is_public: bool,
+    ) -> Duration {
         if Inodes::is_reserved(ino) { Duration::ZERO } else { self.attr_validity(owner, since, is_public) }
     }
 
     /// As [`Mount::validity`], for attributes: an owner that is not settled is asked for again.
-    fn attr_validity(&self, owner: Account, since: Moment, is_public: bool) -> Duration {
+    fn attr_validity(&self, owner: Account, since: InvalidationCount, is_public: bool) -> Duration {
         if owner.is_settled { self.validity(since, is_public) } else { Duration::ZERO }
     }
 
@@ -109,7 +115,7 @@ impl Mount {
     }
 
     /// How long the kernel may keep a name of a directory, and that there is none.
-    fn name_validity(&self, since: Moment, directory: INodeNo) -> Duration {
+    fn name_validity(&self, since: InvalidationCount, directory: INodeNo) -> Duration {
         let is_public =
             self.is_private() || self.node(directory).is_ok_and(|dir| self.venus.names_are_public(dir));
         self.validity(since, is_public)

@@ -2,15 +2,15 @@
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::{Moment, Visit};
+use crate::ops::{InvalidationCount, Operation};
 use afs_venus::{Entry, ErrorKind, Kind, VenusError};
 use fuser::{Errno, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use std::time::Duration;
 
-impl Visit {
+impl Operation {
     pub(crate) async fn lookup(&self, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.moment();
+        let since = self.invalidation_count();
         let directory = match self.node(parent) {
             Ok(directory) => directory,
             Err(error) => return reply.error(error),
@@ -22,7 +22,7 @@ impl Visit {
         }
     }
 
-    async fn entry(&self, parent: INodeNo, entry: &Entry, since: Moment, reply: ReplyEntry) {
+    async fn entry(&self, parent: INodeNo, entry: &Entry, since: InvalidationCount, reply: ReplyEntry) {
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(entry, owner);
         let keep = self.entry_validity(attr.ino, owner, since, entry.attr.is_public);
@@ -30,13 +30,13 @@ impl Visit {
     }
 
     /// "No such name", for the kernel to keep: inode number 0.
-    fn missing(&self, parent: INodeNo, name: &[u8], since: Moment, reply: ReplyEntry) {
+    fn missing(&self, parent: INodeNo, name: &[u8], since: InvalidationCount, reply: ReplyEntry) {
         if self.name_validity(since, parent) == Duration::ZERO {
             return reply.error(Errno::ENOENT);
         }
         // Written down first: what becomes stale after this finds it.
         if let Some((directory, names)) = self.negatives.note(parent, name) {
-            self.sink.forget_names(directory, names);
+            self.sink.invalidate_names(directory, names);
         }
         if !self.unchanged_since(since) {
             return reply.error(Errno::ENOENT);
@@ -49,7 +49,7 @@ impl Visit {
         &self,
         parent: INodeNo,
         outcome: Result<Entry, VenusError>,
-        since: Moment,
+        since: InvalidationCount,
         reply: ReplyEntry,
     ) {
         match outcome {
@@ -60,7 +60,7 @@ impl Visit {
 
     pub(crate) async fn mkdir(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.moment();
+        let since = self.invalidation_count();
         match self.node(parent) {
             Ok(node) => {
                 self.made(parent, self.venus.mkdir(node, name, mode & 0o7777).await, since, reply).await
@@ -72,7 +72,7 @@ impl Visit {
     /// Plain files only: AFS has no devices, sockets or pipes (docs/protocol/client.md "2. Name space: /afs").
     pub(crate) async fn mknod(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.moment();
+        let since = self.invalidation_count();
         if mode & libc::S_IFMT != libc::S_IFREG && mode & libc::S_IFMT != 0 {
             return reply.error(Errno::EPERM);
         }
@@ -86,7 +86,7 @@ impl Visit {
 
     pub(crate) async fn symlink(&self, parent: INodeNo, name: &[u8], target: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.moment();
+        let since = self.invalidation_count();
         match self.node(parent) {
             Ok(node) => match self.venus.symlink(node, name, target).await {
                 Ok(entry) if entry.attr.kind != Kind::Symlink => self.mount_point_made(&entry, reply),
@@ -109,7 +109,7 @@ impl Visit {
     /// meanwhile that they are stale. So it may keep the name, but not them.
     pub(crate) async fn link(&self, ino: INodeNo, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.moment();
+        let since = self.invalidation_count();
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
             Ok((node, dir)) => match self.venus.link(node, dir, name).await {
                 Ok(entry) => {
@@ -161,7 +161,7 @@ impl Visit {
         reply: ReplyEmpty,
     ) {
         let _entered = (self.sink.enter(from.0), self.sink.enter(to.0));
-        let since = self.moment();
+        let since = self.invalidation_count();
         let (old, new) = match self.node(from.0).and_then(|old| Ok((old, self.node(to.0)?))) {
             Ok(both) => both,
             Err(error) => return reply.error(error),
@@ -181,7 +181,7 @@ impl Visit {
         }
         let outcome = self.venus.rename(old, from.1, new, to.1).await;
         if outcome.is_ok() {
-            self.sink.moved(to.0, to.1, !self.unchanged_since(since));
+            self.sink.renamed(to.0, to.1, !self.unchanged_since(since));
         }
         done(outcome, reply);
     }

@@ -1,14 +1,14 @@
 //! Extended attributes: `afs.*`, by which tools look behind the file system.
 
 use crate::convert::errno;
-use crate::ops::Visit;
+use crate::ops::Operation;
 use crate::ops::names::done;
 use fuser::{Errno, INodeNo, ReplyEmpty, ReplyXattr};
 
 /// Names outside this are not ours and not worth a thought: the kernel asks for `security.*` often.
 const OURS: &[u8] = b"afs.";
 
-impl Visit {
+impl Operation {
     pub(crate) async fn getxattr(&self, ino: INodeNo, name: &[u8], size: u32, reply: ReplyXattr) {
         let node = match self.node(ino) {
             Ok(node) => node,

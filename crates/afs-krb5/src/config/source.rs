@@ -14,7 +14,7 @@ pub struct Source<'a> {
 }
 
 /// Where in a file the reading is: a section, and the names within it that are open.
-type Place = Vec<String>;
+type SectionPath = Vec<String>;
 
 /// Most files read.
 const FILES_MAX: usize = 256;
@@ -49,7 +49,7 @@ impl<'a> Source<'a> {
         if self.files > FILES_MAX || includes == 0 {
             return Err(ConfigError::TooManyFiles(path.to_owned()));
         }
-        let mut place = Place::new();
+        let mut place = SectionPath::new();
         for (number, line) in text.lines().enumerate() {
             let wrong = |why: &str| wrong(path, number + 1, why);
             let line = Line::parse(line).ok_or_else(|| wrong("not understood"))?;
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
     /// Takes lines as those of a file, without the files that they include.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn lines_alone(&mut self, text: &str) {
-        let (mut place, wrong) = (Place::new(), |why: &str| wrong(Path::new(""), 0, why));
+        let (mut place, wrong) = (SectionPath::new(), |why: &str| wrong(Path::new(""), 0, why));
         for line in text.lines().filter_map(Line::parse) {
             if !matches!(line, Line::Include(_) | Line::IncludeDirectory(_)) {
                 let _ = self.line(line, &mut place, INCLUDES_MAX, &wrong);
@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
     fn line(
         &mut self,
         line: Line<'_>,
-        place: &mut Place,
+        place: &mut SectionPath,
         includes: usize,
         wrong: &dyn Fn(&str) -> ConfigError,
     ) -> Result<(), ConfigError> {

@@ -28,8 +28,8 @@ pub enum LoginError {
     #[error("the SSH key cannot sign: {0}")]
     Signer(String),
     /// The service sent an invalid reply.
-    #[error("the login service's answer makes no sense: {0}")]
-    Answer(&'static str),
+    #[error("the login service sent an invalid reply: {0}")]
+    InvalidReply(&'static str),
     /// The service refused for another reason, or did not reply.
     #[error("{0}")]
     Call(CallError),

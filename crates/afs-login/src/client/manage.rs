@@ -39,7 +39,7 @@ pub async fn register_passphrase(
         return Err(LoginError::TooShort(PASSPHRASE_LEN_MIN));
     }
     let started = ClientRegistration::<Suite>::start(&mut Randomness(env), passphrase.expose());
-    let started = started.map_err(|_| LoginError::Answer("the passphrase cannot be used"))?;
+    let started = started.map_err(|_| LoginError::InvalidReply("the passphrase cannot be used"))?;
     let message = to_message(&started.message.serialize())?;
     let start = RegisterStart { version: VERSION, user: user.to_wire(), message };
     let answer = service.ask(&start).await?;
@@ -57,12 +57,12 @@ fn upload(
     env: &EnvRef,
 ) -> Result<afs_wire::login::Message, LoginError> {
     let response = RegistrationResponse::deserialize(&answer.message);
-    let response = response.map_err(|_| LoginError::Answer("its message cannot be read"))?;
+    let response = response.map_err(|_| LoginError::InvalidReply("its message cannot be read"))?;
     let stretching = stretching();
     let identifiers = identifiers(user, cell);
     let parameters = ClientRegistrationFinishParameters::new(identifiers, Some(&stretching));
     let finished = state.finish(&mut Randomness(env), passphrase.expose(), response, parameters);
-    let finished = finished.map_err(|_| LoginError::Answer("its message does not check"))?;
+    let finished = finished.map_err(|_| LoginError::InvalidReply("its message does not check"))?;
     to_message(&finished.message.serialize())
 }
 

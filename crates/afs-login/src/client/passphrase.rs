@@ -27,7 +27,7 @@ pub async fn login_with_passphrase(
     env: &EnvRef,
 ) -> Result<Grant, LoginError> {
     let started = ClientLogin::<Suite>::start(&mut Randomness(env), passphrase.expose());
-    let started = started.map_err(|_| LoginError::Answer("the passphrase is empty"))?;
+    let started = started.map_err(|_| LoginError::InvalidReply("the passphrase is empty"))?;
     let start = PassphraseStart {
         version: VERSION,
         user: login.user.to_wire(),
@@ -57,21 +57,22 @@ fn finish(
     let stretching = stretching();
     let parameters = ClientLoginFinishParameters::new(Some(said.bytes()), identifiers, Some(&stretching));
     let response = CredentialResponse::deserialize(&answer.message);
-    let response = response.map_err(|_| LoginError::Answer("its message cannot be read"))?;
+    let response = response.map_err(|_| LoginError::InvalidReply("its message cannot be read"))?;
     let finished = state.finish(&mut Randomness(env), passphrase.expose(), response, parameters);
     finished.map_err(|error| match error {
         ProtocolError::InvalidLoginError => LoginError::Denied,
-        _ => LoginError::Answer("its message does not check"),
+        _ => LoginError::InvalidReply("its message does not check"),
     })
 }
 
 pub(super) fn to_message(bytes: &[u8]) -> Result<Message, LoginError> {
-    Message::new(bytes).map_err(|_| LoginError::Answer("a message is too long"))
+    Message::new(bytes).map_err(|_| LoginError::InvalidReply("a message is too long"))
 }
 
 /// Opens a grant.
 pub(super) fn open(key: &SealKey, kind: &Kind, sealed: &[u8]) -> Result<Grant, LoginError> {
-    let plain =
-        key.open(kind.purpose.as_bytes(), sealed).ok_or(LoginError::Answer("the token cannot be opened"))?;
-    Grant::decode(&plain).map_err(|_| LoginError::Answer("the token cannot be read"))
+    let plain = key
+        .open(kind.purpose.as_bytes(), sealed)
+        .ok_or(LoginError::InvalidReply("the token cannot be opened"))?;
+    Grant::decode(&plain).map_err(|_| LoginError::InvalidReply("the token cannot be read"))
 }

@@ -26,6 +26,6 @@ pub async fn renew(
     let answer = service.ask(&ask).await?;
     let said = RENEW.transcript(&login.cell, &login.user, &wish).with(&share.0).with(&answer.share.0);
     let key = exchange.finish(answer.share, &said.digest(), RENEW.purpose);
-    let key = key.ok_or(LoginError::Answer("its share of the key exchange is void"))?;
+    let key = key.ok_or(LoginError::InvalidReply("its share of the key exchange is void"))?;
     open(&key, &RENEW, &answer.grant)
 }

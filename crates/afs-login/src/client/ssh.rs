@@ -43,10 +43,10 @@ pub async fn login_with_ssh(
         return Err(LoginError::Host(host_key));
     }
     let signature = ssh::sign(&login.cell, &transcript, signer).map_err(LoginError::Signer)?;
-    let signature = ssh::to_wire(&signature).ok_or(LoginError::Answer("the signature is too long"))?;
+    let signature = ssh::to_wire(&signature).ok_or(LoginError::InvalidReply("the signature is too long"))?;
     let finish = SshFinish { version: VERSION, attempt: answer.attempt, signature };
     let sealing = exchange.finish(answer.share, &transcript.digest(), SSH.purpose);
-    let sealing = sealing.ok_or(LoginError::Answer("its share of the key exchange is void"))?;
+    let sealing = sealing.ok_or(LoginError::InvalidReply("its share of the key exchange is void"))?;
     let sealed = service.ask(&finish).await?.grant;
     open(&sealing, &SSH, &sealed)
 }

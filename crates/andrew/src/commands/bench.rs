@@ -112,7 +112,7 @@ impl AndrewArgs {
         bar.finish_and_clear();
         let mut reports = reports.into_iter().flatten();
         if let Some(report) = reports.next() {
-            output::show(json, &Answer { report, against: reports.next() });
+            output::show(json, &BenchReport { report, against: reports.next() });
         }
         Ok(())
     }
@@ -224,14 +224,14 @@ impl Probe for MountProbe {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct BenchReport {
     #[serde(flatten)]
     report: Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<Report>,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = &self.report.source;
         writeln!(

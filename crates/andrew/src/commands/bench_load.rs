@@ -1,18 +1,18 @@
 //! `andrew bench load`: calls at a file server, without a cache manager in between.
 
-mod answer;
-mod as_whom;
+mod call_security;
 mod client;
 mod processor;
+mod report;
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::load::{self, Connect, LoadError, Rate, Target};
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
-use answer::{Answer, Bulk, Connections, Listing};
-use as_whom::AsWhom;
+use call_security::CallSecurity;
 use client::Client;
 use processor::Meter;
+use report::{Bulk, Connections, Listing, Report};
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Options of `andrew bench load`.
@@ -75,7 +75,7 @@ pub struct Args {
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
     #[command(flatten)]
-    as_whom: AsWhom,
+    security: CallSecurity,
 }
 
 /// What can be measured.
@@ -101,9 +101,9 @@ impl Args {
     /// # Errors
     /// No key to call with; the first call that fails.
     pub fn run(self, json: bool) -> CommandResult {
-        let client = Client::open(self.server, &self.as_whom)?;
+        let client = Client::open(self.server, &self.security)?;
         let other =
-            self.wants(Part::Listing).then(|| Client::open(self.server, &self.as_whom)).transpose()?;
+            self.wants(Part::Listing).then(|| Client::open(self.server, &self.security)).transpose()?;
         let answer = client.system.block_on(self.measure(&client, other.as_ref()));
         let answer = answer.map_err(|e| CommandError::failed(format!("bench: {}: {e}", self.server)))?;
         output::show(json, &answer);
@@ -114,24 +114,24 @@ impl Args {
         self.only.contains(&part)
     }
 
-    async fn measure(&self, client: &Client, other: Option<&Client>) -> Result<Answer, LoadError> {
-        let (target, mut answer) = (&client.target(self.directory), Answer::default());
+    async fn measure(&self, client: &Client, other: Option<&Client>) -> Result<Report, LoadError> {
+        let (target, mut report) = (&client.target(self.directory), Report::default());
         if self.wants(Part::Statuses) {
-            answer.statuses = Some(load::statuses(target, self.statuses, self.in_flight).await?);
+            report.statuses = Some(load::statuses(target, self.statuses, self.in_flight).await?);
         }
         if self.wants(Part::Creations) {
-            answer.creations = Some(self.create(target).await?);
+            report.creations = Some(self.create(target).await?);
         }
         if self.wants(Part::Connections) {
-            answer.connections = Some(self.connect(target, &client.connect()).await?);
+            report.connections = Some(self.connect(target, &client.connect()).await?);
         }
         if self.wants(Part::Store) || self.wants(Part::Fetch) {
-            self.bulk(target, &mut answer).await?;
+            self.bulk(target, &mut report).await?;
         }
         if let Some(other) = other {
-            answer.listing = Some(self.list(target, &other.target(self.directory)).await?);
+            report.listing = Some(self.list(target, &other.target(self.directory)).await?);
         }
-        Ok(answer)
+        Ok(report)
     }
 
     async fn create(&self, target: &Target) -> Result<Rate, LoadError> {
@@ -155,7 +155,7 @@ impl Args {
         Ok(Connections { first_calls, at_once, processor: meter.read() })
     }
 
-    async fn bulk(&self, target: &Target, answer: &mut Answer) -> Result<(), LoadError> {
+    async fn bulk(&self, target: &Target, report: &mut Report) -> Result<(), LoadError> {
         let (mut stores, mut fetches) = (Bulk::default(), Bulk::default());
         for _ in 0..self.files {
             let meter = Meter::start(self.server_pid);
@@ -167,8 +167,8 @@ impl Args {
             }
             load::remove(target).await?;
         }
-        answer.stores = Some(stores).filter(|_| self.wants(Part::Store));
-        answer.fetches = Some(fetches).filter(|_| self.wants(Part::Fetch));
+        report.stores = Some(stores).filter(|_| self.wants(Part::Store));
+        report.fetches = Some(fetches).filter(|_| self.wants(Part::Fetch));
         Ok(())
     }
 }

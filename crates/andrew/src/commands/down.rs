@@ -7,7 +7,7 @@ use crate::running_cells;
 use afs_cell::LeftOpen;
 use afs_cell::mounts;
 use afs_cell::process::Process;
-use afs_cell::state::Running;
+use afs_cell::state::CellProcess;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct Args {
 const SHOWN_MAX: usize = 10;
 
 #[derive(Serialize)]
-struct Answer {
+struct Stopped {
     cell: String,
     pid: u32,
     /// Files of its mount that were open for writing when it was stopped, at most 1000.
@@ -73,13 +73,13 @@ impl Args {
             running.mount.as_ref().map(|_| LeftOpen::of(&state.cache()).files).unwrap_or_default();
         clear_mount(Some(&running))?;
         let trouble = state.last().filter(|last| last.pid == running.pid).and_then(|last| last.trouble);
-        output::show(json, &Answer { cell: running.cell, pid: running.pid, left_open, uses });
+        output::show(json, &Stopped { cell: running.cell, pid: running.pid, left_open, uses });
         trouble.map_or(Ok(()), |line| Err(CommandError::failed(line)))
     }
 }
 
 /// Unmounts what a process that is gone has left mounted; true when there was something.
-fn clear_mount(left: Option<&Running>) -> CommandResult<bool> {
+fn clear_mount(left: Option<&CellProcess>) -> CommandResult<bool> {
     let Some(mount) = left.and_then(|r| r.mount.as_ref()) else { return Ok(false) };
     if !mounts::list()?.iter().any(|m| &m.directory == mount) {
         return Ok(false);
@@ -89,7 +89,7 @@ fn clear_mount(left: Option<&Running>) -> CommandResult<bool> {
     Ok(true)
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "cell {} is down", self.cell)?;
         for file in self.left_open.iter().take(SHOWN_MAX) {

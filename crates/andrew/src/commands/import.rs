@@ -60,7 +60,7 @@ impl Args {
             },
         };
         let imported = ControlClient::of(&state)?.import(&request).map_err(CommandError::failed)?;
-        output::show(json, &Answer(imported));
+        output::show(json, &ImportReport(imported));
         Ok(())
     }
 }
@@ -68,9 +68,9 @@ impl Args {
 /// What came of it.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Imported);
+struct ImportReport(Imported);
 
-impl fmt::Display for Answer {
+impl fmt::Display for ImportReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.0.dry_run { "would be" } else { "are" };
         if let Some(file) = &self.0.people {

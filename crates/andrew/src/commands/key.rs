@@ -41,14 +41,14 @@ enum Command {
     /// Show the types and numbers of the keys, not their values
     List,
     /// Add a key; the running cell uses it at once
-    Add(Source),
+    Add(KeySource),
     /// Remove a key: tokens sealed with it are refused from then on
-    Remove(Which),
+    Remove(KeyChoice),
 }
 
 #[derive(clap::Args, Debug)]
 #[group(required = true, multiple = false)]
-struct Source {
+struct KeySource {
     /// Make a new key for rxgk, the security class of Andrew's clients
     #[arg(long)]
     rxgk: bool,
@@ -67,7 +67,7 @@ struct Source {
 }
 
 #[derive(clap::Args, Debug)]
-struct Which {
+struct KeyChoice {
     /// Security class of the key
     #[arg(long)]
     kind: Kind,
@@ -139,7 +139,7 @@ pub(crate) fn reload(state: &StateDir) -> CommandResult {
 /// Reads one kind of key file.
 type ReadKeys = fn(&[u8]) -> Result<KeyRing, KeyError>;
 
-impl Source {
+impl KeySource {
     fn add_to(&self, keys: &mut KeyRing) -> CommandResult {
         if self.rxgk || self.rxkad {
             let system = new_system()?;
@@ -171,7 +171,7 @@ fn from_file(path: &Path, read: ReadKeys) -> CommandResult<KeyRing> {
     Ok(keys)
 }
 
-impl Which {
+impl KeyChoice {
     fn remove_from(&self, keys: &mut KeyRing) -> CommandResult {
         let kind = match self.kind {
             Kind::Rxgk => KeyKind::Rxgk,

@@ -48,7 +48,7 @@ impl Args {
                 "you have no token of {cell}; `andrew tokens` lists them"
             )));
         }
-        output::show(json, &Answer { cells });
+        output::show(json, &LoggedOut { cells });
         Ok(())
     }
 
@@ -59,11 +59,11 @@ impl Args {
 
 /// Cells whose tokens are gone.
 #[derive(Serialize)]
-struct Answer {
+struct LoggedOut {
     cells: BTreeSet<String>,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for LoggedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells: Vec<&str> = self.cells.iter().map(String::as_str).collect();
         match cells.as_slice() {

@@ -33,20 +33,20 @@ impl Args {
         let root = with_usage(root);
         let count = pages(&root);
         clap_mangen::generate_to(root, &self.out).map_err(failed)?;
-        output::show(json, &Answer { directory: self.out, pages: count });
+        output::show(json, &ManualPages { directory: self.out, pages: count });
         Ok(())
     }
 }
 
 /// Where the pages are.
 #[derive(Serialize)]
-struct Answer {
+struct ManualPages {
     #[serde(serialize_with = "output::path")]
     directory: PathBuf,
     pages: usize,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for ManualPages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} manual pages are in {}", self.pages, self.directory.display())
     }

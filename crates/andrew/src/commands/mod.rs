@@ -1,10 +1,11 @@
 //! The commands, one file each.
 
-mod as_whom;
+mod auth_options;
 pub mod bench;
 mod bench_load;
 pub mod completions;
 pub mod down;
+mod duration_text;
 pub mod fs;
 pub mod import;
 pub mod key;
@@ -12,6 +13,7 @@ pub mod login;
 pub mod logout;
 pub mod man;
 pub mod mount;
+pub mod openafs_options;
 pub mod passwd;
 pub mod pts;
 pub mod run_with_token;
@@ -25,5 +27,3 @@ pub mod tokens;
 pub mod umount;
 pub mod up;
 pub mod vos;
-pub mod words;
-mod words_of_time;

@@ -3,7 +3,7 @@
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
 use crate::commands::up::{MountPoint, cache_size};
-use crate::daemon::{self, DaemonOptions, Work};
+use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::default_cache;
 use afs_cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
@@ -89,7 +89,7 @@ struct MountedCell {
 
 /// What there is to say.
 #[derive(Serialize, Deserialize)]
-struct Answer {
+struct MountOutput {
     cell: String,
     #[serde(serialize_with = "crate::output::path")]
     mount: PathBuf,
@@ -156,11 +156,11 @@ impl Args {
     }
 }
 
-impl Work for MountedCell {
-    type Answer = Answer;
+impl Daemon for MountedCell {
+    type Output = MountOutput;
 
-    fn answer(&self) -> Answer {
-        Answer {
+    fn output(&self) -> MountOutput {
+        MountOutput {
             cell: self.cell.clone(),
             mount: self.mount.directory().to_owned(),
             cache: self.cache.clone(),
@@ -175,7 +175,7 @@ impl Work for MountedCell {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MountOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.mount.display();
         writeln!(f, "cell {} is mounted at {shown}", self.cell)?;

@@ -1,13 +1,13 @@
 //! `andrew passwd`.
 
-use super::login::obtain::{Way, local_user};
+use super::login::cell_choice::{CellOptions, ChosenCell};
+use super::login::obtain::{LoginOptions, local_user};
 use super::login::passphrase;
-use super::login::place::{Place, PlaceOptions};
 use super::login::service::{Network, OwnService, Service, refused};
 use crate::commands::pts::names;
-use crate::commands::pts::reach::Reach;
+use crate::commands::pts::route::RouteOptions;
 use crate::error::{CommandError, CommandResult};
-use afs_cell::tokens::{CellPlace, KeptToken, TokenStore};
+use afs_cell::tokens::{CellLocation, KeptToken, TokenStore};
 use afs_login::UserName;
 use afs_login::client::{self, LoginError};
 use afs_rpc::Env;
@@ -30,7 +30,7 @@ pub struct Args {
     /// User whose passphrase to set [default: you]
     user: Option<String>,
     #[command(flatten)]
-    place: PlaceOptions,
+    cell: CellOptions,
     /// Read the new passphrase from the first line of a file (mode 600), or of an open descriptor given by its number
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
@@ -45,51 +45,51 @@ impl Args {
     /// # Errors
     /// What the login service says, or what is missing here.
     pub fn run(self, _json: bool) -> CommandResult {
-        let place = self.place.place()?;
-        let changer = Changer::open(place, self.user.as_deref())?;
-        let user = &changer.user;
+        let chosen = self.cell.choose()?;
+        let editor = CredentialEditor::open(chosen, self.user.as_deref())?;
+        let user = &editor.user;
         if self.remove {
-            return changer.run(|service| async move { client::remove_passphrase(&service, user).await });
+            return editor.run(|service| async move { client::remove_passphrase(&service, user).await });
         }
         let secret = match &self.passphrase_file {
             Some(file) => passphrase::from_file(file)?,
             None => passphrase::ask_new(user.as_str())?,
         };
-        let (cell, secret, env) = (&changer.place.cell, &secret, &changer.network.system.env());
-        changer.run(
+        let (cell, secret, env) = (&editor.chosen.cell, &secret, &editor.network.system.env());
+        editor.run(
             |service| async move { client::register_passphrase(&service, cell, user, secret, env).await },
         )
     }
 }
 
 /// One who may change how a user logs in: the cell's owner, or the holder of a token.
-pub(super) struct Changer {
-    pub(super) place: Place,
+pub(super) struct CredentialEditor {
+    pub(super) chosen: ChosenCell,
     pub(super) network: Network,
     pub(super) user: UserName,
     own: Option<Arc<OwnService>>,
     token: Option<KeptToken>,
 }
 
-impl Changer {
+impl CredentialEditor {
     /// For `user`, or for the user of the command.
-    pub(super) fn open(place: Place, user: Option<&str>) -> CommandResult<Self> {
+    pub(super) fn open(chosen: ChosenCell, user: Option<&str>) -> CommandResult<Self> {
         let network = Network::open()?;
-        let own = OwnService::of(&place)?.map(Arc::new);
+        let own = OwnService::of(&chosen)?.map(Arc::new);
         let mut token =
-            TokenStore::current()?.get(&place.cell)?.filter(|kept| kept.is_good_at(network.system.wall()));
+            TokenStore::current()?.get(&chosen.cell)?.filter(|kept| kept.is_good_at(network.system.wall()));
         if own.is_none() && token.is_none() {
-            token = Some(Way::default().obtain(user, &place)?);
+            token = Some(LoginOptions::default().obtain(user, &chosen)?);
         }
         let is_named = user.is_some();
         let asker = || token.as_ref().map_or_else(local_user, |kept| Ok(kept.user.clone()));
         let user = user.map_or_else(asker, |user| Ok(user.to_owned()))?;
         let user = UserName::new(&user).map_err(CommandError::usage)?;
-        let changer = Self { place, network, user, own, token };
+        let editor = Self { chosen, network, user, own, token };
         if is_named {
-            changer.require_user()?;
+            editor.require_user()?;
         }
-        Ok(changer)
+        Ok(editor)
     }
 
     /// Checks that the user exists, before a passphrase is typed. Where the protection service does not say, the login
@@ -98,15 +98,15 @@ impl Changer {
     /// # Errors
     /// There is none.
     fn require_user(&self) -> CommandResult {
-        let Place { cell, servers, base_port, state } = self.place.clone();
-        let place = CellPlace { cell, servers, base_port, mount: None };
-        let found = Reach::of(&place, state.as_ref())
+        let ChosenCell { cell, servers, base_port, state } = self.chosen.clone();
+        let chosen = CellLocation { cell, servers, base_port, mount: None };
+        let found = RouteOptions::of(&chosen, state.as_ref())
             .open()
             .and_then(|mut target| names::find(&mut target, self.user.as_str()));
         match found {
             Err(error) if error.status == CommandError::USAGE => Err(CommandError::usage(format!(
                 "there is no user '{}' in {}; `andrew pts createuser` makes one",
-                self.user, place.cell
+                self.user, chosen.cell
             ))),
             _ => Ok(()),
         }
@@ -121,8 +121,8 @@ impl Changer {
             Some(own) => self.network.system.block_on(work(Service::Own(own.clone()))),
             None => self
                 .network
-                .first(&self.place, self.token.as_ref(), |service| work(Service::Network(service))),
+                .first(&self.chosen, self.token.as_ref(), |service| work(Service::Network(service))),
         };
-        done.map_err(|error| refused(&self.place, &error))
+        done.map_err(|error| refused(&self.chosen, &error))
     }
 }

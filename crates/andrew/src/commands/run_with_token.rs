@@ -1,7 +1,7 @@
 //! `andrew run-with-token`.
 
-use super::login::obtain::Way;
-use super::login::place::PlaceOptions;
+use super::login::cell_choice::CellOptions;
+use super::login::obtain::LoginOptions;
 use super::login::service::Network;
 use crate::error::{CommandError, CommandResult};
 use crate::sys::signals::StopSignals;
@@ -40,9 +40,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(flatten)]
-    place: PlaceOptions,
+    cell: CellOptions,
     #[command(flatten)]
-    way: Way,
+    options: LoginOptions,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -93,14 +93,14 @@ impl Args {
                 ))
             });
         }
-        let place = self.place.place()?;
+        let chosen = self.cell.choose()?;
         if self.user.is_some() {
-            return self.way.obtain(self.user.as_deref(), &place);
+            return self.options.obtain(self.user.as_deref(), &chosen);
         }
-        TokenStore::current()?.get(&place.cell)?.ok_or_else(|| {
+        TokenStore::current()?.get(&chosen.cell)?.ok_or_else(|| {
             CommandError::usage(format!(
                 "you have no token of {}; give --user or --token-file, or log in",
-                place.cell
+                chosen.cell
             ))
         })
     }
@@ -132,7 +132,7 @@ impl Session {
         Ok(session)
     }
 
-    /// A renewed token takes the place of the old one in both files. Mounts renew their own.
+    /// A renewed token takes the chosen of the old one in both files. Mounts renew their own.
     fn renewed(&self, kept: &KeptToken, file: Option<&PathBuf>) {
         let stores = [Some(self.store.clone()), file.and_then(|file| TokenStore::file(file).ok())];
         for store in stores.into_iter().flatten() {

@@ -1,11 +1,11 @@
 //! `andrew serve`.
 
 use crate::commands::serve_options::ServeOptions;
-use crate::daemon::{self, DaemonOptions, Work};
+use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_cell::control::ControlServer;
-use afs_cell::state::{Running, StateDir, StateLock};
+use afs_cell::state::{CellProcess, StateDir, StateLock};
 use afs_cell::{JoinFile, KeptOptions, ServerFile, ServerOptions, Servers};
 use afs_net::System;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub struct Args {
 pub(super) struct Serving {
     pub(super) servers: Servers,
     control: ControlServer,
-    pub(super) running: Running,
+    pub(super) running: CellProcess,
     lock: StateLock,
     _link: Option<running_cells::Link>,
     state: PathBuf,
@@ -132,7 +132,7 @@ impl Serving {
         let servers = Servers::start(system, options)?;
         let control = ControlServer::start(&state.control(), servers.handler())
             .map_err(|e| CommandError::failed(format!("cannot open the control socket: {e}")))?;
-        let running = Running {
+        let running = CellProcess {
             pid: std::process::id(),
             cell: servers.cell().to_string(),
             listen: options.listen.into(),
@@ -173,10 +173,10 @@ impl Serving {
     }
 }
 
-impl Work for Serving {
-    type Answer = Served;
+impl Daemon for Serving {
+    type Output = Served;
 
-    fn answer(&self) -> Served {
+    fn output(&self) -> Served {
         self.served()
     }
 

@@ -1,8 +1,8 @@
 //! `andrew ssh-keys`.
 
-use super::login::key::public_of_file;
-use super::login::place::PlaceOptions;
-use super::passwd::Changer;
+use super::login::cell_choice::CellOptions;
+use super::login::signers::public_of_file;
+use super::passwd::CredentialEditor;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::units;
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "USER", global = true)]
     user: Option<String>,
     #[command(flatten)]
-    place: PlaceOptions,
+    cell: CellOptions,
 }
 
 #[derive(Subcommand, Debug)]
@@ -54,7 +54,7 @@ enum Command {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct CredentialList {
     user: String,
     /// When it was set, in Unix seconds; 0: there is none.
     #[serde(rename = "passphrase_set", serialize_with = "units::time")]
@@ -77,65 +77,65 @@ impl Args {
     /// # Errors
     /// What the login service says, or what is missing here.
     pub fn run(self, json: bool) -> CommandResult {
-        let changer = Changer::open(self.place.place()?, self.user.as_deref())?;
+        let editor = CredentialEditor::open(self.cell.choose()?, self.user.as_deref())?;
         match &self.command {
             Command::List => {
-                output::show(json, &list(&changer)?);
+                output::show(json, &list(&editor)?);
                 Ok(())
             }
-            Command::Add { file } => add(&changer, file),
-            Command::Remove { key } => remove(&changer, key),
+            Command::Add { file } => add(&editor, file),
+            Command::Remove { key } => remove(&editor, key),
         }
     }
 }
 
-fn ways(changer: &Changer) -> CommandResult<Ways> {
-    let user = &changer.user;
-    changer.run(|service| async move { client::list_ways(&service, user).await })
+fn ways(editor: &CredentialEditor) -> CommandResult<Ways> {
+    let user = &editor.user;
+    editor.run(|service| async move { client::list_ways(&service, user).await })
 }
 
-fn list(changer: &Changer) -> CommandResult<Answer> {
-    let ways = ways(changer)?;
+fn list(editor: &CredentialEditor) -> CommandResult<CredentialList> {
+    let ways = ways(editor)?;
     let row = |info: &afs_wire::login::SshKeyInfo| Row {
         fingerprint: UserKey::from_wire(&info.key)
             .map_or_else(|error| error.to_string(), |key| key.to_string()),
         comment: info.comment.to_text(),
         added: info.added.0,
     };
-    Ok(Answer {
-        user: changer.user.to_string(),
+    Ok(CredentialList {
+        user: editor.user.to_string(),
         passphrase: ways.passphrase.0,
         keys: ways.keys.iter().map(row).collect(),
     })
 }
 
-fn add(changer: &Changer, file: &Path) -> CommandResult {
+fn add(editor: &CredentialEditor, file: &Path) -> CommandResult {
     let public = public_of_file(file)?;
     let key =
         UserKey::new(&public).map_err(|error| CommandError::usage(format!("{}: {error}", file.display())))?;
-    let (user, key, comment) = (&changer.user, &key, public.comment());
-    changer.run(|service| async move { client::add_ssh_key(&service, user, key, comment).await })
+    let (user, key, comment) = (&editor.user, &key, public.comment());
+    editor.run(|service| async move { client::add_ssh_key(&service, user, key, comment).await })
 }
 
-fn remove(changer: &Changer, which: &str) -> CommandResult {
+fn remove(editor: &CredentialEditor, which: &str) -> CommandResult {
     let named = |key: &UserKey| key.to_string() == which;
-    let keys = ways(changer)?.keys;
+    let keys = ways(editor)?.keys;
     let known = keys.iter().filter_map(|info| UserKey::from_wire(&info.key).ok()).find(named);
     let key = match known {
         Some(key) => key,
         None if which.starts_with("SHA256:") => {
-            let user = &changer.user;
+            let user = &editor.user;
             return Err(CommandError::usage(format!(
                 "{user} has no key {which}; `andrew ssh-keys list` shows them"
             )));
         }
         None => UserKey::new(&public_of_file(Path::new(which))?).map_err(CommandError::usage)?,
     };
-    let (user, key) = (&changer.user, &key);
-    changer.run(|service| async move { client::remove_ssh_key(&service, user, key).await })
+    let (user, key) = (&editor.user, &key);
+    editor.run(|service| async move { client::remove_ssh_key(&service, user, key).await })
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CredentialList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passphrase = if self.passphrase > 0 { "a passphrase" } else { "no passphrase" };
         writeln!(f, "{} has {passphrase} and {} SSH keys", self.user, self.keys.len())?;

@@ -7,8 +7,8 @@ use crate::output;
 use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::mounts::{self, Mount};
-use afs_cell::state::{Running, StateDir};
-use afs_cell::{Look, PartitionScrub};
+use afs_cell::state::{CellProcess, StateDir};
+use afs_cell::{PartitionScrub, ScrubPass};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
 use serde::Serialize;
@@ -25,17 +25,17 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Status {
     #[serde(flatten)]
     first: Cell,
     /// Further cells of this user that run.
     others: Vec<Cell>,
-    mounts: Vec<Seen>,
+    mounts: Vec<MountStatus>,
 }
 
 /// A mount, and how it is.
 #[derive(Serialize)]
-struct Seen {
+struct MountStatus {
     #[serde(flatten)]
     mount: Mount,
     /// Its program has died.
@@ -49,7 +49,7 @@ struct Seen {
 struct Cell {
     #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
-    cell: Option<Running>,
+    cell: Option<CellProcess>,
     /// The looks for damage, by partition.
     scrubs: Vec<PartitionScrub>,
 }
@@ -71,16 +71,16 @@ impl Args {
             Ok(Cell { state: state.path().to_owned(), cell, scrubs })
         };
         let others = all.iter().skip(1).map(|one| told(&one.state)).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer { first: told(&state)?, others, mounts: seen()? });
+        output::show(json, &Status { first: told(&state)?, others, mounts: seen()? });
         Ok(())
     }
 }
 
-fn seen() -> CommandResult<Vec<Seen>> {
+fn seen() -> CommandResult<Vec<MountStatus>> {
     let one = |mount: Mount| {
         let dead = mounts::is_dead(&mount.directory);
         let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
-        Seen { mount, dead, uses }
+        MountStatus { mount, dead, uses }
     };
     Ok(mounts::list()?.into_iter().map(one).collect())
 }
@@ -93,7 +93,7 @@ fn scrubs(state: &StateDir) -> Vec<PartitionScrub> {
 /// What there is to say of a partition's data.
 fn data(f: &mut fmt::Formatter<'_>, scrub: &PartitionScrub) -> fmt::Result {
     let Some(look) = scrub.now.or(scrub.last) else { return Ok(()) };
-    let Look { began, ended, bytes, damaged, repaired } = look;
+    let ScrubPass { began, ended, bytes, damaged, repaired } = look;
     let (when, read) = (if ended == 0 { began } else { ended }, HumanBytes(bytes));
     let when = dates::show(UnixSeconds(when));
     let verb = if ended == 0 { "being checked since" } else { "checked until" };
@@ -118,7 +118,7 @@ impl fmt::Display for Cell {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.first.fmt(f)?;
         self.others.iter().try_for_each(|cell| cell.fmt(f))?;
@@ -126,7 +126,7 @@ impl fmt::Display for Answer {
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for MountStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mount { source, directory, .. } = &self.mount;
         let shown = directory.display();

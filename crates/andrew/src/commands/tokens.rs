@@ -1,6 +1,6 @@
 //! `andrew tokens`.
 
-use crate::commands::words_of_time::in_words;
+use crate::commands::duration_text::in_words;
 use crate::error::CommandResult;
 use crate::output;
 use crate::units;
@@ -16,7 +16,7 @@ use std::fmt;
 pub struct Args {}
 
 #[derive(Serialize)]
-struct Answer {
+struct TokenList {
     /// The session, if this process is in one.
     session: Option<String>,
     tokens: Vec<Row>,
@@ -60,7 +60,7 @@ impl Args {
             }
         }
         let session = session.map(|_| "a session of its own".to_owned());
-        output::show(json, &Answer { session, tokens: rows });
+        output::show(json, &TokenList { session, tokens: rows });
         Ok(())
     }
 }
@@ -104,7 +104,7 @@ impl Row {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for TokenList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(session) = &self.session {
             writeln!(f, "this is {session}")?;

@@ -4,7 +4,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::open_files;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::process::Process;
-use afs_cell::tokens::{MountPlace, cell_places};
+use afs_cell::tokens::{MountLocation, known_cells};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -89,8 +89,8 @@ const PROMPT: Duration = Duration::from_secs(2);
 
 /// The process of a mount, if it ends with the mount and is known to this user.
 fn process(mount: &Mount) -> CommandResult<Option<(u32, Process)>> {
-    let is_it = |place: &MountPlace| place.device == mount.device && !place.serves;
-    let Some(place) = cell_places().into_iter().filter_map(|cell| cell.mount).find(is_it) else {
+    let is_it = |place: &MountLocation| place.device == mount.device && !place.serves;
+    let Some(place) = known_cells().into_iter().filter_map(|cell| cell.mount).find(is_it) else {
         return Ok(None);
     };
     let process = Process::open(place.pid)

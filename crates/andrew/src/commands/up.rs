@@ -3,7 +3,7 @@
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
-use crate::daemon::{self, DaemonOptions, Work};
+use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_cell::CACHE_BYTES_MIN;
@@ -71,7 +71,7 @@ pub(super) struct MountPoint {
 
 /// What there is to say.
 #[derive(Serialize, Deserialize)]
-struct Answer {
+struct UpOutput {
     #[serde(flatten)]
     served: Served,
     mount: Option<PathBuf>,
@@ -243,15 +243,15 @@ struct Detachable {
     detached: bool,
 }
 
-impl Work for Detachable {
-    type Answer = Answer;
+impl Daemon for Detachable {
+    type Output = UpOutput;
 
-    fn answer(&self) -> Answer {
+    fn output(&self) -> UpOutput {
         let mount = self.up.mount.as_ref().map(|m| m.directory.clone());
         let served = self.up.serving.served();
         let found = running_cells::of_process(None).is_ok_and(|found| found.path() == served.state());
         let option = if found { String::new() } else { format!(" --state {}", served.state().display()) };
-        Answer { served, mount, detached: self.detached, option }
+        UpOutput { served, mount, detached: self.detached, option }
     }
 
     fn stop(mut self) -> CommandResult {
@@ -266,7 +266,7 @@ impl Work for Detachable {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for UpOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(mount) = &self.mount else { return self.served.fmt(f) };
         let shown = mount.display();

@@ -161,7 +161,7 @@ fn is_input_of_client(error: &ClientError) -> bool {
 mod tests {
     use super::*;
     use afs_cell::KeptOptions;
-    use afs_cell::state::{Running, StateDir};
+    use afs_cell::state::{CellProcess, StateDir};
     use std::net::{Ipv4Addr, SocketAddr};
 
     fn said(error: impl Into<CellError>) -> CommandError {
@@ -174,7 +174,7 @@ mod tests {
         let state = StateDir::resolve(Some(&dir.path().join("s"))).unwrap();
         state.make().unwrap();
         let mut lock = state.lock().unwrap();
-        let running = Running {
+        let running = CellProcess {
             pid: 4711,
             cell: "andrew.local".into(),
             listen: Ipv4Addr::LOCALHOST.into(),

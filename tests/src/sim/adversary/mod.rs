@@ -1,14 +1,14 @@
 //! An adversary on the network: it hears every packet between machines, sends from any address, and keeps to a budget.
 //!
 //! It has no key and no token. What it does is chosen by the seed among the moves it is given; each move is one method of
-//! this actor, in the file of its kind. What must hold whatever it does is for `witness` to say.
+//! this actor, in the file of its kind. What must hold whatever it does is for `invariants` to say.
 
+mod connection_moves;
 mod floods;
-mod impostor;
+mod impersonation;
 mod knowledge;
 mod moves;
 pub mod packet;
-mod thief;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -20,9 +20,9 @@ use afs_wire::ids::Fid;
 use bytes::Bytes;
 
 use super::cell::{Cell, SERVER};
-use super::fate::AtWork;
+use super::faults::AtWork;
+use super::invariants::Invariants;
 use super::ledger::Ledger;
-use super::witness::Witness;
 use knowledge::Knowledge;
 pub use moves::Move;
 
@@ -38,11 +38,11 @@ pub struct Adversary {
     /// Numbers of files are no secret: cache managers tell them to whoever asks.
     ledger: Ledger,
     /// Who is told when it learns what it must not.
-    witness: Witness,
+    invariants: Invariants,
     root: Fid,
     victims: Vec<SocketAddr>,
     /// Endpoints under which it plays a client; they answer for as long as it lives.
-    masks: Vec<Rx>,
+    fake_clients: Vec<Rx>,
     next_port: u16,
     next_source: u32,
     owed: Duration,
@@ -54,7 +54,7 @@ impl Adversary {
         cell: &Cell,
         moves: Vec<Move>,
         victims: Vec<SocketAddr>,
-        witness: Witness,
+        invariants: Invariants,
         working: AtWork,
         rng: SimRng,
     ) {
@@ -69,10 +69,10 @@ impl Adversary {
             moves,
             knowledge: Knowledge::default(),
             ledger: cell.machine.ledger.clone(),
-            witness,
+            invariants,
             root: Fid::root(cell.volume()),
             victims,
-            masks: Vec::new(),
+            fake_clients: Vec::new(),
             next_port: 20_000,
             next_source: 1,
             owed: Duration::ZERO,
@@ -120,7 +120,7 @@ impl Adversary {
 
     /// It knows what it must not know.
     fn learned(&self, what: &str) {
-        self.witness.complain(format!("the adversary has learned: {what}"));
+        self.invariants.complain(format!("the adversary has learned: {what}"));
     }
 
     /// Learns what was heard, takes replies that come to third addresses, and answers calls that come there with an abort.
@@ -136,7 +136,7 @@ impl Adversary {
 
     fn refuse(&self, us: SocketAddr, from: SocketAddr, data: &Bytes) {
         let Some(header) = Header::decode(data) else { return };
-        if us.port() >= MASKS || header.kind != PacketType::DATA {
+        if us.port() >= FAKE_CLIENTS || header.kind != PacketType::DATA {
             return;
         }
         if !header.from_client() {
@@ -165,7 +165,7 @@ impl Adversary {
 
     /// A port of the adversary's own address that it has not used.
     fn third(&mut self) -> SocketAddr {
-        self.next_port = if self.next_port < MASKS - 1 { self.next_port + 1 } else { 20_000 };
+        self.next_port = if self.next_port < FAKE_CLIENTS - 1 { self.next_port + 1 } else { 20_000 };
         SocketAddr::new(IpAddr::V4(THIRD), self.next_port)
     }
 
@@ -197,6 +197,6 @@ fn server(port: u16) -> SocketAddr {
 const THIRD: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
 const FALSE_NET: u8 = 99;
 /// From this port on the adversary's address speaks Rx properly.
-const MASKS: u16 = 40_000;
+const FAKE_CLIENTS: u16 = 40_000;
 const PACKETS_PER_SECOND: u32 = 150;
 const BYTES_PER_SECOND: u32 = 64 << 10;

@@ -68,7 +68,7 @@ impl Move {
         Move::CrowdCutOff,
     ];
 
-    /// Those that may be mixed with others, in any weather.
+    /// Those that may be mixed with others, in any faults.
     pub const HELD: &[Move] = &[
         Move::Hijack,
         Move::Replay,

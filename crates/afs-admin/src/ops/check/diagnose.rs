@@ -14,7 +14,7 @@ use afs_wire::xdr::BoundedVec;
 use super::entry::is_locked;
 use super::finding::{Fault, Finding, Half, Remedy};
 use super::snapshot::{Case, Seen};
-use crate::Place;
+use crate::ServerPartition;
 
 /// Result of a diagnosis.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Diagnoser<'_> {
     }
 
     /// Adds a fault that a repair corrects.
-    fn repair(&mut self, volume: VolumeId, place: Option<Place>, fault: Fault, says: String) {
+    fn repair(&mut self, volume: VolumeId, place: Option<ServerPartition>, fault: Fault, says: String) {
         self.find(volume, place, fault, says, Remedy::Repair);
     }
 
@@ -69,7 +69,14 @@ impl Diagnoser<'_> {
         self.find(seen.info.id, Some(seen.place), fault, says, Remedy::Person(run));
     }
 
-    fn find(&mut self, volume: VolumeId, place: Option<Place>, fault: Fault, says: String, remedy: Remedy) {
+    fn find(
+        &mut self,
+        volume: VolumeId,
+        place: Option<ServerPartition>,
+        fault: Fault,
+        says: String,
+        remedy: Remedy,
+    ) {
         let name = self.name();
         self.findings.push(Finding { volume, name, place, fault, says, remedy });
     }

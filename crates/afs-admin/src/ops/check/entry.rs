@@ -4,7 +4,7 @@ use afs_wire::ids::{VolumeId, VolumeKind, VolumeName};
 use afs_wire::vl::{Entry, EntryFlags, Site, SiteFlags};
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 
-use crate::Place;
+use crate::ServerPartition;
 
 /// The kind of the entry's volume with an id.
 pub(super) fn kind_of(entry: &Entry, id: VolumeId) -> Option<VolumeKind> {
@@ -38,9 +38,9 @@ pub(super) fn expected(entry: &Entry, site: &Site) -> impl Iterator<Item = Volum
 }
 
 /// Whether a volume at a site agrees with its entry.
-pub(super) fn fits(entry: &Entry, place: Place, info: &VolumeInfo) -> bool {
+pub(super) fn fits(entry: &Entry, place: ServerPartition, info: &VolumeInfo) -> bool {
     let Some(kind) = kind_of(entry, info.id) else { return false };
-    let mut sites = entry.sites.iter().filter(|s| Place::from(*s) == place && is_site_of(s, kind));
+    let mut sites = entry.sites.iter().filter(|s| ServerPartition::from(*s) == place && is_site_of(s, kind));
     let Some(site) = sites.next() else { return false };
     let waits = site.flags.contains(SiteFlags::DONT_USE);
     if info.status == InfoStatus::BUSY {

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use afs_wire::ids::VolumeId;
 
-use crate::Place;
+use crate::ServerPartition;
 
 /// Direction of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct Finding {
     /// Its name, as far as it is known.
     pub name: String,
     /// Its site; `None` if only the entry is concerned.
-    pub place: Option<Place>,
+    pub place: Option<ServerPartition>,
     /// The kind of fault.
     pub fault: Fault,
     /// Description, for display.

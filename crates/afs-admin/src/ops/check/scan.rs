@@ -15,7 +15,7 @@ use afs_wire::vol::{InfoStatus, VolumeInfo};
 use super::entry::{expected, fits, is_locked};
 use super::finding::Silent;
 use crate::error::{AdminError, AdminResult};
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// Servers that are scanned concurrently.
 const SERVERS_AT_ONCE: usize = 8;
@@ -26,7 +26,7 @@ pub(super) const SUSPECTS_MAX: usize = 10_000;
 const INDEX_MAX: i32 = 254;
 
 /// Volumes of a group found at sites that the location database does not have.
-pub(super) type Suspect = BTreeSet<(Place, VolumeId)>;
+pub(super) type Suspect = BTreeSet<(ServerPartition, VolumeId)>;
 
 /// The partitions of each server, or the error of one that did not reply.
 pub(super) type Servers = BTreeMap<Ipv4Addr, Result<Vec<PartitionId>, String>>;
@@ -55,7 +55,7 @@ struct Known {
 struct KnownEntry {
     entry: Entry,
     /// Volumes that must be on this server and were not seen yet.
-    missing: Vec<(Place, VolumeId)>,
+    missing: Vec<(ServerPartition, VolumeId)>,
 }
 
 impl Scanned {
@@ -68,7 +68,7 @@ impl Scanned {
         self.servers.iter().filter_map(silent).collect()
     }
 
-    fn suspect(&mut self, key: VolumeId, seen: Option<(Place, VolumeId)>) {
+    fn suspect(&mut self, key: VolumeId, seen: Option<(ServerPartition, VolumeId)>) {
         if self.suspects.len() >= SUSPECTS_MAX && !self.suspects.contains_key(&key) {
             self.more = true;
             return;
@@ -127,7 +127,7 @@ impl Admin {
         .await?;
         let partitions = self.partitions(server).await;
         for partition in partitions.as_ref().map_or(&[][..], Vec::as_slice) {
-            let place = Place::new(server, *partition);
+            let place = ServerPartition::new(server, *partition);
             // A server that becomes unreachable counts as one that was.
             let volumes = match self.volumes_on(place).await {
                 Ok(volumes) => volumes,
@@ -154,7 +154,7 @@ impl Admin {
         &self,
         scanned: &mut Scanned,
         known: &mut Known,
-        place: Place,
+        place: ServerPartition,
         info: &VolumeInfo,
     ) -> AdminResult {
         scanned.volumes += 1;
@@ -265,7 +265,8 @@ pub(super) fn key_of(entry: &Entry) -> VolumeId {
 impl Known {
     fn remember(&mut self, entry: &Entry, server: Ipv4Addr) {
         let here = entry.sites.iter().filter(|site| site.server == server);
-        let missing = here.flat_map(|s| expected(entry, s).map(move |id| (Place::from(s), id))).collect();
+        let missing =
+            here.flat_map(|s| expected(entry, s).map(move |id| (ServerPartition::from(s), id))).collect();
         let key = key_of(entry);
         self.groups.extend(entry.ids.iter().filter(|id| id.0 != 0).map(|id| (*id, key)));
         self.entries.insert(key, KnownEntry { entry: entry.clone(), missing });

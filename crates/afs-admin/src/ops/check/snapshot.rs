@@ -9,7 +9,7 @@ use afs_wire::volname;
 
 use super::scan::{Servers, Suspect};
 use crate::error::AdminResult;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// The state of a group.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Case {
     /// Its volumes, with their sites.
     pub(super) seen: Vec<Seen>,
     /// The sites that were asked, with their replies.
-    pub(super) asked: BTreeMap<Place, Asked>,
+    pub(super) asked: BTreeMap<ServerPartition, Asked>,
     /// Volumes that are snapshots according to their server.
     pub(super) snapshots: BTreeSet<VolumeId>,
     /// Names in the headers that belong to other groups.
@@ -31,7 +31,7 @@ pub(super) struct Case {
 /// A volume at a site.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    pub(super) place: Place,
+    pub(super) place: ServerPartition,
     pub(super) info: VolumeInfo,
 }
 
@@ -78,7 +78,7 @@ impl Case {
         all.into_iter().collect()
     }
 
-    pub(super) fn answers(&self, place: Place) -> bool {
+    pub(super) fn answers(&self, place: ServerPartition) -> bool {
         self.asked.get(&place) == Some(&Asked::Answered)
     }
 }
@@ -93,7 +93,7 @@ impl Admin {
         let entry = self.entry(key).await?;
         let mut case =
             Case { key, entry, some_silent: servers.values().any(Result::is_err), ..Case::default() };
-        let sites = case.entry.iter().flat_map(|e| e.sites.iter().map(Place::from));
+        let sites = case.entry.iter().flat_map(|e| e.sites.iter().map(ServerPartition::from));
         let places: BTreeSet<_> = sites.chain(suspect.iter().map(|(place, _)| *place)).collect();
         let ids: BTreeSet<_> = case.ids().into_iter().chain(suspect.iter().map(|(_, id)| *id)).collect();
         for place in places {
@@ -108,7 +108,7 @@ impl Admin {
     async fn look_at(
         &self,
         seen: &mut Vec<Seen>,
-        place: Place,
+        place: ServerPartition,
         ids: &BTreeSet<VolumeId>,
         servers: &Servers,
     ) -> Asked {

@@ -11,7 +11,7 @@ use crate::error::AdminResult;
 use crate::group::home;
 use crate::journal::Job;
 use crate::ops::Outcome;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 impl MovePlan {
     /// Brings the target on line and enters its site into the location database.
@@ -28,7 +28,7 @@ impl MovePlan {
 
     fn switched(&self, mut entry: Entry) -> Entry {
         let moved = |mut site: afs_wire::vl::Site| {
-            if site.flags.contains(SiteFlags::RW_VOLUME) && Place::from(&site) == self.from {
+            if site.flags.contains(SiteFlags::RW_VOLUME) && ServerPartition::from(&site) == self.from {
                 site.server = self.to.server;
                 site.partition = self.to.partition;
             }

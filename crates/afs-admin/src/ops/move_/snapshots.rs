@@ -11,7 +11,7 @@ use super::MovePlan;
 use crate::calls::{Attach, Transaction, UNPUBLISHED};
 use crate::error::{AdminError, AdminResult};
 use crate::lost_snapshots::LostSnapshots;
-use crate::{Admin, Place, Snapshot};
+use crate::{Admin, ServerPartition, Snapshot};
 
 /// Most snapshots of one move: the journal lists them all.
 const SNAPSHOTS_MAX: usize = 1000;
@@ -130,7 +130,7 @@ impl MovePlan {
             if let Some(mut entry) = admin.entry(id).await? {
                 if self.drop_snapshots {
                     admin.delete_entry(&entry).await?;
-                } else if entry.sites.iter().any(|s| Place::from(s) == self.from) {
+                } else if entry.sites.iter().any(|s| ServerPartition::from(s) == self.from) {
                     let sites = entry.sites.iter().map(|s| self.to.site(s.flags));
                     entry.sites = BoundedVec::first_of(sites);
                     admin.replace_entry(&entry, ReleaseType::NONE).await?;

@@ -6,10 +6,10 @@ use afs_wire::vl::{Entry, LockOperation, ReleaseType, Site, SiteFlags};
 use super::{EditSites, ReleasePlan, Released, Step, has_clone_at};
 use crate::error::AdminResult;
 use crate::journal::Job;
-use crate::{Admin, Group, Place};
+use crate::{Admin, Group, ServerPartition};
 
 impl Admin {
-    pub(super) async fn back_out(&self, group: &Group, home: Place) -> AdminResult<Released> {
+    pub(super) async fn back_out(&self, group: &Group, home: ServerPartition) -> AdminResult<Released> {
         let plan = ReleasePlan {
             volume: group.id(),
             name: group.name(),
@@ -51,7 +51,7 @@ impl ReleasePlan {
         let (new, old): (Vec<Site>, Vec<Site>) =
             sites(&entry).into_iter().partition(|s| s.flags.contains(SiteFlags::NEW_REPSITE));
         for site in old.iter().filter(|s| s.flags.contains(SiteFlags::DONT_USE)) {
-            let place = Place::from(site);
+            let place = ServerPartition::from(site);
             let half_made = admin.volume_at(place, self.read_only).await?.is_some_and(|i| i.destroy_me != 0);
             if half_made {
                 admin.delete_volume(place, self.read_only, true).await?;

@@ -7,7 +7,7 @@ use afs_wire::vol::{InfoStatus, VolumeInfo};
 
 use super::ReleasePlan;
 use crate::error::AdminResult;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// The sites that are updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum Scope {
 
 impl Admin {
     /// Whether every site has the present state of the read-write volume.
-    pub(super) async fn is_released(&self, entry: &Entry, home: Place) -> AdminResult<bool> {
+    pub(super) async fn is_released(&self, entry: &Entry, home: ServerPartition) -> AdminResult<bool> {
         let marked = SiteFlags::DONT_USE.with(SiteFlags::NEW_REPSITE);
         let read_only = entry.id(VolumeKind::ReadOnly);
         if read_only.0 == 0
@@ -47,7 +47,7 @@ impl Admin {
         let sites: Vec<Site> =
             entry.sites.iter().filter(|s| s.flags.contains(SiteFlags::RO_VOLUME)).copied().collect();
         let asked = sites.iter().map(|site| async move {
-            (*site, self.volume_at(Place::from(site), read_only).await.ok().flatten())
+            (*site, self.volume_at(ServerPartition::from(site), read_only).await.ok().flatten())
         });
         join_all(asked).await
     }

@@ -14,7 +14,7 @@ use super::{EditSites, ReleasePlan, Scope, Sent};
 use crate::calls::{Attach, Transaction, UNPUBLISHED, cookie};
 use crate::error::{AdminError, AdminResult};
 use crate::ops::move_::adjusted;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 /// A site ready to receive.
 struct Open {
@@ -31,7 +31,7 @@ impl ReleasePlan {
         scope: Scope,
     ) -> AdminResult<Sent> {
         let needs = |s: &&Site| {
-            let at_home = Place::from(*s) == self.home;
+            let at_home = ServerPartition::from(*s) == self.home;
             let lacks = match scope {
                 Scope::NewSites => s.flags.contains(SiteFlags::DONT_USE),
                 Scope::Everything | Scope::Unreached => !s.flags.contains(SiteFlags::NEW_REPSITE),
@@ -39,8 +39,9 @@ impl ReleasePlan {
             s.flags.contains(SiteFlags::RO_VOLUME) && lacks && !at_home
         };
         let sites: Vec<Site> = entry.sites.iter().filter(needs).copied().collect();
-        let at_home = entry.sites.iter().map(Place::from).filter(|p| !self.temporary && *p == self.home);
-        let mut reached: Vec<Place> = at_home.take(1).collect();
+        let at_home =
+            entry.sites.iter().map(ServerPartition::from).filter(|p| !self.temporary && *p == self.home);
+        let mut reached: Vec<ServerPartition> = at_home.take(1).collect();
         let mut failed = None;
         if sites.is_empty() {
             return Ok((reached, failed));
@@ -101,10 +102,10 @@ impl ReleasePlan {
         source: &VolumeInfo,
         sites: &[Site],
         scope: Scope,
-    ) -> Vec<(Place, AdminResult)> {
-        let opened = sites
-            .iter()
-            .map(|site| async move { (Place::from(site), self.open_site(admin, site, source, scope).await) });
+    ) -> Vec<(ServerPartition, AdminResult)> {
+        let opened = sites.iter().map(|site| async move {
+            (ServerPartition::from(site), self.open_site(admin, site, source, scope).await)
+        });
         let mut outcomes = Vec::new();
         let mut batches: BTreeMap<u32, Vec<Open>> = BTreeMap::new();
         for (place, opened) in join_all(opened).await {
@@ -134,7 +135,7 @@ impl ReleasePlan {
         source: &VolumeInfo,
         scope: Scope,
     ) -> AdminResult<Open> {
-        let place = Place::from(site);
+        let place = ServerPartition::from(site);
         // A server of ours shows the old state until the new one is complete; others must not be read
         // meanwhile.
         let mode = if admin.is_ours(site.server).await { AttachFlags::BUSY } else { AttachFlags::OFFLINE };
@@ -244,9 +245,9 @@ impl ReleasePlan {
     }
 }
 
-fn mark(entry: &mut Entry, reached: &[Place]) {
+fn mark(entry: &mut Entry, reached: &[ServerPartition]) {
     entry.sites.iter_mut_sites(|site| {
-        if site.flags.contains(SiteFlags::RO_VOLUME) && reached.contains(&Place::from(&*site)) {
+        if site.flags.contains(SiteFlags::RO_VOLUME) && reached.contains(&ServerPartition::from(&*site)) {
             site.flags = site.flags.with(SiteFlags::NEW_REPSITE).without(SiteFlags::DONT_USE);
         }
     });

@@ -8,7 +8,7 @@ use super::RestorePlan;
 use crate::error::AdminResult;
 use crate::group::home;
 use crate::ops::EditSites;
-use crate::{Admin, Place};
+use crate::{Admin, ServerPartition};
 
 impl RestorePlan {
     /// Creates the entry, or changes the existing one. Idempotent.
@@ -43,7 +43,7 @@ impl RestorePlan {
         }
         let mut sites = entry.sites.to_vec();
         let same = |s: &afs_wire::vl::Site| {
-            s.flags.contains(site) && (!self.read_only || Place::from(s) == self.place)
+            s.flags.contains(site) && (!self.read_only || ServerPartition::from(s) == self.place)
         };
         if sites.iter().any(same) {
             entry.sites.iter_mut_sites(|s| {

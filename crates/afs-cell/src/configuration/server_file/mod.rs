@@ -7,7 +7,7 @@ mod tests;
 pub use tables::{DatabaseTable, EtcdTable, PartitionTable};
 
 use crate::configuration::FileError;
-use crate::configuration::options::{DatabasePlace, PartitionPlace, RoleName, Roles, ServerOptions};
+use crate::configuration::options::{DatabaseLocation, PartitionDirectory, RoleName, Roles, ServerOptions};
 use crate::configuration::ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 use crate::error::CellResult;
 use crate::servers::ScrubTable;
@@ -226,13 +226,13 @@ impl ServerFile {
     pub fn options(&self, state: &Path) -> ServerOptions {
         let places = self.partitions.iter();
         let mut partitions: Vec<_> =
-            places.map(|table| PartitionPlace { id: table.name, path: table.path.clone() }).collect();
+            places.map(|table| PartitionDirectory { id: table.name, path: table.path.clone() }).collect();
         if partitions.is_empty() && self.roles().has(RoleName::Files) {
-            partitions.push(PartitionPlace::first(state));
+            partitions.push(PartitionDirectory::first(state));
         }
         let database = match &self.database {
-            Some(DatabaseTable::Embedded) | None => DatabasePlace::Embedded,
-            Some(DatabaseTable::Etcd(table)) => DatabasePlace::Etcd(table.place(&self.cell)),
+            Some(DatabaseTable::Embedded) | None => DatabaseLocation::Embedded,
+            Some(DatabaseTable::Etcd(table)) => DatabaseLocation::Etcd(table.options(&self.cell)),
         };
         ServerOptions {
             anyuser: self.anyuser,

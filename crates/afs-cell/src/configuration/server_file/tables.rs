@@ -1,6 +1,6 @@
 //! Tables of the configuration file: partitions, and where the databases are.
 
-use crate::configuration::options::EtcdPlace;
+use crate::configuration::options::EtcdOptions;
 use afs_etcd::Endpoint;
 use afs_wire::ids::{CellName, PartitionId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -88,8 +88,8 @@ impl EtcdTable {
         Ok(())
     }
 
-    pub(super) fn place(&self, cell: &CellName) -> EtcdPlace {
-        EtcdPlace {
+    pub(super) fn options(&self, cell: &CellName) -> EtcdOptions {
+        EtcdOptions {
             endpoints: self.endpoints.clone(),
             prefix: self.prefix.clone().unwrap_or_else(|| format!("/andrew/{cell}/")),
             user: self.user.clone().zip(self.password_file.clone()),

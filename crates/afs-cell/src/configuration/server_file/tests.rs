@@ -9,7 +9,7 @@ fn what_is_not_said_is_the_default() {
     let file = ServerFile::parse(LEAST).unwrap();
     let options = file.options(Path::new("/srv"));
     assert_eq!((options.roles, options.ports.file()), (Roles::ALL, 7000));
-    assert_eq!(options.partitions, [PartitionPlace::first(Path::new("/srv"))]);
+    assert_eq!(options.partitions, [PartitionDirectory::first(Path::new("/srv"))]);
     assert_eq!(options.anyuser, Rights(9));
 }
 

@@ -1,6 +1,6 @@
 //! One client of a load: a socket of its own, and as whom it calls.
 
-use super::as_whom::{AsWhom, Source, fresh, shared};
+use super::call_security::{CallSecurity, Source, fresh, shared};
 use crate::error::{CommandError, CommandResult};
 use afs_lab::load::{self, Connect, Target};
 use afs_net::{System, Udp};
@@ -22,10 +22,10 @@ impl Client {
     ///
     /// # Errors
     /// No key to call with; no socket.
-    pub(super) fn open(server: SocketAddr, as_whom: &AsWhom) -> CommandResult<Self> {
+    pub(super) fn open(server: SocketAddr, security: &CallSecurity) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
         let system = System::new().map_err(failed)?;
-        let source = as_whom.source(&system)?;
+        let source = security.source(&system)?;
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
         let listening = udp.rx().listen(load::callbacks(&*system.env()));

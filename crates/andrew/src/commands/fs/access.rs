@@ -1,10 +1,10 @@
 //! `andrew fs access`: what somebody may do in a place, and why.
 
-use super::access_people::{self, Person, Way};
 use super::attribute;
+use super::memberships::{self, NamedSubject, ProtectionClient};
+use super::path_cell;
 use super::paths::Paths;
-use super::place;
-use crate::commands::pts::reach::Reach;
+use crate::commands::pts::route::RouteOptions;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_server::access::{Object, Reason, Source, explain};
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", allow_negative_numbers = true)]
     user: Option<String>,
     #[command(flatten)]
-    reach: Reach,
+    route: RouteOptions,
 }
 
 #[derive(Serialize)]
@@ -65,7 +65,7 @@ struct Cause {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Explained>);
+struct AccessReport(Vec<Explained>);
 
 impl Args {
     /// Prints the rights with their reasons.
@@ -73,26 +73,26 @@ impl Args {
     /// # Errors
     /// The first path that has no access list, or whose list may not be looked at; a user that does not exist.
     pub fn run(self, json: bool) -> CommandResult {
-        let one = |path: PathBuf| of_path(&self.reach, self.user.as_deref(), path);
+        let one = |path: PathBuf| of_path(&self.route, self.user.as_deref(), path);
         let all = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(all));
+        output::show(json, &AccessReport(all));
         Ok(())
     }
 }
 
 /// What a named user, or the user of the command, may do at a path: asked of the cell of the path's own mount.
-fn of_path(reach: &Reach, user: Option<&str>, path: PathBuf) -> CommandResult<Explained> {
-    let place = place::of(&path)?;
-    let own = if user.is_some() { None } else { access_people::own_name(place.as_ref())? };
-    let mut people = Way::new(reach.clone().or_of(place.as_ref())?);
-    let person = people.find(user.or(own.as_deref()))?;
+fn of_path(route: &RouteOptions, user: Option<&str>, path: PathBuf) -> CommandResult<Explained> {
+    let place = path_cell::of(&path)?;
+    let own = if user.is_some() { None } else { memberships::own_name(place.as_ref())? };
+    let mut protection = ProtectionClient::new(route.clone().or_of(place.as_ref())?);
+    let subject = protection.find(user.or(own.as_deref()))?;
     let unseen = attribute::try_get(&path, "afs.acl").is_err_and(|error| error == Errno::ACCESS);
     match (unseen, user) {
-        (false, _) => explained(&mut people, &person, path),
+        (false, _) => explained(&mut protection, &subject, path),
         (true, None) => Ok(Explained {
             path,
-            user: person.name.clone(),
-            id: person.subject.id().0,
+            user: subject.name.clone(),
+            id: subject.subject.id().0,
             rights: String::new(),
             reasons: Vec::new(),
         }),
@@ -103,20 +103,24 @@ fn of_path(reach: &Reach, user: Option<&str>, path: PathBuf) -> CommandResult<Ex
     }
 }
 
-fn explained(people: &mut Way, person: &Person, path: PathBuf) -> CommandResult<Explained> {
+fn explained(
+    protection: &mut ProtectionClient,
+    subject: &NamedSubject,
+    path: PathBuf,
+) -> CommandResult<Explained> {
     let text = attribute::get_text(&path, "afs.acl")?;
-    let (acl, names) = people.resolve(&named(&text)?)?;
+    let (acl, names) = protection.resolve(&named(&text)?)?;
     let kind = kind(&path)?;
-    let reasons = reasons(person, &acl, kind);
+    let reasons = reasons(subject, &acl, kind);
     let wanted: Vec<ViceId> = reasons.iter().flat_map(entries).collect();
-    let ways = people.ways(person, &wanted)?;
+    let paths = protection.paths(subject, &wanted)?;
     let cause = |source: &Source| match source {
         Source::Entry(id) | Source::HostEntry(id) => {
             let name = names.iter().find(|(known, _)| known == id).map(|(_, name)| name.clone());
-            Cause { name: name.unwrap_or_else(|| id.to_string()), through: ways.to(*id) }
+            Cause { name: name.unwrap_or_else(|| id.to_string()), through: paths.to(*id) }
         }
         Source::Administrator => {
-            Cause { name: "being an administrator".into(), through: ways.to(ViceId::ADMINISTRATORS) }
+            Cause { name: "being an administrator".into(), through: paths.to(ViceId::ADMINISTRATORS) }
         }
         Source::Owner => rule("owning the file"),
         Source::NotOwner => rule("not owning the file"),
@@ -129,17 +133,17 @@ fn explained(people: &mut Way, person: &Person, path: PathBuf) -> CommandResult<
     };
     Ok(Explained {
         path,
-        user: person.name.clone(),
-        id: person.subject.id().0,
+        user: subject.name.clone(),
+        id: subject.subject.id().0,
         rights: sum(&reasons).to_string(),
         reasons: reasons.iter().map(explanation).collect(),
     })
 }
 
 /// The rights that can be told from the list alone, in the order of their letters; of those without a meaning only what is had.
-fn reasons(person: &Person, acl: &Acl, kind: FileKind) -> Vec<Reason> {
+fn reasons(subject: &NamedSubject, acl: &Acl, kind: FileKind) -> Vec<Reason> {
     let object = Object { kind, owner: ViceId(0), mode: Mode(0), acl, volume_owner: ViceId(0) };
-    let mut reasons = explain(&person.subject, &object);
+    let mut reasons = explain(&subject.subject, &object);
     let is_told = |reason: &Reason| {
         let meant = Rights::ALL.contains(reason.right);
         // Who owns a file is not in its list.
@@ -183,7 +187,7 @@ fn kind(path: &Path) -> CommandResult<FileKind> {
     Ok(if found.is_dir() { FileKind::Directory } else { FileKind::File })
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for AccessReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Explained { path, user, rights, reasons, .. } in &self.0 {
             let rights = if rights.is_empty() { "no rights" } else { rights };
@@ -243,9 +247,9 @@ mod tests {
 
     const STAFF: ViceId = ViceId(-300);
 
-    fn person() -> Person {
+    fn subject() -> NamedSubject {
         let groups = [STAFF, ViceId::ANYUSER, ViceId::AUTHUSER];
-        Person { name: "alice".into(), subject: Subject::new(ViceId(5), groups) }
+        NamedSubject { name: "alice".into(), subject: Subject::new(ViceId(5), groups) }
     }
 
     fn acl() -> Acl {
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn every_right_with_a_meaning_is_explained_in_order() {
         let letters = |kind| {
-            let reasons = reasons(&person(), &acl(), kind);
+            let reasons = reasons(&subject(), &acl(), kind);
             let text: String = reasons.iter().map(|reason| reason.right.to_string()).collect();
             (text, sum(&reasons).to_string())
         };

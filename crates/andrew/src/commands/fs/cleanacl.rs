@@ -26,7 +26,7 @@ struct Cleaned {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Cleaned>);
+struct CleanedLists(Vec<Cleaned>);
 
 impl Args {
     /// Drops entries that are shown as bare numbers: ids without a name.
@@ -35,7 +35,7 @@ impl Args {
     /// The first directory that may not be looked at or changed.
     pub fn run(self, json: bool) -> CommandResult {
         let cleaned = self.paths.all().into_iter().map(clean).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(cleaned));
+        output::show(json, &CleanedLists(cleaned));
         Ok(())
     }
 }
@@ -53,7 +53,7 @@ fn clean(path: PathBuf) -> CommandResult<Cleaned> {
     Ok(Cleaned { path, dropped })
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CleanedLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Cleaned { path, dropped } in &self.0 {
             match dropped {

@@ -35,7 +35,7 @@ struct Examined {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Examined>);
+struct Details(Vec<Examined>);
 
 #[derive(Serialize)]
 #[serde(transparent)]
@@ -50,7 +50,7 @@ impl Args {
         let one =
             |path: PathBuf| Ok(Examined { fid: getfid::of(&path)?, volume: VolumeStatus::of(&path)?, path });
         let examined = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(examined));
+        output::show(json, &Details(examined));
         Ok(())
     }
 }
@@ -68,7 +68,7 @@ impl DiskfreeArgs {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Details {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Examined { path, fid, volume } in &self.0 {
             writeln!(f, "File {} ({fid}) contained in volume {}", path.display(), fid.volume)?;
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn says_what_the_fields_tool_says() {
         let fid = ShownFid { volume: 536_870_915, vnode: 1, unique: 1 };
-        let answer = Answer(vec![Examined { path: "/afs".into(), fid, volume: example() }]);
+        let answer = Details(vec![Examined { path: "/afs".into(), fid, volume: example() }]);
         assert_eq!(
             answer.to_string(),
             "File /afs (536870915.1.1) contained in volume 536870915\n\

@@ -54,7 +54,7 @@ struct Found {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Found>);
+struct FidList(Vec<Found>);
 
 impl Args {
     /// Prints the fids.
@@ -66,12 +66,12 @@ impl Args {
             Ok(Found { fid: of(&path)?, cell: attribute::get_text(&path, "afs.cell")?, path })
         };
         let found = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(found));
+        output::show(json, &FidList(found));
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for FidList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Found { path, fid, cell } in &self.0 {
             writeln!(f, "File {} ({fid}) located in cell {cell}", path.display())?;

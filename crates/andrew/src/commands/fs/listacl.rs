@@ -27,7 +27,7 @@ struct Listed {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Listed>);
+struct AccessLists(Vec<Listed>);
 
 impl Args {
     /// Prints the access lists.
@@ -40,12 +40,12 @@ impl Args {
             Ok(Listed { path, normal: list.normal, negative: list.negative })
         };
         let lists = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(lists));
+        output::show(json, &AccessLists(lists));
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for AccessLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, listed) in self.0.iter().enumerate() {
             let mut text = String::new();
@@ -71,7 +71,7 @@ mod tests {
             negative: vec![entry("bob", 2)],
         };
         assert_eq!(
-            Answer(vec![listed]).to_string(),
+            AccessLists(vec![listed]).to_string(),
             "Access list for p is\nNormal rights:\n  system:administrators rlidwka\nNegative rights:\n  bob w\n"
         );
     }

@@ -31,7 +31,7 @@ struct MountPoint {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<MountPoint>);
+struct MountPoints(Vec<MountPoint>);
 
 impl Args {
     /// Prints what the mount points name.
@@ -42,7 +42,7 @@ impl Args {
         let one = |path: PathBuf| Ok(MountPoint { volume: text_of(&path)?, path });
         let all = self.bare.into_iter().chain(self.named);
         let found = all.map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(found));
+        output::show(json, &MountPoints(found));
         Ok(())
     }
 }
@@ -76,7 +76,7 @@ fn in_afs(path: &Path) -> bool {
     attribute::get(if path == OsStr::new("") { Path::new(".") } else { path }, "afs.cell").is_ok()
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MountPoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for MountPoint { path, volume } in &self.0 {
             writeln!(f, "'{}' is a mount point for volume '{volume}'", path.display())?;

@@ -1,10 +1,10 @@
 //! `andrew fs mkmount`.
 
 use super::attribute::{self, explain};
+use super::path_cell;
 use super::paths::parent_and_name;
-use super::place;
 use crate::commands::vos::ops::{Ops, told};
-use crate::commands::vos::reach::Reach;
+use crate::commands::vos::route_options::RouteOptions;
 use crate::error::{CommandError, CommandResult};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::CellName;
@@ -83,9 +83,9 @@ impl Args {
 /// Asks the cell whether it has a volume, if a mount tells where its servers are.
 fn is_there(parent: &Path, cell: &str, volume: &str) -> CommandResult {
     let name = CellName::new(cell).map_err(CommandError::usage)?;
-    let Some(place) = place::of_cell(&name, parent)? else { return Ok(()) };
+    let Some(place) = path_cell::of_cell(&name, parent)? else { return Ok(()) };
     let wanted = volume.to_owned();
-    let ops = Ops::open(&Reach::of(&place), false)?;
+    let ops = Ops::open(&RouteOptions::of(&place), false)?;
     match ops.ask(|admin| async move { admin.group(&wanted).await }) {
         Ok(_) => Ok(()),
         Err(error) if error.is_refusal() || error.code() == Some(AbortCode::VL_NOENT) => {

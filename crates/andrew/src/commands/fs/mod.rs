@@ -5,7 +5,6 @@
 
 mod access;
 mod access_list;
-mod access_people;
 mod attribute;
 mod cleanacl;
 mod copyacl;
@@ -15,9 +14,10 @@ mod getfid;
 mod listacl;
 mod listquota;
 mod lsmount;
+mod memberships;
 mod mkmount;
+mod path_cell;
 mod paths;
-mod place;
 mod rmmount;
 mod setacl;
 mod setquota;

@@ -3,9 +3,9 @@
 use super::access_list::{AccessList, Change};
 use super::access_people::unknown;
 use super::attribute;
-use super::place;
+use super::path_cell;
 use crate::commands::pts::names;
-use crate::commands::pts::reach::Reach;
+use crate::commands::pts::route::RouteOptions;
 use crate::error::{CommandError, CommandResult};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
@@ -112,8 +112,8 @@ fn change(directory: &Path, changes: &[(String, Change)], clear: bool, negative:
 
 /// What to say when a server refuses a list: which of the new names it does not know, if that can be found out.
 fn unknown_name(directory: &Path, changes: &[(String, Change)]) -> Option<CommandError> {
-    let place = place::of(directory).ok()??;
-    let mut target = Reach::default().or_of(Some(&place)).ok()?.open().ok()?;
+    let place = path_cell::of(directory).ok()??;
+    let mut target = RouteOptions::default().or_of(Some(&place)).ok()?.open().ok()?;
     let mut is_unknown = |name: &String| {
         names::find(&mut target, name).is_err_and(|error| error.status == CommandError::USAGE)
     };

@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Place {
+struct FileServers {
     #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     hosts: Vec<String>,
@@ -25,7 +25,7 @@ struct Place {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Place>);
+struct FileServersList(Vec<FileServers>);
 
 impl Args {
     /// Prints all sites of the volumes that hold the paths.
@@ -35,17 +35,17 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         let one = |path: PathBuf| {
             let hosts = attribute::get_text(&path, "afs.whereis")?;
-            Ok(Place { path, hosts: hosts.split_whitespace().map(str::to_owned).collect() })
+            Ok(FileServers { path, hosts: hosts.split_whitespace().map(str::to_owned).collect() })
         };
         let places = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(places));
+        output::show(json, &FileServersList(places));
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for FileServersList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Place { path, hosts } in &self.0 {
+        for FileServers { path, hosts } in &self.0 {
             let noun = if hosts.len() == 1 { "host" } else { "hosts" };
             writeln!(f, "File {} is on {noun} {}", path.display(), hosts.join(" "))?;
         }

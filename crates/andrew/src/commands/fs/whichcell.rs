@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Place {
+struct FileCell {
     #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     cell: String,
@@ -25,7 +25,7 @@ struct Place {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Place>);
+struct FileCells(Vec<FileCell>);
 
 impl Args {
     /// Prints the cells.
@@ -33,14 +33,14 @@ impl Args {
     /// # Errors
     /// The first path that is not in AFS.
     pub fn run(self, json: bool) -> CommandResult {
-        let one = |path: PathBuf| Ok(Place { cell: attribute::get_text(&path, "afs.cell")?, path });
+        let one = |path: PathBuf| Ok(FileCell { cell: attribute::get_text(&path, "afs.cell")?, path });
         let places = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer(places));
+        output::show(json, &FileCells(places));
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for FileCells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|p| writeln!(f, "File {} lives in cell '{}'", p.path.display(), p.cell))
     }

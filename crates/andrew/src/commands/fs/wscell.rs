@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Args {}
 
 #[derive(Serialize)]
-struct Answer {
+struct WorkstationCell {
     cell: String,
 }
 
@@ -25,12 +25,12 @@ impl Args {
         let mount = first.ok_or_else(|| {
             CommandError::failed("fs: no cell is mounted here; `andrew up` or `andrew mount` mounts one")
         })?;
-        output::show(json, &Answer { cell: mount.source });
+        output::show(json, &WorkstationCell { cell: mount.source });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for WorkstationCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "This workstation belongs to cell '{}'", self.cell)
     }

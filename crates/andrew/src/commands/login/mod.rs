@@ -1,20 +1,20 @@
 //! `andrew login`.
 
 mod agent;
-pub(super) mod key;
-mod known;
+pub(super) mod cell_choice;
+mod known_hosts;
 pub(super) mod obtain;
 pub(super) mod passphrase;
-pub(super) mod place;
 pub(super) mod service;
+pub(super) mod signers;
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_cell::tokens::{KeptToken, Mounts, SessionId, TokenStore};
 use afs_krb5::{KerberosOptions, token_from_kerberos};
 use afs_login::Grant;
-use obtain::Way;
-use place::{Place, PlaceOptions};
+use cell_choice::{CellOptions, ChosenCell};
+use obtain::LoginOptions;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -34,9 +34,9 @@ pub struct Args {
     /// Your user name in the cell [default: your name on this machine]
     user: Option<String>,
     #[command(flatten)]
-    place: PlaceOptions,
+    cell: CellOptions,
     #[command(flatten)]
-    way: Way,
+    options: LoginOptions,
     /// Get the token with your Kerberos tickets
     #[arg(long, conflicts_with_all = ["ssh", "ssh_key", "passphrase_file"])]
     kerberos: bool,
@@ -52,7 +52,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct LoggedIn {
     cell: String,
     user: String,
     /// Unix seconds.
@@ -70,11 +70,11 @@ impl Args {
     /// # Errors
     /// No token, or nowhere to keep it.
     pub fn run(self, json: bool) -> CommandResult {
-        let place = self.place.place()?;
+        let chosen = self.cell.choose()?;
         let kept = if self.kerberos {
-            self.kerberos(&place)?
+            self.kerberos(&chosen)?
         } else {
-            self.way.obtain(self.user.as_deref(), &place)?
+            self.options.obtain(self.user.as_deref(), &chosen)?
         };
         let (mounts, refusals) = match &self.token_file {
             Some(file) => {
@@ -86,24 +86,24 @@ impl Args {
                 Mounts::running().hand_over(SessionId::current()?, &kept)
             }
         };
-        output::show(json, &Answer::new(&kept, mounts, refusals));
+        output::show(json, &LoggedIn::new(&kept, mounts, refusals));
         Ok(())
     }
 
-    fn kerberos(&self, place: &Place) -> CommandResult<KeptToken> {
+    fn kerberos(&self, chosen: &ChosenCell) -> CommandResult<KeptToken> {
         let options = KerberosOptions { realm: self.realm.clone(), service: self.service.clone() };
-        let made = token_from_kerberos(&place.cell, &options)?;
+        let made = token_from_kerberos(&chosen.cell, &options)?;
         match &self.user {
             Some(user) if *user != made.user => Err(not_a_user(format!(
                 "the Kerberos tickets are those of {}, not of {user}; get others with `kinit`",
                 made.user
             ))),
-            _ => Ok(place.kept(made.user, Grant::of_token(made.token))),
+            _ => Ok(chosen.kept(made.user, Grant::of_token(made.token))),
         }
     }
 }
 
-impl Answer {
+impl LoggedIn {
     fn new(kept: &KeptToken, mounts: usize, refusals: Vec<String>) -> Self {
         let until = Some(kept.grant.renewable_until.secs).filter(|_| !kept.grant.renewal.is_empty());
         Self {
@@ -117,7 +117,7 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for LoggedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} is logged in to {}", self.user, self.cell)?;
         self.refusals.iter().try_for_each(|line| writeln!(f, "a mount did not take the token: {line}"))

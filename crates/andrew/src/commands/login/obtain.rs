@@ -1,10 +1,10 @@
 //! Getting a token from a login service.
 
-use super::key;
-use super::known::KnownHosts;
+use super::cell_choice::ChosenCell;
+use super::known_hosts::KnownHosts;
 use super::passphrase;
-use super::place::Place;
 use super::service::{Network, refused};
+use super::signers;
 use crate::error::{CommandError, CommandResult};
 use afs_cell::tokens::KeptToken;
 use afs_login::client::{self, Login, LoginError};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// How to prove oneself, and what for.
 #[derive(clap::Args, Clone, Debug, Default)]
-pub(in crate::commands) struct Way {
+pub(in crate::commands) struct LoginOptions {
     /// Log in with an SSH key: one of the SSH agent's, or ~/.ssh/id_ed25519
     #[arg(long)]
     ssh: bool,
@@ -48,30 +48,35 @@ pub(in crate::commands) fn local_user() -> CommandResult<String> {
         .ok_or_else(|| CommandError::usage("give your user name in the cell: USER"))
 }
 
-impl Way {
+impl LoginOptions {
     /// Logs in and gives the token.
     ///
     /// # Errors
     /// What the login service says, or what is missing here.
-    pub(in crate::commands) fn obtain(&self, user: Option<&str>, place: &Place) -> CommandResult<KeptToken> {
+    pub(in crate::commands) fn obtain(
+        &self,
+        user: Option<&str>,
+        chosen: &ChosenCell,
+    ) -> CommandResult<KeptToken> {
         let user = user.map_or_else(local_user, |user| Ok(user.to_owned()))?;
         let user = UserName::new(&user).map_err(super::not_a_user)?;
         let network = Network::open()?;
-        let mut login = Login::new(place.cell.clone(), user);
+        let mut login = Login::new(chosen.cell.clone(), user);
         login.lifetime = self.hours.unwrap_or(0) * 3600;
         login.level = if self.readable { Level::Auth } else { Level::Crypt };
-        let attempt = Attempt { way: self, place, network: &network, login, known: KnownHosts::current()? };
+        let attempt =
+            Attempt { options: self, chosen, network: &network, login, known: KnownHosts::current()? };
         let grant = attempt.run()?;
         if let Some(key) = &grant.host_key {
-            attempt.known.set(&place.cell, key)?;
+            attempt.known.set(&chosen.cell, key)?;
         }
-        Ok(place.kept(attempt.login.user.to_string(), grant))
+        Ok(chosen.kept(attempt.login.user.to_string(), grant))
     }
 }
 
 struct Attempt<'a> {
-    way: &'a Way,
-    place: &'a Place,
+    options: &'a LoginOptions,
+    chosen: &'a ChosenCell,
     network: &'a Network,
     login: Login,
     known: KnownHosts,
@@ -79,14 +84,14 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn run(&self) -> CommandResult<Grant> {
-        let wanted = self.way.ssh || self.way.ssh_key.is_some();
+        let wanted = self.options.ssh || self.options.ssh_key.is_some();
         for key in self.keys()? {
             match self.with_key(&*key)? {
                 Ok(grant) => return Ok(grant),
                 // Another key may be the right one, and without --ssh there is the passphrase.
                 Err(LoginError::Denied) => {}
                 Err(LoginError::Signer(_)) if !wanted => {}
-                Err(error) => return Err(refused(self.place, &error)),
+                Err(error) => return Err(refused(self.chosen, &error)),
             }
         }
         if wanted {
@@ -99,20 +104,20 @@ impl Attempt<'_> {
     }
 
     fn keys(&self) -> CommandResult<Vec<Box<dyn Signer>>> {
-        match (&self.way.ssh_key, &self.way.passphrase_file) {
-            (Some(file), _) => Ok(vec![key::of_file(file)?]),
+        match (&self.options.ssh_key, &self.options.passphrase_file) {
+            (Some(file), _) => Ok(vec![signers::of_file(file)?]),
             (None, Some(_)) => Ok(Vec::new()),
             // No question about a host key that may never be needed.
-            (None, None) if self.way.ssh || self.expected()?.is_some() => Ok(key::usual()),
+            (None, None) if self.options.ssh || self.expected()?.is_some() => Ok(signers::usual()),
             (None, None) => Ok(Vec::new()),
         }
     }
 
     /// What the host key must be: by fingerprint, or as known.
     fn expected(&self) -> CommandResult<Option<String>> {
-        match &self.way.host_key {
+        match &self.options.host_key {
             Some(fingerprint) => Ok(Some(fingerprint.clone())),
-            None => Ok(self.known.get(&self.place.cell)?.map(|key| key.to_string())),
+            None => Ok(self.known.get(&self.chosen.cell)?.map(|key| key.to_string())),
         }
     }
 
@@ -120,25 +125,27 @@ impl Attempt<'_> {
         let (expected, env) = (self.expected()?, self.network.system.env());
         let trusted = |shown: &HostKey| match &expected {
             Some(fingerprint) => *fingerprint == shown.to_string(),
-            None => confirm(&format!("The login service of {} shows the host key {shown}.", self.place.cell)),
+            None => {
+                confirm(&format!("The login service of {} shows the host key {shown}.", self.chosen.cell))
+            }
         };
         let (login, env, trusted) = (&self.login, &env, &trusted);
-        Ok(self.network.first(self.place, None, |service| async move {
+        Ok(self.network.first(self.chosen, None, |service| async move {
             client::login_with_ssh(&service, login, key, trusted, env).await
         }))
     }
 
     fn with_passphrase(&self) -> CommandResult<Grant> {
-        let (user, cell) = (&self.login.user, &self.place.cell);
-        let secret = match &self.way.passphrase_file {
+        let (user, cell) = (&self.login.user, &self.chosen.cell);
+        let secret = match &self.options.passphrase_file {
             Some(file) => passphrase::from_file(file)?,
             None => passphrase::ask(&format!("Passphrase of {user} in {cell}"))?,
         };
         let (login, secret, env) = (&self.login, &secret, &self.network.system.env());
-        let outcome = self.network.first(self.place, None, |service| async move {
+        let outcome = self.network.first(self.chosen, None, |service| async move {
             client::login_with_passphrase(&service, login, secret, env).await
         });
-        outcome.map_err(|error| refused(self.place, &error))
+        outcome.map_err(|error| refused(self.chosen, &error))
     }
 }
 

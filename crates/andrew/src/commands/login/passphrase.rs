@@ -26,7 +26,7 @@ pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
     })?;
     write!(terminal, "{prompt}: ").map_err(cannot)?;
     let line = {
-        let _quiet = Quiet::begin(&terminal).map_err(cannot)?;
+        let _quiet = NoEcho::begin(&terminal).map_err(cannot)?;
         read_line(&mut &terminal).map_err(cannot)
     };
     let _ = writeln!(terminal);
@@ -87,12 +87,12 @@ fn read_line(from: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
-struct Quiet<'a> {
+struct NoEcho<'a> {
     terminal: &'a File,
     before: Termios,
 }
 
-impl<'a> Quiet<'a> {
+impl<'a> NoEcho<'a> {
     fn begin(terminal: &'a File) -> io::Result<Self> {
         let before = tcgetattr(terminal)?;
         let mut quiet = before.clone();
@@ -102,7 +102,7 @@ impl<'a> Quiet<'a> {
     }
 }
 
-impl Drop for Quiet<'_> {
+impl Drop for NoEcho<'_> {
     fn drop(&mut self) {
         let _ = tcsetattr(self.terminal, OptionalActions::Flush, &self.before);
     }

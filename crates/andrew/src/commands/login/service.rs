@@ -1,6 +1,6 @@
 //! The way to a cell's login service.
 
-use super::place::Place;
+use super::cell_choice::ChosenCell;
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
 use afs_cell::control::{ControlClient, ControlReply, ControlRequest};
@@ -40,16 +40,16 @@ impl Network {
     /// None answers, or what the first that did says.
     pub(in crate::commands) fn first<T, F>(
         &self,
-        place: &Place,
+        chosen: &ChosenCell,
         with: Option<&KeptToken>,
         work: impl Fn(Connection) -> F,
     ) -> Result<T, LoginError>
     where
         F: Future<Output = Result<T, LoginError>>,
     {
-        let mut last = LoginError::Answer("the cell has no servers");
-        let port = place.base_port.saturating_add(PORT_OFFSET);
-        let peers: Vec<SocketAddr> = place.servers.iter().map(|server| (*server, port).into()).collect();
+        let mut last = LoginError::InvalidReply("the cell has no servers");
+        let port = chosen.base_port.saturating_add(PORT_OFFSET);
+        let peers: Vec<SocketAddr> = chosen.servers.iter().map(|server| (*server, port).into()).collect();
         for peer in by_first_reply(&self.system, &self.udp, &peers) {
             let service = self.udp.rx().connection(peer, ServiceId::LOGIN, self.security(with));
             match self.system.block_on(work(service)) {
@@ -75,8 +75,8 @@ fn is_for_another(error: &CallError) -> bool {
 pub(in crate::commands) struct OwnService(Mutex<ControlClient>);
 
 impl OwnService {
-    pub(in crate::commands) fn of(place: &Place) -> CommandResult<Option<Self>> {
-        let control = place.state.as_ref().map(ControlClient::of).transpose()?;
+    pub(in crate::commands) fn of(chosen: &ChosenCell) -> CommandResult<Option<Self>> {
+        let control = chosen.state.as_ref().map(ControlClient::of).transpose()?;
         Ok(control.map(|control| Self(Mutex::new(control))))
     }
 }
@@ -109,8 +109,8 @@ impl Ask for Service {
 }
 
 /// A login service's refusal as a command's error.
-pub(in crate::commands) fn refused(place: &Place, error: &LoginError) -> CommandError {
-    let cell = &place.cell;
+pub(in crate::commands) fn refused(chosen: &ChosenCell, error: &LoginError) -> CommandError {
+    let cell = &chosen.cell;
     match error {
         LoginError::Call(CallError::Abort(AbortCode::RX_INVALID_OPERATION | AbortCode::RXGEN_OPCODE)) => {
             CommandError::failed(format!(

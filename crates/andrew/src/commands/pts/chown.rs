@@ -1,7 +1,7 @@
 //! `andrew pts chown`.
 
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct OwnerChange {
     id: i32,
     owner: String,
 }
@@ -57,13 +57,13 @@ impl Args {
         let change = ChangeEntry { id: party.id, name: NameText::default(), owner: to, new_id: ViceId(0) };
         let what = format!("unable to change owner of {} to {owner}", party.text);
         target.call(&change).map_err(|failure| refused(failure, &what))?;
-        output::show(json, &Answer { id: party.id.0, owner });
+        output::show(json, &OwnerChange { id: party.id.0, owner });
         Ok(())
     }
 }
 
 /// OpenAFS's pts says nothing.
-impl fmt::Display for Answer {
+impl fmt::Display for OwnerChange {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `andrew pts creategroup`.
 
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -43,7 +43,7 @@ struct Group {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Group>);
+struct CreatedGroups(Vec<Group>);
 
 impl Args {
     /// Makes the groups.
@@ -63,7 +63,7 @@ impl Args {
             made.push(create(target, name, id, owner)?);
             Ok(())
         });
-        output::show(json, &Answer(made));
+        output::show(json, &CreatedGroups(made));
         outcome
     }
 }
@@ -80,7 +80,7 @@ fn create(target: &mut Target, name: String, id: Option<i32>, owner: ViceId) -> 
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CreatedGroups {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|Group { name, id }| writeln!(f, "group {name} has id {id}"))
     }

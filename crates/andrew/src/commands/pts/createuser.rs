@@ -1,7 +1,7 @@
 //! `andrew pts createuser`.
 
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -37,7 +37,7 @@ struct User {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<User>);
+struct CreatedUsers(Vec<User>);
 
 impl Args {
     /// Makes the users.
@@ -55,7 +55,7 @@ impl Args {
             made.push(create(target, name, id)?);
             Ok(())
         });
-        output::show(json, &Answer(made));
+        output::show(json, &CreatedUsers(made));
         outcome
     }
 }
@@ -72,7 +72,7 @@ fn create(target: &mut Target, name: String, id: Option<i32>) -> CommandResult<U
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CreatedUsers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|User { name, id }| writeln!(f, "User {name} has id {id}"))
     }

@@ -1,7 +1,7 @@
 //! `andrew pts delete`.
 
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::pt::Delete;
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Deleted {
     deleted: Vec<i32>,
 }
 
@@ -46,13 +46,13 @@ impl Args {
                 Ok(())
             })
         });
-        output::show(json, &Answer { deleted });
+        output::show(json, &Deleted { deleted });
         outcome
     }
 }
 
 /// OpenAFS's pts says nothing.
-impl fmt::Display for Answer {
+impl fmt::Display for Deleted {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::access;
 use super::names::{self, Party};
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::pt::{Entry, ListEntry};
@@ -41,7 +41,7 @@ struct Shown {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Shown>);
+struct EntryDetails(Vec<Shown>);
 
 impl Args {
     /// Prints the entries.
@@ -57,7 +57,7 @@ impl Args {
                 Ok(())
             })
         });
-        output::show(json, &Answer(answer));
+        output::show(json, &EntryDetails(answer));
         outcome
     }
 }
@@ -84,7 +84,7 @@ fn shown(entry: &Entry, owner: String, creator: String) -> Shown {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for EntryDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Shown { name, id, owner, creator, membership, flags, group_quota } in &self.0 {
             writeln!(f, "Name: {name}, id: {id}, owner: {owner}, creator: {creator},")?;
@@ -110,7 +110,7 @@ mod tests {
             name: NameChars::truncated(b"alice"),
             ..Entry::default()
         };
-        let answer = Answer(vec![shown(&entry, "system:administrators".into(), "admin".into())]);
+        let answer = EntryDetails(vec![shown(&entry, "system:administrators".into(), "admin".into())]);
         assert_eq!(
             answer.to_string(),
             "Name: alice, id: 2, owner: system:administrators, creator: admin,\n  membership: 3, flags: S----, group quota: 20.\n"

@@ -1,6 +1,6 @@
 //! `andrew pts listentries`.
 
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::pt::{Entry, ListEntries, list_kinds};
@@ -29,7 +29,7 @@ struct Listed {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Listed>);
+struct EntryList(Vec<Listed>);
 
 impl Args {
     /// Prints all entries; for administrators.
@@ -51,7 +51,7 @@ impl Args {
                 break;
             }
         }
-        output::show(json, &Answer(listed));
+        output::show(json, &EntryList(listed));
         Ok(())
     }
 }
@@ -63,7 +63,7 @@ impl From<&Entry> for Listed {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for EntryList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<25} {:>6} {:>6} {:>7}", "Name", "ID", "Owner", "Creator")?;
         for Listed { name, id, owner, creator } in &self.0 {
@@ -81,7 +81,7 @@ mod tests {
     fn columns_are_those_that_scripts_parse() {
         let alice = Listed { name: "alice".into(), id: 2, owner: -204, creator: 1 };
         assert_eq!(
-            Answer(vec![alice]).to_string(),
+            EntryList(vec![alice]).to_string(),
             "Name                          ID  Owner Creator\nalice                          2   -204       1 \n"
         );
     }

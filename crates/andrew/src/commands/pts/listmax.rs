@@ -1,6 +1,6 @@
 //! `andrew pts listmax`.
 
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::pt::ListMax;
@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Args {}
 
 #[derive(Serialize)]
-struct Answer {
+struct MaxIds {
     user: i32,
     group: i32,
 }
@@ -25,12 +25,12 @@ impl Args {
     /// The server's refusal.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let max = target.call(&ListMax {}).map_err(|f| refused(f, "unable to get the largest ids"))?;
-        output::show(json, &Answer { user: max.user.0, group: max.group.0 });
+        output::show(json, &MaxIds { user: max.user.0, group: max.group.0 });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MaxIds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Max user id is {} and max group id is {}.", self.user, self.group)
     }

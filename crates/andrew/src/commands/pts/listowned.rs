@@ -1,7 +1,7 @@
 //! `andrew pts listowned`.
 
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -34,7 +34,7 @@ struct Owned {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Owned>);
+struct OwnedGroups(Vec<Owned>);
 
 impl Args {
     /// Prints the groups of each owner.
@@ -57,7 +57,7 @@ impl Args {
                 Ok(())
             })
         };
-        output::show(json, &Answer(answer));
+        output::show(json, &OwnedGroups(answer));
         outcome
     }
 }
@@ -78,7 +78,7 @@ fn owned(target: &mut Target, owner: ViceId, name: &str) -> CommandResult<Vec<St
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for OwnedGroups {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Owned { owner, id, groups } in &self.0 {
             match owner {

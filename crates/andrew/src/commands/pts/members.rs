@@ -1,7 +1,7 @@
 //! `andrew pts adduser` and `removeuser`: who is in which group.
 
 use super::names::{self, Party};
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::pt::{AddToGroup, RemoveFromGroup};
@@ -62,7 +62,7 @@ struct Membership {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Membership>);
+struct Memberships(Vec<Membership>);
 
 impl AddArgs {
     /// Puts every user into every group.
@@ -109,7 +109,7 @@ impl Pairs {
             done.push(Membership { user: user.text.clone(), group: group.text.clone() });
             Ok(())
         });
-        output::show(json, &Answer(done));
+        output::show(json, &Memberships(done));
         outcome
     }
 
@@ -132,7 +132,7 @@ impl Pairs {
 }
 
 /// OpenAFS's pts says nothing.
-impl fmt::Display for Answer {
+impl fmt::Display for Memberships {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `andrew pts membership`.
 
 use super::names::{self, Party};
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -42,7 +42,7 @@ struct Membership {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Membership>);
+struct MembershipLists(Vec<Membership>);
 
 impl Args {
     /// Prints members and memberships.
@@ -58,7 +58,7 @@ impl Args {
                 Ok(())
             })
         });
-        output::show(json, &Answer(answer));
+        output::show(json, &MembershipLists(answer));
         outcome
     }
 }
@@ -88,7 +88,7 @@ fn step(target: &mut Target, id: ViceId, members: bool, of: &str) -> CommandResu
     Ok(reply.ids.into_vec())
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MembershipLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Membership { name, id, members, names } in &self.0 {
             if *members {

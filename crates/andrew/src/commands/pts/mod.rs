@@ -5,6 +5,7 @@
 
 mod access;
 mod chown;
+mod control_call;
 mod creategroup;
 mod createuser;
 mod delete;
@@ -15,9 +16,8 @@ mod listowned;
 mod members;
 mod membership;
 pub(crate) mod names;
-mod owner;
-pub(crate) mod reach;
 mod rename;
+pub(crate) mod route;
 mod setfields;
 mod setmax;
 
@@ -27,7 +27,7 @@ mod tests;
 use crate::error::CommandResult;
 use clap::Subcommand;
 
-use reach::{Reach, Target};
+use route::{RouteOptions, Target};
 
 /// `andrew pts`.
 #[derive(clap::Args, Debug)]
@@ -48,7 +48,7 @@ Examples:
 )]
 pub struct Args {
     #[command(flatten)]
-    reach: Reach,
+    route: RouteOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -95,7 +95,7 @@ impl Args {
     /// # Errors
     /// One line; status 2 when a name or value was wrong.
     pub fn run(self, json: bool) -> CommandResult {
-        let mut target = self.reach.open()?;
+        let mut target = self.route.open()?;
         self.command.run(&mut target, json)
     }
 }

@@ -1,6 +1,6 @@
 //! Users and groups as people name them: by name or number.
 
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use afs_wire::ids::ViceId;
 use afs_wire::pt::{IdToName, Ids, NameChars, NameText, NameToId, Names};

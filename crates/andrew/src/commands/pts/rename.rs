@@ -1,7 +1,7 @@
 //! `andrew pts rename`.
 
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Renamed {
     id: i32,
     newname: String,
 }
@@ -57,13 +57,13 @@ impl Args {
         let change = ChangeEntry { id: party.id, name, owner: ViceId(0), new_id: ViceId(0) };
         let what = format!("unable to change name of {} to {newname}", party.text);
         target.call(&change).map_err(|failure| refused(failure, &what))?;
-        output::show(json, &Answer { id: party.id.0, newname });
+        output::show(json, &Renamed { id: party.id.0, newname });
         Ok(())
     }
 }
 
 /// OpenAFS's pts says nothing.
-impl fmt::Display for Answer {
+impl fmt::Display for Renamed {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }

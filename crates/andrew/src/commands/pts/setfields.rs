@@ -2,7 +2,7 @@
 
 use super::access;
 use super::names;
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -39,7 +39,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct FieldsSet {
     changed: Vec<i32>,
 }
 
@@ -60,7 +60,7 @@ impl Args {
             changed.push(party.id.0);
             Ok(())
         });
-        output::show(json, &Answer { changed });
+        output::show(json, &FieldsSet { changed });
         outcome
     }
 
@@ -96,7 +96,7 @@ impl Args {
 }
 
 /// OpenAFS's pts says nothing.
-impl fmt::Display for Answer {
+impl fmt::Display for FieldsSet {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `andrew pts setmax`.
 
-use super::reach::{Target, refused};
+use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_wire::ids::ViceId;
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct MaxIdsSet {
     user: Option<i32>,
     group: Option<i32>,
 }
@@ -46,13 +46,13 @@ impl Args {
             let outcome = target.call(&SetMax { id, kind });
             outcome.map_err(|f| refused(f, &format!("unable to set the largest id to {id}")))?;
         }
-        output::show(json, &Answer { user, group });
+        output::show(json, &MaxIdsSet { user, group });
         Ok(())
     }
 }
 
 /// OpenAFS's pts says nothing.
-impl fmt::Display for Answer {
+impl fmt::Display for MaxIdsSet {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Command lines against a protection service on the loopback.
 
-use super::reach::Target;
+use super::route::Target;
 use super::{Args, names};
-use crate::commands::words;
+use crate::commands::openafs_options;
 use crate::error::{CommandError, CommandResult};
 use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
 use afs_kv::{Kv, MemoryMedium};
@@ -48,7 +48,7 @@ impl Cell {
     /// Does what a line says after `andrew pts`.
     fn pts(&mut self, line: &str) -> CommandResult {
         let words = ["andrew", "pts"].into_iter().chain(line.split(' ')).map(OsString::from);
-        let words = words::long_options(words.collect());
+        let words = openafs_options::long_options(words.collect());
         let parsed = Line::try_parse_from(&words[1..]).map_err(CommandError::usage)?;
         parsed.args.command.run(&mut self.target, true)
     }

@@ -61,7 +61,7 @@ struct Left {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Emptied {
     server: String,
     /// Nothing was done.
     plan: bool,
@@ -92,7 +92,7 @@ impl Args {
         let done = |index: usize| outcomes.get(index).is_some_and(Result::is_ok);
         let volumes = plan.tasks.iter().enumerate().map(|(index, task)| step(task, done(index))).collect();
         let count = left.len();
-        output::show(json, &Answer { server: server.clone(), plan: self.plan, volumes, left });
+        output::show(json, &Emptied { server: server.clone(), plan: self.plan, volumes, left });
         match count {
             0 => Ok(()),
             _ if self.plan => Ok(()),
@@ -146,7 +146,7 @@ fn step(task: &EmptyTask, done: bool) -> Step {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Emptied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, plan, volumes, left } = self;
         if volumes.is_empty() && left.is_empty() {

@@ -5,7 +5,7 @@ use crate::commands::vos::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
 use crate::units;
-use afs_admin::{Admin, AdminResult, EntryFilter, KnownServer, Place};
+use afs_admin::{Admin, AdminResult, EntryFilter, KnownServer, ServerPartition};
 use afs_wire::vl::{Entry, SiteFlags};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ struct Server {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Server>);
+struct ServerList(Vec<Server>);
 
 impl Args {
     /// Prints the servers.
@@ -90,7 +90,7 @@ impl Args {
             }
         }
         shown.sort_by_key(|server| server.address);
-        output::show(json, &Answer(shown));
+        output::show(json, &ServerList(shown));
         Ok(())
     }
 }
@@ -129,7 +129,7 @@ fn shown(
 async fn partitions(admin: &Admin, server: Ipv4Addr) -> AdminResult<Vec<Partition>> {
     let mut found = Vec::new();
     for id in admin.partitions(server).await?.into_iter().collect::<BTreeSet<_>>() {
-        let room = admin.room(Place::new(server, id)).await?;
+        let room = admin.free_space(ServerPartition::new(server, id)).await?;
         found.push(Partition { name: id.to_string(), free_kib: room.free_kib, total_kib: room.total_kib });
     }
     Ok(found)
@@ -163,7 +163,7 @@ impl fmt::Display for Server {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for ServerList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|server| write!(f, "{server}"))
     }

@@ -7,7 +7,7 @@ mod probe;
 mod remove;
 
 use crate::commands::vos::ops::Ops;
-use crate::commands::vos::reach::Reach;
+use crate::commands::vos::route_options::RouteOptions;
 use crate::error::{CommandError, CommandResult};
 use clap::Subcommand;
 
@@ -32,18 +32,18 @@ enum Command {
     /// Write a join file, which makes another host a server of the cell
     Add(add::Args),
     /// Show the servers of the cell, their services and their free space
-    List(At<list::Args>),
+    List(OnCell<list::Args>),
     /// Move all volumes of a server to others
-    Empty(At<empty::Args>),
+    Empty(OnCell<empty::Args>),
     /// Remove a server without volumes from the location database
-    Remove(At<remove::Args>),
+    Remove(OnCell<remove::Args>),
 }
 
 /// A command, and which cell it is about.
 #[derive(clap::Args, Debug)]
-struct At<C: clap::Args> {
+struct OnCell<C: clap::Args> {
     #[command(flatten)]
-    reach: Reach,
+    route: RouteOptions,
     #[command(flatten)]
     command: C,
 }
@@ -54,12 +54,14 @@ impl Args {
     /// # Errors
     /// One line; status 2 when the input was wrong.
     pub fn run(self, json: bool) -> CommandResult {
-        let open = |reach: &Reach| Ops::open(reach, json);
+        let open = |route: &RouteOptions| Ops::open(route, json);
         let done = match self.command {
             Command::Add(args) => args.run(json),
-            Command::List(At { reach, command }) => open(&reach).and_then(|ops| command.run(&ops, json)),
-            Command::Empty(At { reach, command }) => open(&reach).and_then(|ops| command.run(&ops, json)),
-            Command::Remove(At { reach, command }) => open(&reach).and_then(|ops| command.run(&ops, json)),
+            Command::List(OnCell { route, command }) => open(&route).and_then(|ops| command.run(&ops, json)),
+            Command::Empty(OnCell { route, command }) => open(&route).and_then(|ops| command.run(&ops, json)),
+            Command::Remove(OnCell { route, command }) => {
+                open(&route).and_then(|ops| command.run(&ops, json))
+            }
         };
         done.map_err(of_this_command)
     }

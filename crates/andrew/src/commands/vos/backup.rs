@@ -55,7 +55,7 @@ struct One {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct BackupReport {
     volumes: Vec<One>,
     dry_run: bool,
 }
@@ -69,7 +69,7 @@ impl Args {
         let name = self.bare.or(self.id).unwrap_or_default();
         let done = ops.run(|admin| async move { admin.backup(&name).await })?;
         let one = One { name: done.name, backup: Some(done.backup.0), error: None };
-        output::show(json, &Answer { volumes: vec![one], dry_run: false });
+        output::show(json, &BackupReport { volumes: vec![one], dry_run: false });
         Ok(())
     }
 }
@@ -95,7 +95,7 @@ impl AllArgs {
         let volumes: Vec<One> = done.into_iter().map(one).collect();
         let failed = volumes.iter().filter(|v| v.error.is_some()).count();
         let of = volumes.len();
-        output::show(json, &Answer { volumes, dry_run: self.dryrun });
+        output::show(json, &BackupReport { volumes, dry_run: self.dryrun });
         if failed == 0 {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl AllArgs {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for BackupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let done = if self.dry_run { "Would have backed up" } else { "Created backup volume for" };
         for volume in &self.volumes {

@@ -80,17 +80,17 @@ struct Shown {
 }
 
 #[derive(Serialize)]
-struct Silent {
+struct Unreachable {
     server: Ipv4Addr,
     why: String,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct CheckReport {
     servers: usize,
     volumes: u64,
     findings: Vec<Shown>,
-    silent: Vec<Silent>,
+    silent: Vec<Unreachable>,
     /// There was more than one check looks at.
     more: bool,
 }
@@ -123,7 +123,7 @@ fn check(ops: &Ops, json: bool, options: CheckOptions) -> CommandResult {
     let clean = checked.is_clean();
     let left = checked.findings.iter().filter(|f| f.remedy != Remedy::Mended).count();
     let mendable = checked.findings.iter().any(|f| f.remedy == Remedy::Repair);
-    output::show(json, &Answer::from(checked));
+    output::show(json, &CheckReport::from(checked));
     if clean {
         return Ok(());
     }
@@ -137,9 +137,9 @@ fn check(ops: &Ops, json: bool, options: CheckOptions) -> CommandResult {
     Err(CommandError::failed(format!("vos: {what}{hint}")))
 }
 
-impl From<Checked> for Answer {
+impl From<Checked> for CheckReport {
     fn from(checked: Checked) -> Self {
-        let silent = checked.silent.into_iter().map(|s| Silent { server: s.server, why: s.why });
+        let silent = checked.silent.into_iter().map(|s| Unreachable { server: s.server, why: s.why });
         Self {
             servers: checked.servers,
             volumes: checked.volumes,
@@ -185,10 +185,10 @@ impl fmt::Display for Shown {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.findings.iter().try_for_each(|one| write!(f, "{one}"))?;
-        for Silent { server, why } in &self.silent {
+        for Unreachable { server, why } in &self.silent {
             writeln!(f, "server {server} does not reply, and its volumes were left alone: {why}")?;
         }
         if self.more {

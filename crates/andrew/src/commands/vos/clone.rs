@@ -43,7 +43,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Cloned {
     #[serde(rename = "id")]
     volume: u32,
     of: String,
@@ -70,12 +70,12 @@ impl Args {
             offline: self.offline,
         };
         let (volume, place) = ops.run(|admin| async move { admin.clone_volume(options).await })?;
-        output::show(json, &Answer { volume: volume.0, of: self.id, place: place.to_string() });
+        output::show(json, &Cloned { volume: volume.0, of: self.id, place: place.to_string() });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Cloned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Created clone {} of volume {} on {}", self.volume, self.of, self.place)
     }

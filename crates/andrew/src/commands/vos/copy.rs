@@ -50,7 +50,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Copied {
     #[serde(rename = "id")]
     volume: u32,
     name: String,
@@ -81,12 +81,12 @@ impl Args {
             incremental: self.incremental,
         };
         let copied = ops.run(|admin| async move { admin.copy_volume(options).await })?;
-        output::show(json, &Answer { volume: copied.volume.0, name, to: to.to_string() });
+        output::show(json, &Copied { volume: copied.volume.0, name, to: to.to_string() });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Copied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Volume {} ({}) made on {}", self.name, self.volume, self.to)
     }

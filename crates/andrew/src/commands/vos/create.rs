@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Created {
     name: String,
     id: u32,
     server: Ipv4Addr,
@@ -59,7 +59,7 @@ impl Args {
         let (name, place) = (options.name.clone(), options.place);
         let id = ops.run(|admin| async move { admin.create(options).await })?;
         let partition = super::entries::partition(place.partition.check());
-        output::show(json, &Answer { name, id: id.0, server: place.server, partition });
+        output::show(json, &Created { name, id: id.0, server: place.server, partition });
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl Args {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Created {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Volume {} created on partition {} of {}", self.id, self.partition, self.server)
     }

@@ -47,7 +47,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Dumped {
     volume: String,
     #[serde(rename = "dump_bytes")]
     bytes: u64,
@@ -78,12 +78,12 @@ impl Args {
         sink.finish()?;
         let Some(file) = file else { return Ok(()) };
         let (from, file) = (done.place.to_string(), file.display().to_string());
-        output::show(json, &Answer { volume, bytes: done.bytes, from, file });
+        output::show(json, &Dumped { volume, bytes: done.bytes, from, file });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Dumped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -3,10 +3,10 @@
 use super::entries::{ShownEntry, partition};
 use super::operations::Shown as Operation;
 use super::ops::{Ops, told};
-use super::show::ShownVolume;
+use super::volume_text::ShownVolume;
 use crate::error::CommandResult;
 use crate::output;
-use afs_admin::{Admin, AdminResult, Group, Place};
+use afs_admin::{Admin, AdminResult, Group, ServerPartition};
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Site, SiteFlags};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct VolumeDetails {
     volumes: Vec<ShownVolume>,
     entry: ShownEntry,
     unreachable: Vec<String>,
@@ -49,7 +49,7 @@ impl Args {
     }
 }
 
-async fn examine(admin: &Admin, name: &str) -> AdminResult<Answer> {
+async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
     let group = admin.group(name).await?;
     let (mut volumes, mut unreachable) = (Vec::new(), Vec::new());
     for site in group.entry.sites.iter().filter(|s| has(s, group.kind)) {
@@ -60,7 +60,7 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<Answer> {
             Ok(None) => unreachable.push(format!(
                 "vos: volume {} is not on {}, where the VLDB has it; `andrew vos check` compares them",
                 group.wanted(),
-                Place::from(site)
+                ServerPartition::from(site)
             )),
             Err(error) => unreachable.push(told(&error).message),
         }
@@ -71,7 +71,7 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<Answer> {
     let ids = group.entry.ids;
     let holder = open.iter().flatten().find(|record| ids.contains(&record.draft.volume));
     let (operation, held_by_nobody) = (holder.map(Operation::from), open.is_some() && holder.is_none());
-    Ok(Answer { volumes, entry, unreachable, operation, held_by_nobody })
+    Ok(VolumeDetails { volumes, entry, unreachable, operation, held_by_nobody })
 }
 
 /// A backup volume is where its read-write volume is.
@@ -81,11 +81,11 @@ fn has(site: &Site, kind: VolumeKind) -> bool {
 }
 
 async fn at(admin: &Admin, site: &Site, group: &Group) -> AdminResult<Option<ShownVolume>> {
-    let info = admin.volume_at(Place::from(site), group.wanted()).await?;
+    let info = admin.volume_at(ServerPartition::from(site), group.wanted()).await?;
     Ok(info.map(|info| ShownVolume::new(&info, site.server, partition(site.partition.check()))))
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for VolumeDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         for volume in &self.volumes {

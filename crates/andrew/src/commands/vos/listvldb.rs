@@ -31,7 +31,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<ShownEntry>);
+struct VldbEntries(Vec<ShownEntry>);
 
 impl Args {
     /// Prints the entries, sorted by name.
@@ -48,12 +48,12 @@ impl Args {
             Some(name) => vec![ops.run(|admin| async move { admin.group(&name).await })?.entry],
             None => ops.run(|admin| async move { admin.entries(&filter).await })?,
         };
-        output::show(json, &Answer(entries.iter().map(ShownEntry::from).collect()));
+        output::show(json, &VldbEntries(entries.iter().map(ShownEntry::from).collect()));
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for VldbEntries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.0 {
             writeln!(f, "{} \n{entry}", entry.name)?;

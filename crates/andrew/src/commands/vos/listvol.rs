@@ -1,10 +1,10 @@
 //! `andrew vos listvol`.
 
 use super::ops::Ops;
-use super::show::ShownVolume;
+use super::volume_text::ShownVolume;
 use crate::error::CommandResult;
 use crate::output;
-use afs_admin::{Admin, AdminError, AdminResult, Place};
+use afs_admin::{Admin, AdminError, AdminResult, ServerPartition};
 use afs_wire::ids::PartitionId;
 use serde::Serialize;
 use std::fmt::{self, Write};
@@ -44,7 +44,7 @@ struct Partition {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Partition>);
+struct VolumeList(Vec<Partition>);
 
 impl Args {
     /// Prints the volumes of each partition.
@@ -55,7 +55,7 @@ impl Args {
         let server = ops.server_or_own(self.server.or(self.bare_server).as_deref())?;
         let wanted = self.partition.or(self.bare_partition);
         let all = |admin| async move { list(&admin, server, wanted.as_deref(), self.long).await };
-        output::show(json, &Answer(ops.run(all)?));
+        output::show(json, &VolumeList(ops.run(all)?));
         Ok(())
     }
 }
@@ -79,13 +79,17 @@ async fn list(
 }
 
 /// The partitions of a server, or the one that is wanted.
-pub(super) async fn places(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>) -> AdminResult<Vec<Place>> {
+pub(super) async fn places(
+    admin: &Admin,
+    server: Ipv4Addr,
+    wanted: Option<&str>,
+) -> AdminResult<Vec<ServerPartition>> {
     let all = admin.partitions(server).await?;
     let Some(text) = wanted else {
-        return Ok(all.into_iter().map(|p| Place::new(server, p)).collect());
+        return Ok(all.into_iter().map(|p| ServerPartition::new(server, p)).collect());
     };
     let one = text.parse::<PartitionId>().ok().filter(|p| all.contains(p));
-    one.map(|p| vec![Place::new(server, p)]).ok_or_else(|| {
+    one.map(|p| vec![ServerPartition::new(server, p)]).ok_or_else(|| {
         let there: Vec<_> = all.iter().map(ToString::to_string).collect();
         AdminError::refused(
             format!("partition '{text}' does not exist on {server}"),
@@ -94,7 +98,7 @@ pub(super) async fn places(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>
     })
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for VolumeList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Partition { server, partition, volumes, long } in &self.0 {
             let mut text = String::new();

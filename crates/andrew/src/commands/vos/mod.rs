@@ -4,7 +4,6 @@
 //! whoever may read it is its owner. Every word is an operation of `afs-admin` ([`ops`]), so that each call reaches the
 //! server that was named; what changes several things has a journal.
 
-mod at_server;
 mod backup;
 mod check;
 mod clone;
@@ -15,33 +14,34 @@ mod dump;
 mod dump_files;
 mod entries;
 mod examine;
-mod journal_any;
+mod journal_choice;
 mod journal_files;
 mod listvldb;
 mod listvol;
 mod move_;
-mod of_volume;
 mod operations;
 pub(in crate::commands) mod ops;
 mod partinfo;
 mod progress;
-pub(in crate::commands) mod reach;
 mod release;
 mod removal;
 mod remove;
 mod restore;
-mod show;
+pub(in crate::commands) mod route_options;
+mod server_volume;
+mod single_volume;
 mod sites;
 mod snapshot;
 mod snapshot_schedule;
 mod status;
+mod volume_text;
 
 use crate::error::CommandResult;
 use afs_admin::Half;
 use clap::Subcommand;
 
 use ops::Ops;
-use reach::Reach;
+use route_options::RouteOptions;
 
 /// `andrew vos`.
 #[derive(clap::Args, Debug)]
@@ -61,7 +61,7 @@ Examples:
 )]
 pub struct Args {
     #[command(flatten)]
-    reach: Reach,
+    route: RouteOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -104,7 +104,7 @@ enum Command {
     /// Make, show and restore named snapshots of a volume
     Snapshot(snapshot::Args),
     /// Rename a volume
-    Rename(of_volume::RenameArgs),
+    Rename(single_volume::RenameArgs),
     /// Add a site for a read-only copy of a volume
     Addsite(sites::AddArgs),
     /// Remove the site of a read-only copy from the location database
@@ -115,21 +115,21 @@ enum Command {
     #[command(name = "convertROtoRW", alias = "convertrotorw")]
     Convert(sites::ConvertArgs),
     /// Delete a volume at a server, without the location database
-    Zap(at_server::ZapArgs),
+    Zap(server_volume::ZapArgs),
     /// Bring a volume on line
-    Online(at_server::At),
+    Online(server_volume::ServerVolume),
     /// Take a volume off line
-    Offline(at_server::OfflineArgs),
+    Offline(server_volume::OfflineArgs),
     /// End a transaction of a volume server
-    Endtrans(at_server::EndArgs),
+    Endtrans(server_volume::EndArgs),
     /// Set the quota or other fields of a volume
-    Setfields(of_volume::SetArgs),
+    Setfields(single_volume::SetArgs),
     /// Show how large a dump would be
-    Size(of_volume::SizeArgs),
+    Size(single_volume::SizeArgs),
     /// Lock the entry of a volume
-    Lock(of_volume::Of),
+    Lock(single_volume::VolumeArg),
     /// Unlock the entry of a volume
-    Unlock(of_volume::Of),
+    Unlock(single_volume::VolumeArg),
     /// Compare the location database with the servers, and repair it
     Check(check::Args),
     /// Enter the volumes of the servers into the location database
@@ -148,8 +148,8 @@ impl Args {
     /// # Errors
     /// One line; status 2 when a name or value was wrong.
     pub fn run(self, json: bool) -> CommandResult {
-        let reach = &self.reach;
-        let ops = || Ops::open(reach, json);
+        let route = &self.route;
+        let ops = || Ops::open(route, json);
         match self.command {
             Command::Create(args) => args.run(&ops()?, json),
             Command::Remove(args) => args.run(&ops()?, json),

@@ -55,7 +55,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct MoveReport {
     #[serde(rename = "id")]
     volume: u32,
     from: String,
@@ -84,12 +84,15 @@ impl Args {
         let Moved { volume, from, to, increments, busy_ms, backup, snapshots } =
             ops.run(|admin| async move { admin.move_volume(options).await })?;
         let (from, to) = (from.to_string(), to.to_string());
-        output::show(json, &Answer { volume: volume.0, from, to, increments, busy_ms, backup, snapshots });
+        output::show(
+            json,
+            &MoveReport { volume: volume.0, from, to, increments, busy_ms, backup, snapshots },
+        );
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MoveReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Volume {} moved from {} to {}", self.volume, self.from, self.to)?;
         writeln!(f, "Its clients waited {} ms", self.busy_ms)

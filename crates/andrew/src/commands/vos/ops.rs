@@ -1,18 +1,18 @@
 //! The way to a cell for operations that need more than single calls: over the network, with a journal.
 
-use super::journal_any::AnyJournal;
+use super::journal_choice::JournalChoice;
 use super::journal_files::FileJournal;
 use super::progress::Bar;
-use super::reach::Reach;
-use crate::commands::as_whom::local_token;
-use crate::commands::login::place::elsewhere;
+use super::route_options::RouteOptions;
+use crate::commands::auth_options::local_token;
+use crate::commands::login::cell_choice::mounted_or_logged_in;
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_admin::journal::Holder;
-use afs_admin::{Admin, AdminError, AdminResult, Cell, CellJournal, Journal, Place};
+use afs_admin::{Admin, AdminError, AdminResult, Cell, CellJournal, Journal, ServerPartition};
 use afs_cell::key_store::KeyStore;
-use afs_cell::state::{Running, StateDir};
+use afs_cell::state::{CellProcess, StateDir};
 use afs_net::{System, Udp};
 use afs_rpc::Security;
 use afs_wire::ids::{PartitionId, VolumeId};
@@ -47,25 +47,25 @@ struct Found {
 
 impl Ops {
     /// Opens the way.
-    pub(in crate::commands) fn open(reach: &Reach, json: bool) -> CommandResult<Self> {
+    pub(in crate::commands) fn open(route: &RouteOptions, json: bool) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(failed)?;
-        let found = find(reach)?;
+        let found = find(route)?;
         let security = match &found.key_file {
             Some(path) => {
                 let token = local_token(&system, path)?;
                 Security::new(token.source(system.env()))
             }
-            None => reach.whom.security(&system, found.name.as_ref(), &found.servers)?,
+            None => route.auth_options.security(&system, found.name.as_ref(), &found.servers)?,
         };
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default());
         let udp = udp.map_err(failed)?;
         let location = by_first_reply(&system, &udp, &found.cell.location);
         let cell = Cell { location: location.clone(), ..found.cell.clone() };
         let kept = CellJournal::new(system.env(), udp.rx(), &security, &cell);
-        let journal = journal(reach, kept, &found.cell)?;
+        let journal = journal(route, kept, &found.cell)?;
         let admin = Admin::new(system.env(), udp.rx().clone(), security, cell, journal, holder());
-        let bar = Arc::new(Bar::new(json, reach.verbose));
+        let bar = Arc::new(Bar::new(json, route.verbose));
         let admin = admin.with_progress(bar.clone());
         Ok(Self { system, _udp: udp, admin, bar, own: found.own, location })
     }
@@ -136,7 +136,7 @@ impl Ops {
         &self,
         server: Option<&str>,
         partition: Option<&str>,
-    ) -> CommandResult<Option<Place>> {
+    ) -> CommandResult<Option<ServerPartition>> {
         let server = match (server, self.own) {
             (Some(name), _) => self.server(name)?,
             (None, Some(own)) if partition.is_some() => own,
@@ -150,7 +150,7 @@ impl Ops {
             None if self.own.is_some() => PartitionId(0),
             None => return Err(CommandError::usage("vos: a server needs its partition; give both")),
         };
-        Ok(Some(Place::new(server, partition)))
+        Ok(Some(ServerPartition::new(server, partition)))
     }
 
     /// As [`Ops::place`], where one has to be given.
@@ -158,23 +158,24 @@ impl Ops {
         &self,
         server: Option<&str>,
         partition: Option<&str>,
-    ) -> CommandResult<Place> {
+    ) -> CommandResult<ServerPartition> {
         match (self.place(server, partition)?, self.own) {
             (Some(place), _) => Ok(place),
-            (None, Some(own)) => Ok(Place::new(own, PartitionId(0))),
+            (None, Some(own)) => Ok(ServerPartition::new(own, PartitionId(0))),
             (None, None) => self.only_place(),
         }
     }
 
     /// The one partition that the cell has.
-    fn only_place(&self) -> CommandResult<Place> {
+    fn only_place(&self) -> CommandResult<ServerPartition> {
         let places = self.run(|admin| async move {
             let mut places = Vec::new();
             for server in admin.servers().await? {
                 // One that is away cannot take a volume either.
                 let partitions = admin.partitions(server.address()).await.unwrap_or_default();
-                places
-                    .extend(partitions.into_iter().map(|partition| Place::new(server.address(), partition)));
+                places.extend(
+                    partitions.into_iter().map(|partition| ServerPartition::new(server.address(), partition)),
+                );
             }
             Ok(places)
         })?;
@@ -214,7 +215,7 @@ pub(in crate::commands) fn told(error: &AdminError) -> CommandError {
     if error.is_refusal() { CommandError::usage(line) } else { CommandError::failed(line) }
 }
 
-fn find(reach: &Reach) -> CommandResult<Found> {
+fn find(route: &RouteOptions) -> CommandResult<Found> {
     let network = |name: Option<&afs_wire::ids::CellName>, servers: &[Ipv4Addr], base_port| Found {
         cell: Cell::new(servers, base_port),
         own: None,
@@ -222,16 +223,16 @@ fn find(reach: &Reach) -> CommandResult<Found> {
         name: name.cloned(),
         servers: servers.to_vec(),
     };
-    if !reach.servers.is_empty() {
-        return Ok(network(reach.cell.as_ref(), &reach.servers, reach.base_port));
+    if !route.servers.is_empty() {
+        return Ok(network(route.cell.as_ref(), &route.servers, route.base_port));
     }
-    let state = running_cells::of_cell(reach.state.as_deref(), reach.cell.as_ref())?;
-    let is_wanted = |running: &Running| {
-        reach.cell.as_ref().is_none_or(|cell| running.cell.eq_ignore_ascii_case(cell.as_str()))
+    let state = running_cells::of_cell(route.state.as_deref(), route.cell.as_ref())?;
+    let is_wanted = |running: &CellProcess| {
+        route.cell.as_ref().is_none_or(|cell| running.cell.eq_ignore_ascii_case(cell.as_str()))
     };
     let Some(running) = state.running()?.filter(is_wanted) else {
-        if reach.state.is_none()
-            && let Some(place) = elsewhere(reach.cell.as_ref())?
+        if route.state.is_none()
+            && let Some(place) = mounted_or_logged_in(route.cell.as_ref())?
         {
             return Ok(network(Some(&place.cell), &place.servers, place.base_port));
         }
@@ -264,13 +265,13 @@ fn location_servers(own: Ipv4Addr, mut all: Vec<Ipv4Addr>) -> Vec<Ipv4Addr> {
 }
 
 /// The cell's own journal where it keeps one, else one in files on this machine.
-fn journal(reach: &Reach, kept: CellJournal, cell: &Cell) -> CommandResult<Arc<dyn Journal>> {
-    if let Some(path) = &reach.journal {
+fn journal(route: &RouteOptions, kept: CellJournal, cell: &Cell) -> CommandResult<Arc<dyn Journal>> {
+    if let Some(path) = &route.journal {
         return Ok(Arc::new(FileJournal::open(path.clone())?));
     }
     let first = cell.location.first().map(|s| s.ip().to_string()).unwrap_or_default();
     let files = StateDir::of_user()?.path().join("operations").join(first);
-    Ok(Arc::new(AnyJournal::new(kept, files)))
+    Ok(Arc::new(JournalChoice::new(kept, files)))
 }
 
 fn holder() -> Holder {

@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Room {
+struct FreeSpace {
     partition: String,
     #[serde(rename = "free_bytes", serialize_with = "units::bytes")]
     free_kib: i64,
@@ -39,7 +39,7 @@ struct Room {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Answer(Vec<Room>);
+struct PartitionSpace(Vec<FreeSpace>);
 
 impl Args {
     /// Prints the room.
@@ -49,25 +49,26 @@ impl Args {
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let server = ops.server_or_own(self.server.or(self.bare_server).as_deref())?;
         let wanted = self.partition.or(self.bare_partition);
-        let rooms = ops.run(|admin| async move { rooms(&admin, server, wanted.as_deref()).await })?;
-        output::show(json, &Answer(rooms));
+        let free_space =
+            ops.run(|admin| async move { free_space(&admin, server, wanted.as_deref()).await })?;
+        output::show(json, &PartitionSpace(free_space));
         Ok(())
     }
 }
 
-async fn rooms(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>) -> AdminResult<Vec<Room>> {
-    let mut rooms = Vec::new();
+async fn free_space(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>) -> AdminResult<Vec<FreeSpace>> {
+    let mut free_space = Vec::new();
     for place in places(admin, server, wanted).await? {
-        let afs_admin::Room { free_kib, total_kib } = admin.room(place).await?;
+        let afs_admin::FreeSpace { free_kib, total_kib } = admin.free_space(place).await?;
         let partition = super::entries::partition(place.partition.check());
-        rooms.push(Room { partition, free_kib, total_kib });
+        free_space.push(FreeSpace { partition, free_kib, total_kib });
     }
-    Ok(rooms)
+    Ok(free_space)
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for PartitionSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Room { partition, free_kib, total_kib } in &self.0 {
+        for FreeSpace { partition, free_kib, total_kib } in &self.0 {
             writeln!(f, "Free space on partition {partition}: {free_kib} K blocks out of total {total_kib}")?;
         }
         Ok(())

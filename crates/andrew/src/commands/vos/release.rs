@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Released {
     #[serde(rename = "id")]
     volume: u32,
     name: String,
@@ -52,12 +52,12 @@ impl Args {
         let done = ops.run(|admin| async move { admin.release(options).await })?;
         let sites = done.sites.iter().map(ToString::to_string).collect();
         let (volume, unchanged, backed_out) = (done.volume.0, done.unchanged, self.back_out);
-        output::show(json, &Answer { volume, name, sites, unchanged, backed_out });
+        output::show(json, &Released { volume, name, sites, unchanged, backed_out });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Released {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.unchanged {
             return writeln!(f, "Nothing has changed in {} since its last release", self.name);

@@ -3,7 +3,7 @@
 use crate::error::{CommandError, CommandResult};
 use crate::size;
 use afs_admin::scheduled::is_scheduled;
-use afs_admin::{Admin, AdminResult, Place, RemoveOptions};
+use afs_admin::{Admin, AdminResult, RemoveOptions, ServerPartition};
 use afs_wire::ids::{VolumeId, VolumeKind};
 use std::fmt;
 use std::io::{BufRead, Write};
@@ -55,8 +55,11 @@ impl Loss {
     }
 }
 
-/// Place and number of the read-write volume that is meant.
-async fn read_write(admin: &Admin, options: &RemoveOptions) -> AdminResult<Option<(Place, VolumeId)>> {
+/// ServerPartition and number of the read-write volume that is meant.
+async fn read_write(
+    admin: &Admin,
+    options: &RemoveOptions,
+) -> AdminResult<Option<(ServerPartition, VolumeId)>> {
     match admin.find_group(&options.volume).await? {
         Some(group) if group.kind == VolumeKind::ReadWrite => {
             Ok(options.place.or(group.home()).map(|place| (place, group.id())))

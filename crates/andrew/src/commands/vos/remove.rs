@@ -51,7 +51,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Removed {
     id: u32,
     server: Ipv4Addr,
     partition: String,
@@ -86,12 +86,12 @@ impl Args {
         let removed = ops.run(|admin| async move { admin.remove(options).await })?;
         let partition = entries::partition(removed.place.partition.check());
         let (id, server, copies_remain) = (removed.volume.0, removed.place.server, removed.copies_remain);
-        output::show(json, &Answer { id, server, partition, copies_remain });
+        output::show(json, &Removed { id, server, partition, copies_remain });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Removed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Volume {} on partition {} server {} deleted", self.id, self.partition, self.server)?;
         if self.copies_remain {

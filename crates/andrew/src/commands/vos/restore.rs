@@ -40,7 +40,7 @@ pub struct Args {
     id: Option<String>,
     /// What to do with an existing volume: leave it (abort), replace it (full), or apply the changes (incremental)
     #[arg(long, value_name = "HOW")]
-    overwrite: Option<How>,
+    overwrite: Option<OverwriteChoice>,
     /// Leave it off line
     #[arg(long)]
     offline: bool,
@@ -49,17 +49,17 @@ pub struct Args {
     readonly: bool,
     /// Date of creation
     #[arg(long, value_name = "WHICH")]
-    creation: Option<Which>,
+    creation: Option<DateChoice>,
     /// Date of the last change [default: dump]
     #[arg(long, value_name = "WHICH")]
-    lastupdate: Option<Which>,
+    lastupdate: Option<DateChoice>,
     /// Leave the volume at its old site if the location database names another
     #[arg(long)]
     nodelete: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum How {
+enum OverwriteChoice {
     #[value(alias = "a")]
     Abort,
     #[value(alias = "f")]
@@ -69,24 +69,24 @@ enum How {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Which {
+enum DateChoice {
     Dump,
     Keep,
     New,
 }
 
-impl From<Which> for RestoreDate {
-    fn from(which: Which) -> Self {
+impl From<DateChoice> for RestoreDate {
+    fn from(which: DateChoice) -> Self {
         match which {
-            Which::Dump => Self::Dump,
-            Which::Keep => Self::Keep,
-            Which::New => Self::New,
+            DateChoice::Dump => Self::Dump,
+            DateChoice::Keep => Self::Keep,
+            DateChoice::New => Self::New,
         }
     }
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Restored {
     #[serde(rename = "id")]
     volume: u32,
     name: String,
@@ -117,9 +117,9 @@ impl Args {
             place,
             id: self.id.as_deref().map(volume_id).transpose()?,
             overwrite: match self.overwrite {
-                None | Some(How::Abort) => Overwrite::Refuse,
-                Some(How::Full) => Overwrite::Full,
-                Some(How::Incremental) => Overwrite::Incremental,
+                None | Some(OverwriteChoice::Abort) => Overwrite::Refuse,
+                Some(OverwriteChoice::Full) => Overwrite::Full,
+                Some(OverwriteChoice::Incremental) => Overwrite::Incremental,
             },
             read_only: self.readonly,
             offline: self.offline,
@@ -134,13 +134,13 @@ impl Args {
         })?;
         output::show(
             json,
-            &Answer { volume: done.volume.0, name, place: place.to_string(), bytes: done.bytes },
+            &Restored { volume: done.volume.0, name, place: place.to_string(), bytes: done.bytes },
         );
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Restored volume {} ({}) on {}", self.name, self.volume, self.place)
     }

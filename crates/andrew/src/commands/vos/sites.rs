@@ -3,7 +3,7 @@
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_admin::{ConvertOptions, Place};
+use afs_admin::{ConvertOptions, ServerPartition};
 use serde::Serialize;
 use std::fmt;
 
@@ -55,14 +55,14 @@ pub struct ConvertArgs {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct SiteChange {
     done: &'static str,
     volume: String,
     place: String,
 }
 
 impl Args {
-    fn parts(self, ops: &Ops) -> CommandResult<(Place, String)> {
+    fn parts(self, ops: &Ops) -> CommandResult<(ServerPartition, String)> {
         let mut bare = self.bare;
         let volume = self.id.or_else(|| bare.pop());
         let volume =
@@ -122,12 +122,12 @@ impl ConvertArgs {
     }
 }
 
-fn shown(json: bool, done: &'static str, volume: String, place: Place) -> CommandResult {
-    output::show(json, &Answer { done, volume, place: place.to_string() });
+fn shown(json: bool, done: &'static str, volume: String, place: ServerPartition) -> CommandResult {
+    output::show(json, &SiteChange { done, volume, place: place.to_string() });
     Ok(())
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for SiteChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {} on {}", self.volume, self.done, self.place)
     }

@@ -33,7 +33,7 @@ enum Command {
     /// Make a snapshot of a volume
     Create(Named),
     /// Show the snapshots of a volume, newest first
-    List(Of),
+    List(VolumeArg),
     /// Remove a snapshot
     #[command(visible_alias = "delete")]
     Remove(Named),
@@ -52,7 +52,7 @@ struct Named {
 }
 
 #[derive(clap::Args, Debug)]
-struct Of {
+struct VolumeArg {
     /// The volume's name or number
     volume: String,
 }
@@ -71,7 +71,7 @@ struct Shown {
 struct List(Vec<Shown>);
 
 #[derive(Serialize)]
-struct Done {
+struct Changed {
     done: &'static str,
     volume: String,
     name: String,
@@ -108,7 +108,7 @@ impl Args {
                 ("restored", named)
             }
         };
-        output::show(json, &Done { done, volume, name });
+        output::show(json, &Changed { done, volume, name });
         Ok(())
     }
 }
@@ -122,7 +122,7 @@ impl fmt::Display for List {
     }
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Snapshot {} of {} {}", self.name, self.volume, self.done)
     }

@@ -50,7 +50,7 @@ struct Set {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Schedule {
     on: bool,
     daily: u32,
     weekly: u32,
@@ -79,12 +79,12 @@ impl Args {
             ops.run(|admin| async move { admin.set_snapshot_schedule(new).await })?;
         }
         let SnapshotSchedule { daily, weekly } = schedule;
-        output::show(json, &Answer { on: daily > 0 || weekly > 0, daily, weekly });
+        output::show(json, &Schedule { on: daily > 0 || weekly > 0, daily, weekly });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { on, daily, weekly } = self;
         if !on {

@@ -38,7 +38,7 @@ struct Transaction {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct TransactionList {
     server: Ipv4Addr,
     transactions: Vec<Transaction>,
 }
@@ -64,12 +64,12 @@ impl Args {
             last_procedure: t.last_procedure.to_string(),
             operation: records.iter().find(|r| r.works_on(t.volume)).map(Operation::from),
         };
-        output::show(json, &Answer { server, transactions: open.iter().map(one).collect() });
+        output::show(json, &TransactionList { server, transactions: open.iter().map(one).collect() });
         Ok(())
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for TransactionList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.transactions.is_empty() {
             return writeln!(f, "No active transactions on {}", self.server);

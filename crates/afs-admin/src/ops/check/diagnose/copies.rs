@@ -4,7 +4,7 @@ use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, SITES_MAX, Site, SiteFlags};
 
 use super::{Diagnoser, Fault, Seen, zap};
-use crate::Place;
+use crate::ServerPartition;
 use crate::group::home;
 use crate::ops::check::entry::name_of;
 
@@ -114,7 +114,7 @@ impl Diagnoser<'_> {
         let mut sites = self.entry.sites.to_vec();
         let mut missing = Vec::new();
         for site in sites.iter_mut().filter(|s| is_copy(s) && !s.flags.contains(SiteFlags::DONT_USE)) {
-            let place = Place::from(&*site);
+            let place = ServerPartition::from(&*site);
             if self.case.answers(place) && !copies.iter().any(|s| s.place == place) {
                 site.flags = site.flags.with(SiteFlags::DONT_USE).without(SiteFlags::NEW_REPSITE);
                 missing.push(place);
@@ -133,14 +133,15 @@ impl Diagnoser<'_> {
     fn copy_there(&mut self, seen: &Seen, all: &[Seen]) {
         let mut sites = self.entry.sites.to_vec();
         let number = self.entry.id(VolumeKind::ReadOnly);
-        let entered = sites.iter().any(|s| is_copy(s) && Place::from(s) == seen.place);
+        let entered = sites.iter().any(|s| is_copy(s) && ServerPartition::from(s) == seen.place);
         if entered && seen.info.id == number {
             self.named_copy(seen, VolumeKind::ReadOnly);
             return;
         }
         let used = number.0 != 0 && all.iter().any(|s| s.info.id == number);
-        let beside =
-            sites.iter().any(|s| is_copy(s) && s.server == seen.place.server && Place::from(s) != seen.place);
+        let beside = sites
+            .iter()
+            .any(|s| is_copy(s) && s.server == seen.place.server && ServerPartition::from(s) != seen.place);
         if (used && seen.info.id != number) || beside || sites.len() >= SITES_MAX {
             let says =
                 format!("read-only volume {} on {} is none of the entry's copies", seen.info.id, seen.place);
@@ -175,9 +176,10 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn has_usable_site(&self, place: Place) -> bool {
-        let usable =
-            |s: &Site| is_copy(s) && !s.flags.contains(SiteFlags::DONT_USE) && Place::from(s) == place;
+    fn has_usable_site(&self, place: ServerPartition) -> bool {
+        let usable = |s: &Site| {
+            is_copy(s) && !s.flags.contains(SiteFlags::DONT_USE) && ServerPartition::from(s) == place
+        };
         self.entry.sites.iter().any(usable)
     }
 

@@ -4,7 +4,7 @@ use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, NameChars, SiteFlags};
 
 use super::{Diagnoser, Fault, Seen, change_location, zap};
-use crate::Place;
+use crate::ServerPartition;
 use crate::group::home;
 use crate::ops::check::entry::is_kind;
 use crate::ops::check::finding::Remedy;
@@ -34,7 +34,7 @@ impl Diagnoser<'_> {
         true
     }
 
-    fn at_home(&mut self, home: Place, have: &[Seen]) {
+    fn at_home(&mut self, home: ServerPartition, have: &[Seen]) {
         for other in have.iter().filter(|s| s.place != home) {
             let says = format!(
                 "a second read-write volume {} is on {}; the entry has {home}",
@@ -81,7 +81,7 @@ impl Diagnoser<'_> {
         self.entry.name = NameChars::truncated(there.as_bytes());
     }
 
-    fn home_is_away(&mut self, home: Place, have: &[Seen]) {
+    fn home_is_away(&mut self, home: ServerPartition, have: &[Seen]) {
         let gone = self.case.asked.get(&home) == Some(&Asked::NoPartition);
         for seen in have {
             let says = format!("it is on {}; the entry has {home}, which does not answer", seen.place);
@@ -97,7 +97,7 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn not_at_home(&mut self, id: VolumeId, home: Option<Place>, have: &[Seen]) {
+    fn not_at_home(&mut self, id: VolumeId, home: Option<ServerPartition>, have: &[Seen]) {
         match have {
             [one] if self.looks_at_volumes() => {
                 let had = home.map_or("no place of it".to_owned(), |home| format!("{home}, where it is not"));
@@ -122,7 +122,7 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn is_nowhere(&mut self, id: VolumeId, home: Option<Place>) {
+    fn is_nowhere(&mut self, id: VolumeId, home: Option<ServerPartition>) {
         if home.is_none() && !self.entry.flags.contains(EntryFlags::RW_EXISTS) {
             return;
         }
@@ -138,7 +138,7 @@ impl Diagnoser<'_> {
         self.move_home(None);
     }
 
-    fn move_home(&mut self, to: Option<Place>) {
+    fn move_home(&mut self, to: Option<ServerPartition>) {
         let stays = |s: &&afs_wire::vl::Site| !s.flags.contains(SiteFlags::RW_VOLUME);
         let mut sites: Vec<_> = self.entry.sites.iter().filter(stays).copied().collect();
         let both = EntryFlags::RW_EXISTS.with(EntryFlags::BACK_EXISTS);

@@ -8,8 +8,8 @@ use crate::ops::check::snapshot::Seen;
 
 const IDS: [VolumeId; 3] = [VolumeId(10), VolumeId(11), VolumeId(12)];
 
-fn place(last: u8) -> Place {
-    Place::new([192, 0, 2, last].into(), PartitionId(0))
+fn place(last: u8) -> ServerPartition {
+    ServerPartition::new([192, 0, 2, last].into(), PartitionId(0))
 }
 
 fn seen(last: u8, kind: VolumeKind) -> Seen {

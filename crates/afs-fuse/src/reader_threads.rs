@@ -1,0 +1,186 @@
+//! Reads that may never end, on threads of their own.
+//!
+//! A process can block a read of its environment for ever, by mapping there a file of a file system that never answers. Such
+//! a read must not delay other users or other work: each user has few threads, these threads do nothing else, and a thread
+//! ends when its queue is empty.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::{Mutex, MutexGuard};
+
+/// Reads of one user that are under way at one time.
+pub(crate) const OF_USER_MAX: usize = 2;
+/// Reads of all users that are under way at one time.
+const ALL_MAX: usize = 64;
+/// Reads of one user that wait for their turn, about 100 bytes each; with more the oldest are dropped.
+pub(crate) const WAITING_MAX: usize = 256;
+/// What the stack of a reading thread needs: its buffers are on the heap.
+const STACK_LEN: usize = 128 * 1024;
+
+/// A read, to be carried out once or dropped.
+type Read = Box<dyn FnOnce() + Send>;
+
+/// The threads that read.
+#[derive(Default)]
+pub(crate) struct ReaderThreads(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    under_way: usize,
+    users: BTreeMap<u32, User>,
+}
+
+/// One user; there as long as he has something to read.
+#[derive(Default)]
+struct User {
+    under_way: usize,
+    waiting: VecDeque<Read>,
+}
+
+impl ReaderThreads {
+    /// Carries out `read` for a user of the machine, when it is its turn. Never waits. Where a read before it does not end,
+    /// it may never be carried out; it is dropped when too many wait behind it.
+    pub(crate) fn read(&self, uid: u32, read: impl FnOnce() + Send + 'static) {
+        let dropped = self.lock().add(uid, Box::new(read));
+        drop(dropped);
+        self.start();
+    }
+
+    /// One thread more, if there is work for it.
+    fn start(&self) {
+        let Some((uid, read)) = self.lock().next(None) else { return };
+        let state = self.0.clone();
+        let thread = thread::Builder::new().name("fuse-read".into()).stack_size(STACK_LEN);
+        if let Err(error) = thread.spawn(move || work(&state, uid, read)) {
+            // The read went with its thread.
+            tracing::warn!(%error, "no thread to read the environment of a process");
+            self.lock().done(uid);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock()
+    }
+}
+
+/// The loop of a reading thread: takes the next queued read, of the users in turn, until no read is queued.
+fn work(state: &Mutex<State>, mut uid: u32, mut read: Read) {
+    loop {
+        if catch_unwind(AssertUnwindSafe(read)).is_err() {
+            tracing::error!("reading the environment of a process panicked");
+        }
+        // In a statement of its own, so that the lock is not held during the read.
+        let next = state.lock().next(Some(uid));
+        match next {
+            Some(following) => (uid, read) = following,
+            None => return,
+        }
+    }
+}
+
+impl State {
+    /// Answers what is dropped for it.
+    fn add(&mut self, uid: u32, read: Read) -> Option<Read> {
+        let waiting = &mut self.users.entry(uid).or_default().waiting;
+        waiting.push_back(read);
+        if waiting.len() > WAITING_MAX { waiting.pop_front() } else { None }
+    }
+
+    /// What a thread does next, which has ended a read of the user `done`.
+    fn next(&mut self, done: Option<u32>) -> Option<(u32, Read)> {
+        if let Some(uid) = done {
+            self.done(uid);
+        }
+        if self.under_way >= ALL_MAX {
+            return None;
+        }
+        let ready = |(_, user): &(&u32, &mut User)| user.under_way < OF_USER_MAX && !user.waiting.is_empty();
+        let (uid, user) = self.users.iter_mut().find(ready)?;
+        let read = user.waiting.pop_front()?;
+        user.under_way += 1;
+        self.under_way += 1;
+        Some((*uid, read))
+    }
+
+    fn done(&mut self, uid: u32) {
+        self.under_way -= 1;
+        let Some(user) = self.users.get_mut(&uid) else { return };
+        user.under_way -= 1;
+        if user.under_way == 0 && user.waiting.is_empty() {
+            self.users.remove(&uid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// A read that ends when the sender is used or dropped.
+    fn blocked(readers: &ReaderThreads, uid: u32) -> Sender<()> {
+        let (end, ended) = channel();
+        let (tell, told) = channel();
+        readers.read(uid, move || {
+            let _ = tell.send(());
+            let _: Result<(), _> = ended.recv();
+        });
+        told.recv().unwrap();
+        end
+    }
+
+    /// A read of one number.
+    fn number(readers: &ReaderThreads, uid: u32, number: usize) -> Receiver<usize> {
+        let (tell, told) = channel();
+        readers.read(uid, move || tell.send(number).unwrap_or_default());
+        told
+    }
+
+    #[test]
+    fn a_read_that_never_ends_holds_up_its_user_only() {
+        let readers = ReaderThreads::default();
+        let stuck: Vec<_> = (0..OF_USER_MAX).map(|_| blocked(&readers, 1)).collect();
+        let waiting = number(&readers, 1, 7);
+        for n in 0..1000 {
+            assert_eq!(number(&readers, 2, n).recv(), Ok(n));
+        }
+        assert_eq!(readers.lock().users[&1].waiting.len(), 1);
+        drop(stuck);
+        assert_eq!(waiting.recv(), Ok(7));
+    }
+
+    #[test]
+    fn what_waits_behind_reads_that_never_end_is_bounded() {
+        let readers = ReaderThreads::default();
+        let stuck: Vec<_> = (0..OF_USER_MAX).map(|_| blocked(&readers, 1)).collect();
+        let asked: Vec<_> = (0..3 * WAITING_MAX).map(|n| number(&readers, 1, n)).collect();
+        assert_eq!(readers.lock().users[&1].waiting.len(), WAITING_MAX);
+        assert_eq!(readers.lock().under_way, OF_USER_MAX);
+        drop(stuck);
+        for (n, told) in asked.into_iter().enumerate() {
+            assert_eq!(told.recv().ok(), (n >= 2 * WAITING_MAX).then_some(n));
+        }
+    }
+
+    #[test]
+    fn a_read_that_panics_does_not_take_a_place() {
+        let readers = ReaderThreads::default();
+        for n in 0..10 * OF_USER_MAX {
+            readers.read(1, || panic!("a read that panics"));
+            assert_eq!(number(&readers, 1, n).recv(), Ok(n));
+        }
+    }
+
+    #[test]
+    fn the_threads_of_all_users_are_bounded_and_everybodys_turn_comes() {
+        let readers = ReaderThreads::default();
+        let mut stuck: Vec<_> = (0..ALL_MAX as u32).map(|uid| blocked(&readers, uid)).collect();
+        let waiting: Vec<_> = (0..100).map(|uid| number(&readers, 1000 + uid, 3)).collect();
+        assert_eq!(readers.lock().under_way, ALL_MAX);
+        stuck.pop();
+        assert!(waiting.iter().all(|told| told.recv() == Ok(3)));
+    }
+}

@@ -1,0 +1,295 @@
+//! A cell in this process, a mount of it for all users, and the users.
+
+#[path = "../../../afs-venus/tests/common/users.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod users;
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use afs_db::EmbeddedLocationDb;
+use afs_drive::MemoryDrive;
+use afs_fuse::{
+    Account, AccountFuture, Accounts, KernelSink, MountOptions, Mounted, NO_GROUP, ProcessSessions,
+    SESSION_VARIABLE,
+};
+use afs_kv::{Kv, MemoryMedium};
+use afs_net::{System, Udp};
+use afs_rpc::Parts;
+use afs_rpc::Service;
+use afs_server::{
+    CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions,
+    VolumeStates, bootstrap,
+};
+use afs_venus::{
+    CellConfig, DiskCache, Limits, Requester, RootKind, SecurityConfig, Token, TokenOwner, Venus, VenusConfig,
+};
+use afs_volume::{Config, VolumeStore};
+use afs_wire::ids::{CellName, PartitionId, Rights, Uuid, ViceId, VolumeName};
+use users::{TrustedNames, UserTable, trusted_name};
+
+pub const ALICE: u32 = 61_001;
+pub const BOB: u32 = 61_002;
+pub const NOBODY: u32 = 61_003;
+
+/// A cell, and one machine that has mounted it.
+pub struct MountedCell {
+    pub system: Arc<System>,
+    pub venus: Arc<Venus>,
+    pub users: UserTable,
+    mount: PathBuf,
+    /// Stopped before the servers.
+    _machine: Machine,
+    _kept: (Vec<Udp>, Arc<FileServer>, tempfile::TempDir),
+}
+
+/// A cache manager with a cache of its own, and its mount.
+pub struct Machine {
+    pub system: Arc<System>,
+    pub venus: Arc<Venus>,
+    pub mount: PathBuf,
+    mounted: Option<Mounted>,
+    _socket: Udp,
+}
+
+impl MountedCell {
+    pub fn new() -> MountedCell {
+        MountedCell::with_passthrough(true)
+    }
+
+    /// Without passthrough a mount is what an ordinary user gets.
+    pub fn with_passthrough(passthrough: bool) -> MountedCell {
+        let system = System::new().unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let users = UserTable::default();
+        for (name, id) in [("alice", 11), ("bob", 12), ("team", -300)] {
+            users.add(name, id);
+        }
+        let (sockets, files) = serve(&system, &users);
+        let config = Machine::config(&system, &sockets, &scratch.path().join("cache"), 7);
+        let mount = scratch.path().join("mount");
+        let machine = Machine::start(&system, config, &mount, passthrough);
+        let venus = machine.venus.clone();
+        let kept = (sockets, files, scratch);
+        MountedCell { system, venus, users, mount, _machine: machine, _kept: kept }
+    }
+
+    /// Another machine, or the same once more after a stop: `name` is its cache and its mount.
+    pub fn machine(&self, name: &str, passthrough: bool) -> Machine {
+        let (sockets, _, scratch) = &self._kept;
+        let number = 8 + name.bytes().fold(0u8, u8::wrapping_add) % 200;
+        let config = Machine::config(&self.system, sockets, &scratch.path().join(name), number);
+        let mount = scratch.path().join(format!("{name}.mount"));
+        Machine::start(&self.system, config, &mount, passthrough)
+    }
+
+    pub fn log_in(&self, owner: TokenOwner, name: &str) {
+        let token =
+            Token { cell: cell_name(), security: trusted_name(name), expires: None, label: name.into() };
+        self.system.block_on(self.venus.set_token(owner, token)).unwrap();
+    }
+
+    /// Alice sets the access list of a directory.
+    pub fn set_acl(&self, path: &str, entries: &[(&str, &str)]) {
+        let rights = |text: &str| text.parse::<Rights>().unwrap().0;
+        let lines: String =
+            entries.iter().map(|(name, text)| format!("{name}\t{}\n", rights(text))).collect();
+        let text = format!("{}\n0\n{lines}", entries.len());
+        self.system.block_on(async {
+            let alice = self.venus.on_behalf_of(Requester { uid: ALICE, pid: 0 }).await;
+            let node = alice.walk(path.as_bytes(), true).await.unwrap().node;
+            alice.setxattr(node, b"afs.acl", text.as_bytes()).await.unwrap();
+            alice.forget(node, 1);
+        });
+    }
+
+    /// What a user's shell makes of a script, in which `$M` is the mount: what it says, or what it complains of.
+    pub fn sh(&self, uid: u32, script: &str) -> Result<String, String> {
+        self.sh_in(uid, None, script)
+    }
+
+    pub fn sh_in(&self, uid: u32, session: Option<u128>, script: &str) -> Result<String, String> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).current_dir("/").env("M", &self.mount).uid(uid).gid(uid);
+        if let Some(session) = session {
+            shell.env(SESSION_VARIABLE, format!("{session:032x}"));
+        }
+        let output = shell.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+
+    pub fn denied(&self, uid: u32, script: &str) {
+        let said = self.sh(uid, script);
+        let denied = said.as_ref().is_err_and(|error| error.contains("ermission denied"));
+        assert!(denied, "{uid} {script}: {said:?}");
+    }
+}
+
+impl Machine {
+    fn config(
+        system: &Arc<System>,
+        sockets: &[Udp],
+        cache: &Path,
+        number: u8,
+    ) -> (Udp, KernelSink, VenusConfig) {
+        let own = Udp::bind(system, local(), afs_rx::Config::default()).unwrap();
+        let sink = KernelSink::new();
+        let config = VenusConfig {
+            env: system.env(),
+            rx: own.rx().clone(),
+            cells: vec![CellConfig {
+                name: cell_name(),
+                location_servers: vec![sockets[1].local_addr()],
+                file_port: sockets[0].local_addr().port(),
+            }],
+            root: RootKind::Volume(VolumeName::new("root.cell").unwrap()),
+            uuid: Uuid([number; 16]),
+            cache: Arc::new(DiskCache::open(cache, 64 << 20, "boot").unwrap()),
+            sink: Arc::new(sink.clone()),
+            snapshots: Some(".snapshots".into()),
+            sysnames: Vec::new(),
+            limits: Limits::default(),
+            security: SecurityConfig {
+                sessions: Some(Arc::new(ProcessSessions::default())),
+                ..SecurityConfig::default()
+            },
+        };
+        (own, sink, config)
+    }
+
+    fn start(
+        system: &Arc<System>,
+        (socket, sink, config): (Udp, KernelSink, VenusConfig),
+        mount: &Path,
+        passthrough: bool,
+    ) -> Machine {
+        let venus = system.block_on(Venus::start(config)).unwrap();
+        fs::create_dir_all(mount).unwrap();
+        let mounted = Some(mount_for_all(system, &venus, sink, mount, passthrough));
+        Machine { system: system.clone(), venus, mount: mount.to_owned(), mounted, _socket: socket }
+    }
+}
+
+/// The orderly stop of a mount.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(mounted) = self.mounted.take() {
+            mounted.unmount().ok();
+        }
+        self.system.block_on(self.venus.shut_down()).ok();
+    }
+}
+
+/// Alice and Bob are who they are; everybody else is a number.
+#[derive(Debug)]
+struct Users;
+
+impl Accounts for Users {
+    fn account(&self, id: ViceId) -> AccountFuture<'_, Account> {
+        let uid = match id.0 {
+            11 => ALICE,
+            12 => BOB,
+            id => id as u32,
+        };
+        let gid = if uid == id.0 as u32 { NO_GROUP } else { uid };
+        Box::pin(std::future::ready(Account { uid, gid, is_settled: true }))
+    }
+
+    fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>> {
+        let id = match uid {
+            ALICE => Some(11),
+            BOB => Some(12),
+            NOBODY => None,
+            uid => i32::try_from(uid).ok(),
+        };
+        Box::pin(std::future::ready(id.map(ViceId)))
+    }
+}
+
+/// Whether there can be a cell; says so where not.
+pub fn can_mount() -> bool {
+    let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    if !can {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "needed on CI: root and /dev/fuse");
+        eprintln!("SKIPPED: this test must be run as root, with /dev/fuse");
+    }
+    can
+}
+
+fn mount_for_all(
+    system: &Arc<System>,
+    venus: &Arc<Venus>,
+    sink: KernelSink,
+    directory: &Path,
+    passthrough: bool,
+) -> Mounted {
+    // The number of overlayfs.
+    let cache_is_stacked = rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630);
+    let options = MountOptions {
+        allow_other: true,
+        passthrough,
+        cache_is_stacked,
+        accounts: Some(Arc::new(Users)),
+        ..MountOptions::new("test.cell")
+    };
+    afs_fuse::mount(venus.clone(), sink, directory, &options, system.env(), || ()).unwrap()
+}
+
+fn local() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn cell_name() -> CellName {
+    CellName::new("test.cell").unwrap()
+}
+
+/// A file server and a location server, where anybody may do everything at first.
+fn serve(system: &Arc<System>, users: &UserTable) -> (Vec<Udp>, Arc<FileServer>) {
+    let env = system.env();
+    let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
+    let medium = Arc::new(MemoryMedium::default());
+    let kv = Kv::open(medium, &tables, Parts::inline(), afs_kv::Config::default()).unwrap();
+    let db = Arc::new(EmbeddedLocationDb::new(kv.clone()));
+    let uuid = Uuid([0x5e; 16]);
+    let spec = CellSpec {
+        cell: cell_name(),
+        server: uuid,
+        addresses: vec![Ipv4Addr::LOCALHOST],
+        partition: PartitionId(0),
+        anyuser: Rights::ALL,
+        quota: 0,
+    };
+    let (within, place) = (env.clone(), db.clone());
+    let partitions = system.block_on(async move {
+        let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
+        let store = VolumeStore::open(kv, drive, within, Config::default()).await.unwrap();
+        let partitions = Partitions::one(store);
+        bootstrap(&*place, &partitions, &spec).await.unwrap();
+        partitions
+    });
+    let bind = || Udp::bind(system, local(), afs_rx::Config::default()).unwrap();
+    let (file_socket, location_socket) = (bind(), bind());
+    let guard = Guard::new(Arc::new(users.clone()));
+    let files = FileServer::new(FileServerConfig {
+        env: env.clone(),
+        rx: file_socket.rx().clone(),
+        uuid,
+        partitions,
+        guard: guard.clone(),
+        states: Arc::new(VolumeStates::default()),
+        limits: FileServerLimits::default(),
+    });
+    let offer = |socket: &Udp, service: Arc<dyn Service>| {
+        socket.rx().listen_with(service, vec![Box::new(afs_rx::NullServer), Box::new(TrustedNames)]).unwrap();
+    };
+    offer(&file_socket, files.service());
+    offer(&location_socket, LocationServer::service(env, db, guard));
+    (vec![file_socket, location_socket], files)
+}

@@ -1,0 +1,114 @@
+//! As whom a tool calls the servers of a cell over the network.
+
+use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
+use afs_auth::Token;
+use afs_auth::keys::KeyRing;
+use afs_auth::rxgk::{self, Variant};
+use afs_auth::rxkad;
+use afs_cell::key_store::KeyStore;
+use afs_cell::tokens::{KeptToken, TokenStore};
+use afs_files::secret_file;
+use afs_net::System;
+use afs_rpc::{Level, Security, UnixTime};
+use afs_wire::ids::CellName;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// As whom. With a token of the cell if there is one, unless an option says otherwise.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(crate) struct AuthOptions {
+    /// With --servers: make anonymous calls, even with a token
+    #[arg(long, global = true)]
+    noauth: bool,
+    /// With --servers: authenticate as the cell itself, with its key file
+    #[arg(long, global = true, conflicts_with = "noauth")]
+    localauth: bool,
+    /// Key file for --localauth [default: keys/KeyFileExt of the state directory, or OpenAFS's on a server]
+    #[arg(long, value_name = "FILE", global = true)]
+    key_file: Option<PathBuf>,
+    /// Accepted for scripts: calls are always encrypted if possible
+    #[arg(long, global = true, hide = true)]
+    encrypt: bool,
+    /// Accepted for scripts
+    #[arg(long, global = true, hide = true)]
+    auth: bool,
+}
+
+/// Where Debian's OpenAFS servers keep their keys.
+const OPENAFS_KEY_FILE: &str = "/etc/openafs/server/KeyFileExt";
+
+impl AuthOptions {
+    /// What to call the servers of a cell with. Without the cell's name, the token that was got from one of these
+    /// servers counts.
+    ///
+    /// # Errors
+    /// A token or key file that cannot be read or is not safe, or no key that a token could be made with.
+    pub(crate) fn security(
+        &self,
+        system: &Arc<System>,
+        cell: Option<&CellName>,
+        servers: &[Ipv4Addr],
+    ) -> CommandResult<Security> {
+        let token = match (self.noauth, self.localauth) {
+            (true, _) => None,
+            (_, true) => Some(local_token(system, &key_file(self.key_file.as_deref())?)?),
+            _ => kept_token(system.env().wall(), cell, servers)?,
+        };
+        let source = token.map(|token| token.source(system.env()));
+        Ok(source.map_or_else(Security::null, Security::new))
+    }
+}
+
+/// A token that says that its holder has the cell's key, made of a key file.
+///
+/// # Errors
+/// A file that is not there, is not safe, is damaged, or has no key for it.
+pub(crate) fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
+    let keys = key_ring(path)?;
+    let env = system.env();
+    rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &env)
+        .map(Token::Rxgk)
+        .or_else(|| rxkad::local_token(&keys, &env, Level::Crypt).map(Token::Rxkad))
+        .ok_or_else(|| no_key(path))
+}
+
+/// The key file that was given, or that of the state directory, or OpenAFS's.
+///
+/// # Errors
+/// There is no home directory for the default.
+pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    let own = KeyStore::of(running_cells::of_process(None)?.path()).path().to_owned();
+    Ok(if own.exists() { own } else { Path::new(OPENAFS_KEY_FILE).to_owned() })
+}
+
+/// The keys of a file.
+///
+/// # Errors
+/// A file that is not there, is not safe, or is damaged.
+pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
+    let shown = path.display();
+    let bytes = secret_file::read(path)?.ok_or_else(|| {
+        CommandError::usage(format!("{shown} does not exist; name the cell's KeyFileExt with --key-file"))
+    })?;
+    KeyRing::from_key_file_ext(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))
+}
+
+/// What to say of a key file without a key of the kind that is needed.
+pub(crate) fn no_key(path: &Path) -> CommandError {
+    CommandError::usage(format!("{} has no key to make a token with", path.display()))
+}
+
+/// The user's good token of a cell, or the one that came from one of these servers.
+fn kept_token(now: UnixTime, cell: Option<&CellName>, servers: &[Ipv4Addr]) -> CommandResult<Option<Token>> {
+    let is_of_cell = |kept: &KeptToken| match cell {
+        Some(cell) => kept.cell == *cell,
+        None => kept.servers.iter().any(|server| servers.contains(server)),
+    };
+    let all = TokenStore::current()?.all()?;
+    Ok(all.into_iter().find(|kept| is_of_cell(kept) && kept.is_good_at(now)).map(|kept| kept.grant.token))
+}

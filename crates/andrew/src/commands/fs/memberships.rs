@@ -1,0 +1,210 @@
+//! The calls of `andrew fs access` to the protection service: which user or group is meant, and through which groups it is a member of others.
+
+use crate::commands::pts::names;
+use crate::commands::pts::route::{RouteOptions, Target, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
+use afs_cell::ADMIN_NAME;
+use afs_cell::tokens::{CellLocation, KeptToken, TokenStore};
+use afs_server::Subject;
+use afs_wire::acl::{Acl, NamedAcl, Names};
+use afs_wire::ids::ViceId;
+use afs_wire::pt;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Groups looked at for the way to others.
+const GROUPS_MAX: usize = 256;
+
+/// Whose rights are asked for.
+pub(super) struct NamedSubject {
+    pub(super) name: String,
+    pub(super) subject: Subject,
+}
+
+/// The protection service, opened with its first call.
+pub(super) struct ProtectionClient {
+    route: RouteOptions,
+    target: Option<Target>,
+}
+
+/// From a subject to the groups it is in.
+pub(super) struct MembershipPaths {
+    names: BTreeMap<ViceId, String>,
+    /// Each group with the one that leads to it.
+    from: BTreeMap<ViceId, ViceId>,
+    start: ViceId,
+}
+
+/// What to say of a name that the protection database does not have.
+pub(super) fn unknown(name: &str, cell: &str) -> CommandError {
+    CommandError::usage(format!(
+        "fs: there is no user or group '{name}' in {cell}; `andrew pts listentries -users -groups` shows those there are"
+    ))
+}
+
+impl ProtectionClient {
+    pub(super) fn new(route: RouteOptions) -> Self {
+        ProtectionClient { route, target: None }
+    }
+
+    fn target(&mut self) -> CommandResult<&mut Target> {
+        let target = match self.target.take() {
+            Some(target) => target,
+            None => self.route.open()?,
+        };
+        Ok(self.target.insert(target))
+    }
+
+    /// A user or group with its groups; nobody in particular without a name.
+    pub(super) fn find(&mut self, name: Option<&str>) -> CommandResult<NamedSubject> {
+        let Some(name) = name else {
+            return Ok(NamedSubject { name: "anybody".into(), subject: Subject::anonymous() });
+        };
+        let target = self.target()?;
+        let found = names::find(target, name).map_err(|error| match error.status {
+            CommandError::USAGE => unknown(name, "the cell"),
+            _ => error,
+        })?;
+        let id = found.id;
+        let known = names::of(target, &[id])?.pop().unwrap_or_else(|| name.to_owned());
+        let reply = target.call(&pt::GetCps { id });
+        let groups = reply.map_err(|f| refused(f, &format!("unable to get the groups of {known}")))?.ids;
+        Ok(NamedSubject { name: known, subject: Subject::new(id, groups.into_vec()) })
+    }
+
+    /// The ids behind a list's names.
+    pub(super) fn resolve(&mut self, named: &NamedAcl) -> CommandResult<(Acl, Vec<(ViceId, String)>)> {
+        let wanted: Vec<String> =
+            named.positive.iter().chain(&named.negative).map(|entry| entry.name.clone()).collect();
+        let unknown: Vec<String> =
+            wanted.iter().filter(|name| ViceId::from_well_known_name(name).is_none()).cloned().collect();
+        let mut known = KnownNames(Vec::new());
+        if !unknown.is_empty() {
+            let found = names::find_all(self.target()?, &unknown)?;
+            known.0.extend(found.into_iter().map(|party| (party.id, party.text)));
+        }
+        let well_known = |name: &String| Some((ViceId::from_well_known_name(name)?, name.clone()));
+        known.0.extend(wanted.iter().filter_map(well_known));
+        let acl = named.resolve(&known).map_err(|error| CommandError::failed(format!("fs: {error}")))?;
+        Ok((acl, known.0))
+    }
+
+    /// The paths from a subject to some of its groups, each as short as there is one. Where memberships may not be seen
+    /// there is none.
+    pub(super) fn paths(
+        &mut self,
+        subject: &NamedSubject,
+        wanted: &[ViceId],
+    ) -> CommandResult<MembershipPaths> {
+        let start = subject.subject.id();
+        let mut paths = MembershipPaths {
+            names: BTreeMap::from([(start, subject.name.clone())]),
+            from: BTreeMap::new(),
+            start,
+        };
+        let is_open = |paths: &MembershipPaths, id: &ViceId| {
+            *id != start && !is_everybody(*id) && !paths.from.contains_key(id)
+        };
+        let mut fresh = VecDeque::from([start]);
+        for _ in 0..GROUPS_MAX {
+            let Some(id) = fresh.pop_front() else { break };
+            if !wanted.iter().any(|group| is_open(&paths, group)) {
+                break;
+            }
+            for group in self.groups_of(id)? {
+                if is_open(&paths, &group) {
+                    paths.from.insert(group, id);
+                    fresh.push_back(group);
+                }
+            }
+        }
+        let ids: Vec<ViceId> = paths.from.keys().copied().collect();
+        if !ids.is_empty() {
+            paths.names.extend(ids.iter().copied().zip(names::of(self.target()?, &ids)?));
+        }
+        Ok(paths)
+    }
+
+    /// The groups that a user or group is in itself, as far as they may be seen.
+    fn groups_of(&mut self, id: ViceId) -> CommandResult<Vec<ViceId>> {
+        if id == ViceId::ANONYMOUS {
+            return Ok(Vec::new());
+        }
+        let target = self.target()?;
+        let reply = if id.is_group() {
+            target.call(&pt::ListSuperGroups { id })
+        } else {
+            target.call(&pt::ListElements { id })
+        };
+        Ok(reply.map(|reply| reply.ids.into_vec()).unwrap_or_default())
+    }
+}
+
+/// Who this user is in the cell of a path: the holder of a good token; on the mount of his own cell, its administrator;
+/// `None` is nobody in particular.
+pub(super) fn own_name(place: Option<&CellLocation>) -> CommandResult<Option<String>> {
+    let Some(place) = place else { return Ok(None) };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let is_good = |kept: &KeptToken| kept.token().expires().is_none_or(|end| end.secs > now.as_secs());
+    if let Some(kept) = TokenStore::current()?.get(&place.cell)?.filter(is_good) {
+        return Ok(Some(kept.user));
+    }
+    let is_own = place.mount.as_ref().is_some_and(|mount| mount.serves);
+    let owner = is_own && running_cells::serving(place)?.is_some();
+    Ok(owner.then(|| ADMIN_NAME.to_owned()))
+}
+
+/// Groups that nobody is put into.
+fn is_everybody(id: ViceId) -> bool {
+    [ViceId::ANYUSER, ViceId::AUTHUSER].contains(&id)
+}
+
+impl MembershipPaths {
+    /// The names from the subject to a group; empty if the way is not known, or there is none to be shown.
+    pub(super) fn to(&self, group: ViceId) -> Vec<String> {
+        let mut through = Vec::new();
+        let mut at = group;
+        while at != self.start {
+            let (Some(name), Some(before)) = (self.names.get(&at), self.from.get(&at)) else {
+                return Vec::new();
+            };
+            through.push(name.clone());
+            at = *before;
+        }
+        through.extend(self.names.get(&self.start).cloned());
+        through.reverse();
+        through
+    }
+}
+
+/// The names of one list.
+struct KnownNames(Vec<(ViceId, String)>);
+
+impl Names for KnownNames {
+    fn name_of(&self, id: ViceId) -> Option<String> {
+        self.0.iter().find(|known| known.0 == id).map(|known| known.1.clone())
+    }
+
+    fn id_of(&self, name: &str) -> Option<ViceId> {
+        self.0.iter().find(|known| known.1 == name).map(|known| known.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_leads_through_groups_and_ends_with_the_one_asked_for() {
+        let (alice, team, staff) = (ViceId(5), ViceId(-301), ViceId(-300));
+        let names = [(alice, "alice"), (team, "team"), (staff, "staff")];
+        let paths = MembershipPaths {
+            names: names.into_iter().map(|(id, name)| (id, name.to_owned())).collect(),
+            from: BTreeMap::from([(team, alice), (staff, team)]),
+            start: alice,
+        };
+        assert_eq!(paths.to(staff), ["alice", "team", "staff"]);
+        assert_eq!(paths.to(alice), ["alice"]);
+        assert!(paths.to(ViceId::ANYUSER).is_empty());
+    }
+}

@@ -1,0 +1,128 @@
+//! Which cell, and where its login service is.
+
+use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
+use afs_cell::state::StateDir;
+use afs_cell::tokens::{KeptToken, TokenStore, known_cells};
+use afs_login::Grant;
+use afs_wire::ids::CellName;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+/// Which cell a command means.
+#[derive(clap::Args, Clone, Debug)]
+pub(in crate::commands) struct CellOptions {
+    /// Name of the cell [default: the one that runs here, is mounted here, or that you logged in to]
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::commands) cell: Option<CellName>,
+    /// Database servers of the cell, if they are not known on this machine
+    #[arg(long, value_name = "IP", value_delimiter = ',', requires = "cell")]
+    servers: Vec<Ipv4Addr>,
+    /// Port of the cell's file servers, with --servers; the others follow from it
+    #[arg(long, value_name = "PORT", default_value_t = 7000)]
+    base_port: u16,
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
+    #[arg(long, value_name = "DIR", conflicts_with = "servers")]
+    state: Option<PathBuf>,
+}
+
+/// A cell and its servers.
+#[derive(Clone, Debug)]
+pub(in crate::commands) struct ChosenCell {
+    pub(in crate::commands) cell: CellName,
+    pub(in crate::commands) servers: Vec<Ipv4Addr>,
+    pub(in crate::commands) base_port: u16,
+    /// Where the cell runs, if it does here and this user may be its owner.
+    pub(in crate::commands) state: Option<StateDir>,
+}
+
+impl CellOptions {
+    /// Finds the cell: as named with its servers; the one that runs here; one that is mounted here; one that was
+    /// logged in to.
+    ///
+    /// # Errors
+    /// There is none, or more than one.
+    pub(in crate::commands) fn choose(&self) -> CommandResult<ChosenCell> {
+        if let (Some(cell), false) = (&self.cell, self.servers.is_empty()) {
+            let (servers, base_port) = (self.servers.clone(), self.base_port);
+            return Ok(ChosenCell { cell: cell.clone(), servers, base_port, state: None });
+        }
+        let wanted = |cell: &CellName| self.cell.as_ref().is_none_or(|wanted| wanted == cell);
+        if let Some(chosen) = self.running_here()?.filter(|chosen| wanted(&chosen.cell)) {
+            return Ok(chosen);
+        }
+        only(known_on_machine(self.cell.as_ref())?, self.cell.as_ref())
+    }
+
+    fn running_here(&self) -> CommandResult<Option<ChosenCell>> {
+        // Without a home directory nothing runs in it.
+        if !StateDir::is_given(self.state.as_deref()) && StateDir::of_user().is_err() {
+            return Ok(None);
+        }
+        let state = running_cells::of_cell(self.state.as_deref(), self.cell.as_ref())?;
+        let Some(running) = state.running()? else { return Ok(None) };
+        let IpAddr::V4(listen) = running.listen else { return Ok(None) };
+        let cell = CellName::new(&running.cell).map_err(CommandError::failed)?;
+        Ok(Some(ChosenCell { cell, servers: vec![listen], base_port: running.base_port, state: Some(state) }))
+    }
+}
+
+/// The cell that is mounted here or was logged in to; `None` if there is none.
+///
+/// # Errors
+/// There is more than one, and which is not said.
+pub(in crate::commands) fn mounted_or_logged_in(
+    wanted: Option<&CellName>,
+) -> CommandResult<Option<ChosenCell>> {
+    let cells = known_on_machine(wanted)?;
+    if cells.is_empty() { Ok(None) } else { only(cells, wanted).map(Some) }
+}
+
+fn known_on_machine(wanted: Option<&CellName>) -> CommandResult<Vec<ChosenCell>> {
+    let mut cells = mounted();
+    cells.extend(TokenStore::current()?.all()?.into_iter().map(|kept| ChosenCell {
+        cell: kept.cell,
+        servers: kept.servers,
+        base_port: kept.base_port,
+        state: None,
+    }));
+    cells.retain(|chosen| wanted.is_none_or(|wanted| *wanted == chosen.cell) && !chosen.servers.is_empty());
+    Ok(cells)
+}
+
+fn mounted() -> Vec<ChosenCell> {
+    let chosen = |found: afs_cell::tokens::CellLocation| {
+        let (servers, base_port) = (found.servers, found.base_port);
+        ChosenCell { cell: found.cell, servers, base_port, state: None }
+    };
+    known_cells().into_iter().map(chosen).collect()
+}
+
+fn only(mut cells: Vec<ChosenCell>, wanted: Option<&CellName>) -> CommandResult<ChosenCell> {
+    cells.sort_by(|a, b| a.cell.cmp(&b.cell));
+    cells.dedup_by(|a, b| a.cell == b.cell);
+    match (cells.len(), wanted) {
+        (1, _) => cells.pop().ok_or_else(|| CommandError::failed("no cell")),
+        (0, Some(cell)) => Err(CommandError::usage(format!(
+            "the servers of {cell} are not known on this machine; give them with --servers"
+        ))),
+        (0, None) => {
+            Err(CommandError::usage("no cell runs or is mounted here; give one with --cell and --servers"))
+        }
+        _ => {
+            let names: Vec<String> = cells.iter().map(|chosen| chosen.cell.to_string()).collect();
+            Err(CommandError::usage(format!(
+                "there are several cells: {}; choose one with --cell",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+impl ChosenCell {
+    /// A token of this cell, to be kept.
+    pub(in crate::commands) fn kept(&self, user: String, grant: Grant) -> KeptToken {
+        let Self { cell, servers, base_port, .. } = self.clone();
+        KeptToken { cell, user, grant, servers, base_port }
+    }
+}

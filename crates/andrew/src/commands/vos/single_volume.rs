@@ -1,0 +1,173 @@
+//! `andrew vos rename`, `setfields`, `lock`, `unlock`, `size`: one volume, found by its entry.
+
+use super::ops::Ops;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_admin::Fields;
+use afs_wire::ids::UnixSeconds;
+use serde::Serialize;
+use std::fmt;
+
+/// A volume.
+#[derive(clap::Args, Debug)]
+pub struct VolumeArg {
+    /// The volume's name or number
+    #[arg(value_name = "NAME", required_unless_present = "id")]
+    bare: Option<String>,
+    /// The same, as OpenAFS's vos takes it
+    #[arg(long, value_name = "NAME", conflicts_with = "bare")]
+    id: Option<String>,
+}
+
+/// Options of `andrew vos rename`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Mount points name volumes: those with the old name find no volume afterwards.
+
+Examples:
+  andrew vos rename projects projects-2025")]
+pub struct RenameArgs {
+    /// The old name
+    #[arg(value_name = "OLD", required_unless_present = "oldname")]
+    bare_old: Option<String>,
+    /// The new name
+    #[arg(value_name = "NEW", required_unless_present = "newname")]
+    bare_new: Option<String>,
+    /// The old name, as OpenAFS's vos takes it
+    #[arg(long, value_name = "OLD", conflicts_with = "bare_old")]
+    oldname: Option<String>,
+    /// The new name, as OpenAFS's vos takes it
+    #[arg(long, value_name = "NEW", conflicts_with = "bare_new")]
+    newname: Option<String>,
+}
+
+/// Options of `andrew vos setfields`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew vos setfields projects -maxquota 5000000")]
+pub struct SetArgs {
+    #[command(flatten)]
+    of: VolumeArg,
+    /// Quota in units of 1024 bytes; 0 is no limit
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(i32).range(0..))]
+    maxquota: Option<i32>,
+    /// Set the count of today's accesses to 0
+    #[arg(long)]
+    clearuse: bool,
+    /// Set the counter of changes to 0
+    #[arg(long = "clearVolUpCounter")]
+    clear_update_counter: bool,
+}
+
+/// Options of `andrew vos size`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew vos size projects\n  andrew vos size projects -time 1795233678")]
+pub struct SizeArgs {
+    #[command(flatten)]
+    of: VolumeArg,
+    /// Accepted for scripts
+    #[arg(long, hide = true)]
+    dump: bool,
+    /// Only changes since this date, in seconds since 1970
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    time: u32,
+}
+
+#[derive(Serialize)]
+struct Done {
+    volume: String,
+    done: String,
+}
+
+#[derive(Serialize)]
+struct Size {
+    volume: String,
+    #[serde(rename = "dump_bytes")]
+    dump_size: u64,
+}
+
+impl VolumeArg {
+    fn name(self) -> String {
+        self.bare.or(self.id).unwrap_or_default()
+    }
+
+    /// Locks or unlocks the entry.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::lock`] and [`afs_admin::Admin::unlock`].
+    pub fn lock(self, ops: &Ops, json: bool, locked: bool) -> CommandResult {
+        let volume = self.name();
+        let name = volume.clone();
+        ops.run(
+            |admin| async move { if locked { admin.lock(&name).await } else { admin.unlock(&name).await } },
+        )?;
+        shown(json, volume, if locked { "locked" } else { "unlocked" })
+    }
+}
+
+impl RenameArgs {
+    /// Renames the group.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::rename`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let old = self.bare_old.or(self.oldname).unwrap_or_default();
+        let new = self.bare_new.or(self.newname).unwrap_or_default();
+        let (from, to) = (old.clone(), new.clone());
+        ops.run(|admin| async move { admin.rename(&from, &to).await })?;
+        shown(json, old, format!("renamed to {new}"))
+    }
+}
+
+impl SetArgs {
+    /// Sets the fields.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::set_fields`]; no field was given.
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let fields = Fields {
+            quota: self.maxquota,
+            clear_use: self.clearuse,
+            clear_update_counter: self.clear_update_counter,
+        };
+        if fields == Fields::default() {
+            return Err(CommandError::usage(
+                "vos: give at least one field to set; see `andrew vos setfields --help`",
+            ));
+        }
+        let volume = self.of.name();
+        let name = volume.clone();
+        ops.run(|admin| async move { admin.set_fields(&name, fields).await })?;
+        shown(json, volume, "set")
+    }
+}
+
+impl SizeArgs {
+    /// Prints the size of a dump.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::size`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (volume, since) = (self.of.name(), UnixSeconds(self.time));
+        let name = volume.clone();
+        let dump_size = ops.run(|admin| async move { admin.size_of(&name, since).await })?;
+        output::show(json, &Size { volume, dump_size });
+        Ok(())
+    }
+}
+
+fn shown(json: bool, volume: String, done: impl Into<String>) -> CommandResult {
+    output::show(json, &Done { volume, done: done.into() });
+    Ok(())
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Volume {} {}", self.volume, self.done)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Volume: {}\ndump_size: {}", self.volume, self.dump_size)
+    }
+}

@@ -1,0 +1,144 @@
+//! Moves in which the adversary speaks Rx properly, as a client that it is not or should not be.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::{CallOptions, Caller, Connection, EnvExt, EnvRef, Limits, Rx, Security, Table};
+use afs_wire::cb::{self, InterfaceAddr};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, Capabilities};
+use afs_wire::ids::Uuid;
+use afs_wire::rpc::ServiceId;
+use parking_lot::Mutex;
+
+use super::{Adversary, FAKE_CLIENTS, THIRD, server};
+
+/// What a client answers to servers.
+struct FakeClient {
+    uuid: Mutex<Uuid>,
+    breaks: Breaks,
+}
+
+/// What it does with breaks.
+#[derive(Clone, Copy)]
+enum Breaks {
+    /// Answers as if they had been carried out.
+    Swallows,
+    /// Answers shortly before the server loses patience.
+    Delays,
+    /// Never answers.
+    Ignores,
+}
+
+impl FakeClient {
+    fn uuid(&self) -> Uuid {
+        *self.uuid.lock()
+    }
+}
+
+impl Adversary {
+    /// Takes the name of a client, and is called back in its place if the server believes it.
+    pub(super) async fn divert(&mut self) {
+        let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
+        let client = Arc::new(FakeClient { uuid: Mutex::new(Uuid([0; 16])), breaks: Breaks::Swallows });
+        let Some(rx) = self.add_fake_client(&client) else { return };
+        let asked = connection(&rx, victim, ServiceId::CALLBACK).call(&cb::TellMeAboutYourself {}).await;
+        let Ok(answer) = asked else { return };
+        *client.uuid.lock() = answer.addresses.uuid;
+        let files = connection(&rx, server(7000), ServiceId::FILE);
+        // Refusals are as good as answers here: the server has asked who we are.
+        let _ = files.call(&fs::FetchStatus { fid: self.root }).await;
+        if self.rng.chance(300_000) {
+            let _ = files.call(&fs::GiveUpAllCallBacks {}).await;
+        }
+    }
+
+    /// Asks for promises under several names, and does not answer when they are broken, or late.
+    pub(super) async fn take_promises(&mut self) {
+        if self.fake_clients.len() < 4 || self.rng.chance(100_000) {
+            let mut uuid = [0; 16];
+            self.rng.fill(&mut uuid);
+            let breaks = if self.rng.chance(300_000) { Breaks::Delays } else { Breaks::Ignores };
+            self.add_fake_client(&Arc::new(FakeClient { uuid: Mutex::new(Uuid(uuid)), breaks }));
+        }
+        let Some(rx) = self.rng.pick(&self.fake_clients).cloned() else { return };
+        let files = connection(&rx, server(7000), ServiceId::FILE);
+        let fids = self.ledger.files().into_iter().take(4).chain([self.root]);
+        let requests: Vec<_> = fids.map(|fid| fs::FetchStatus { fid }).collect();
+        // In the time that one call waits for the server to be patient with another client, the users do much.
+        afs_rpc::future::join_all(requests.iter().map(|request| files.call(request))).await;
+    }
+
+    /// Questions of cmdebug to a client, which tells strangers nothing of what is in its cache.
+    pub(super) async fn ask_client(&mut self) {
+        let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
+        if self.fake_clients.is_empty() {
+            self.add_fake_client(&Arc::new(FakeClient {
+                uuid: Mutex::new(Uuid([0x66; 16])),
+                breaks: Breaks::Swallows,
+            }));
+        }
+        let Some(rx) = self.fake_clients.first().cloned() else { return };
+        let connection = connection(&rx, victim, ServiceId::CALLBACK);
+        let index = i32::try_from(self.rng.below(3)).unwrap_or(0);
+        if let Ok(told) = connection.call(&cb::GetCe64 { index }).await {
+            self.learned(&format!("{victim} tells strangers of its cache: {told:?}"));
+        }
+        if let Ok(told) = connection.call(&cb::GetCe { index }).await {
+            self.learned(&format!("{victim} tells strangers of its cache: {told:?}"));
+        }
+    }
+
+    /// A new endpoint of Rx at the adversary's address, with a callback service. The latest sixteen are kept.
+    fn add_fake_client(&mut self, client: &Arc<FakeClient>) -> Option<Rx> {
+        let number = u16::try_from(self.rng.below(20_000)).unwrap_or(0);
+        let address = SocketAddr::new(IpAddr::V4(THIRD), FAKE_CLIENTS + number);
+        let rx =
+            self.world.rx(self.node, self.env.clone(), address, afs_rx::Config::default(), Limits::default());
+        rx.listen(Arc::new(service(client.clone(), self.env.clone()))).ok()?;
+        if self.fake_clients.len() == 16 {
+            self.fake_clients.remove(0);
+        }
+        self.fake_clients.push(rx.clone());
+        Some(rx)
+    }
+}
+
+fn connection(rx: &Rx, to: SocketAddr, service: ServiceId) -> Connection {
+    let options = CallOptions { hard: Some(Duration::from_secs(10)), ..CallOptions::default() };
+    rx.connection(to, service, Security::null()).with_options(options)
+}
+
+fn service(client: Arc<FakeClient>, env: EnvRef) -> Table<FakeClient> {
+    let identity = |client: &FakeClient| InterfaceAddr { uuid: client.uuid(), ..InterfaceAddr::default() };
+    Table::new(ServiceId::CALLBACK, client)
+        .call::<cb::CallBack, _, _, AbortCode>(move |client: Arc<FakeClient>, _: Caller, _| {
+            let env = env.clone();
+            async move {
+                match client.breaks {
+                    Breaks::Swallows => {}
+                    Breaks::Delays => env.sleep(LATE).await,
+                    Breaks::Ignores => std::future::pending::<()>().await,
+                }
+                Ok(())
+            }
+        })
+        .call::<cb::InitCallBackState3, _, _, AbortCode>(|_, _: Caller, _| async move { Ok(()) })
+        .call::<cb::Probe, _, _, AbortCode>(|_, _: Caller, _| async move { Ok(()) })
+        .call::<cb::ProbeUuid, _, _, AbortCode>(|_, _: Caller, _| async move { Ok(()) })
+        .call::<cb::WhoAreYou, _, _, AbortCode>(move |client: Arc<FakeClient>, _: Caller, _| async move {
+            Ok(cb::InterfaceAddrReply { addresses: identity(&client) })
+        })
+        .call::<cb::TellMeAboutYourself, _, _, AbortCode>(
+            move |client: Arc<FakeClient>, _: Caller, _| async move {
+                Ok(cb::TellMeAboutYourselfReply {
+                    addresses: identity(&client),
+                    capabilities: Capabilities::first_of([1]),
+                })
+            },
+        )
+}
+
+/// A server waits for the answer to a break for four seconds.
+const LATE: Duration = Duration::from_millis(3900);

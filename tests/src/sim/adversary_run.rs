@@ -1,0 +1,399 @@
+//! A world with an adversary in it: a cell, users at work, faults, and what must hold at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use afs_rpc::{Level, Limits};
+use afs_sim::SimRng;
+use afs_venus::VenusError;
+
+use super::adversary::{Adversary, Move};
+use super::cell::{Cell, client_address};
+use super::content::ContentForm;
+use super::fault_class::FaultClass;
+use super::faults::{self, AtWork};
+use super::history::History;
+use super::identities::name_of;
+use super::invariants::{Invariants, Secrecy};
+use super::settings::CellSettings;
+use super::user::{Habits, User};
+
+/// What happens in a world, beside what its users do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the adversary does, in turn.
+    pub moves: Vec<Move>,
+    /// How the users prove who they are, in turn.
+    pub proofs: Vec<Option<Level>>,
+    /// The network.
+    pub faults: FaultClass,
+    /// The server is started again and again.
+    pub restarts: bool,
+    /// Files that there are.
+    pub files: usize,
+    /// All machines look at all files all the time.
+    pub crowd: bool,
+}
+
+/// What came of a world.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Equal for equal runs.
+    pub fingerprint: u64,
+    /// Whether everything held.
+    pub verdict: Result<(), String>,
+    /// What all operations of the slowest user took, and the longest operation of any.
+    pub took: (Duration, Duration),
+    /// The most memory held beyond that of the beginning.
+    pub held: isize,
+    /// The last events.
+    pub log: String,
+}
+
+impl Plan {
+    /// A plan for these moves.
+    #[must_use]
+    pub fn of(moves: &[Move], rng: &mut SimRng) -> Self {
+        let has = |one| moves.contains(&one);
+        let levels: &[Level] = match has(Move::Replay) || has(Move::ReplayEvicted) || has(Move::Overtake) {
+            // What proves who calls and protects nothing is a promise to those who cannot forge a source address.
+            true => &[Level::Crypt, Level::Auth],
+            false => &[Level::Crypt, Level::Auth, Level::Clear],
+        };
+        let mut proofs: Vec<_> = (0..2).map(|_| Some(levels[rng.index(levels.len())])).collect();
+        if has(Move::Divert) {
+            proofs[1] = None;
+        }
+        if has(Move::Suspend) {
+            // Who has a token asks for its rights again at every second, and hears then what it has missed.
+            proofs = vec![proofs[0], None, None];
+        }
+        let crowd = has(Move::Crowd) || has(Move::CrowdCutOff);
+        if crowd {
+            // Ciphers would take most of the run.
+            proofs.fill(Some(Level::Clear));
+        }
+        let faults = match rng.chance(300_000) {
+            _ if has(Move::LogRecords) => FaultClass::PowerFailures,
+            _ if has(Move::CrowdCutOff) => FaultClass::Partitions,
+            _ if has(Move::Crowd) => FaultClass::LossyNetwork,
+            true if !has(Move::Suspend) && !has(Move::IgnoreBreaks) => FaultClass::LossyNetwork,
+            _ => FaultClass::None,
+        };
+        let files = if crowd { 130 } else { 3 };
+        Self { moves: moves.to_vec(), proofs, faults, restarts: has(Move::Replay), files, crowd }
+    }
+
+    fn has(&self, one: Move) -> bool {
+        self.moves.contains(&one)
+    }
+
+    /// Whether the server loses its memory now and then.
+    fn forgets(&self) -> bool {
+        self.restarts || self.faults == FaultClass::PowerFailures
+    }
+
+    /// Whether every operation must succeed, and soon.
+    fn is_calm(&self) -> bool {
+        !self.forgets() && self.faults.is_without_failures() && !self.has(Move::Suspend)
+    }
+
+    /// Whether it counts how much is sent to those who never answer.
+    fn weighs(&self) -> bool {
+        self.has(Move::Amplify) || self.has(Move::Questions)
+    }
+
+    fn secrecy(&self) -> Secrecy {
+        if self.proofs.contains(&None) {
+            return Secrecy::Nothing;
+        }
+        let sealed = self.proofs.iter().all(|proof| *proof == Some(Level::Crypt));
+        if sealed { Secrecy::FromListeners } else { Secrecy::FromStrangers }
+    }
+
+    /// What all machines of the world may hold together, beyond what the cell holds before it is started. An ordinary run
+    /// takes half of it.
+    fn held_max(&self) -> isize {
+        if self.crowd { 64 << 20 } else { 20 << 20 }
+    }
+
+    fn settings(&self) -> CellSettings {
+        let mut settings = CellSettings::guarded(self.proofs.clone(), !self.proofs.contains(&None));
+        if self.faults != FaultClass::None {
+            settings.files.timeouts.break_reply = Duration::from_secs(30);
+        }
+        if self.has(Move::SequenceGaps) {
+            // So many calls as a server takes by default: what each of them holds is what counts here.
+            settings.rx.incoming_calls_max = afs_rx::Config::default().incoming_calls_max;
+            settings.calls = Limits::default();
+        }
+        if self.has(Move::UnknownHosts) || self.has(Move::Divert) {
+            settings.files.hosts = 64;
+        }
+        settings.venus.statuses_max = 100;
+        if self.crowd {
+            // What is not kept any longer is given back again and again in the course of a run.
+            settings.venus.maintenance = Duration::from_millis(200);
+        }
+        settings
+    }
+
+    fn habits(&self, user: usize) -> Habits {
+        let think = match self.has(Move::Suspend) {
+            true => Duration::from_secs(300),
+            false if self.crowd => Duration::from_millis(200),
+            false => Duration::from_millis(2500),
+        };
+        Habits {
+            steps: if self.crowd { STEPS / 2 } else { STEPS },
+            calls_first: self.forgets(),
+            think,
+            reads_only: self.proofs[user % self.proofs.len()].is_none(),
+        }
+    }
+}
+
+/// Runs a world to its end.
+#[must_use]
+pub fn run(seed: u64, plan: &Plan) -> Outcome {
+    let cell = Cell::with(seed, plan.settings());
+    let history = History::new(cell.sim.world());
+    let invariants = Invariants::new(&cell, plan.secrecy(), plan.weighs(), plan.held_max());
+    let mut users = Vec::new();
+    let lived = live(&cell, &history, &invariants, seed, plan, &mut users);
+    // The worst first.
+    let verdict = invariants
+        .verdict()
+        .and_then(|()| match plan.forgets() {
+            true => only_while_it_was_asked_for(&cell, &history),
+            false => only_what_was_asked_for(&cell, &users),
+        })
+        .and_then(|()| history.check())
+        .and(lived)
+        .and_then(|()| in_time(&history, plan));
+    Outcome {
+        fingerprint: cell.sim.fingerprint(),
+        verdict,
+        took: history.slowest(),
+        held: invariants.most_held(),
+        log: format!("{}\n{}", cell.sim.notes_tail(80), cell.sim.log_tail(60)),
+    }
+}
+
+fn live(
+    cell: &Cell,
+    history: &History,
+    invariants: &Invariants,
+    seed: u64,
+    plan: &Plan,
+    users: &mut Vec<User>,
+) -> Result<(), String> {
+    let mut rng = SimRng::new(seed);
+    cell.start();
+    for number in 0..3 {
+        users.push(cell.user(number, history)?);
+    }
+    let files: Vec<String> = (0..plan.files).map(|n| format!("file{n}")).collect();
+    let (first, names) = (users[0].clone(), files.clone());
+    let prepared = cell.sim.block_on(first.node, RUN, async move { first.prepare(&names).await });
+    prepared.map_err(|hang| hang.to_string())?.map_err(|error| error.to_string())?;
+
+    cell.sim.set_link(plan.faults.link(&mut rng));
+    history.look_away(!plan.faults.is_seen_by_all());
+    if plan.has(Move::LogRecords) {
+        history.form(ContentForm::LogRecords);
+    }
+    let working: AtWork = Arc::new(AtomicUsize::new(users.len()));
+    for user in &*users {
+        set_to_work(user, &files, plan, &working, rng.fork());
+    }
+    spawn_fate(cell, users, &files, plan, &working, &mut rng);
+    let victims = users.iter().map(|user| client_address(user.number)).collect();
+    Adversary::spawn(cell, plan.moves.clone(), victims, invariants.clone(), working.clone(), rng.fork());
+    if plan.is_calm() && !plan.crowd {
+        users.push(newcomer(cell, history, &files, plan, &working, &mut rng)?);
+    }
+    let done = || working.load(Ordering::Relaxed) == 0 && cell.sim.is_up(cell.server);
+    cell.sim.run_until(RUN, done).map_err(|hang| hang.to_string())?;
+    if plan.is_calm()
+        && let Some(failure) = history.first_failure()
+    {
+        return Err(format!("an operation failed though the server was up: {failure}"));
+    }
+    finish(cell, history, users, &files, plan)
+}
+
+fn set_to_work(user: &User, files: &[String], plan: &Plan, working: &AtWork, mut rng: SimRng) {
+    let working = working.clone();
+    if plan.crowd {
+        user.env.spawn(Box::pin(user.clone().look_around(files.to_vec(), working.clone(), rng.fork())));
+    }
+    let work = user.clone().work(files.to_vec(), plan.habits(user.number), rng);
+    user.env.spawn(Box::pin(async move {
+        work.await;
+        working.fetch_sub(1, Ordering::Relaxed);
+    }));
+}
+
+fn spawn_fate(
+    cell: &Cell,
+    users: &[User],
+    files: &[String],
+    plan: &Plan,
+    working: &AtWork,
+    rng: &mut SimRng,
+) {
+    match plan.faults {
+        FaultClass::PowerFailures => faults::spawn_power_cuts(cell, working.clone(), rng.fork()),
+        FaultClass::Partitions => faults::spawn_cuts(cell, users.to_vec(), working.clone(), rng.fork()),
+        FaultClass::None | FaultClass::LossyNetwork if plan.restarts => {
+            faults::spawn_restarts(cell, working.clone(), rng.fork());
+        }
+        FaultClass::None | FaultClass::LossyNetwork => {}
+    }
+    if plan.has(Move::Suspend) {
+        faults::spawn_sleeps(cell, users.to_vec(), files.to_vec(), working.clone(), rng.fork());
+    }
+}
+
+/// A client machine that the server has never heard of comes to work while the adversary is at it.
+fn newcomer(
+    cell: &Cell,
+    history: &History,
+    files: &[String],
+    plan: &Plan,
+    working: &AtWork,
+    rng: &mut SimRng,
+) -> Result<User, String> {
+    cell.sim.run_for(Duration::from_secs(20));
+    let begin = cell.sim.now();
+    let user = cell.user(4, history)?;
+    let took = cell.sim.now() - begin;
+    if took > OPERATION_MAX {
+        return Err(format!("a new client took {took:?} to begin"));
+    }
+    working.fetch_add(1, Ordering::Relaxed);
+    set_to_work(&user, files, plan, working, rng.fork());
+    Ok(user)
+}
+
+/// The adversary is gone; everybody looks at everything, and so does a client that has nothing cached.
+fn finish(
+    cell: &Cell,
+    history: &History,
+    users: &[User],
+    files: &[String],
+    plan: &Plan,
+) -> Result<(), String> {
+    for user in users {
+        cell.sim.mend(user.node, cell.server);
+        cell.sim.mend(cell.server, user.node);
+        cell.sim.resume(user.node);
+    }
+    history.look_away(false);
+    let newcomer = nothing_cached(cell, history, plan)?;
+    if plan.restarts {
+        // The last one comes after the work has ended; a call that it meets is told that there is no answer.
+        cell.sim.run_for(faults::RESTARTS_MAX);
+        cell.sim.run_until(RUN, || cell.sim.is_up(cell.server)).map_err(|hang| hang.to_string())?;
+    }
+    if files.len() > 100 {
+        change_everything(cell, &users[0], files)?;
+    }
+    for user in users.iter().cloned().chain([newcomer]) {
+        let (number, node) = (user.number, user.node);
+        let looked = cell.sim.block_on(node, RUN, look_at_everything(user, files.to_vec()));
+        looked
+            .map_err(|hang| hang.to_string())?
+            .map_err(|error| format!("user {number} in the end: {error}"))?;
+    }
+    cell.sim.run_for(Duration::from_secs(1));
+    Ok(())
+}
+
+/// A client that has nothing cached.
+///
+/// A server that is started again has forgotten the calls it has taken, and does not answer pings about them
+/// (docs/protocol/rx.md "4. Call life cycle"): who begins at such a moment is told after the dead time that there is no
+/// answer, and begins again.
+fn nothing_cached(cell: &Cell, history: &History, plan: &Plan) -> Result<User, String> {
+    let tries = if plan.forgets() { 20 } else { 1 };
+    let mut begun = Err(String::new());
+    for number in NEWCOMERS..NEWCOMERS + tries {
+        begun = cell.user(number, history);
+        if begun.is_ok() {
+            break;
+        }
+    }
+    begun
+}
+
+/// Every file gets new contents, so that a client whose promise was lost on the way is found out.
+fn change_everything(cell: &Cell, user: &User, files: &[String]) -> Result<(), String> {
+    let (user, node, files) = (user.clone(), user.node, files.to_vec());
+    let changed = cell.sim.block_on(node, RUN, async move {
+        for file in &files {
+            user.store(file).await?;
+        }
+        Ok::<(), VenusError>(())
+    });
+    changed.map_err(|hang| hang.to_string())?.map_err(|error| format!("the last stores: {error}"))
+}
+
+async fn look_at_everything(user: User, files: Vec<String>) -> Result<(), VenusError> {
+    user.hear_of_server(files.first().map_or("", String::as_str)).await?;
+    for file in &files {
+        user.read(file).await?;
+    }
+    user.list().await
+}
+
+/// The server made no change for a user that the user's machine has not asked for.
+fn only_what_was_asked_for(cell: &Cell, users: &[User]) -> Result<(), String> {
+    for user in users {
+        let asked = user.venus.counters().calls;
+        for (call, done) in cell.machine.ledger.changes_of(&name_of(user.number)) {
+            let asked = asked.get(call).copied().unwrap_or(0);
+            if done > asked {
+                let number = user.number;
+                return Err(format!(
+                    "user {number} asked {asked} times for {call}, which was done {done} times"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same for a server that may carry out a call twice, since it was started anew before it could answer: no name was made
+/// or taken away when nobody was waiting for it.
+fn only_while_it_was_asked_for(cell: &Cell, history: &History) -> Result<(), String> {
+    let start = cell.sim.wall_start();
+    for entry in cell.machine.ledger.entries() {
+        let since = Duration::new(entry.at.secs, entry.at.nanos).saturating_sub(start);
+        let at = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        if !history.names(|names| names.may_happen(&entry.name, entry.made, at)) {
+            return Err(format!("nobody asked for it: {entry:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn in_time(history: &History, plan: &Plan) -> Result<(), String> {
+    let (total, longest) = history.slowest();
+    if plan.is_calm() && (longest > OPERATION_MAX || total > WORK_MAX) {
+        return Err(format!("the slowest user worked for {total:?}, the longest operation took {longest:?}"));
+    }
+    Ok(())
+}
+
+/// The number of the first client that comes when the others have done their work.
+const NEWCOMERS: usize = 9;
+const STEPS: u32 = 24;
+/// Virtual time for a whole run.
+const RUN: Duration = Duration::from_secs(400_000);
+/// What an operation may take while the server is up, whatever an adversary does.
+const OPERATION_MAX: Duration = Duration::from_secs(15);
+/// What all operations of a user may.
+const WORK_MAX: Duration = Duration::from_secs(40);

@@ -1,0 +1,106 @@
+//! The users of a simulated cell: their names, the cell's key, and their rxgk tokens.
+
+use std::future::ready;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use afs_auth::crypto::EncType;
+use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
+use afs_rpc::{EnvRef, Identity, Level, Principal, Security, ServerSecurity, UnixTime};
+use afs_server::subject::{NameService, Pending, Subject};
+use afs_wire::ids::{Uuid, ViceId};
+
+/// The user at client machine `number` is called `u<number>`.
+#[must_use]
+pub fn name_of(number: usize) -> String {
+    format!("u{number}")
+}
+
+/// A protection database without groups: every `u<number>` is user 100 + number.
+pub struct UserDirectory;
+
+impl NameService for UserDirectory {
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
+        let subject = match identity.principal() {
+            Some(Principal::Named { name, cell: None }) => id_of(name)
+                .map_or_else(Subject::anonymous, |id| Subject::new(id, [ViceId::AUTHUSER, ViceId::ANYUSER])),
+            Some(Principal::CellKey) => Subject::administrator(),
+            _ => Subject::anonymous(),
+        };
+        Box::pin(ready(Ok(subject)))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
+        let ids = names.iter().map(|name| id_of(name).or(ViceId::from_well_known_name(name))).collect();
+        Box::pin(ready(Ok(ids)))
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
+        let name = |id: &ViceId| id.well_known_name().map(Into::into);
+        Box::pin(ready(Ok(ids.iter().map(name).collect())))
+    }
+}
+
+fn id_of(name: &str) -> Option<ViceId> {
+    name.strip_prefix('u')?.parse::<i32>().ok().map(|number| ViceId(100 + number))
+}
+
+/// The cell's keys.
+pub struct Keys(KeyRing);
+
+impl Keys {
+    /// Of a new cell.
+    ///
+    /// # Panics
+    /// If none can be made.
+    #[must_use]
+    pub fn new(env: &EnvRef) -> Self {
+        let mut ring = KeyRing::default();
+        let key = generate(KeyKind::Rxgk, AES, 3, env).unwrap();
+        ring.add(key).unwrap();
+        Self(ring)
+    }
+
+    /// Those of a cell that has a file for them.
+    #[must_use]
+    pub fn of(ring: KeyRing) -> Self {
+        Self(ring)
+    }
+
+    /// The class that a server of the cell offers its services under, beside that without security.
+    #[must_use]
+    pub fn server_class(&self, env: &EnvRef) -> Box<dyn ServerSecurity> {
+        let names = Arc::new(LocalNames::of_cell("sim.test"));
+        let keys = SharedKeys::new(self.0.clone());
+        Box::new(RxgkServer::new(Variant::OpenAfs, keys, names, env.clone(), Level::Clear))
+    }
+
+    /// A user's token as the security of connections, and the class under which the user's machine is called back.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn token(
+        &self,
+        env: &EnvRef,
+        name: String,
+        level: Level,
+        uuid: Uuid,
+    ) -> (Security, Box<dyn ServerSecurity>) {
+        let expires = UnixTime { secs: env.wall().secs + TOKEN_SECONDS, nanos: 0 };
+        let minting = Minting { name, level, expires, enctype: EncType::DEFAULT };
+        let token = mint(&self.0, &minting, env).unwrap();
+        let offer = Arc::new(CallbackOffer::new(uuid, env).unwrap());
+        let source = token.source_with_callback(env.clone(), offer.clone());
+        let names = Arc::new(LocalNames::default());
+        let class = RxgkServer::new(Variant::OpenAfs, offer.keys(), names, env.clone(), Level::Clear);
+        (Security::new(source), Box::new(class))
+    }
+}
+
+/// aes128-cts-hmac-sha256-128 would do as well; its number is 19.
+const AES: i32 = 20;
+/// Longer than any jump of a wall clock.
+const TOKEN_SECONDS: u64 = 10 * 365 * 86_400;

@@ -1,0 +1,175 @@
+//! What must hold whatever an adversary does: who learns what, who is sent how much, and what a server holds.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_sim::{Seen, Tap, World};
+use parking_lot::Mutex;
+
+use super::adversary::{is_false, is_third};
+use super::cell::{Cell, SERVER};
+use super::machine::Machine;
+use super::{allocated, content};
+
+/// Listens for as long as the world lasts, and writes down the first thing that must not be.
+#[derive(Clone)]
+pub struct Invariants(Arc<Mutex<Inner>>);
+
+struct Inner {
+    machine: Machine,
+    secrecy: Secrecy,
+    /// Whether it minds how much false sources are sent.
+    weighs: bool,
+    /// By address in whose name the adversary sends: bytes it sent, bytes the server sent there.
+    exchanged: BTreeMap<SocketAddr, (u64, u64)>,
+    /// What all machines together may hold, caches included.
+    held_max: isize,
+    /// What the machines held at the beginning.
+    base: isize,
+    most: isize,
+    complaint: Option<String>,
+}
+
+/// Where the contents of files must not be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Secrecy {
+    /// Anywhere.
+    Nothing,
+    /// At the adversary's own addresses.
+    FromStrangers,
+    /// Anywhere on the network.
+    FromListeners,
+}
+
+impl Invariants {
+    /// Begins to listen; with `weighs`, also to how much the server sends where nobody ever answers.
+    #[must_use]
+    pub fn new(cell: &Cell, secrecy: Secrecy, weighs: bool, held_max: isize) -> Self {
+        let world = cell.sim.world();
+        let inner = Inner {
+            machine: cell.machine.clone(),
+            secrecy,
+            weighs,
+            exchanged: BTreeMap::new(),
+            held_max,
+            base: allocated::held(),
+            most: 0,
+            complaint: None,
+        };
+        let invariants = Self(Arc::new(Mutex::new(inner)));
+        let node = world.node("witness", IpAddr::from([10, 0, 0, 251]));
+        let env = world.env(node);
+        env.spawn(Box::pin(invariants.clone().watch(world.clone(), world.tap(), node)));
+        invariants
+    }
+
+    async fn watch(self, world: World, tap: Tap, node: afs_sim::NodeId) {
+        let env = world.env(node);
+        loop {
+            env.sleep(Duration::from_millis(100)).await;
+            let mut inner = self.0.lock();
+            for seen in tap.take() {
+                inner.look_at(&seen);
+            }
+            inner.look_inside();
+        }
+    }
+
+    /// Whether nothing was seen that must not be.
+    ///
+    /// # Errors
+    /// Says what was.
+    pub fn verdict(&self) -> Result<(), String> {
+        let inner = self.0.lock();
+        if let Some(complaint) = &inner.complaint {
+            return Err(complaint.clone());
+        }
+        for (address, (sent, answered)) in &inner.exchanged {
+            if inner.weighs && *answered > AMPLIFICATION * sent {
+                return Err(format!("{address} never answered, and got {answered} bytes for {sent}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Something that must not be was seen elsewhere.
+    pub fn complain(&self, what: String) {
+        self.0.lock().complain(what);
+    }
+
+    /// The most memory that was held beyond that of the beginning, in bytes.
+    #[must_use]
+    pub fn most_held(&self) -> isize {
+        self.0.lock().most
+    }
+}
+
+impl Inner {
+    fn look_at(&mut self, seen: &Seen) {
+        let size = seen.data.len() as u64;
+        if is_false(seen.from) {
+            // What the network delivers twice the server was sent twice.
+            self.exchanged.entry(seen.from).or_default().0 += size * (1 + u64::from(seen.doubled));
+        }
+        if is_false(seen.to) && seen.from.ip() == IpAddr::V4(SERVER) {
+            self.exchanged.entry(seen.to).or_default().1 += size;
+        }
+        let shown = match self.secrecy {
+            Secrecy::Nothing => false,
+            Secrecy::FromStrangers => is_third(seen.to) || is_false(seen.to),
+            Secrecy::FromListeners => true,
+        };
+        if shown && content::is_in(&seen.data) {
+            self.complain(format!("a file's bytes went from {} to {}", seen.from, seen.to));
+        }
+    }
+
+    fn look_inside(&mut self) {
+        self.most = self.most.max(allocated::held() - self.base);
+        if self.most > self.held_max {
+            self.complain(format!("{} bytes are held", self.most));
+        }
+        let settings = self.machine.settings.clone();
+        let of_rx = self.machine.inside(|inside| [inside.files_rx.upgrade(), inside.locations_rx.upgrade()]);
+        for rx in of_rx.into_iter().flatten().flatten() {
+            let holdings = rx.holdings();
+            let bounded = holdings.server_connections <= settings.rx.server_connections_max
+                && holdings.calls <= settings.rx.incoming_calls_max + CALLS_OUT_MAX
+                && holdings.control_packets <= settings.rx.control_packets_max
+                && holdings.buffered_bytes <= settings.rx.receive_buffer_total;
+            if !bounded {
+                self.complain(format!("beyond its bounds: {holdings:?}"));
+            }
+        }
+        let clients = self.machine.clients.lock().clone();
+        for rx in clients.iter().filter_map(afs_rpc::WeakRx::upgrade) {
+            let holdings = rx.holdings();
+            if holdings.server_connections > CLIENT_CONNECTIONS_MAX {
+                self.complain(format!("a client is beyond its bounds: {holdings:?}"));
+            }
+        }
+        let files = self.machine.inside(|inside| inside.files.upgrade()).flatten();
+        if let Some(hosts) = files.map(|files| files.clients().hosts().len())
+            && hosts > settings.files.hosts
+        {
+            self.complain(format!("{hosts} hosts are known"));
+        }
+    }
+
+    fn complain(&mut self, what: String) {
+        if self.complaint.is_none() {
+            self.machine.world.note(format!("invariants: {what}"));
+            self.complaint = Some(what);
+        }
+    }
+}
+
+/// What an address that has proven nothing may be sent for each byte from it, as in QUIC (RFC 9000, 8.1).
+const AMPLIFICATION: u64 = 3;
+/// Calls that a server makes itself, which are counted with those it gets.
+const CALLS_OUT_MAX: usize = 512;
+/// Connections that servers, or others in their name, have to a client.
+const CLIENT_CONNECTIONS_MAX: usize = 512;

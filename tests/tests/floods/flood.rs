@@ -1,0 +1,154 @@
+//! Two equal floods, one after the other: what honest clients see of them, and what memory the server takes.
+
+use std::time::{Duration, Instant};
+
+use afs_sim::SimRng;
+use andrew_tests::live::process::seconds;
+
+use super::crowd::{ANSWERING, Crowd, PORTS, Source};
+use super::honest_clients::Task;
+use super::latencies::Latencies;
+use super::setup::Setup;
+
+/// What a second flood of the same size may add to the server's memory: what the allocator does not find again at once.
+const AGAIN_KIB_MAX: u64 = 24 << 10;
+/// The lowest priority: such a thread runs when no other wants the processor.
+const NICE_MAX: i32 = 19;
+/// Datagrams sent between two looks at the clock.
+const BURST: u64 = 25;
+
+/// A flood.
+pub struct Flood<'a> {
+    /// Its name in what is printed.
+    pub name: &'static str,
+    /// Datagrams a second, as long as `ANDREW_FLOOD_RATE` says nothing else.
+    pub rate: u64,
+    /// Fewest datagrams of one flood, for those that are to fill a table.
+    pub at_least: u64,
+    /// What the server may take for it, in KiB.
+    pub growth_kib_max: u64,
+    /// What honest users do besides.
+    pub also: &'a [Task<'a>],
+    /// Sends one datagram or a few; answers how many.
+    pub wave: &'a (dyn Fn(&Crowd, &mut SimRng) -> u64 + Sync),
+}
+
+/// How long each flood lasts: `ANDREW_FLOOD_SECONDS`, else 4.
+pub fn round() -> Duration {
+    seconds(number("ANDREW_FLOOD_SECONDS").unwrap_or(4))
+}
+
+/// Gives way to server and honest clients on the processors that all share here, if `ANDREW_FLOOD_YIELDS` is there: a real attacker has
+/// processors of its own. The calling thread only.
+pub fn give_way(on: bool) {
+    if number("ANDREW_FLOOD_YIELDS").is_some() {
+        rustix::process::setpriority_process(None, if on { NICE_MAX } else { 0 }).unwrap();
+    }
+}
+
+/// Floods the cell twice while honest clients are at work.
+///
+/// Holds that all their calls were answered, that memory stayed within its bound and was not more after the second flood,
+/// and that addresses which proved nothing got at most three times what came from them. What the calls took is printed;
+/// it is held against `ANDREW_FLOOD_P99_MAX`, if that is there: times are for a machine with nothing else to do.
+pub fn run(setup: &mut Setup, flood: &Flood<'_>) {
+    let (quiet, ()) = setup.honest.watch(flood.also, || std::thread::sleep(round().min(seconds(20)) / 2));
+    println!("{}: without a flood: {quiet}", flood.name);
+    quiet.assert_served("without a flood");
+    let control = number("ANDREW_FLOOD_CONTROL").filter(|on| *on > 0).map(|_| control(setup, flood, &quiet));
+    let before = setup.memory();
+    let (mut growth, mut slowest) = ([0; 2], 0.0);
+    for (number, growth) in (1..).zip(&mut growth) {
+        let (latencies, sent) = setup.honest.watch(flood.also, || flood.pour(&setup.crowd, number));
+        *growth = setup.memory().saturating_sub(before);
+        let slowdown = latencies.slowdown(&quiet);
+        slowest = f64::max(slowest, slowdown);
+        println!(
+            "{}: flood {number} of {sent} datagrams: {latencies}; {slowdown:.1} times the quiet p99; memory {} MiB and {} MiB more",
+            flood.name,
+            before >> 10,
+            *growth >> 10
+        );
+        if let Some(control) = &control {
+            println!(
+                "{}: flood {number}: {:.1} times the p99 of the control",
+                flood.name,
+                latencies.slowdown(control)
+            );
+        }
+        latencies.assert_served(&format!("{}, flood {number}", flood.name));
+    }
+    if let Some(most) = number_of("ANDREW_FLOOD_P99_MAX") {
+        assert!(slowest <= most, "{}: the p99 is {slowest:.1} times that without a flood", flood.name);
+    }
+    let [first, second] = growth;
+    assert!(first.max(second) <= flood.growth_kib_max, "{first} KiB, then {second} KiB more than before");
+    assert!(
+        second <= first + AGAIN_KIB_MAX,
+        "{first} KiB more after the first flood, {second} KiB after the second"
+    );
+    let (sent, worst) = setup.crowd.amplification();
+    println!(
+        "{}: {sent} bytes came from silent hosts; the most that one got for a byte was {worst:.2}",
+        flood.name
+    );
+    assert!(worst <= 3.0, "a silent host got {worst} times what came from it");
+    assert!(!setup.cell.process.is_over(), "{}", setup.cell.process.said());
+    let said = setup.cell.process.said();
+    assert!(!said.contains("panicked"), "{said}");
+    assert!(said.len() < 1 << 20, "it has said {} bytes, which begin: {:.2000}", said.len(), said);
+}
+
+/// The datagrams of the first flood, sent to nobody, while honest clients are at work: what these see of the attacker's program.
+fn control(setup: &mut Setup, flood: &Flood<'_>, quiet: &Latencies) -> Latencies {
+    setup.crowd.divert(true);
+    let (latencies, sent) = setup.honest.watch(flood.also, || flood.pour(&setup.crowd, 1));
+    setup.crowd.divert(false);
+    let slowdown = latencies.slowdown(quiet);
+    println!(
+        "{}: control, {sent} datagrams to a sink: {latencies}; {slowdown:.1} times the quiet p99",
+        flood.name
+    );
+    latencies.assert_served("control");
+    latencies
+}
+
+impl Flood<'_> {
+    /// The flood with that number; answers how many datagrams it had.
+    fn pour(&self, crowd: &Crowd, number: u64) -> u64 {
+        let rate = number_of("ANDREW_FLOOD_RATE").unwrap_or(self.rate as f64);
+        let count = ((round().as_secs_f64() * rate) as u64).max(self.at_least);
+        let mut rng = SimRng::new(number);
+        give_way(true);
+        let (began, mut sent) = (Instant::now(), 0);
+        while sent < count {
+            let end = sent + BURST;
+            while sent < end {
+                sent += (self.wave)(crowd, &mut rng).max(1);
+            }
+            let due = began + Duration::from_secs_f64(sent as f64 / rate);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        println!("{}: {sent} datagrams in {:.1} s", self.name, began.elapsed().as_secs_f64());
+        give_way(false);
+        sent
+    }
+}
+
+/// One of the first `count` hosts, which never answer.
+pub fn silent(rng: &mut SimRng, count: u16) -> Source {
+    Source { host: rng.below(u64::from(count.min(ANSWERING))) as u16, port: rng.index(PORTS) }
+}
+
+/// One of the first `count` hosts that answer pings.
+pub fn answering(rng: &mut SimRng, count: u16) -> Source {
+    Source { host: ANSWERING + rng.below(u64::from(count)) as u16, port: rng.index(PORTS) }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+fn number_of(variable: &str) -> Option<f64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}

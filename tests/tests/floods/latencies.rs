@@ -1,0 +1,84 @@
+//! What the calls of honest clients took.
+
+use std::fmt::{self, Display};
+use std::time::{Duration, Instant};
+
+/// Calls of one kind.
+pub struct Series {
+    name: &'static str,
+    took: Vec<Duration>,
+    failures: Vec<String>,
+}
+
+/// Those of all honest clients, in the order of their kinds.
+pub struct Latencies(pub Vec<Series>);
+
+impl Series {
+    /// None yet.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, took: Vec::new(), failures: Vec::new() }
+    }
+
+    /// Makes a call and notes what came of it.
+    pub fn time(&mut self, call: impl FnOnce() -> Result<(), String>) {
+        let began = Instant::now();
+        match call() {
+            Ok(()) => self.took.push(began.elapsed()),
+            Err(error) => self.failures.push(format!("{error} after {:?}", began.elapsed())),
+        }
+    }
+
+    fn quantile(&self, percent: usize) -> Duration {
+        let mut sorted = self.took.clone();
+        sorted.sort_unstable();
+        let last = sorted.len().saturating_sub(1);
+        sorted.get(last * percent / 100).copied().unwrap_or_default()
+    }
+
+    /// Every call was answered, and there were some.
+    fn assert_served(&self, when: &str) {
+        let (name, failed) = (self.name, self.failures.len());
+        let some = &self.failures[..failed.min(10)];
+        assert!(!self.took.is_empty(), "{when}: no {name} at all: {some:?}");
+        assert!(some.is_empty(), "{when}: {failed} {name} failed, such as {some:?}");
+    }
+}
+
+impl Latencies {
+    /// Every call was answered, and each client made some.
+    pub fn assert_served(&self, when: &str) {
+        self.0.iter().for_each(|series| series.assert_served(when));
+    }
+
+    /// How many times as long as at another time the p99 is, of the kind where it has grown most.
+    pub fn slowdown(&self, quiet: &Self) -> f64 {
+        let of = |(now, then): (&Series, &Series)| {
+            now.quantile(99).as_secs_f64() / then.quantile(99).as_secs_f64()
+        };
+        self.0.iter().zip(&quiet.0).map(of).fold(0.0, f64::max)
+    }
+}
+
+impl Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |percent| self.quantile(percent).as_secs_f64() * 1e3;
+        let (name, count, failed) = (self.name, self.took.len(), self.failures.len());
+        write!(
+            f,
+            "\n    {name}: {count}, p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+            ms(50),
+            ms(99),
+            ms(100)
+        )?;
+        if failed > 0 {
+            write!(f, ", {failed} failed, such as {}", self.failures[0])?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|series| series.fmt(f))
+    }
+}
