@@ -3,6 +3,7 @@
 
 use crate::configuration::fuzzing as files;
 use crate::{control, socket, tokens};
+use afs_wire::fuzzing::changed;
 
 /// Frames of the control socket and of a mount's token socket: the bytes as they are, in a frame, and as changes of a
 /// frame with a token.
@@ -23,25 +24,6 @@ pub fn settings(bytes: &[u8]) {
         None => files::settings(rest),
     };
     let _ = tokens::KeptToken::decode(rest);
-}
-
-/// Sound bytes, some of them changed: the first two of `changes` say how many are left, of each three behind them two say
-/// where the third goes.
-pub(crate) fn changed(sound: &[u8], changes: &[u8]) -> Vec<u8> {
-    let mut out = sound.to_vec();
-    let Some((left, changes)) = changes.split_first_chunk::<2>() else { return out };
-    match usize::from(u16::from_be_bytes(*left)) {
-        0 => {}
-        left => out.truncate(left),
-    }
-    for change in changes.chunks_exact(3) {
-        let place = usize::from(u16::from_be_bytes([change[0], change[1]]));
-        let at = place % out.len().max(1);
-        if let Some(byte) = out.get_mut(at) {
-            *byte = change[2];
-        }
-    }
-    out
 }
 
 #[cfg(test)]

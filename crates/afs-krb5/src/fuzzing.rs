@@ -8,6 +8,7 @@ use crate::principal::Principal;
 use crate::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
 use crate::{name_in, token};
 use afs_rpc::{EnvRef, Parts, UnixTime};
+use afs_wire::fuzzing::changed;
 use afs_wire::ids::CellName;
 
 const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 0 };
@@ -75,25 +76,6 @@ fn granting() -> Option<Credential> {
 
 fn env() -> EnvRef {
     Parts::default().with_random(|out| out.fill(7)).shared()
-}
-
-/// Sound bytes, some of them changed: the first two of `changes` say how many are left, of each three behind them two say
-/// where the third goes.
-fn changed(sound: &[u8], changes: &[u8]) -> Vec<u8> {
-    let mut out = sound.to_vec();
-    let Some((left, changes)) = changes.split_first_chunk::<2>() else { return out };
-    match usize::from(u16::from_be_bytes(*left)) {
-        0 => {}
-        left => out.truncate(left),
-    }
-    for change in changes.chunks_exact(3) {
-        let place = usize::from(u16::from_be_bytes([change[0], change[1]]));
-        let at = place % out.len().max(1);
-        if let Some(byte) = out.get_mut(at) {
-            *byte = change[2];
-        }
-    }
-    out
 }
 
 #[cfg(test)]

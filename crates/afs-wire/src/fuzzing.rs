@@ -31,6 +31,24 @@ pub const TARGETS: &[Target] = &[
     ("names", names),
 ];
 
+/// A copy of valid input with changes: the first two bytes of `changes` are the length to truncate it to (0: none), each
+/// three bytes after them an offset and the byte to write there.
+pub fn changed(valid: &[u8], changes: &[u8]) -> Vec<u8> {
+    let mut out = valid.to_vec();
+    let Some((length, changes)) = changes.split_first_chunk::<2>() else { return out };
+    match usize::from(u16::from_be_bytes(*length)) {
+        0 => {}
+        length => out.truncate(length),
+    }
+    for change in changes.chunks_exact(3) {
+        let offset = usize::from(u16::from_be_bytes([change[0], change[1]])) % out.len().max(1);
+        if let Some(byte) = out.get_mut(offset) {
+            *byte = change[2];
+        }
+    }
+    out
+}
+
 /// The decoders of one call's arguments and results.
 pub(crate) type Decoders = (fn(&[u8]), fn(&[u8]));
 

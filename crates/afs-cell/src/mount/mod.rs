@@ -1,14 +1,18 @@
 //! A mount in this process: a socket, a cache, a cache manager and the kernel's side.
 
 mod accounts;
+mod cache_directory;
 mod cache_lock;
 mod cell_name;
 mod error;
 mod left_open;
 mod local_accounts;
+mod options;
 
+pub use cache_directory::CACHE_BYTES_MIN;
 pub use error::ClientError;
 pub use left_open::LeftOpen;
+pub use options::ClientOptions;
 
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
@@ -17,49 +21,24 @@ use crate::tokens::{CellLocation, MountLocation, MountTokens, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
-use afs_files::write_durably;
-use afs_fuse::{KernelSink, MountOptions, Mounted, Owner, ProcessSessions};
+use afs_fuse::{KernelSink, MountOptions, Mounted, ProcessSessions};
 use afs_net::{System, Udp};
-use afs_rpc::{EnvExt, Level, Security};
+use afs_rpc::{Level, Security};
 use afs_rx::{NullServer, ServerSecurity};
 use afs_server::ROOT_CELL;
 use afs_venus::{
     CellConfig, DiskCache, ErrorKind, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig,
     VenusError,
 };
-use afs_wire::ids::{CellName, Uuid, VolumeName};
+use afs_wire::ids::{Uuid, VolumeName};
 use afs_wire::rpc::ServiceId;
+use cache_directory::{client_uuid, default_cache_bytes, is_stacked};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// What is to be mounted, where, and with which cache.
-#[derive(Clone, Debug)]
-pub struct ClientOptions {
-    /// The cell.
-    pub cell: CellName,
-    /// Its location servers.
-    pub servers: Vec<Ipv4Addr>,
-    /// Its ports.
-    pub ports: Ports,
-    /// Directory of the cache; made if it is not there. One client at a time.
-    pub cache: PathBuf,
-    /// Most bytes of data kept; `None`: half of what is free on the cache's disk, at most 8 GiB.
-    pub cache_bytes: Option<u64>,
-    /// Where to mount; an empty directory.
-    pub directory: PathBuf,
-    /// Other users may use the mount.
-    pub allow_other: bool,
-    /// The name under which the root of every volume has the volume's snapshots; `None`: they are not shown.
-    pub snapshots: Option<String>,
-    /// The cell's servers are in this process too, which goes on when the directory is unmounted.
-    pub with_servers: bool,
-    /// Whose files are shown as those of the one who mounts.
-    pub owner: Option<Owner>,
-}
 
 /// A cache manager with its socket, not mounted yet.
 pub struct Client {
@@ -78,25 +57,15 @@ pub struct Client {
     _cache_lock: File,
 }
 
-/// Default bound of the cache where the disk has room for it.
-const CACHE_BYTES_MAX: u64 = 8 << 30;
-/// Smallest cache that makes sense.
-pub const CACHE_BYTES_MIN: u64 = 16 << 20;
-
 impl Client {
     /// Opens socket and cache. No server is called yet.
     ///
     /// # Errors
     /// No socket, or a cache that is in use or cannot be opened.
     pub fn open(system: &Arc<System>, options: &ClientOptions) -> CellResult<Self> {
-        let cannot = |error| ClientError::Cache { path: options.cache.clone(), error };
-        fs::create_dir_all(&options.cache).map_err(cannot)?;
-        let lock = options.cache.join("lock");
-        let lock =
-            File::options().read(true).write(true).create(true).truncate(false).open(lock).map_err(cannot)?;
-        cache_lock::take(&lock, &options.directory)
-            .map_err(|holder| ClientError::CacheInUse { path: options.cache.clone(), holder })?;
-        let uuid = client_uuid(system, &options.cache).map_err(cannot)?;
+        let lock = cache_directory::lock(&options.cache, &options.directory)?;
+        let uuid = client_uuid(system, &options.cache)
+            .map_err(|error| ClientError::Cache { path: options.cache.clone(), error })?;
         let callback =
             CallbackOffer::new(uuid, &system.env()).map_err(|e| ClientError::Key(e.to_string()))?;
         let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
@@ -139,7 +108,19 @@ impl Client {
         let config = self.config(options, own, sink.clone())?;
         let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, e))?;
         self.running = Some((venus.clone(), sink.clone()));
-        let place = CellLocation {
+        self.tokens = Some(self.token_server(options, &venus)?);
+        let mut mount = MountOptions::new(options.cell.to_string());
+        mount.allow_other = options.allow_other;
+        mount.accounts = Some(self.accounts(options, &venus, own_names));
+        mount.cache_is_stacked = is_stacked(&options.cache);
+        let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
+        self.mounted = Some(mounted.map_err(ClientError::Mount)?);
+        Ok(())
+    }
+
+    /// Opens the token socket of the mount.
+    fn token_server(&self, options: &ClientOptions, venus: &Arc<Venus>) -> CellResult<TokenServer> {
+        let location = CellLocation {
             cell: options.cell.clone(),
             servers: options.servers.clone(),
             base_port: options.ports.base(),
@@ -151,15 +132,7 @@ impl Client {
             }),
         };
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
-        let tokens = MountTokens::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
-        self.tokens = Some(tokens);
-        let mut mount = MountOptions::new(options.cell.to_string());
-        mount.allow_other = options.allow_other;
-        mount.accounts = Some(self.accounts(options, &venus, own_names));
-        mount.cache_is_stacked = is_stacked(&options.cache);
-        let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
-        self.mounted = Some(mounted.map_err(ClientError::Mount)?);
-        Ok(())
+        MountTokens::open(&self.system, rx, venus, &self.callback, vec![location], everybody)
     }
 
     /// As whom the users of the cell are shown; its protection servers are asked for names with `security`.
@@ -273,18 +246,6 @@ fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn Serve
     vec![Box::new(NullServer), Box::new(rxgk)]
 }
 
-/// The client's permanent name among servers, which lives and dies with its cache.
-fn client_uuid(system: &Arc<System>, cache: &Path) -> std::io::Result<Uuid> {
-    if let Ok(text) = fs::read_to_string(cache.join("uuid"))
-        && let Ok(uuid) = text.trim().parse()
-    {
-        return Ok(uuid);
-    }
-    let uuid = Uuid(system.random_bytes());
-    write_durably(cache, "uuid", uuid.to_string().as_bytes())?;
-    Ok(uuid)
-}
-
 /// What `@sys` stands for on this kind of machine (docs/protocol/client.md "2. Name space: /afs").
 fn sysnames() -> Vec<String> {
     let machine = match std::env::consts::ARCH {
@@ -293,15 +254,4 @@ fn sysnames() -> Vec<String> {
         other => other,
     };
     vec![format!("{machine}_linux26")]
-}
-
-fn default_cache_bytes(cache: &Path) -> u64 {
-    let free = rustix::fs::statvfs(cache).map_or(CACHE_BYTES_MAX, |s| s.f_bavail.saturating_mul(s.f_frsize));
-    (free / 2).clamp(CACHE_BYTES_MIN, CACHE_BYTES_MAX)
-}
-
-/// Whether a directory is on overlayfs, as in most containers.
-fn is_stacked(directory: &Path) -> bool {
-    // The type of `f_type` differs from machine to machine.
-    rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630)
 }

@@ -1,7 +1,7 @@
 //! Client of the token sockets of the mounts on this machine.
 
-use super::frame::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::kept::KeptToken;
+use super::messages::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::session::SessionId;
 use super::socket_paths;
 use crate::socket;

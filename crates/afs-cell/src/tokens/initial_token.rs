@@ -3,8 +3,8 @@
 //! A mount can read the files of the user who made it alone. Other users of a machine hand their tokens in by a login; a mount of
 //! root's that looked for their files would follow paths and environments that they choose.
 
-use super::frame::CellLocation;
 use super::kept::KeptToken;
+use super::messages::CellLocation;
 use super::store::TokenStore;
 use crate::error::CellResult;
 use afs_rpc::UnixTime;
@@ -30,7 +30,7 @@ fn is_of(kept: &KeptToken, place: &CellLocation) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::MountLocation;
+    use super::super::messages::MountLocation;
     use super::super::samples::kept;
     use super::*;
     use std::net::Ipv4Addr;

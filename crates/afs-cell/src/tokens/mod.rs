@@ -9,6 +9,7 @@ mod error;
 pub(crate) mod frame;
 mod initial_token;
 pub(crate) mod kept;
+mod messages;
 mod mount_tokens;
 mod renew;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -20,8 +21,8 @@ mod store;
 
 pub use client::{Mounts, known_cells};
 pub use error::TokenError;
-pub use frame::{CellLocation, HeldToken, MountLocation, TokenReply, TokenRequest};
 pub use kept::{BadToken, KeptToken};
+pub use messages::{CellLocation, HeldToken, MountLocation, TokenReply, TokenRequest};
 pub use mount_tokens::MountTokens;
 pub use renew::{keep, renew, warning};
 pub use server::{TokenHandler, TokenServer};

@@ -1,9 +1,9 @@
 //! Table of the tokens of a mount: handed in by its users, renewed, and given to the cache manager.
 
 use super::error::TokenError;
-use super::frame::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::initial_token;
 use super::kept::KeptToken;
+use super::messages::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::renew::keep;
 use super::server::TokenServer;
 use super::session::SessionId;

@@ -1,6 +1,6 @@
 //! Server of the token socket of a mount, for the users of the mount.
 
-use super::frame::{TokenReply, TokenRequest};
+use super::messages::{TokenReply, TokenRequest};
 use crate::socket::{Audience, Limits, Settings, SocketServer};
 use afs_venus::TokenOwner;
 use std::io;

@@ -132,16 +132,9 @@ impl Serving {
         let servers = Servers::start(system, options)?;
         let control = ControlServer::start(&state.control(), servers.handler())
             .map_err(|e| CommandError::failed(format!("cannot open the control socket: {e}")))?;
-        let running = CellProcess {
-            pid: std::process::id(),
-            cell: servers.cell().to_string(),
-            listen: options.listen.into(),
-            base_port: options.ports.base(),
-            locations: options.location_servers(),
-            key_file: options.key_file.clone(),
-            mount: None,
-            trouble: None,
-        };
+        let own = CellProcess::own(servers.cell().as_str(), options.listen, options.ports.base());
+        let (locations, key_file) = (options.location_servers(), options.key_file.clone());
+        let running = CellProcess { locations, key_file, ..own };
         lock.record(&running)?;
         let locations = options.location_servers().into_iter().map(IpAddr::V4).collect();
         let _link = running_cells::register(state);

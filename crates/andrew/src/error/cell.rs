@@ -174,16 +174,8 @@ mod tests {
         let state = StateDir::resolve(Some(&dir.path().join("s"))).unwrap();
         state.make().unwrap();
         let mut lock = state.lock().unwrap();
-        let running = CellProcess {
-            pid: 4711,
-            cell: "andrew.local".into(),
-            listen: Ipv4Addr::LOCALHOST.into(),
-            base_port: 7000,
-            locations: Vec::new(),
-            key_file: None,
-            mount: Some("/home/a b/afs".into()),
-            trouble: None,
-        };
+        let own = CellProcess::own("andrew.local", Ipv4Addr::LOCALHOST, 7000);
+        let running = CellProcess { pid: 4711, mount: Some("/home/a b/afs".into()), ..own };
         lock.record(&running).unwrap();
         let error = said(state.lock().unwrap_err());
         assert_eq!(error.status, CommandError::USAGE);

@@ -1,5 +1,6 @@
 //! Configuration file of the servers of a host, in TOML: what `andrew serve --config` reads.
 
+mod check;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -8,12 +9,11 @@ pub use tables::{DatabaseTable, EtcdTable, PartitionTable};
 
 use crate::configuration::FileError;
 use crate::configuration::options::{DatabaseLocation, PartitionDirectory, RoleName, Roles, ServerOptions};
-use crate::configuration::ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
+use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::servers::ScrubTable;
 use afs_wire::ids::{CellName, Rights};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -145,49 +145,6 @@ impl ServerFile {
         let file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
         file.check()?;
         Ok(file)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let roles = self.roles();
-        let (databases, files) = (roles.has(RoleName::Database), roles.has(RoleName::Files));
-        if !(databases || files) {
-            return Err("roles: say \"database\", \"files\", or both".into());
-        }
-        if !(BASE_PORT_MIN..=BASE_PORT_MAX).contains(&self.base_port) {
-            return Err(format!("base_port is {BASE_PORT_MIN} to {BASE_PORT_MAX}"));
-        }
-        if self.listen.is_unspecified() || self.listen.is_multicast() || self.listen.is_broadcast() {
-            return Err(format!(
-                "listen: clients cannot reach {}; give one address of this host",
-                self.listen
-            ));
-        }
-        if !databases && self.database_servers.is_empty() {
-            return Err(
-                "database_servers: name those of the cell, or give this host the role \"database\"".into()
-            );
-        }
-        if !databases && self.database.is_some() {
-            return Err(
-                "[database] is for hosts with the role \"database\"; remove it, or add the role".into()
-            );
-        }
-        if let Some(DatabaseTable::Etcd(table)) = &self.database {
-            table.check()?;
-        }
-        if !files && !self.partitions.is_empty() {
-            return Err(
-                "[[partition]] is for hosts with the role \"files\"; remove it, or add the role".into()
-            );
-        }
-        self.scrub.check()?;
-        let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
-        for partition in &self.partitions {
-            if !names.insert(partition.name) || !paths.insert(&partition.path) {
-                return Err(format!("[[partition]]: {} is there twice", partition.name));
-            }
-        }
-        Ok(())
     }
 
     fn resolve(&mut self, directory: &Path) -> CellResult {

@@ -1,6 +1,6 @@
 //! Random access to a database file of OpenAFS.
 
-use crate::servers::import_error::ImportError;
+use super::error::ImportError;
 use afs_db::import::Source;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

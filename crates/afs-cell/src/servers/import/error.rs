@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Why an import was refused, or was not completed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ImportError {
+pub(in crate::servers) enum ImportError {
     /// The databases are on other hosts.
     #[error("this host keeps no databases; import on one that does")]
     NoDatabases,

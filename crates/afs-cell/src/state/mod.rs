@@ -1,87 +1,26 @@
-//! State directory of a cell, its lock, and the record of the process that holds it.
+//! State directory of a cell: its path, its lock, and the files in it.
+
+mod error;
+mod lock;
+mod xdg;
+
+pub use error::StateError;
+pub use lock::{CellProcess, StateLock};
+pub use xdg::{default_cache, home};
 
 use crate::error::CellResult;
 use afs_files::make_directory;
+use lock::read_record;
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Why a state directory cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StateError {
-    /// None was given, and there is no home directory for the usual one.
-    #[error("there is no home directory")]
-    NoHome,
-    /// It cannot be made.
-    #[error("cannot make the state directory {}: {error}", .path.display())]
-    Make {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// Its lock file cannot be opened or locked.
-    #[error("cannot use the state directory {}: {error}", .path.display())]
-    Unusable {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// Another process holds the lock.
-    #[error("a cell is already running on {}{}", .path.display(), process_text(.pid))]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-        /// The process, if it said who it is.
-        pid: Option<u32>,
-    },
-    /// The lock file cannot be written.
-    #[error("cannot write the lock file: {0}")]
-    Record(io::Error),
-}
-
-fn process_text(pid: &Option<u32>) -> String {
-    pid.map_or(String::new(), |pid| format!(" (process {pid})"))
-}
+use xdg::xdg;
 
 /// A state directory. It need not exist yet.
 #[derive(Clone, Debug)]
 pub struct StateDir(PathBuf);
-
-/// Who uses a state directory: kept in its lock file while the lock is held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellProcess {
-    /// Process number.
-    pub pid: u32,
-    /// The cell served.
-    pub cell: String,
-    /// Address of the servers.
-    pub listen: IpAddr,
-    /// Port of the file server; the others follow from it.
-    pub base_port: u16,
-    /// The cell's location servers; empty where the servers here are all there are.
-    #[serde(default)]
-    pub locations: Vec<Ipv4Addr>,
-    /// Where the cell's keys are, if not in the state directory.
-    #[serde(default)]
-    pub key_file: Option<PathBuf>,
-    /// Where the cell is mounted by this process, if it is.
-    pub mount: Option<PathBuf>,
-    /// What could not be done when it was stopped, in a line for a person.
-    #[serde(default)]
-    pub trouble: Option<String>,
-}
-
-/// The right to use a state directory, held until this is dropped or the process ends.
-#[derive(Debug)]
-pub struct StateLock {
-    file: File,
-}
 
 impl StateDir {
     /// The directory given, or the one that the variable `ANDREW_STATE` names, or the user's own ([`StateDir::of_user`]).
@@ -197,56 +136,11 @@ impl StateDir {
     }
 }
 
-impl StateLock {
-    /// Writes down who holds the lock.
-    ///
-    /// # Errors
-    /// The disk is full.
-    pub fn record(&mut self, running: &CellProcess) -> CellResult {
-        let text = serde_json::to_vec(running).map_err(|e| StateError::Record(e.into()))?;
-        let mut write = || {
-            self.file.set_len(0)?;
-            self.file.rewind()?;
-            self.file.write_all(&text)
-        };
-        write().map_err(|e| StateError::Record(e).into())
-    }
-}
-
-/// Longest record read: a path of 4096 bytes, escaped, and the rest.
-const RECORD_LEN_MAX: u64 = 32 * 1024;
-
-fn read_record(path: &Path) -> Option<CellProcess> {
-    let mut text = Vec::new();
-    File::open(path).ok()?.take(RECORD_LEN_MAX).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
 /// The variable that stands for `--state`.
 const VARIABLE: &str = "ANDREW_STATE";
 
 fn from_environment() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// A base directory of the XDG specification: the variable when it is an absolute path, else
-/// `default` in the home directory.
-fn xdg(variable: &str, default: &str) -> Option<PathBuf> {
-    let set = std::env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute());
-    set.or_else(|| home().map(|h| h.join(default)))
-}
-
-/// The home directory, from the environment.
-#[must_use]
-pub fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from).filter(|p| p.is_absolute())
-}
-
-/// Where caches of other people's cells go: `$XDG_CACHE_HOME/andrew/CELL`, which is
-/// `~/.cache/andrew/CELL` unless set otherwise.
-#[must_use]
-pub fn default_cache(cell: &str) -> Option<PathBuf> {
-    xdg("XDG_CACHE_HOME", ".cache").map(|base| base.join("andrew").join(cell))
 }
 
 /// Whether a directory exists and has nothing in it.
@@ -260,6 +154,7 @@ pub fn is_empty_directory(path: &Path) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn one_process_at_a_time_and_the_record_goes_with_the_lock() {
@@ -268,16 +163,8 @@ mod tests {
         assert_eq!(state.running().unwrap(), None);
         state.make().unwrap();
         let mut lock = state.lock().unwrap();
-        let running = CellProcess {
-            pid: 4711,
-            cell: "andrew.local".into(),
-            listen: Ipv4Addr::LOCALHOST.into(),
-            base_port: 7000,
-            locations: Vec::new(),
-            key_file: None,
-            mount: Some("/home/a b/afs".into()),
-            trouble: None,
-        };
+        let own = CellProcess::own("andrew.local", Ipv4Addr::LOCALHOST, 7000);
+        let running = CellProcess { pid: 4711, mount: Some("/home/a b/afs".into()), ..own };
         lock.record(&running).unwrap();
         assert_eq!(state.running().unwrap(), Some(running));
         let error = state.lock().unwrap_err();

@@ -1,0 +1,55 @@
+//! Cache directory of a mount: its lock, the client's UUID, its default size.
+
+use super::{ClientError, cache_lock};
+use crate::error::CellResult;
+use afs_files::write_durably;
+use afs_net::System;
+use afs_rpc::EnvExt;
+use afs_wire::ids::Uuid;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Default bound of the cache where the disk has room for it.
+const CACHE_BYTES_MAX: u64 = 8 << 30;
+/// Smallest cache that makes sense.
+pub const CACHE_BYTES_MIN: u64 = 16 << 20;
+
+/// Creates the directory if it is missing, and takes its lock for the mount at `mount`.
+///
+/// # Errors
+/// The directory cannot be used, or another mount holds the lock.
+pub(super) fn lock(cache: &Path, mount: &Path) -> CellResult<File> {
+    let cannot = |error| ClientError::Cache { path: cache.to_owned(), error };
+    fs::create_dir_all(cache).map_err(cannot)?;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    let lock = options.open(cache.join("lock")).map_err(cannot)?;
+    cache_lock::take(&lock, mount)
+        .map_err(|holder| ClientError::CacheInUse { path: cache.to_owned(), holder })?;
+    Ok(lock)
+}
+
+/// The client's permanent name among servers, which lives and dies with its cache.
+pub(super) fn client_uuid(system: &Arc<System>, cache: &Path) -> std::io::Result<Uuid> {
+    if let Ok(text) = fs::read_to_string(cache.join("uuid"))
+        && let Ok(uuid) = text.trim().parse()
+    {
+        return Ok(uuid);
+    }
+    let uuid = Uuid(system.random_bytes());
+    write_durably(cache, "uuid", uuid.to_string().as_bytes())?;
+    Ok(uuid)
+}
+
+/// Half of the free space of the disk, within the bounds.
+pub(super) fn default_cache_bytes(cache: &Path) -> u64 {
+    let free = rustix::fs::statvfs(cache).map_or(CACHE_BYTES_MAX, |s| s.f_bavail.saturating_mul(s.f_frsize));
+    (free / 2).clamp(CACHE_BYTES_MIN, CACHE_BYTES_MAX)
+}
+
+/// Whether a directory is on overlayfs, as in most containers.
+pub(super) fn is_stacked(directory: &Path) -> bool {
+    // The type of `f_type` differs from machine to machine.
+    rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630)
+}

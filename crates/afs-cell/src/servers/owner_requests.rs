@@ -1,0 +1,102 @@
+//! Requests of a cell's owner on the control socket: calls to its services, statistics, reload, scrub reports, imports.
+
+use crate::configuration::options::ServerOptions;
+use crate::configuration::ports::Ports;
+use crate::control::{ControlReply, ControlRequest, Statistics};
+use crate::servers::import::{self, Importer};
+use crate::servers::roles::Role;
+use crate::servers::scrub;
+use crate::servers::security::CellSecurity;
+use afs_net::{System, Udp};
+use afs_rpc::{CallError, Connection, Rx};
+use afs_server::scrub::Scrubber;
+use afs_wire::rpc::ServiceId;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Handler of the requests of the owner.
+pub(super) struct OwnerRequests {
+    pub(super) system: Arc<System>,
+    /// Connections to the services of this host, by service number.
+    pub(super) calls: BTreeMap<u16, Connection>,
+    /// The transports of the services, for statistics.
+    pub(super) transports: Vec<Rx>,
+    pub(super) security: CellSecurity,
+    pub(super) scrubber: Option<Scrubber>,
+    /// On a host that serves the databases.
+    pub(super) importer: Option<Importer>,
+}
+
+impl OwnerRequests {
+    /// Serves one request. May wait for disks and other hosts.
+    pub(super) fn serve(&self, request: ControlRequest) -> ControlReply {
+        match request {
+            ControlRequest::Call { service, call } => match self.calls.get(&service) {
+                Some(connection) => self.system.block_on(call_service(connection, call)),
+                None => ControlReply::Refused(format!("the cell has no service {service}")),
+            },
+            ControlRequest::Statistics => statistics(&self.transports),
+            ControlRequest::Scrub => json(&scrub::reports(self.scrubber.as_ref())),
+            ControlRequest::Import(request) => {
+                match import::import_json(&self.system, self.importer.as_ref(), &request) {
+                    Ok(done) => json(&done),
+                    Err(error) => ControlReply::Refused(error.to_string()),
+                }
+            }
+            ControlRequest::Reload => match self.security.reload() {
+                Ok(()) => ControlReply::Done(Vec::new()),
+                Err(error) => ControlReply::Refused(error.to_string()),
+            },
+        }
+    }
+}
+
+/// Connections from `owner` to the services that the owner may call, by service number: encrypted with the cell's key, so
+/// that no address and no connection number has to be trusted.
+pub(super) fn owner_calls(
+    roles: &[Box<dyn Role>],
+    owner: &Udp,
+    options: &ServerOptions,
+    security: &CellSecurity,
+) -> BTreeMap<u16, Connection> {
+    let connect = |(service, port): (ServiceId, u16)| {
+        let peer = Ports::at(options.listen, port);
+        (service.0, owner.rx().connection(peer, service, security.of_servers()))
+    };
+    roles.iter().flat_map(|role| role.for_owner(options.ports)).map(connect).collect()
+}
+
+/// Makes one call.
+async fn call_service(connection: &Connection, call: Vec<u8>) -> ControlReply {
+    let answer = async {
+        let mut call = connection.begin(call.into(), true).await?;
+        call.read_to_end(connection.rx().limits().reply).await
+    };
+    match answer.await {
+        Ok(reply) => ControlReply::Done(reply.to_vec()),
+        Err(CallError::Abort(code)) => ControlReply::Aborted(code.0),
+        Err(error) => ControlReply::Refused(error.to_string()),
+    }
+}
+
+/// Packets of all transports, and processor time of the process.
+fn statistics(transports: &[Rx]) -> ControlReply {
+    let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let cpu_us = cpu.tv_sec.unsigned_abs() * 1_000_000 + cpu.tv_nsec.unsigned_abs() / 1000;
+    let packets = |rx: &Rx| {
+        let stats = rx.stats();
+        (stats.packets_sent.iter().sum::<u64>(), stats.packets_read.iter().sum::<u64>())
+    };
+    let (sent, received): (Vec<u64>, Vec<u64>) = transports.iter().map(packets).unzip();
+    let counted =
+        Statistics { packets_sent: sent.iter().sum(), packets_received: received.iter().sum(), cpu_us };
+    json(&counted)
+}
+
+fn json(answer: &impl Serialize) -> ControlReply {
+    match serde_json::to_vec(answer) {
+        Ok(json) => ControlReply::Done(json),
+        Err(error) => ControlReply::Refused(error.to_string()),
+    }
+}
