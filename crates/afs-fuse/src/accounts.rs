@@ -1,7 +1,7 @@
-//! Owners of files: users of the cell shown as users of this machine, and back.
+//! Map between users of the cell and users of this machine, for owners of files.
 //!
-//! The kernel keeps one set of attributes for everybody. So what is shown depends on the file only, never on who looks
-//! (docs/decisions/2026-11-22-owners-shown.md).
+//! The kernel keeps one set of attributes of a file for all users. The owner shown therefore depends on the file only,
+//! not on the requester (docs/decisions/2026-11-22-owners-shown.md).
 
 use crate::options::Owner;
 use afs_wire::ids::ViceId;
@@ -9,35 +9,36 @@ use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
 
-/// The group shown where none is known: `nogroup`.
+/// Group id shown where the group is unknown: `nogroup`.
 pub const NO_GROUP: u32 = 65_534;
-/// The user shown where none may be: `nobody`.
+/// User id shown where no other may be shown: `nobody`.
 pub const NOBODY: u32 = 65_534;
 
-/// An answer that may have to wait.
+/// Future of a look-up that may have to wait.
 pub type AccountFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Which user of this machine a user of the cell is shown as.
+/// User of this machine as which a user of the cell is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Account {
     /// User id.
     pub uid: u32,
     /// Group id of the user's files, where the server has no group for them.
     pub gid: u32,
-    /// Whether that may be kept; no if the cell did not answer.
+    /// Whether the result may be kept; false if the cell did not reply.
     pub is_settled: bool,
 }
 
-/// Users of the cell and users of this machine. Answers must not take longer than some seconds, whatever is away.
+/// Look-ups between users of the cell and users of this machine. A look-up must end within some seconds, also when a server
+/// is unreachable.
 pub trait Accounts: fmt::Debug + Send + Sync + 'static {
-    /// As whom a user of the cell is shown.
+    /// User of this machine as which a user of the cell is shown.
     fn account(&self, id: ViceId) -> AccountFuture<'_, Account>;
 
-    /// The user of the cell who is shown as this user of the machine; `None` if there is none.
+    /// User of the cell that is shown as this user of the machine; `None` without one.
     fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>>;
 }
 
-/// Ids are shown as they are, but for one.
+/// Map that shows ids unchanged, except that of one owner.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NumericAccounts(pub Option<Owner>);
 

@@ -1,10 +1,11 @@
-//! Attributes that the kernel could not take back yet.
+//! Queue of inodes whose attributes are invalidated once more, until the kernel knows the inode.
 //!
-//! An answer that makes a new inode is still on its way after it was written: the kernel installs it when the program
-//! that last runs again, which takes long on a busy machine. A notification that comes before that finds no inode, and
-//! what it should have taken back is installed after it, without limit of time. (For an inode that exists, the kernel
-//! sees by itself that the answer is older than the notification.) Nothing tells when an answer has been installed. So
-//! the kernel is told again and again, until it knows the inode or has given all look-ups of it back.
+//! A reply that makes a new inode is not installed when it has been written: the kernel installs it when the requesting
+//! program runs again, which can take long on a busy machine. A notification before that finds no inode, and the
+//! attributes that it should have invalidated are installed after it, without a time limit. (For an inode that exists,
+//! the kernel itself detects that the reply is older than the notification.) Nothing signals that a reply has been
+//! installed. The notification is therefore repeated until the kernel knows the inode or has returned all look-ups of
+//! it.
 
 use crate::progress::Progress;
 use afs_venus::NodeId;
@@ -15,27 +16,27 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Between two rounds, at first and after it has doubled each round.
+/// Pause between two rounds, at first and at most; it doubles each round.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
-/// Inodes of one mount whose attributes are still to be taken back.
+/// Inodes of one mount whose attributes are still to be invalidated.
 #[derive(Default)]
 pub(crate) struct AttributeQueue {
     state: Mutex<State>,
     more: Condvar,
 }
 
-/// Bounded by the inodes that the kernel was given: none is in here twice, but for those in the round under way.
+/// Bounded by the inodes handed out to the kernel: each is queued once, and may be once more in the round in progress.
 #[derive(Default)]
 struct State {
     work: VecDeque<Queued>,
-    /// Something came since the last round.
+    /// Whether an inode was added since the last round.
     is_new: bool,
     progress: Progress,
 }
 
-/// One inode: the number of the request, and how the kernel and Venus name it.
+/// Sequence number, inode number and node.
 type Queued = (u64, INodeNo, NodeId);
 
 impl AttributeQueue {
@@ -54,7 +55,7 @@ impl AttributeQueue {
         self.more.notify_one();
     }
 
-    /// The thread: tells the kernel until the mount is over. `tell` says whether it was too early once more.
+    /// Loop of the thread: notifies the kernel until the mount ends. `tell` returns whether it was too early again.
     pub(crate) fn run(&self, tell: impl Fn(INodeNo, NodeId) -> bool) {
         let mut pause = PAUSE_MIN;
         while let Some((round, is_new)) = self.next(pause) {
@@ -63,7 +64,7 @@ impl AttributeQueue {
         }
     }
 
-    /// Everything queued: what is new at once, what was too early before after a pause.
+    /// Takes the whole queue: at once if an inode was added, otherwise after the pause.
     fn next(&self, pause: Duration) -> Option<(VecDeque<Queued>, bool)> {
         let idle = |state: &mut State| state.work.is_empty() && !state.progress.is_closed();
         let early = |state: &mut State| !state.is_new && !state.progress.is_closed();
@@ -77,7 +78,7 @@ impl AttributeQueue {
         Some((std::mem::take(&mut state.work), is_new))
     }
 
-    /// A round is over, and these were too early again.
+    /// Ends a round; `again` are the inodes that the kernel did not know.
     fn done(&self, mut again: VecDeque<Queued>) {
         let mut state = self.lock();
         again.append(&mut state.work);
@@ -88,19 +89,19 @@ impl AttributeQueue {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// The mount is over.
+    /// Called when the mount ends.
     pub(crate) fn close(&self) {
         let wakers = self.lock().progress.close();
         self.more.notify_all();
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// The number of what was queued last.
+    /// Number of the inode queued last.
     pub(crate) fn last(&self) -> u64 {
         self.lock().progress.last()
     }
 
-    /// Waits until everything up to a number is taken back.
+    /// Waits until everything up to a number is invalidated.
     pub(crate) fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
         self.lock().progress.poll(number, context)
     }
@@ -135,7 +136,7 @@ mod tests {
             assert!(!settled(&queue));
             answer.send(true).unwrap();
         }
-        // Another one does not wait for the first, but who waits for both does.
+        // A waiter for the second inode alone would be woken by it; a waiter for both waits for the first one too.
         queue.add(INodeNo(8), NodeId(8));
         let mut known = Vec::new();
         while known != [8] {
@@ -159,7 +160,7 @@ mod tests {
         let queue = AttributeQueue::default();
         (0..10).for_each(|_| queue.add(INodeNo(7), NodeId(7)));
         assert_eq!(queue.next(PAUSE_MIN).unwrap(), (VecDeque::from([(1, INodeNo(7), NodeId(7))]), true));
-        // What comes during the round is queued: the round may have been too early for it.
+        // An inode added during the round is queued: the round may have been too early for it.
         queue.add(INodeNo(7), NodeId(7));
         queue.done(VecDeque::new());
         assert!(!settled(&queue));

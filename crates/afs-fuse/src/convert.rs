@@ -1,4 +1,4 @@
-//! Venus' nouns as FUSE's, and back.
+//! Conversion between the types of Venus and those of the FUSE binding.
 
 use crate::accounts::Account;
 use afs_venus::{Attr, Kind, NewTime, NodeId, OpenFlags, VenusError};
@@ -6,14 +6,14 @@ use afs_wire::ids::UnixSeconds;
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the kernel may keep names and attributes: until told otherwise. The kernel turns anything
-/// this large into its own idea of forever.
+/// How long the kernel may keep names and attributes: until it is notified. The kernel takes any duration as long as
+/// this as unlimited.
 pub(crate) const FOREVER: Duration = Duration::from_secs(1 << 40);
 
 /// Bytes that `st_blksize` advises for reads and writes.
 const PREFERRED_IO_BYTES: u32 = 64 * 1024;
 
-/// The errno of a failed operation, logged where it tells of trouble rather than of a wrong request.
+/// The errno of a failed operation. Logs errors that are not the fault of the request.
 pub(crate) fn errno(error: &VenusError) -> Errno {
     let errno = error.errno();
     if matches!(errno, libc::EIO | libc::ETIMEDOUT | libc::EPROTO | libc::ENODEV) {
@@ -24,7 +24,7 @@ pub(crate) fn errno(error: &VenusError) -> Errno {
     Errno::from_i32(errno)
 }
 
-/// Venus' kind as the kernel's.
+/// The kernel's file type of a kind.
 pub(crate) fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,
@@ -33,7 +33,7 @@ pub(crate) fn file_type(kind: Kind) -> FileType {
     }
 }
 
-/// Attributes as the kernel takes them, under the inode number `ino`.
+/// Attributes in the kernel's form, under the inode number `ino`.
 pub(crate) fn attributes(attr: &Attr, ino: INodeNo, owner: Account) -> FileAttr {
     let mtime = time(attr.mtime);
     FileAttr {
@@ -56,7 +56,7 @@ pub(crate) fn attributes(attr: &Attr, ino: INodeNo, owner: Account) -> FileAttr 
     }
 }
 
-/// Attributes of something of which only name, kind and number are known, for a listing.
+/// Attributes of an entry in a listing of which only name, kind and number are known.
 pub(crate) fn placeholder(kind: Option<Kind>, ino: INodeNo) -> FileAttr {
     FileAttr {
         ino,
@@ -81,7 +81,7 @@ fn time(seconds: UnixSeconds) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::from(seconds.0))
 }
 
-/// A time to set. AFS-3 times are 32 bits of seconds: outside them the nearest one is taken.
+/// A time to set. AFS-3 times have 32 bits of seconds; a time outside of their range becomes the nearest one.
 pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
     match time {
         TimeOrNow::Now => NewTime::Now,
@@ -92,12 +92,13 @@ pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
     }
 }
 
-/// The group shown for one that the server has. Servers have 0 where nobody has set one: then it is that of the owner.
+/// The group to show for the one that the server has. Servers have 0 for a group that was never set: it is shown as
+/// that of the owner.
 pub(crate) fn shown_group(group: u32, owner: Account) -> u32 {
     if group == 0 { owner.gid } else { group }
 }
 
-/// Open flags of the kernel as those of Venus.
+/// The kernel's open flags in the form of Venus.
 pub(crate) fn open_flags(flags: i32, passthrough: bool) -> OpenFlags {
     let mode = flags & libc::O_ACCMODE;
     OpenFlags {

@@ -1,54 +1,54 @@
-//! Why a directory could not be mounted.
+//! Errors of mounting.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a mount failed. Each says what would help.
+/// Why a mount failed. Each message says what would help.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// The kernel has no FUSE device, or this host hides it.
+    /// The kernel has no FUSE device, or the device is not visible to this process.
     #[error(
         "there is no /dev/fuse; load the kernel module (`modprobe fuse`), or give the container the device"
     )]
     NoDevice,
-    /// The device is there, for others.
+    /// This user may not open the device.
     #[error(
         "this user may not open /dev/fuse; the administrator allows it with `chmod 666 /dev/fuse`, as most systems do by themselves"
     )]
     DeviceDenied,
-    /// An ordinary user needs the helper that mounts on his behalf.
+    /// The helper with which an ordinary user mounts is missing.
     #[error("fusermount3 is not installed; install the package fuse3 (`apt install fuse3`)")]
     NoHelper,
-    /// The mount point is not there.
+    /// The mount point does not exist.
     #[error("{} does not exist; make it, or give another directory", .0.display())]
     Missing(PathBuf),
-    /// The mount point is something else.
+    /// The mount point is not a directory.
     #[error("{} is not a directory; give a directory", .0.display())]
     NotDirectory(PathBuf),
-    /// The mount point has files in it, which the mount would hide.
+    /// The mount point contains files, which the mount would hide.
     #[error("{} is not empty; give an empty directory", .0.display())]
     NotEmpty(PathBuf),
-    /// Something is mounted there.
+    /// A file system is mounted on it already.
     #[error("{} is mounted already; unmount it with `andrew umount`, or give another directory", .0.display())]
     Mounted(PathBuf),
-    /// Letting other users in needs the administrator's consent.
+    /// Admitting other users needs the administrator's consent.
     #[error(
         "other users may only be let in when /etc/fuse.conf says user_allow_other; ask the administrator, or leave --allow-other out"
     )]
     AllowOther,
-    /// Anything else the system said.
+    /// Another error of the system.
     #[error("cannot mount {}: {source}", path.display())]
     System {
         /// The mount point.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl MountError {
-    /// Finds the cause behind an error of the mounting itself.
+    /// Determines the cause of an error of the mount call.
     pub(crate) fn explain(path: &Path, source: io::Error) -> Self {
         let text = source.to_string();
         if !Path::new("/dev/fuse").exists() {
@@ -67,15 +67,15 @@ impl MountError {
     }
 }
 
-/// Whether a directory can be mounted on: there, a directory, empty, nothing mounted.
+/// Checks whether a directory can be mounted on: it exists, is an empty directory, and nothing is mounted on it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The condition that is not met.
 pub(crate) fn check_mount_point(path: &Path) -> Result<(), MountError> {
     let status = match std::fs::metadata(path) {
         Ok(status) => status,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(MountError::Missing(path.to_owned())),
-        // A mount whose process died without unmounting.
+        // A dead mount: its program ended without unmounting.
         Err(e) if e.raw_os_error() == Some(libc::ENOTCONN) => {
             return Err(MountError::Mounted(path.to_owned()));
         }

@@ -1,4 +1,4 @@
-//! The binding's trait: each request becomes a future, and nothing else happens here.
+//! Implementation of the binding's `Filesystem` trait: each request becomes a future; there is no other logic here.
 
 use crate::ops::{Change, Create, LockRequest, Mount, Operation};
 use afs_env::Stall;
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-/// What the mount asks of the kernel, where the kernel has it.
+/// Capabilities requested from the kernel, where it has them.
 const CAPABILITIES: [InitFlags; 11] = [
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_ATOMIC_O_TRUNC,
@@ -28,30 +28,30 @@ const CAPABILITIES: [InitFlags; 11] = [
     InitFlags::FUSE_CACHE_SYMLINKS,
     InitFlags::FUSE_POSIX_LOCKS,
     InitFlags::FUSE_FLOCK_LOCKS,
-    // Pages go stale when Venus says so, not when a time or length looks different.
+    // Pages become stale when Venus says so, not when a time or length differs.
     InitFlags::FUSE_EXPLICIT_INVAL_DATA,
-    // Set-user-id bits are not honoured, so the kernel need not ask for them before every write.
+    // Set-user-id bits are not honoured, so the kernel need not request their removal before every write.
     InitFlags::FUSE_HANDLE_KILLPRIV_V2,
     InitFlags::FUSE_ASYNC_DIO,
     InitFlags::FUSE_BIG_WRITES,
 ];
 
-/// Largest write request: larger ones only delay others.
+/// Longest write request, in bytes; longer ones only delay other requests.
 const WRITE_BYTES_MAX: u32 = 1 << 20;
 
 /// The file system of one mount.
 pub(crate) struct AndrewFs {
     pub(crate) mount: Arc<Mount>,
     pub(crate) stack_depth: u32,
-    /// Called once, when the mount is over.
+    /// Called once, when the mount ends.
     pub(crate) on_unmount: Option<Mutex<OnUnmount>>,
 }
 
-/// What is to be done when a mount is over.
+/// Work to do when a mount ends.
 pub(crate) type OnUnmount = Box<dyn FnOnce() + Send>;
 
 impl AndrewFs {
-    /// Does something for whoever asks.
+    /// Runs an operation on behalf of the requester.
     fn run<W>(&self, request: &Request, work: impl FnOnce(Operation) -> W + Send + 'static)
     where
         W: Future<Output = ()> + Send + 'static,
@@ -61,7 +61,7 @@ impl AndrewFs {
         self.start(async move { work(Operation::of(mount, requester).await).await });
     }
 
-    /// Does something through a handle.
+    /// Runs an operation on an open handle.
     fn run_held<W>(&self, work: impl FnOnce(Arc<Mount>) -> W)
     where
         W: Future<Output = ()> + Send + 'static,
@@ -69,8 +69,9 @@ impl AndrewFs {
         self.start(work(self.mount.clone()));
     }
 
-    /// Answers a request on this thread, as far as it does not have to wait for more than a small access to the cache's files: who
-    /// reads requests is kept from the next one meanwhile. A panic ends the one request (its reply answers EIO when dropped), not the mount.
+    /// Polls an operation on this thread, which is the one that reads requests. The operation may block here for a
+    /// small access to the cache's files only; one that has to wait longer continues on the thread that wakes it. A
+    /// panic ends this request alone: its reply, when dropped, is EIO.
     fn start(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.mount.env.start(Box::pin(work), Stall::Brief);
     }
@@ -83,7 +84,7 @@ fn bytes(name: &OsStr) -> Vec<u8> {
 impl Filesystem for AndrewFs {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for flag in CAPABILITIES {
-            // A kernel without it works all the same, only slower.
+            // Without it the mount works too, only slower.
             let _ = config.add_capabilities(flag);
         }
         let _ = config.set_max_write(WRITE_BYTES_MAX);
@@ -298,7 +299,7 @@ impl Filesystem for AndrewFs {
         self.run(request, move |m| async move { m.readdirplus(ino, offset, reply).await });
     }
 
-    /// Every change of a directory is durable at the server when its call returns.
+    /// A change of a directory is durable at the server when its call returns.
     fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -388,7 +389,7 @@ impl Filesystem for AndrewFs {
         self.run_held(|m| async move { m.lseek(ino, HandleId(fh.0), pos, whence, reply).await });
     }
 
-    /// No file here is a terminal.
+    /// A file here is never a terminal.
     fn ioctl(
         &self,
         _: &Request,
@@ -403,7 +404,7 @@ impl Filesystem for AndrewFs {
         reply.error(Errno::ENOTTY);
     }
 
-    /// Files are always ready; the kernel then says so by itself.
+    /// Files are always ready; after ENOSYS the kernel assumes so by itself.
     fn poll(
         &self,
         _: &Request,

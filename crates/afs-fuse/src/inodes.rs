@@ -1,14 +1,14 @@
-//! Inode numbers as the kernel knows them.
+//! Table of inode numbers handed out to the kernel.
 //!
-//! Usually the number of an inode is Venus' node id. Two kinds of number are our own and have bit 63 set:
+//! The number of an inode is usually Venus' node id. Two kinds of number are made here and have bit 63 set:
 //!
-//! * an **alias** stands for a node that has another number as well. The kernel has one set of pages and one backing
-//!   file per inode at a time; when an open file still uses an older version of the data, a new open of the
-//!   newer version gets an inode of its own. Programs see the number of the node in any case (`st_ino`). An alias stays
-//!   the number of new look-ups for as long as another inode of the node is open, also while the kernel holds no look-up
-//!   of it: after ESTALE the kernel looks up, gives that look-up back, and looks up once more.
-//! * a **placeholder** stands in a listing for something not asked about (a mount point not yet
-//!   crossed). Any use of it answers ESTALE, which makes the kernel look the name up.
+//! * an **alias** is a further number of a node. The kernel has one set of pages and one backing file for each inode.
+//!   When an open file uses an older version of the data, a new open of the newer version gets an inode of its own.
+//!   Programs see the number of the node in both cases (`st_ino`). An alias is the number of new look-ups as long as
+//!   another inode of the node is open, even while the kernel holds no look-up of it: after ESTALE the kernel looks the
+//!   name up, returns that look-up, and looks the name up once more.
+//! * a **placeholder** is the number of an entry in a listing whose object is not known yet (a mount point that was not
+//!   crossed). Every use of it fails with ESTALE, upon which the kernel looks the name up.
 
 use afs_venus::NodeId;
 use fuser::INodeNo;
@@ -20,7 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 const RESERVED: u64 = 1 << 63;
 const ALIAS: u64 = 1 << 62;
 
-/// The table of aliases. Nearly always empty, and then no lock is taken.
+/// Table of aliases. It is nearly always empty, and then no lock is taken.
 #[derive(Default)]
 pub(crate) struct Inodes {
     any: AtomicBool,
@@ -30,11 +30,11 @@ pub(crate) struct Inodes {
 #[derive(Default)]
 struct Table {
     next: u64,
-    /// Alias to its node and the look-ups the kernel holds of it.
+    /// From an alias to its node, and the number of look-ups that the kernel holds of it.
     aliases: BTreeMap<u64, (NodeId, u64)>,
     /// The alias that new look-ups of a node get.
     current: BTreeMap<NodeId, u64>,
-    /// Nodes under whose own number the kernel may hold pages of another version than those that were opened last.
+    /// Nodes for whose own number the kernel may hold pages of another version than the one opened last.
     doubtful: BTreeSet<NodeId>,
 }
 
@@ -47,7 +47,7 @@ impl Table {
         self.aliases.is_empty() && self.doubtful.is_empty()
     }
 
-    /// Whether another number of a node than this is open.
+    /// Whether another number of this node than `ino` is open.
     fn is_rivalled(&self, node: NodeId, ino: u64, is_open: impl Fn(INodeNo) -> bool) -> bool {
         let of_node = self.aliases.iter().filter(|(_, (n, _))| *n == node).map(|(alias, _)| *alias);
         of_node.chain([node.0]).any(|other| other != ino && is_open(INodeNo(other)))
@@ -59,7 +59,7 @@ impl Inodes {
         self.table.lock()
     }
 
-    /// The node behind a number, or `None` for a placeholder.
+    /// The node of a number; `None` for a placeholder.
     pub(crate) fn node(&self, ino: INodeNo) -> Option<NodeId> {
         if ino.0 & RESERVED == 0 {
             return Some(NodeId(ino.0));
@@ -67,7 +67,7 @@ impl Inodes {
         self.table().aliases.get(&ino.0).map(|(node, _)| *node)
     }
 
-    /// The number to hand out for a node, counted as one look-up.
+    /// The number to hand out for a node; counts one look-up.
     pub(crate) fn hand_out(&self, node: NodeId) -> INodeNo {
         if !self.any.load(Ordering::Acquire) {
             return INodeNo(node.0);
@@ -85,7 +85,7 @@ impl Inodes {
         INodeNo(self.table().current.get(&node).copied().unwrap_or(node.0))
     }
 
-    /// From now on, look-ups of this node get a new number.
+    /// Gives the node a new number for look-ups from now on.
     pub(crate) fn renumber(&self, node: NodeId) {
         let mut table = self.table();
         table.next += 1;
@@ -93,14 +93,14 @@ impl Inodes {
         let replaced = table.current.insert(node, alias);
         table.aliases.insert(alias, (node, 0));
         table.doubtful.insert(node);
-        // An alias that nobody looked up yet can go; others go when the kernel forgets them.
+        // An alias without look-ups can be dropped; others are dropped when the kernel forgets them.
         if let Some(old) = replaced.filter(|old| table.aliases.get(old).is_some_and(|(_, n)| *n == 0)) {
             table.aliases.remove(&old);
         }
         self.any.store(true, Ordering::Release);
     }
 
-    /// The kernel forgets `lookups` look-ups of a number: the node they are to be given back for.
+    /// The kernel returns `lookups` look-ups of a number. Returns the node whose look-ups are to be returned to Venus.
     pub(crate) fn forget(
         &self,
         ino: INodeNo,
@@ -120,7 +120,7 @@ impl Inodes {
         Some(node)
     }
 
-    /// An inode of a node was closed: an alias that was kept only because of it goes.
+    /// Called after an inode of a node was closed: drops an alias that was kept only because of it.
     pub(crate) fn settle(&self, node: NodeId, is_open: impl Fn(INodeNo) -> bool) {
         if !self.any.load(Ordering::Acquire) {
             return;
@@ -132,7 +132,7 @@ impl Inodes {
         }
     }
 
-    /// Drops an alias of which the kernel holds no look-up, unless it keeps new opens apart from older ones.
+    /// Drops an alias of which the kernel holds no look-up, unless it separates new opens from older ones.
     fn drop_unused(&self, table: &mut Table, node: NodeId, alias: u64, is_open: impl Fn(INodeNo) -> bool) {
         let is_current = table.current.get(&node) == Some(&alias);
         if is_current && table.is_rivalled(node, alias, is_open) {
@@ -145,8 +145,8 @@ impl Inodes {
         self.any.store(!table.is_empty(), Ordering::Release);
     }
 
-    /// Whether the pages that the kernel holds under a number of a node, which is opened now, are of the version that was
-    /// opened last under any number. The answer no makes the kernel drop them.
+    /// Whether the pages that the kernel holds for a number of a node, which is being opened, are of the version that
+    /// was opened last under any number. If not, the kernel drops them.
     pub(crate) fn has_latest_pages(&self, ino: INodeNo, node: NodeId) -> bool {
         if !self.any.load(Ordering::Acquire) {
             return true;
@@ -160,7 +160,7 @@ impl Inodes {
         !were_dropped
     }
 
-    /// The kernel holds no inode of a node any more.
+    /// Called when the kernel has dropped all inodes of a node.
     pub(crate) fn evicted(&self, node: NodeId) {
         if !self.any.load(Ordering::Acquire) {
             return;
@@ -175,7 +175,7 @@ impl Inodes {
         ino.0 & RESERVED != 0
     }
 
-    /// Whether the kernel was given this number of a node, of which `lookups` are outstanding, and has not forgotten it.
+    /// Whether the kernel was given this number of a node, of which `lookups` are outstanding, and has not returned it.
     pub(crate) fn is_handed_out(&self, ino: INodeNo, node: NodeId, lookups: u64) -> bool {
         let table = self.table();
         if ino.0 & RESERVED != 0 {
@@ -184,7 +184,7 @@ impl Inodes {
         lookups > table.aliases.values().filter(|(n, _)| *n == node).map(|(_, held)| held).sum()
     }
 
-    /// Every number the kernel may know a node by.
+    /// Every number under which the kernel may know a node.
     pub(crate) fn numbers(&self, node: NodeId) -> Vec<INodeNo> {
         let mut numbers = vec![INodeNo(node.0)];
         if !self.any.load(Ordering::Acquire) {
@@ -196,7 +196,7 @@ impl Inodes {
         numbers
     }
 
-    /// A number for something in a listing that was not looked up.
+    /// The number of an entry in a listing that was not looked up.
     pub(crate) fn placeholder(ino: NodeId) -> INodeNo {
         INodeNo(RESERVED | (ino.0 & (ALIAS - 1)))
     }

@@ -1,4 +1,4 @@
-//! The kernel's ear: notifications on the mount's FUSE descriptor.
+//! Notifications to the kernel on the mount's FUSE descriptor.
 
 use crate::inodes::Inodes;
 use crate::name_queue::NameInvalidation;
@@ -12,11 +12,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Weak};
 
-/// What is known of the kernel's side of a mount.
+/// The kernel's side of a mount: its descriptor, and what the kernel holds.
 pub(crate) struct Kernel {
     pub(crate) venus: Weak<Venus>,
     pub(crate) notifier: Notifier,
-    /// The same descriptor, for what the binding cannot say.
+    /// The same descriptor, for notifications that the binding does not have.
     pub(crate) device: OwnedFd,
     pub(crate) inodes: Arc<Inodes>,
     pub(crate) negatives: Arc<NegativeEntries>,
@@ -29,7 +29,8 @@ const INVAL_INODE: i32 = 2;
 const INC_EPOCH: i32 = 8;
 
 impl Kernel {
-    /// Takes attributes back. Says whether that was too early: the kernel knows no such inode although it was given one.
+    /// Invalidates the attributes of an inode. Returns whether that was too early: the kernel does not know the inode,
+    /// although it was handed out.
     pub(crate) fn invalidate_attributes(&self, ino: INodeNo, node: NodeId) -> bool {
         match self.notify_attributes(ino) {
             Ok(()) => false,
@@ -44,7 +45,8 @@ impl Kernel {
         }
     }
 
-    /// The binding's own message hides that an inode is not known. A negative offset leaves the pages alone.
+    /// Sends the notification itself, since the binding's method hides that an inode is not known. A negative offset
+    /// leaves the pages alone.
     fn notify_attributes(&self, ino: INodeNo) -> io::Result<()> {
         let mut body = [0; 24];
         body[..8].copy_from_slice(&ino.0.to_ne_bytes());
@@ -52,7 +54,7 @@ impl Kernel {
         self.notify(INVAL_INODE, &body)
     }
 
-    /// A notification: its length, the code in the place of an error, no request number, the body.
+    /// Writes a notification: its length, the code in place of an error, no request number, the body.
     fn notify(&self, code: i32, body: &[u8]) -> io::Result<()> {
         let length = 16 + body.len() as u32;
         let head = [length.to_ne_bytes(), code.to_ne_bytes(), [0; 4], [0; 4]];
@@ -61,7 +63,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes pages back. Waits for reads that are under way.
+    /// Invalidates the pages of an inode. Waits for reads in progress.
     pub(crate) fn invalidate_pages(&self, ino: INodeNo) {
         self.passthrough.stale(ino);
         if let Err(error) = self.notifier.inval_inode(ino, 0, 0) {
@@ -72,7 +74,8 @@ impl Kernel {
 
 impl NameInvalidation for Kernel {
     fn invalidate(&self, directory: INodeNo, name: &[u8]) {
-        // ENOTEMPTY and EBUSY: a mount point or working directory of somebody; it is looked up anew all the same.
+        // ENOTEMPTY and EBUSY: the name is a mount point or the working directory of a process; it is looked up again
+        // all the same.
         if let Err(error) = self.notifier.inval_entry(directory, OsStr::from_bytes(name)) {
             tracing::debug!("the kernel did not take back a name of {}: {error}", directory.0);
         }

@@ -1,18 +1,18 @@
-//! The kernel's side of a mount: FUSE requests become operations of `afs-venus`, and what Venus says
-//! has become stale is told to the kernel.
+//! The kernel's side of a mount: FUSE requests become operations of `afs-venus`, and invalidations from Venus become
+//! notifications to the kernel.
 //!
-//! Three rules carry the whole crate:
+//! Three rules hold in the whole crate:
 //!
-//! * **The thread that reads requests never waits.** Each request becomes a future that owns its reply.
-//!   It is polled once on the spot, since most are answered from memory or by one small access to the cache's
-//!   files; one that has to wait goes on where it is woken.
-//! * **The kernel keeps names, attributes and listings without limit of time.** Venus promises that
-//!   what it hands out stays true until its [`InvalidationSink`](afs_venus::InvalidationSink) is told
-//!   otherwise; [`KernelSink`] is that sink. What not everybody may know is kept only where all who can ask
-//!   have the same rights; elsewhere the kernel asks each time, and says for whom. Opening a file or a
-//!   directory is asked for always, so pages and listings may be kept in any case.
-//! * **Bytes do not pass through here where the kernel can go to the cache file itself**
-//!   (passthrough), and where it may not, its page cache is kept between opens.
+//! * **The thread that reads requests never waits.** Each request becomes a future that owns its reply. It is polled
+//!   once on that thread, since most replies come from memory or from one small access to the cache's files; a future
+//!   that has to wait continues on the thread that wakes it.
+//! * **The kernel keeps names, attributes and listings without a time limit.** Venus guarantees that what it hands out
+//!   stays true until it notifies its [`InvalidationSink`](afs_venus::InvalidationSink); [`KernelSink`] is that sink.
+//!   Data that some users may not see is kept only if all users of the mount have the same rights; otherwise the kernel
+//!   sends each request, with the user who makes it. Opening a file or a directory is always a request, so pages and
+//!   listings may be kept in any case.
+//! * **Bytes do not pass through this process if the kernel can access the cache file itself** (passthrough); otherwise
+//!   the kernel's page cache is kept between opens.
 //!
 //! This is the only crate that names the FUSE binding.
 

@@ -1,4 +1,4 @@
-//! Mounting, and the life of a mount.
+//! Mounting a directory, and the life of a mount.
 
 use crate::accounts::NumericAccounts;
 use crate::error::{MountError, check_mount_point};
@@ -25,26 +25,26 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// How long [`Mounted::unmount`] waits for the kernel's last request. Another mount namespace (a container started
-/// meanwhile) may hold a copy of the mount that nobody here can unmount.
+/// Longest time that [`Mounted::unmount`] waits for the kernel's last request. Another mount namespace (of a container
+/// started meanwhile) may hold a copy of the mount, which this process cannot unmount.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A mounted directory. Dropping this leaves it mounted until the process ends; see [`Mounted::unmount`].
 pub struct Mounted {
     directory: PathBuf,
-    /// Never dropped: the binding would then unmount the directory once more, and that might by then be
-    /// the mount of somebody else.
+    /// Never dropped: the binding would then unmount the directory once more, which could by then be another process's
+    /// mount.
     _session: ManuallyDrop<BackgroundSession>,
     ended: Receiver<()>,
 }
 
-/// Mounts what `venus` shows on `directory` and starts answering the kernel.
+/// Mounts the name space of `venus` on `directory` and starts to serve the kernel's requests.
 ///
-/// `sink` is the one that `venus` was started with. `env` runs operations that have to wait.
-/// `ended` is called once, from a thread of the mount, when it is unmounted, by whomever.
+/// `sink` is the one that `venus` was started with. `env` runs operations that have to wait. `ended` is called once,
+/// from a thread of the mount, when the directory is unmounted, also by another process.
 ///
 /// # Errors
-/// What stands in the way; see [`MountError`].
+/// See [`MountError`].
 pub fn mount(
     venus: Arc<Venus>,
     sink: KernelSink,
@@ -73,7 +73,7 @@ pub fn mount(
     let over = Box::new(move || {
         detached.detach();
         ended();
-        // Nobody listens any more when the process is already going.
+        // There is no receiver when the process is ending.
         let _ = tell.send(());
     });
     let stack_depth = if options.cache_is_stacked { 2 } else { 1 };
@@ -90,15 +90,15 @@ pub fn mount(
 }
 
 impl Mounted {
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Unmounts and waits until the last request is answered. A mount in use goes out of sight at once;
-    /// this then answers `false` without waiting, and files open in it give errors when the process ends. The same
-    /// answer comes after ten seconds for a mount that another mount namespace still holds.
+    /// Unmounts, and waits until the last request has its reply. A mount in use disappears from the name space at once;
+    /// this then returns `false` without waiting, and files open in it give errors when the process ends. It also
+    /// returns `false` after ten seconds for a mount that another mount namespace still holds.
     ///
     /// # Errors
     /// The system refuses for another reason than use.
@@ -108,7 +108,7 @@ impl Mounted {
         }
         match unmount(&self.directory, false) {
             Ok(()) => {}
-            // Somebody else was faster.
+            // Another process has unmounted it already.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 unmount(&self.directory, true)?;
@@ -124,14 +124,14 @@ fn config(options: &MountOptions) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(options.source.clone()),
-        // As an option of the kernel's own: the binding's `Subtype` is dropped when root mounts.
+        // Given as an option of the kernel's own, since the binding drops its `Subtype` when root mounts.
         MountOption::CUSTOM("subtype=andrew".into()),
         MountOption::NoSuid,
         MountOption::NoDev,
         MountOption::NoAtime,
     ];
     config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
-    // One reader is fastest where nothing blocks it (measured), and each has a buffer of 16 MiB.
+    // One reading thread is fastest if it is never blocked (measured), and each has a buffer of 16 MiB.
     config.n_threads = Some(1);
     config
 }

@@ -1,11 +1,12 @@
-//! NameQueue the kernel is to forget, and how that never waits for ourselves.
+//! Queue of names to invalidate in the kernel, without a deadlock with requests in progress.
 //!
-//! To forget a name the kernel takes the lock of its directory. A request that is under way in that directory
-//! (a creation, say) holds it until it is answered, which may need a server, which may be waiting for us to
-//! forget the name. So a thread of its own forgets names one by one, and when a request turns out to be in
-//! its way, the kernel is notified to revalidate all names instead (INC_EPOCH), which takes no lock. But the kernel
-//! may install the names of an earlier READDIRPLUS reply only after that, and then does not revalidate them. So the thread forgets
-//! those names one by one too, when no request is under way in their directory any more. Nobody waits for that.
+//! To invalidate a name the kernel takes the lock of its directory. A request in progress in that directory (a
+//! creation, for example) holds the lock until its reply, which may need a server, which may itself wait until this
+//! client has invalidated the name. A thread of its own therefore invalidates names one by one. When a request holds
+//! the lock that this thread needs, the kernel is notified to revalidate all names instead (INC_EPOCH), which takes no
+//! lock. The kernel may still install names of an earlier READDIRPLUS reply after that, and does not revalidate these.
+//! The thread therefore invalidates the same names one by one, too, once no request is in progress in their directory;
+//! no task waits for that.
 
 use crate::progress::Progress;
 use fuser::INodeNo;
@@ -14,17 +15,17 @@ use std::task::{Context, Poll};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// What the kernel can be told.
+/// Notifications about names.
 pub(crate) trait NameInvalidation: Send + Sync {
-    /// Forget one name. Waits for the directory's lock.
+    /// Invalidates one name. Waits for the directory's lock.
     fn invalidate(&self, directory: INodeNo, name: &[u8]);
 
-    /// Look every name up again before its next use. Never waits. Says whether it can: kernels before 6.16 cannot, and
-    /// there the name is forgotten when the request in the way has been answered.
+    /// Makes the kernel look up every name again before its next use. Never waits. Returns whether the kernel supports
+    /// it: before 6.16 it does not, and the name is then invalidated after the reply to the request in progress.
     fn revalidate_all(&self) -> bool;
 }
 
-/// The names of one mount that are waiting to be forgotten.
+/// Names of one mount that are to be invalidated.
 #[derive(Default)]
 pub(crate) struct NameQueue {
     state: Mutex<State>,
@@ -36,21 +37,21 @@ pub(crate) struct NameQueue {
 struct State {
     work: VecDeque<(u64, INodeNo, Box<[u8]>)>,
     progress: Progress,
-    /// NameQueue with numbers up to this one were dealt with by doubting all.
+    /// Names with numbers up to this one were handled by revalidating all.
     revalidated: u64,
-    /// Directories with requests under way, and how many.
+    /// Directories with requests in progress, and how many.
     busy: HashMap<u64, u32>,
-    /// NameQueue that were revalidated, by their directories, which have requests under way.
+    /// Names that were revalidated, by directory, while requests are in progress there.
     postponed: HashMap<u64, BTreeSet<Box<[u8]>>>,
     /// The directory whose lock the thread may be waiting for.
     current: Option<u64>,
 }
 
-/// The number of a name that nobody waits for.
+/// Number of a name for which no task waits.
 const UNAWAITED: u64 = 0;
 
 impl State {
-    /// A name was revalidated: it is forgotten when no request is under way in its directory.
+    /// A name was revalidated: it is invalidated when no request is in progress in its directory.
     fn postpone(&mut self, directory: INodeNo, name: Box<[u8]>) {
         if self.busy.contains_key(&directory.0) {
             self.postponed.entry(directory.0).or_default().insert(name);
@@ -59,14 +60,14 @@ impl State {
         }
     }
 
-    /// No request is under way in a directory any more. Says whether that makes work.
+    /// The last request in a directory has ended. Returns whether that queues names.
     fn resume(&mut self, directory: INodeNo) -> bool {
         let Some(names) = self.postponed.remove(&directory.0) else { return false };
         self.work.extend(names.into_iter().map(|name| (UNAWAITED, directory, name)));
         true
     }
 
-    /// Whether the kernel has been told everything.
+    /// Whether no name is left to invalidate.
     fn is_idle(&self) -> bool {
         self.work.is_empty() && self.postponed.is_empty() && self.current.is_none()
     }
@@ -87,16 +88,17 @@ impl NameQueue {
         self.more.notify_one();
     }
 
-    /// A request under way has renamed something to this name. The kernel will rely on the new name as it did on the old one, and
-    /// that may be for ever; but what has become stale since it looked was said of the names of then. So the new name is forgotten
-    /// as well if something became stale while the request was under way (`is_stale`), or if names are yet to be forgotten.
+    /// A request in progress has renamed an object to this name. The kernel trusts the new name as it trusted the old
+    /// one, possibly without end, but invalidations since the look-up named the old one. The new name is therefore
+    /// invalidated too if there was an invalidation while the request was in progress (`is_stale`), or if names are
+    /// still queued.
     pub(crate) fn renamed(&self, directory: INodeNo, name: &[u8], is_stale: bool) {
         if is_stale || !self.lock().is_idle() {
             self.add(directory, [name.into()]);
         }
     }
 
-    /// A request begins that holds the directory's lock until its answer.
+    /// A request begins that holds the directory's lock until its reply.
     pub(crate) fn enter(&self, directory: INodeNo, kernel: Option<&dyn NameInvalidation>) {
         let mut state = self.lock();
         *state.busy.entry(directory.0).or_default() += 1;
@@ -109,7 +111,7 @@ impl NameQueue {
         }
     }
 
-    /// The request has been answered.
+    /// The request has its reply.
     pub(crate) fn leave(&self, directory: INodeNo) {
         let mut state = self.lock();
         if let Some(count) = state.busy.get_mut(&directory.0) {
@@ -123,8 +125,8 @@ impl NameQueue {
         }
     }
 
-    /// All names queued so far are dealt with at one stroke, if the kernel can do that. Nobody waits for them any longer
-    /// in any case: they may be waiting for the very request that is in the way.
+    /// Revalidates all names queued so far with one notification, if the kernel supports it. In any case no task waits
+    /// for them any longer: it could be the very request that holds the lock.
     fn revalidate(&self, kernel: &dyn NameInvalidation, last: u64) -> bool {
         let done = kernel.revalidate_all();
         let mut state = self.lock();
@@ -137,7 +139,7 @@ impl NameQueue {
         done
     }
 
-    /// The thread: forgets names until the mount is over.
+    /// Loop of the thread: invalidates names until the mount ends.
     pub(crate) fn run(&self, kernel: &dyn NameInvalidation) {
         while let Some((number, directory, name, in_the_way)) = self.next() {
             let last = self.last();
@@ -157,7 +159,7 @@ impl NameQueue {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// The next name that still has to be forgotten, and whether a request is in the way.
+    /// The next name to invalidate, and whether a request is in progress in its directory.
     fn next(&self) -> Option<(u64, INodeNo, Box<[u8]>, bool)> {
         let mut state = self.lock();
         loop {
@@ -178,19 +180,19 @@ impl NameQueue {
         }
     }
 
-    /// The mount is over.
+    /// Called when the mount ends.
     pub(crate) fn close(&self) {
         let wakers = self.lock().progress.close();
         self.more.notify_all();
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// The number of what was queued last.
+    /// Number of the name queued last.
     pub(crate) fn last(&self) -> u64 {
         self.lock().progress.last()
     }
 
-    /// Waits until everything up to a number is dealt with.
+    /// Waits until everything up to a number is handled.
     pub(crate) fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
         self.lock().progress.poll(number, context)
     }
@@ -203,7 +205,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::task::Waker;
 
-    /// A kernel whose forgetting waits until the test lets it go on.
+    /// A kernel whose `invalidate` waits until the test continues it.
     struct Kernel {
         told: Sender<&'static str>,
         go_on: Mutex<Receiver<()>>,
@@ -227,7 +229,7 @@ mod tests {
         names.poll(last, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    /// The thread at work on a kernel, and the test's hold on both.
+    /// The thread with its kernel, and the test's ends of the channels.
     struct Fixture {
         names: Arc<NameQueue>,
         kernel: Arc<Kernel>,
@@ -257,7 +259,7 @@ mod tests {
             std::thread::yield_now();
         }
         names.leave(INodeNo(7));
-        // Another directory's comes before: the first request is still under way.
+        // A name of another directory is invalidated before: the first request is still in progress.
         names.add(INodeNo(8), [b"c"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
         go.send(()).unwrap();
@@ -291,13 +293,13 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// The kernel gives what it knew as `x` the name `y`, and so does not find it when it is to forget `x`.
+    /// The kernel renames its entry `x` to `y`, so that it does not find `x` when that is to be invalidated.
     #[test]
     fn a_name_that_was_moved_meanwhile_is_forgotten_too() {
         let Fixture { names, kernel, heard, go, thread } = start(true);
         names.renamed(INodeNo(7), b"other", false);
         assert_eq!(names.last(), 0, "nothing is stale");
-        // Another directory keeps the thread from forgetting `x` while the request is under way.
+        // Another directory keeps the thread from invalidating `x` while the request is in progress.
         names.add(INodeNo(8), [b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
         names.add(INodeNo(7), [b"x"[..].into()]);
@@ -324,7 +326,7 @@ mod tests {
         names.add(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "doubt");
         assert_eq!(heard.recv().unwrap(), "forget");
-        // The request that is in the way may be waiting for those who wait for the names.
+        // The request in progress may itself be waiting for the names.
         assert!(settled(&names));
         names.leave(INodeNo(7));
         go.send(()).unwrap();

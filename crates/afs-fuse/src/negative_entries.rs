@@ -1,14 +1,14 @@
-//! Names that the kernel remembers as not being there.
+//! Table of negative entries: names of which the kernel remembers that they do not exist.
 //!
-//! A compiler asks for the same missing headers over and over, so "no such name" is worth keeping. The
-//! kernel must be told name by name when that ends, so they are written down here, a bounded number.
+//! A compiler looks up the same missing headers again and again, so that ENOENT is worth keeping. The kernel has to be
+//! notified name by name when that ends; a bounded number of them is therefore recorded here.
 
 use fuser::INodeNo;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use parking_lot::Mutex;
 
-/// Most names written down; about 100 bytes each.
+/// Most names recorded; about 100 bytes each.
 const NAMES_MAX: usize = 64 * 1024;
 
 /// Missing names by directory.
@@ -19,13 +19,12 @@ pub(crate) struct NegativeEntries(Mutex<Table>);
 struct Table {
     names: HashMap<u64, HashSet<Box<[u8]>>>,
     count: usize,
-    /// Directories in the order in which they first got a name; some may be gone from `names`.
+    /// Directories in the order of their first name; some may no longer be in `names`.
     order: VecDeque<u64>,
 }
 
 impl NegativeEntries {
-    /// Writes a name down. Answers what has to be forgotten to keep the bound: all names of the
-    /// directory that has been here longest.
+    /// Records a name. Returns the names to invalidate to keep the bound: all those of the directory recorded first.
     pub(crate) fn note(&self, directory: INodeNo, name: &[u8]) -> Option<(INodeNo, Vec<Box<[u8]>>)> {
         let mut guard = self.0.lock();
         let table = &mut *guard;
@@ -40,7 +39,7 @@ impl NegativeEntries {
         if table.count <= NAMES_MAX { None } else { table.drop_oldest() }
     }
 
-    /// All names written down for a directory; they are not written down any more.
+    /// Removes and returns all names recorded for a directory.
     pub(crate) fn take(&self, directory: INodeNo) -> Vec<Box<[u8]>> {
         self.0.lock().take(directory.0)
     }
@@ -50,7 +49,7 @@ impl Table {
     fn take(&mut self, directory: u64) -> Vec<Box<[u8]>> {
         let Some(names) = self.names.remove(&directory) else { return Vec::new() };
         self.count -= names.len();
-        // A directory that comes and goes would grow the queue without end.
+        // Without this, directories that come and go would grow the queue without bound.
         if self.order.len() > 2 * self.names.len() + 64 {
             self.order.retain(|d| self.names.contains_key(d));
         }

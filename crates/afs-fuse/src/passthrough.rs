@@ -1,8 +1,9 @@
-//! Which open files the kernel serves by itself, from the cache file.
+//! Table of backing files: which open files the kernel reads and writes directly in the cache file.
 //!
-//! The kernel's rules: all opens of an inode at a time go to the same backing file, or none do. A rule of ours: those that
-//! share the kernel's pages read the same data, so that a mapping shows one version. A backing file is registered with
-//! the kernel once and kept for the next open, since registering costs as much as the open itself.
+//! The kernel requires that all simultaneous opens of an inode use the same backing file, or none does. This crate
+//! requires in addition that opens which share the kernel's pages read the same data, so that a mapping shows one
+//! version. A backing file is registered with the kernel once and kept for the next open, since a registration costs as
+//! much as the open itself.
 
 use afs_venus::Backing;
 use fuser::{BackingId, INodeNo};
@@ -14,22 +15,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// Backing files kept registered while nobody has them open. Each holds its cache file's room on disk
-/// even after the cache dropped it.
+/// Most backing files kept registered while they are not open. Each holds its cache file's space on disk even after the
+/// cache dropped it.
 const IDLE_MAX: usize = 1024;
 
-/// How an open is answered. Generic over the registration, so that the rules are tested without a kernel.
+/// Decision on an open. Generic over the registration, so that the rules can be tested without a kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admission<R> {
     /// The kernel reads and writes the backing file.
     Through(Arc<R>),
-    /// The kernel's page cache, filled by us.
+    /// The kernel uses its page cache, and this process serves its reads and writes.
     Cached,
-    /// The inode is open in a way that this open does not go with.
+    /// The inode is open in a mode or with data that this open cannot share.
     Conflict,
 }
 
-/// The state of all inodes that are open or have a registered backing file.
+/// State of all inodes that are open or have a registered backing file.
 pub(crate) struct Passthrough<R = BackingId> {
     allowed: AtomicBool,
     table: Mutex<Table<R>>,
@@ -37,34 +38,34 @@ pub(crate) struct Passthrough<R = BackingId> {
 
 struct Table<R> {
     inodes: HashMap<u64, Inode<R>>,
-    /// Inodes that nobody has open, by when they were closed.
+    /// Inodes that are not open, in the order of their last close.
     idle: BTreeMap<u64, u64>,
     clock: u64,
 }
 
 struct Inode<R> {
     opens: u32,
-    /// The backing file's number and registration. While `opens` is not 0: all of them use it, or none does.
+    /// The backing file's number and registration. While `opens` is not 0, all opens use it, or none does.
     backing: Option<(u64, Arc<R>)>,
-    /// The data that was opened last: while `opens` is not 0, that of all of them.
+    /// The data opened last; while `opens` is not 0, the data of all opens.
     data: u64,
     /// Key in `idle` while `opens` is 0.
     closed_at: u64,
 }
 
 impl<R> Passthrough<R> {
-    /// With the kernel's consent, as far as it is known at the start.
+    /// `allowed`: whether passthrough may be used, as far as is known at the start.
     pub(crate) fn new(allowed: bool) -> Self {
         let table = Table { inodes: HashMap::new(), idle: BTreeMap::new(), clock: 0 };
         Self { allowed: AtomicBool::new(allowed), table: Mutex::new(table) }
     }
 
-    /// Whether it is worth asking Venus for backing files.
+    /// Whether Venus should be asked for backing files.
     pub(crate) fn allowed(&self) -> bool {
         self.allowed.load(Ordering::Relaxed)
     }
 
-    /// The kernel does not let us.
+    /// Switches passthrough off: the kernel refuses it.
     pub(crate) fn forbid(&self) {
         self.allowed.store(false, Ordering::Relaxed);
     }
@@ -73,8 +74,8 @@ impl<R> Passthrough<R> {
         self.table.lock()
     }
 
-    /// Decides how an open of `ino` is answered, and counts it. `data` is the number of the data that was opened;
-    /// `register` tells the kernel of a backing file.
+    /// Decides on an open of `ino`, and counts it. `data` is the number of the opened data; `register` registers a
+    /// backing file with the kernel.
     pub(crate) fn admit(
         &self,
         ino: INodeNo,
@@ -100,17 +101,18 @@ impl<R> Passthrough<R> {
         admission
     }
 
-    /// Whether data opened now could be opened under this number, as far as what is open under it goes.
+    /// Whether data that is being opened could be opened under this number, as far as the files open under it permit.
     pub(crate) fn goes_with(&self, ino: INodeNo, data: u64, backing: Option<&Backing>) -> bool {
         self.table().goes_with(ino, data, backing)
     }
 
-    /// Whether anything is open under this number.
+    /// Whether a file is open under this number.
     pub(crate) fn is_open(&self, ino: INodeNo) -> bool {
         self.table().inodes.get(&ino.0).is_some_and(|inode| inode.opens > 0)
     }
 
-    /// The answer to the kernel's word on a backing file. A refusal on principle ends the asking.
+    /// Decision after an attempt to register a backing file. If the kernel refuses passthrough in general, it is
+    /// switched off.
     fn registered(&self, outcome: io::Result<R>) -> Admission<R> {
         match outcome {
             Ok(registered) => Admission::Through(Arc::new(registered)),
@@ -129,16 +131,16 @@ impl<R> Passthrough<R> {
         }
     }
 
-    /// An open that [`Passthrough::admit`] counted is over.
+    /// An open that [`Passthrough::admit`] counted has ended.
     pub(crate) fn release(&self, ino: INodeNo) {
         let mut table = self.table();
         let dropped = table.closed(ino.0);
-        // Registrations are given back to the kernel outside the lock.
+        // Registrations are returned to the kernel outside the lock.
         drop(table);
         drop(dropped);
     }
 
-    /// The inode's data are stale: a registration that nobody uses is of no use any more.
+    /// The inode's data are stale: drops a registration that is not in use.
     pub(crate) fn stale(&self, ino: INodeNo) {
         let mut table = self.table();
         let idle = table.inodes.get(&ino.0).is_some_and(|i| i.opens == 0);
@@ -167,7 +169,7 @@ impl<R> Table<R> {
         inode.data = data;
     }
 
-    /// One open less. Answers what is to be dropped.
+    /// One open less. Returns what is to be dropped.
     fn closed(&mut self, ino: u64) -> Option<Inode<R>> {
         let inode = self.inodes.get_mut(&ino)?;
         inode.opens = inode.opens.saturating_sub(1);

@@ -1,8 +1,8 @@
-//! What was last for and what has been done of it, in numbers, and who waits for which.
+//! Sequence numbers of queued and completed work, with the wakers of tasks that wait for them.
 
 use std::task::{Context, Poll, Waker};
 
-/// Counts work in the order in which it was last for.
+/// Counter of queued and of completed work. Work is numbered from 1 in the order in which it is queued.
 #[derive(Default)]
 pub(crate) struct Progress {
     last: u64,
@@ -12,23 +12,24 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// One more piece of work: its number.
+    /// Numbers a new piece of work.
     pub(crate) fn add(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    /// The number of the latest piece.
+    /// Number of the last piece queued.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Whether the piece with this number has been done.
+    /// Whether the piece with this number is done.
     pub(crate) fn is_done(&self, number: u64) -> bool {
         self.closed || number <= self.done
     }
 
-    /// Everything up to this number has been done. Answers whom to wake, outside of any lock.
+    /// Marks everything up to this number as done. Returns the wakers of the tasks that waited, to be woken outside of
+    /// any lock.
     #[must_use]
     pub(crate) fn done_up_to(&mut self, number: u64) -> Vec<Waker> {
         self.done = self.done.max(number);
@@ -39,7 +40,7 @@ impl Progress {
         ready.into_iter().map(|(_, waker)| waker).collect()
     }
 
-    /// There is nobody left to do the work: all of it counts as done.
+    /// Marks all work as done: the thread that does it has ended.
     #[must_use]
     pub(crate) fn close(&mut self) -> Vec<Waker> {
         self.closed = true;
@@ -50,7 +51,7 @@ impl Progress {
         self.closed
     }
 
-    /// Waits for a piece of work.
+    /// Waits until a piece of work is done.
     pub(crate) fn poll(&mut self, number: u64, context: &mut Context<'_>) -> Poll<()> {
         if self.is_done(number) {
             return Poll::Ready(());

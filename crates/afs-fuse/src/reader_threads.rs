@@ -1,8 +1,8 @@
-//! Reads that may never end, on threads of their own.
+//! Threads for reads that may never end, a bounded number for each user.
 //!
-//! A process can block a read of its environment for ever, by mapping there a file of a file system that never answers. Such
-//! a read must not delay other users or other work: each user has few threads, these threads do nothing else, and a thread
-//! ends when its queue is empty.
+//! A process can block a read of its environment without end, by mapping there a file of a file system that never
+//! replies. Such a read must not delay other users or other work: each user has few threads, these threads do nothing
+//! else, and a thread ends when its queue is empty.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,19 +11,19 @@ use std::thread;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// Reads of one user that are under way at one time.
+/// Reads of one user in progress at a time.
 pub(crate) const OF_USER_MAX: usize = 2;
-/// Reads of all users that are under way at one time.
+/// Reads of all users in progress at a time.
 const ALL_MAX: usize = 64;
-/// Reads of one user that wait for their turn, about 100 bytes each; with more the oldest are dropped.
+/// Queued reads of one user, about 100 bytes each; beyond that the oldest are dropped.
 pub(crate) const WAITING_MAX: usize = 256;
-/// What the stack of a reading thread needs: its buffers are on the heap.
+/// Stack of a reading thread, in bytes: its buffers are on the heap.
 const STACK_LEN: usize = 128 * 1024;
 
-/// A read, to be carried out once or dropped.
+/// A read, to be run once or dropped.
 type Read = Box<dyn FnOnce() + Send>;
 
-/// The threads that read.
+/// The reading threads.
 #[derive(Default)]
 pub(crate) struct ReaderThreads(Arc<Mutex<State>>);
 
@@ -33,7 +33,7 @@ struct State {
     users: BTreeMap<u32, User>,
 }
 
-/// One user; there as long as he has something to read.
+/// One user with reads in progress or queued.
 #[derive(Default)]
 struct User {
     under_way: usize,
@@ -41,21 +41,21 @@ struct User {
 }
 
 impl ReaderThreads {
-    /// Carries out `read` for a user of the machine, when it is its turn. Never waits. Where a read before it does not end,
-    /// it may never be carried out; it is dropped when too many wait behind it.
+    /// Queues `read` for a user of the machine. Never waits. It is dropped unrun if too many reads are queued behind
+    /// one that does not end.
     pub(crate) fn read(&self, uid: u32, read: impl FnOnce() + Send + 'static) {
         let dropped = self.lock().add(uid, Box::new(read));
         drop(dropped);
         self.start();
     }
 
-    /// One thread more, if there is work for it.
+    /// Starts a thread if there is a read for it.
     fn start(&self) {
         let Some((uid, read)) = self.lock().next(None) else { return };
         let state = self.0.clone();
         let thread = thread::Builder::new().name("fuse-read".into()).stack_size(STACK_LEN);
         if let Err(error) = thread.spawn(move || work(&state, uid, read)) {
-            // The read went with its thread.
+            // The read was dropped with its thread.
             tracing::warn!(%error, "no thread to read the environment of a process");
             self.lock().done(uid);
         }
@@ -82,14 +82,14 @@ fn work(state: &Mutex<State>, mut uid: u32, mut read: Read) {
 }
 
 impl State {
-    /// Answers what is dropped for it.
+    /// Queues a read; returns the one that is dropped for it.
     fn add(&mut self, uid: u32, read: Read) -> Option<Read> {
         let waiting = &mut self.users.entry(uid).or_default().waiting;
         waiting.push_back(read);
         if waiting.len() > WAITING_MAX { waiting.pop_front() } else { None }
     }
 
-    /// What a thread does next, which has ended a read of the user `done`.
+    /// The next read for a thread that has ended a read of the user `done`.
     fn next(&mut self, done: Option<u32>) -> Option<(u32, Read)> {
         if let Some(uid) = done {
             self.done(uid);

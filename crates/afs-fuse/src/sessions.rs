@@ -1,7 +1,7 @@
-//! Sessions: processes of one user that have a token of their own.
+//! Look-up of the session of a process: a group of processes of one user with a token of its own.
 //!
-//! A session is a random number in the environment of its processes, which their children inherit. The environment is
-//! read from `/proc`, as it was when the process began its program.
+//! The id of a session is a random number in the environment of its processes, which their children inherit. It is read
+//! from `/proc`, with the environment that the process had when it started its program.
 
 use crate::reader_threads::ReaderThreads;
 use afs_venus::{Requester, SessionCallback, SessionLookup};
@@ -15,18 +15,18 @@ use parking_lot::{Mutex, MutexGuard};
 /// The environment variable: 32 hexadecimal digits.
 pub const SESSION_VARIABLE: &str = "ANDREW_SESSION";
 
-/// Longest environment that is read. In a longer one the variable is found if it stands in this much of it.
+/// Longest environment that is read. Of a longer one, this much is searched for the variable.
 const ENVIRONMENT_MAX: u64 = 1 << 20;
-/// Processes remembered, about 100 bytes each.
+/// Most processes remembered, about 100 bytes each.
 const PROCESSES_MAX: usize = 4096;
 
-/// Reads the environment of a process. A process can keep it waiting for ever (see [`crate::reader_threads`]).
+/// Reads the environment of a process. The process can block it without end (see [`crate::reader_threads`]).
 type Environment = fn(u32) -> Option<Vec<u8>>;
 
-/// What is known of processes: what each runs, and its session.
+/// By process: the program it runs, and its session.
 type Known = BTreeMap<u32, (Program, Option<u128>)>;
 
-/// Finds the sessions of processes of this machine.
+/// Finder of the sessions of processes of this machine.
 pub struct ProcessSessions {
     known: Arc<Mutex<Known>>,
     readers: ReaderThreads,
@@ -39,14 +39,14 @@ impl Default for ProcessSessions {
     }
 }
 
-/// What tells one program that a process runs from the next: when the process began, and where its environment lies,
-/// which is somewhere else for each program.
+/// Identity of a program that a process runs: when the process began, and where its environment is in memory, which
+/// differs for each program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Program([u64; 3]);
 
 impl SessionLookup for ProcessSessions {
     fn find_session(&self, of: Requester, tell: SessionCallback) {
-        // Of this line the kernel has all it needs: no process can make it wait.
+        // The kernel has this line in memory: the process cannot block the read.
         let Some(program) = Program::running(of.pid) else { return tell(None) };
         match self.lock().get(&of.pid) {
             Some((known, session)) if *known == program => return tell(*session),
@@ -70,20 +70,20 @@ impl ProcessSessions {
 
 fn remember(known: &mut Known, pid: u32, program: Program, session: Option<u128>) {
     if known.len() >= PROCESSES_MAX {
-        // Those that still ask are found again.
+        // Entries of processes that still make requests are found again.
         known.clear();
     }
     known.insert(pid, (program, session));
 }
 
 impl Program {
-    /// What a process runs now; `None` if it has ended.
+    /// The program that a process runs now; `None` if it has ended.
     fn running(pid: u32) -> Option<Self> {
         Self::of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// From the line of `/proc/PID/stat`: fields 22, 50 and 51 (proc(5)). The second field is a name in brackets, which may
-    /// contain anything.
+    /// Parses the line of `/proc/PID/stat`: fields 22, 50 and 51 (proc(5)). The second field is a name in brackets,
+    /// which may contain any characters.
     fn of(stat: &str) -> Option<Self> {
         let (_, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -132,7 +132,7 @@ mod tests {
         told
     }
 
-    /// Everybody is in the session 5, but the environment of a process of [`sleeper`] cannot be read to its end.
+    /// Every process is in session 5, but the environment of a process of [`sleeper`] never ends.
     fn blocked(pid: u32) -> Option<Vec<u8>> {
         let line = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         if line == "sleep\n" {
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_process_that_begins_another_program_is_looked_at_again() {
         let sessions = ProcessSessions::default();
-        // Waits for a line, then goes on as another program in a session.
+        // The shell waits for a line, then continues as another program in a session.
         let script = format!("read line; export {SESSION_VARIABLE}={SESSION}; exec cat");
         let mut child = Command::new("sh")
             .args(["-c", &script])
@@ -184,7 +184,7 @@ mod tests {
         let before = of(child.id());
         assert_eq!(before, None);
         std::io::Write::write_all(&mut input, b"go\necho\n").unwrap();
-        // `cat` runs when it answers.
+        // `cat` runs once it replies.
         let mut answer = [0; 5];
         child.stdout.take().unwrap().read_exact(&mut answer).unwrap();
         let expected = u128::from_str_radix(SESSION, 16).ok();

@@ -1,18 +1,18 @@
-//! Whether a process that waits for an answer has a signal to attend to.
+//! Signals that are pending for a process which waits for a reply.
 //!
-//! The kernel would tell by an INTERRUPT request, which the binding does not pass on. Without this, a process
+//! The kernel announces them by an INTERRUPT request, which the binding does not pass on. Without this check a process
 //! that waits for a lock could not even be killed.
 
 use std::fs;
 
-/// Whether a signal is pending that the process (by its number in our own namespace) neither blocks nor
-/// ignores. No for a process that cannot be seen.
+/// Whether a signal is pending that the process (by its number in this process's namespace) neither blocks nor ignores.
+/// False for a process that is not visible.
 pub(crate) fn pending(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| awaited(&status))
 }
 
-/// Whether a process is being killed: by a signal that it does not catch either. The others it would not want to hear of in
-/// the middle of its work with a file.
+/// Whether a pending signal will kill the process: one that it does not catch either. A signal that it catches does not
+/// interrupt operations on files.
 pub(crate) fn kills(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| ends(&status))
 }
@@ -25,7 +25,7 @@ fn ends(status: &str) -> bool {
     signals(status) & !mask(status, "SigCgt") != 0
 }
 
-/// Those that are pending and neither blocked nor ignored.
+/// Signals that are pending and neither blocked nor ignored.
 fn signals(status: &str) -> u64 {
     let mask = |name| mask(status, name);
     (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") & !mask("SigIgn")

@@ -1,8 +1,8 @@
-//! Telling the kernel what has become stale.
+//! Invalidation of what the kernel holds: queues of attributes, pages and names.
 //!
-//! Attributes are taken back at once: the kernel needs no lock for that (when it is too early for it, see
-//! [`crate::attribute_queue`]). Pages wait for reads under way and names for the directory's lock; so those go through
-//! queues to threads of their own, and whoever asked hears from [`InvalidationSink::settled`].
+//! Attributes are invalidated at once, since the kernel needs no lock for that (if it is too early, see
+//! [`crate::attribute_queue`]). The invalidation of pages waits for reads in progress, that of names for the
+//! directory's lock; these have queues and threads of their own, and [`InvalidationSink::settled`] waits for them.
 
 use crate::attribute_queue::AttributeQueue;
 use crate::kernel::Kernel;
@@ -21,44 +21,44 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// The sink of one mount. Made first, handed to Venus, then given to [`crate::mount`]; what is said
-/// before the mount exists concerns nothing the kernel could know.
+/// Invalidation sink of one mount. It is made first, passed to Venus, and then to [`crate::mount`]; invalidations
+/// before the mount exists concern nothing that the kernel could hold.
 #[derive(Clone, Default)]
 pub struct KernelSink(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     kernel: OnceLock<Kernel>,
-    /// Grows with everything said: an answer that was under way meanwhile may already be stale.
+    /// Incremented by every invalidation: a reply in progress meanwhile may be stale.
     epoch: AtomicU64,
     names: NameQueue,
     pages: Pages,
     attributes: AttributeQueue,
 }
 
-/// A moment in the history of what was said.
+/// Count of invalidations at a point in time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Epoch(u64);
 
-/// A request under way in a directory; over when dropped.
+/// A request in progress in a directory; it ends when this is dropped.
 pub(crate) struct DirectoryRequest<'s> {
     shared: &'s Shared,
     directory: INodeNo,
 }
 
 impl KernelSink {
-    /// A sink that is not yet attached to a mount.
+    /// A sink that is not attached to a mount yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The present moment: another one as soon as anything was said.
+    /// The present count of invalidations.
     pub(crate) fn epoch(&self) -> Epoch {
         Epoch(self.0.epoch.load(Ordering::Acquire))
     }
 
-    /// Starts telling the kernel.
+    /// Starts the threads that notify the kernel.
     pub(crate) fn attach(&self, kernel: Kernel) -> io::Result<()> {
         if self.0.kernel.set(kernel).is_err() {
             return Err(io::Error::other("a sink belongs to one mount"));
@@ -70,30 +70,30 @@ impl KernelSink {
         Ok(())
     }
 
-    /// Ends the threads: the mount is gone. What is queued counts as told.
+    /// Ends the threads when the mount is gone. Queued invalidations count as done.
     pub(crate) fn detach(&self) {
         self.0.names.close();
         self.0.pages.close();
         self.0.attributes.close();
     }
 
-    /// Has the kernel forget names it holds as missing.
+    /// Invalidates names that the kernel holds as missing.
     pub(crate) fn invalidate_names(&self, directory: INodeNo, names: Vec<Box<[u8]>>) {
         if !names.is_empty() && self.0.kernel.get().is_some() {
             self.0.names.add(directory, names);
         }
     }
 
-    /// The kernel is about to know a name by what it knew another one by; see [`NameQueue::renamed`].
+    /// The kernel is about to rename an entry that it holds; see [`NameQueue::renamed`].
     pub(crate) fn renamed(&self, directory: INodeNo, name: &[u8], is_stale: bool) {
         if self.0.kernel.get().is_some() {
             self.0.names.renamed(directory, name, is_stale);
         }
     }
 
-    /// Takes back what the kernel has of a node's pages, which writes first what was changed in them through mappings; done
-    /// when it has. Waits for nothing else: one that holds a file's lock would wait in vain for a name, whose directory's
-    /// lock may be held by one who waits for the file's.
+    /// Invalidates the kernel's pages of a node; the kernel first writes those changed through mappings. Ready when
+    /// that is done. It waits for pages alone: a requester that holds a file's lock must not wait for a name, since the
+    /// lock of the name's directory may be held by a request that waits for the file's lock.
     pub(crate) async fn invalidate_pages(&self, node: NodeId) {
         if self.0.kernel.get().is_none() {
             return;
@@ -102,7 +102,7 @@ impl KernelSink {
         poll_fn(|context| self.0.pages.poll(number, context)).await;
     }
 
-    /// A request that holds a directory's lock is under way for as long as the answer to this lives.
+    /// Registers a request that holds a directory's lock, until the result is dropped.
     pub(crate) fn enter(&self, directory: INodeNo) -> DirectoryRequest<'_> {
         self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn NameInvalidation));
         DirectoryRequest { shared: &self.0, directory }
@@ -181,7 +181,7 @@ impl Shared {
     }
 }
 
-/// Nodes whose pages are waiting to be taken back. Bounded by the objects that Venus holds.
+/// Nodes whose pages are to be invalidated. Bounded by the objects that Venus holds.
 #[derive(Default)]
 struct Pages {
     state: Mutex<PagesState>,
@@ -199,7 +199,7 @@ impl Pages {
         self.state.lock()
     }
 
-    /// Queues a node; answers the number of the request.
+    /// Queues a node; returns its sequence number.
     fn add(&self, node: NodeId) -> u64 {
         let mut state = self.lock();
         let number = state.progress.add();

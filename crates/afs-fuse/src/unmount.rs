@@ -1,18 +1,17 @@
-//! Taking a mount away.
+//! Unmounting a directory.
 
 use rustix::mount::UnmountFlags;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Unmounts `directory`. With `lazy` a mount that is in use disappears from the name space now and ends
-/// when its last file is closed.
+/// Unmounts `directory`. With `lazy` a mount in use disappears from the name space now and ends when its last file is
+/// closed.
 ///
-/// Root unmounts by itself; everybody else through `fusermount3`, which allows it to the one who mounted.
+/// Root unmounts directly; other users through `fusermount3`, which permits it to the user who mounted.
 ///
 /// # Errors
-/// EBUSY while the mount is in use (without `lazy`), EINVAL when nothing is mounted there, or what the
-/// helper said.
+/// EBUSY while the mount is in use (without `lazy`), EINVAL if nothing is mounted there, or the error of the helper.
 pub fn unmount(directory: &Path, lazy: bool) -> io::Result<()> {
     let flags = if lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
     match rustix::mount::unmount(directory, flags) {

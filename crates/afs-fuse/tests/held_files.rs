@@ -1,7 +1,7 @@
-//! Files that are open here while another machine changes them, under a real kernel, with the kernel at the cache files
-//! (as root mounts) and without (as a user mounts).
+//! Tests of files that are open on one machine while another changes them, under a real kernel, with passthrough (as
+//! root mounts) and without (as a user mounts).
 //!
-//! Must be run as root, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+//! They need root and `/dev/fuse`; without these they say so and pass, but fail if `CI=true`.
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
@@ -16,7 +16,7 @@ use kit::{Machine, MountedCell, can_mount};
 
 const ROUNDS: usize = 60;
 
-/// A cell with two machines: what one writes, the other has open.
+/// A cell with two machines: one writes what the other has open.
 fn two_machines(passthrough: bool) -> (MountedCell, Machine, Machine) {
     let cell = MountedCell::new();
     let (writer, reader) = (cell.machine("writer", true), cell.machine("reader", passthrough));
@@ -51,7 +51,7 @@ fn a_file_of_which_an_older_version_is_open_can_always_be_opened() {
                     assert_eq!(bytes, text(*then).into_bytes(), "{then} in round {round}");
                 }
             }
-            // To open it for writing, too.
+            // Opening for writing must succeed, too.
             File::options().append(true).open(&ours).unwrap();
         }
     }
@@ -122,7 +122,7 @@ fn what_was_read_of_an_older_version_is_not_read_again_once_it_is_closed() {
         fs::write(&theirs, text(2)).unwrap();
         assert_eq!(fs::read_to_string(&ours).unwrap(), text(2));
         drop(held);
-        // Through another name, and with the names forgotten, the kernel finds the first inode again.
+        // Through another name, and with the names invalidated, the kernel finds the first inode again.
         fs::hard_link(&ours, &link).unwrap();
         assert_eq!(fs::read_to_string(&link).unwrap(), text(2));
         fs::remove_file(&link).unwrap();

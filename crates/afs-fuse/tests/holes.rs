@@ -1,6 +1,6 @@
-//! Files with holes under a real kernel, with the kernel at the cache files (as root mounts) and without (as a user mounts).
+//! Tests of files with holes under a real kernel, with passthrough (as root mounts) and without (as a user mounts).
 //!
-//! Must be run as root, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+//! They need root and `/dev/fuse`; without these they say so and pass, but fail if `CI=true`.
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
@@ -18,12 +18,12 @@ use rustix::io::Errno;
 
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
-/// Where a byte is written into a file of [`TIB`].
+/// Offsets of the bytes written into a file of [`TIB`].
 const PLACES: [u64; 3] = [0, 1 << 39, TIB - 1];
-/// What these take at most, in bytes: a page of each, and what a file system may add to it.
+/// Most bytes that these take: a page for each, and what a file system may add.
 const LITTLE: u64 = 3 * (64 << 10);
 
-/// Two machines, of either kind.
+/// Two machines, with passthrough and without.
 fn on_both_kinds(work: impl Fn(&Machine, &Machine)) {
     if !can_mount() {
         return;
@@ -46,7 +46,7 @@ fn bytes_at(path: &Path, place: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Waits for what happens some time after a file is closed.
+/// Waits for an effect that comes some time after a file is closed.
 fn until(is_so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(100);
     while !is_so() {
@@ -93,7 +93,7 @@ fn a_file_of_a_tebibyte_with_three_bytes_is_as_quick_as_a_small_one() {
         for place in PLACES {
             assert_eq!(bytes_at(&theirs, place, 1), b"x");
         }
-        // A copy has the same holes, and no more is read and stored for it.
+        // A copy has the same holes; no more is read and stored for it.
         let copy = writer.mount.join("copy");
         let cp = Command::new("timeout").args(["100", "cp", "--sparse=auto"]).args([&ours, &copy]).status();
         assert!(cp.unwrap().success());
@@ -140,7 +140,7 @@ fn allocate_of_reader(path: &Path) -> rustix::io::Result<()> {
     fallocate(File::open(path).unwrap(), FallocateFlags::empty(), 0, 1 << 40)
 }
 
-/// The partition has a gibibyte. What does not fit there is refused, and neither length nor bytes have changed.
+/// The partition has a gibibyte. What does not fit is refused, and neither length nor bytes change.
 #[test]
 fn fallocate_of_more_than_the_partition_has_is_refused() {
     on_both_kinds(|writer, reader| {
@@ -158,7 +158,8 @@ fn fallocate_of_more_than_the_partition_has_is_refused() {
     });
 }
 
-/// The kernel knows of it, and has not told: who copies by what lseek says must copy it all the same.
+/// The kernel knows of the data and has not sent it yet: a copy made by the result of lseek must contain it all the
+/// same.
 #[test]
 fn what_a_mapping_has_written_into_a_hole_is_data() {
     const MAP: &str = "import mmap, os, sys\n\

@@ -1,6 +1,6 @@
-//! Many users on one real mount: what the kernel keeps is shown to nobody who may not see it.
+//! Tests of many users on one real mount: what the kernel keeps is not shown to a user without the right to it.
 //!
-//! Must be run as root, to be all of them, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+//! They need root, to act as all users, and `/dev/fuse`; without these they say so and pass, but fail if `CI=true`.
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
@@ -22,7 +22,7 @@ fn what_the_kernel_keeps_for_one_user_is_shown_to_no_other() {
     cell.set_acl("home/sub", &[("alice", "rlidwka")]);
     cell.sh(ALICE, "echo of alice > $M/home/secret").unwrap();
     for round in 0..5 {
-        // The kernel knows it all from Alice, and Alice has it open.
+        // The kernel holds all of it from Alice's requests, and Alice has the file open.
         let all = "exec 3< $M/home/secret; cat $M/home/secret; ls $M/home; stat -c %s $M/home/secret";
         assert_eq!(cell.sh(ALICE, all).unwrap(), "of alice\nsecret\nsub\n9", "round {round}");
         assert!(cell.sh(ALICE, "cat $M/home/missing").unwrap_err().contains("No such file"));
@@ -36,7 +36,7 @@ fn what_the_kernel_keeps_for_one_user_is_shown_to_no_other() {
             assert_eq!(cell.sh(other, "cat $M/public && stat -c %s $M/public").unwrap(), "for all\n8");
         }
     }
-    // A name may be known to all while what it stands for is not.
+    // The name may be public while the attributes of its object are not.
     cell.set_acl("home", &[("alice", "rlidwka"), ("system:anyuser", "l")]);
     assert_eq!(cell.sh(ALICE, "cat $M/home/secret; stat -c %s $M/home/secret").unwrap(), "of alice\n9");
     for other in [BOB, NOBODY] {
@@ -66,7 +66,7 @@ fn rights_that_come_and_go_are_seen_through_the_kernel() {
         }
         cell.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]);
     }
-    // A group.
+    // Rights through a group.
     cell.users.join("bob", "team");
     cell.set_acl("home", &[("alice", "rlidwka"), ("team", "rl")]);
     assert_eq!(cell.sh(BOB, look).unwrap(), "of alice\n9\nsecret");
@@ -75,7 +75,7 @@ fn rights_that_come_and_go_are_seen_through_the_kernel() {
     for what in ["stat $M/home/secret", "cat $M/home/secret", "ls $M/home"] {
         cell.denied(BOB, what);
     }
-    // A token, taken away and given to another.
+    // A token that is removed, and given to another user.
     cell.system.block_on(cell.venus.remove_token(TokenOwner::Uid(ALICE), None)).unwrap();
     cell.denied(ALICE, "cat $M/home/secret");
     cell.denied(ALICE, "stat $M/home/secret");
@@ -103,7 +103,7 @@ fn a_session_is_found_by_the_environment_of_a_process() {
         cell.denied(BOB, "stat $M/home/secret");
         assert!(cell.sh_in(NOBODY, Some(session), look).is_err());
         assert!(cell.sh_in(BOB, Some(session + 1), look).is_err());
-        // A shell that was not in the session goes on as a program that is.
+        // A shell outside of the session continues as a program in it.
         let enter = format!("cat $M/home/secret; ANDREW_SESSION={session:032x}; export ANDREW_SESSION");
         assert_eq!(cell.sh(BOB, &format!("{enter}; exec cat $M/home/secret")).unwrap(), "of alice");
     }

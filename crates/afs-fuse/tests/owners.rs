@@ -1,6 +1,6 @@
-//! Owners under a real kernel: whose files are whose, both ways, for programs that look.
+//! Tests of owners under a real kernel: how they are shown and changed, for programs that check them.
 //!
-//! Must be run as root, to be all users, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+//! They need root, to act as all users, and `/dev/fuse`; without these they say so and pass, but fail if `CI=true`.
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
@@ -25,7 +25,7 @@ fn who_has_a_token_sees_what_he_owns_as_his_own() {
     let cell = with_alice();
     cell.sh(ALICE, "echo a > $M/home/f && ln -s f $M/home/l").unwrap();
     for name in ["home", "home/f", "home/l"] {
-        // Whoever looks.
+        // The same for every viewer.
         for viewer in [ALICE, BOB] {
             let shown = cell.sh(viewer, &format!("stat -c '%u %g' $M/{name}")).unwrap();
             assert_eq!(shown, format!("{ALICE} {ALICE}"), "{name} for {viewer}");
@@ -90,7 +90,7 @@ fn chown_does_what_it_says_or_says_that_it_does_not() {
     cell.sh(ALICE, "echo a > $M/home/f").unwrap();
     cell.sh(BOB, "echo b > $M/home/g").unwrap();
     let look = |file: &str| cell.sh(ALICE, &format!("stat -c %u:%g $M/home/{file}")).unwrap();
-    // Each wants what is the other's, which the server refuses.
+    // Each takes the other's file, which the server refuses.
     for (user, file) in [(ALICE, "g"), (BOB, "f")] {
         let before = look(file);
         for to in [format!("{user}"), format!("{user}:{user}")] {
@@ -99,7 +99,7 @@ fn chown_does_what_it_says_or_says_that_it_does_not() {
         }
         assert_eq!(look(file), before);
     }
-    // Somebody who is nobody in the cell, and a group that would be shown as the owner's.
+    // A user who is not one of the cell, and a group that would be shown as the owner's.
     for wanted in [format!("chown {NOBODY}"), "chgrp 0".to_owned()] {
         let said = cell.sh(ALICE, &format!("{wanted} $M/home/f"));
         assert!(said.unwrap_err().contains("Invalid argument"), "{wanted}");

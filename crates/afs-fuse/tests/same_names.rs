@@ -1,7 +1,7 @@
-//! Two machines that make, rename, link and remove the same names at the same time, under a real kernel: when both are done,
-//! both show what is there.
+//! Test of two machines that create, rename, link and remove the same names at the same time, under a real kernel: when
+//! both are done, both show the same names.
 //!
-//! Must be run as root, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+//! It needs root and `/dev/fuse`; without these it says so and passes, but fails if `CI=true`.
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
@@ -18,7 +18,7 @@ const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const ROUNDS: usize = 12;
 const STEPS: usize = 150;
 
-/// Choices that follow from a seed.
+/// Generator of choices from a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -34,7 +34,7 @@ impl Chance {
     }
 }
 
-/// What fails does so because the other machine was first.
+/// One change. If it fails, the other machine was first.
 fn step(chance: &mut Chance, dir: &Path) {
     let (one, other) = (dir.join(chance.name()), dir.join(chance.name()));
     match chance.below(8) {
@@ -47,7 +47,7 @@ fn step(chance: &mut Chance, dir: &Path) {
     }
 }
 
-/// What each name is, as far as all machines must agree.
+/// Type and contents of each name, as far as all machines must agree.
 fn seen(dir: &Path) -> Vec<String> {
     let shown = |name: &&str| match fs::symlink_metadata(dir.join(name)) {
         Ok(of) => format!("{name}: {} {:o} {} {} {}", of.ino(), of.mode(), of.nlink(), of.len(), of.mtime()),

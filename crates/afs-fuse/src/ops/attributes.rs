@@ -1,4 +1,4 @@
-//! Attributes, access and room.
+//! Requests for attributes, access and free space.
 
 use crate::convert::{self, errno};
 use crate::ops::changes::Change;
@@ -25,8 +25,8 @@ impl Operation {
         }
     }
 
-    /// The kernel takes over what this answers even if it was told meanwhile that the attributes are stale. So it must not
-    /// keep it, and asks when somebody wants to know.
+    /// The kernel installs the attributes of this reply even if it was notified meanwhile that they are stale. They
+    /// therefore get no validity: the kernel requests them when a program needs them.
     pub(crate) async fn setattr(
         &self,
         ino: INodeNo,
@@ -58,7 +58,7 @@ impl Operation {
         }
     }
 
-    /// The kernel asks this for access(2) and chdir(2) only; opens and changes are checked where they happen.
+    /// The kernel sends this for access(2) and chdir(2) only; opens and changes are checked where they are made.
     pub(crate) async fn access(&self, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
         let wanted = Access {
             read: mask.contains(AccessFlags::R_OK),
@@ -88,7 +88,7 @@ impl Operation {
 }
 
 impl Mount {
-    /// A node was changed through `ino`: what the kernel holds under its other numbers is stale.
+    /// A node was changed through `ino`: invalidates what the kernel holds for its other numbers.
     pub(super) fn changed_elsewhere(&self, node: afs_venus::NodeId, ino: INodeNo) {
         if self.inodes.numbers(node).iter().any(|other| *other != ino) && ino != convert::ino(node) {
             use afs_venus::InvalidationSink;

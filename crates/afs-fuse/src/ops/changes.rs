@@ -1,4 +1,4 @@
-//! Changes of attributes as the kernel asks for them: which of them the server is to make.
+//! Choice of the attribute changes of a SETATTR request that the server has to make.
 
 use crate::convert::{self, errno, shown_group};
 use crate::ops::Operation;
@@ -6,7 +6,7 @@ use afs_venus::{NewTime, NodeId, SetAttr};
 use afs_wire::ids::Mode;
 use fuser::{Errno, TimeOrNow};
 
-/// What a SETATTR request asks to change. Times of access are not kept and so not set.
+/// The changes that a SETATTR request contains. Times of last access are not kept, so they are not set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) mode: Option<u32>,
@@ -29,10 +29,10 @@ impl Change {
 }
 
 impl Operation {
-    /// What is to be changed of a node. An owner or group that the node is shown with already is none: `tar` and `cp -p`
-    /// give every file to whom it belongs, which only administrators may ask of a server.
+    /// The changes to make to a node. An owner or group as which the node is shown already is no change: `tar` and `cp
+    /// -p` set the owner of every file, which only administrators may do at a server.
     ///
-    /// EINVAL for an owner who is nobody in the cell, and for a group that would be shown as another one.
+    /// EINVAL for an owner who is not a user of the cell, and for a group that would be shown as another one.
     pub(super) async fn wanted(&self, node: NodeId, change: Change) -> Result<SetAttr, Errno> {
         let Change { mode, uid, gid, size, mtime } = change;
         let mut wanted =

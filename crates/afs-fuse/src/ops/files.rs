@@ -1,4 +1,4 @@
-//! Open files.
+//! Requests on files: open, read, write, close.
 
 use crate::convert::{self, errno};
 use crate::ops::names::done;
@@ -11,7 +11,7 @@ use fuser::{
     ReplyOpen, ReplyWrite,
 };
 
-/// A file to be made and opened.
+/// A file to create and open.
 pub(crate) struct Create<'a> {
     pub(crate) parent: INodeNo,
     pub(crate) name: &'a [u8],
@@ -37,7 +37,7 @@ impl Operation {
             Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
             Admission::Cached => reply.opened(handle, flags),
             Admission::Conflict => {
-                // ESTALE makes the kernel look the name up again, and it then finds another inode.
+                // After ESTALE the kernel looks the name up again, and then finds another inode.
                 self.keep_apart(node, &opened);
                 self.venus.cancel_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
@@ -94,7 +94,7 @@ impl Operation {
             }
             Admission::Cached => reply.created(&ttl, &attr, generation, handle, flags),
             Admission::Conflict => {
-                // Only if the file was there already and open: then as for an open of it.
+                // Only if the file existed and was open: then as for an open of it.
                 self.keep_apart(entry.node, opened);
                 self.forget(attr.ino, 1);
                 self.venus.cancel_open(opened.handle).await;
@@ -129,7 +129,7 @@ impl Mount {
         }
     }
 
-    /// close(2): the store's error is the caller's.
+    /// The request of close(2): an error of the store is the error of close.
     pub(crate) async fn flush(
         &self,
         ino: INodeNo,
@@ -149,7 +149,7 @@ impl Mount {
         done(outcome, reply);
     }
 
-    /// `flock_owner` is there when a lock of flock(2) goes with the file.
+    /// `flock_owner` is given if a lock of flock(2) ends with the file.
     pub(crate) async fn release(
         &self,
         ino: INodeNo,
@@ -157,7 +157,7 @@ impl Mount {
         flock_owner: Option<LockOwner>,
         reply: ReplyEmpty,
     ) {
-        // The kernel has let go of the backing file before it sends this.
+        // The kernel has released the backing file before it sends this request.
         self.passthrough.release(ino);
         if let Some(node) = self.inodes.node(ino) {
             self.settle(node);
@@ -176,26 +176,26 @@ impl Mount {
         }
     }
 
-    /// The kernel gives look-ups back.
+    /// The kernel returns look-ups.
     pub(crate) fn forget(&self, ino: INodeNo, lookups: u64) {
         let Some(node) = self.inodes.forget(ino, lookups, |ino| self.passthrough.is_open(ino)) else {
             return;
         };
         self.venus.forget(node, lookups);
         if self.venus.lookups(node) == 0 {
-            // It may have been removed: a backing file that stays registered keeps its room on the disk.
+            // The object may have been removed: a registered backing file keeps its space on the disk.
             self.passthrough.stale(ino);
             self.inodes.evicted(node);
         }
     }
 
-    /// What was opened does not go with what is open under the same number. After the ESTALE that the kernel gets it looks
-    /// the name up once more, finds a number under which it can be opened, and opens that, once.
+    /// The opened data does not go with what is open under the same number. After ESTALE the kernel looks the name up
+    /// once more, gets a number under which the data can be opened, and opens that, once.
     fn keep_apart(&self, node: NodeId, opened: &Opened) {
         let current = self.inodes.current(node);
         if !self.passthrough.goes_with(current, opened.data, opened.backing.as_ref()) {
             self.inodes.renumber(node);
-            // What was in the way may have been closed meanwhile.
+            // The open file that was in conflict may have been closed meanwhile.
             self.settle(node);
         }
     }
@@ -204,8 +204,8 @@ impl Mount {
         self.inodes.settle(node, |ino| self.passthrough.is_open(ino));
     }
 
-    /// Pages are kept between opens while Venus says that they are true. A reader's close has nothing to
-    /// store, so the kernel need not tell us of it.
+    /// Pages are kept between opens as long as Venus says that they are valid. The close of a reader stores nothing, so
+    /// the kernel need not send a FLUSH for it.
     fn fopen_flags(&self, ino: INodeNo, node: NodeId, opened: &Opened, writes: bool) -> FopenFlags {
         let mut flags = FopenFlags::empty();
         if self.inodes.has_latest_pages(ino, node) && opened.keep_cache {
@@ -218,7 +218,7 @@ impl Mount {
     }
 }
 
-/// The kernel refuses a passthrough open that says anything of its page cache, which is not used then.
+/// Flags of a passthrough open: the kernel refuses any flag about its page cache, which is not used then.
 fn through(flags: FopenFlags) -> FopenFlags {
     flags & FopenFlags::FOPEN_NOFLUSH
 }

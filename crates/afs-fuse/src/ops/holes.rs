@@ -1,4 +1,4 @@
-//! fallocate(2), and lseek(2) for holes.
+//! Requests of fallocate(2), and of lseek(2) for holes.
 
 use crate::convert::errno;
 use crate::ops::Mount;
@@ -45,8 +45,9 @@ impl Mount {
         }
     }
 
-    /// What a program has written into a hole through a mapping is in the kernel's pages only, and data all the same: who
-    /// copies the file by what this answers must find it. The kernel writes pages before it lets go of them.
+    /// Has the kernel write the pages that a program changed through a mapping: until then only the kernel knows that
+    /// there is data in a hole, and a copy made by the result of lseek would lack it. The kernel writes pages before it
+    /// drops them.
     async fn have_mappings_written(&self, ino: INodeNo, handle: HandleId) {
         if let Some(node) = self.inodes.node(ino).filter(|_| self.venus.is_written(handle)) {
             self.sink.invalidate_pages(node).await;
@@ -54,8 +55,8 @@ impl Mount {
     }
 }
 
-/// What a mode of fallocate(2) asks for, where AFS can do it. Room cannot be kept for anybody, so who asks for nothing else is
-/// refused.
+/// The request that a mode of fallocate(2) makes, if AFS can do it. Space cannot be reserved, so a mode that does only
+/// that is refused.
 fn allocation(mode: i32) -> Option<Allocate> {
     const KEEP: i32 = libc::FALLOC_FL_KEEP_SIZE;
     match mode & !KEEP {

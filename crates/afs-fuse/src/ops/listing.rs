@@ -1,4 +1,4 @@
-//! Directories: listing names, with or without what they stand for.
+//! Requests on directories: listings, with attributes or without.
 
 use crate::accounts::Account;
 use crate::convert::{self, errno};
@@ -12,9 +12,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// Names asked for at a time. The kernel's buffer takes about 130 short ones.
+/// Names requested at a time. The kernel's buffer takes about 130 short ones.
 const NAMES_MAX: usize = 128;
-/// Names with attributes asked for at a time: as many as one bulk status call carries.
+/// Names with attributes requested at a time: as many as one bulk status call carries.
 const STATUSES_MAX: usize = 50;
 
 impl Operation {
@@ -71,7 +71,7 @@ impl Operation {
                         None => None,
                     });
                 }
-                // Counted before the moment is looked at: what becomes stale after that finds them.
+                // The look-up is counted before the invalidations are compared: a later invalidation then finds it.
                 let give = |(entry, owner): (DirEntryPlus, Option<Account>)| {
                     let found = entry.found.zip(owner);
                     let found = found
@@ -98,7 +98,7 @@ impl Operation {
 }
 
 impl Mount {
-    /// The last reference to an open directory is gone; its handle tells whether it was offered the kernel's copy.
+    /// The last reference to an open directory is gone; its handle says whether it could use the kernel's copy.
     pub(crate) fn releasedir(&self, ino: INodeNo, handle: FileHandle) {
         if handle.0 != 0
             && let Ok(node) = self.node(ino)
@@ -108,7 +108,7 @@ impl Mount {
     }
 }
 
-/// Adds one entry; true when there is no room for it.
+/// Adds one entry; true if the buffer is full.
 fn add(
     entry: &DirEntry,
     found: Option<&(FileAttr, Generation)>,
@@ -119,8 +119,8 @@ fn add(
     if let Some((attr, generation)) = found {
         return reply.add(attr.ino, offset, name, &validity, attr, *generation);
     }
-    // The kernel neither keeps nor counts `.` and `..`. Anything else gets a number that makes it look the name up when
-    // it is used.
+    // The kernel neither keeps nor counts `.` and `..`. Any other entry gets a number that makes the kernel look the
+    // name up when it is used.
     let dot = matches!(&*entry.name, b"." | b"..");
     let ino = if dot { convert::ino(entry.ino) } else { Inodes::placeholder(entry.ino) };
     let kind = if dot { Some(Kind::Directory) } else { entry.kind };

@@ -1,4 +1,4 @@
-//! Advisory locks of fcntl(2) and flock(2).
+//! Requests for advisory locks of fcntl(2) and flock(2).
 
 use crate::convert::errno;
 use crate::ops::Mount;
@@ -9,7 +9,7 @@ use afs_venus::{ErrorKind, HandleId, LockKind, LockRange};
 use fuser::{Errno, ReplyEmpty, ReplyLock};
 use std::time::Duration;
 
-/// What is asked of a lock.
+/// A request to set or test a lock.
 pub(crate) struct LockRequest {
     pub(crate) handle: HandleId,
     pub(crate) owner: u64,
@@ -19,7 +19,7 @@ pub(crate) struct LockRequest {
     pub(crate) kind: i32,
 }
 
-/// Pause before a lock that somebody holds is tried again, and signals are looked for.
+/// Pause before the next attempt to take a lock that is held, and between checks for signals.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Mount {
@@ -34,7 +34,7 @@ impl Mount {
                 Err(error) if wait && error.kind == ErrorKind::WouldBlock => {}
                 outcome => return done(outcome, reply),
             }
-            // Waited for here and not in Venus, so that whoever waits can be interrupted.
+            // The wait is here and not in Venus, so that a signal can interrupt it.
             if signals::pending(pid) {
                 return reply.error(Errno::EINTR);
             }

@@ -1,4 +1,4 @@
-//! The operations, by the noun they work on. Each owns its reply and may wait.
+//! Operations of a mount, a file for each kind of object. Each operation owns its reply and may wait.
 
 mod attributes;
 mod changes;
@@ -26,14 +26,14 @@ pub(crate) use changes::Change;
 pub(crate) use files::Create;
 pub(crate) use locks::LockRequest;
 
-/// A moment in the history of what has become stale.
+/// Counters of invalidations at a point in time, to detect later ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InvalidationCount {
     venus: u64,
     sink: Epoch,
 }
 
-/// What every operation of one mount needs. What is done through a handle is done for whoever opened it, and needs
+/// State that every operation of one mount needs. An operation on a handle acts for the user who opened it, and needs
 /// nothing else.
 pub(crate) struct Mount {
     pub(crate) venus: Arc<Venus>,
@@ -43,11 +43,11 @@ pub(crate) struct Mount {
     pub(crate) passthrough: Arc<Passthrough>,
     pub(crate) accounts: Arc<dyn Accounts>,
     pub(crate) env: EnvRef,
-    /// Other users of this machine are let in.
+    /// Other users of this machine may use the mount.
     pub(crate) allow_other: bool,
 }
 
-/// One request: the mount, and Venus speaking for whoever asks.
+/// One request: the mount, and Venus acting for the requester.
 pub(crate) struct Operation {
     mount: Arc<Mount>,
     venus: Venus,
@@ -69,31 +69,31 @@ impl Deref for Operation {
 }
 
 impl Mount {
-    /// The node behind an inode number; ESTALE, which makes the kernel look up again, for a placeholder.
+    /// The node of an inode number; for a placeholder ESTALE, after which the kernel looks the name up again.
     fn node(&self, ino: INodeNo) -> Result<NodeId, Errno> {
         self.inodes.node(ino).ok_or(Errno::ESTALE)
     }
 
-    /// The present moment, for [`Mount::validity`]: taken before anything is asked.
+    /// The present counters, for [`Mount::validity`]: read before the operation asks for anything.
     fn invalidation_count(&self) -> InvalidationCount {
         InvalidationCount { venus: self.venus.invalidations(), sink: self.sink.epoch() }
     }
 
-    /// Whether nothing has become stale since. What nobody held was not said to the sink, but may be in an answer that is
-    /// under way.
+    /// Whether there was no invalidation since. One for an object that the kernel does not hold is not passed to the
+    /// sink, but may concern a reply in progress; Venus counts these.
     fn unchanged_since(&self, since: InvalidationCount) -> bool {
         self.invalidation_count() == since
     }
 
-    /// How long the kernel may keep an answer that was begun at `since`: for ever, unless something
-    /// became stale meanwhile, which may have been this, or the next one who asks may get another answer.
+    /// How long the kernel may keep a reply that was begun at `since`: without limit, unless there was an invalidation
+    /// meanwhile, which may concern it, or another user may get another reply.
     fn validity(&self, since: InvalidationCount, is_public: bool) -> Duration {
         let may_keep = (is_public || self.is_private()) && self.unchanged_since(since);
         if may_keep { convert::FOREVER } else { Duration::ZERO }
     }
 
-    /// As [`Mount::validity`], for attributes that come with a look-up. An alias is its own inode number there, while
-    /// programs are to see that of the node: the kernel asks for the attributes.
+    /// As [`Mount::validity`], for attributes that come with a look-up. Those of an alias have its own inode number,
+    /// but programs must see that of the node: the kernel has to request the attributes.
     fn entry_validity(
         &self,
         ino: INodeNo,
@@ -104,29 +104,29 @@ impl Mount {
         if Inodes::is_reserved(ino) { Duration::ZERO } else { self.attr_validity(owner, since, is_public) }
     }
 
-    /// As [`Mount::validity`], for attributes: an owner that is not settled is asked for again.
+    /// As [`Mount::validity`], for attributes: an owner that is not settled is requested again.
     fn attr_validity(&self, owner: Account, since: InvalidationCount, is_public: bool) -> Duration {
         if owner.is_settled { self.validity(since, is_public) } else { Duration::ZERO }
     }
 
-    /// Whether everybody who can ask has the same rights.
+    /// Whether all users of the mount have the same rights.
     fn is_private(&self) -> bool {
         !self.allow_other && !self.venus.has_sessions()
     }
 
-    /// How long the kernel may keep a name of a directory, and that there is none.
+    /// How long the kernel may keep a name of a directory, or that there is no such name.
     fn name_validity(&self, since: InvalidationCount, directory: INodeNo) -> Duration {
         let is_public =
             self.is_private() || self.node(directory).is_ok_and(|dir| self.venus.names_are_public(dir));
         self.validity(since, is_public)
     }
 
-    /// As whom the owner of something is shown.
+    /// User of this machine as which the owner of an object is shown.
     async fn account(&self, attr: &Attr) -> Account {
         self.accounts.account(attr.owner).await
     }
 
-    /// An entry as the kernel takes it, under the number that is now the kernel's to forget.
+    /// An entry in the kernel's form; its number is counted as handed out.
     fn handed_out(&self, entry: &Entry, owner: Account) -> (FileAttr, Generation) {
         let ino = self.inodes.hand_out(entry.node);
         (convert::attributes(&entry.attr, ino, owner), Generation(entry.generation))

@@ -1,4 +1,4 @@
-//! Names: looking up, making, removing, renaming.
+//! Requests on names: look-up, creation, removal, renaming.
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
@@ -29,12 +29,12 @@ impl Operation {
         reply.entry_with_ttls(&keep, &self.name_validity(since, parent), &attr, generation);
     }
 
-    /// "No such name", for the kernel to keep: inode number 0.
+    /// Reply ENOENT that the kernel may keep: an entry with inode number 0.
     fn missing(&self, parent: INodeNo, name: &[u8], since: InvalidationCount, reply: ReplyEntry) {
         if self.name_validity(since, parent) == Duration::ZERO {
             return reply.error(Errno::ENOENT);
         }
-        // Written down first: what becomes stale after this finds it.
+        // Recorded first: a later invalidation then finds it.
         if let Some((directory, names)) = self.negatives.note(parent, name) {
             self.sink.invalidate_names(directory, names);
         }
@@ -69,7 +69,7 @@ impl Operation {
         }
     }
 
-    /// Plain files only: AFS has no devices, sockets or pipes (docs/protocol/client.md "2. Name space: /afs").
+    /// Creates plain files only: AFS has no devices, sockets or pipes (docs/protocol/client.md "2. Name space: /afs").
     pub(crate) async fn mknod(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
         let since = self.invalidation_count();
@@ -96,8 +96,8 @@ impl Operation {
         }
     }
 
-    /// A link whose text makes it a mount point is a directory to whoever looks it up, but the kernel
-    /// insists that what it asked for is what it gets. So it gets a link that it must look up again.
+    /// A link whose text makes it a mount point is a directory for every look-up, but the kernel insists on the type
+    /// that it requested. It gets a link, without validity, so that it looks the name up again.
     fn mount_point_made(&self, entry: &Entry, reply: ReplyEntry) {
         let ino = Inodes::placeholder(entry.node);
         self.venus.forget(entry.node, 1);
@@ -105,8 +105,8 @@ impl Operation {
         reply.entry(&Duration::ZERO, &attr, Generation(0));
     }
 
-    /// The attributes are those of an inode that the kernel knows, and it would take them over even if it was told
-    /// meanwhile that they are stale. So it may keep the name, but not them.
+    /// The attributes are those of an inode that the kernel knows, and it would install them even if it was notified
+    /// meanwhile that they are stale. The name gets a validity, the attributes none.
     pub(crate) async fn link(&self, ino: INodeNo, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
         let since = self.invalidation_count();
@@ -151,8 +151,8 @@ impl Operation {
         }
     }
 
-    /// Exchanging two names is nothing the protocol can do. That a name must not be replaced is checked
-    /// here: another machine may make it in between, which is the same as its having been later.
+    /// The protocol cannot exchange two names. That a name must not be replaced is checked here; if another machine
+    /// creates it between check and rename, the effect is the same as if it had created it before.
     pub(crate) async fn rename(
         &self,
         from: (INodeNo, &[u8]),
@@ -187,7 +187,7 @@ impl Operation {
     }
 }
 
-/// The answer to an operation that gives nothing back.
+/// The reply of an operation without a result.
 pub(super) fn done(outcome: Result<(), VenusError>, reply: ReplyEmpty) {
     match outcome {
         Ok(()) => reply.ok(),

@@ -1,11 +1,11 @@
-//! Extended attributes: `afs.*`, by which tools look behind the file system.
+//! Requests for extended attributes `afs.*`, through which tools reach the cache manager.
 
 use crate::convert::errno;
 use crate::ops::Operation;
 use crate::ops::names::done;
 use fuser::{Errno, INodeNo, ReplyEmpty, ReplyXattr};
 
-/// Names outside this are not ours and not worth a thought: the kernel asks for `security.*` often.
+/// Prefix of the names served here. Others fail at once: the kernel often asks for `security.*`.
 const OURS: &[u8] = b"afs.";
 
 impl Operation {
@@ -50,7 +50,7 @@ impl Operation {
     }
 }
 
-/// The length when none was given, else the value if it fits.
+/// Replies the length if no size was given, otherwise the value if it fits.
 fn sized(value: &[u8], size: u32, reply: ReplyXattr) {
     match (u32::try_from(value.len()), size) {
         (Ok(length), 0) => reply.size(length),

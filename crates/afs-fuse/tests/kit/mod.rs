@@ -1,4 +1,4 @@
-//! A cell in this process, a mount of it for all users, and the users.
+//! Test kit: a cell in this process, a mount of it for all users, and the users.
 
 #[path = "../../../afs-venus/tests/common/users.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
@@ -62,7 +62,7 @@ impl MountedCell {
         MountedCell::with_passthrough(true)
     }
 
-    /// Without passthrough a mount is what an ordinary user gets.
+    /// Without passthrough the mount is like that of an ordinary user.
     pub fn with_passthrough(passthrough: bool) -> MountedCell {
         let system = System::new().unwrap();
         let scratch = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ impl MountedCell {
         MountedCell { system, venus, users, mount, _machine: machine, _kept: kept }
     }
 
-    /// Another machine, or the same once more after a stop: `name` is its cache and its mount.
+    /// Another machine, or the same one after a stop: `name` stands for its cache and its mount.
     pub fn machine(&self, name: &str, passthrough: bool) -> Machine {
         let (sockets, _, scratch) = &self._kept;
         let number = 8 + name.bytes().fold(0u8, u8::wrapping_add) % 200;
@@ -109,7 +109,8 @@ impl MountedCell {
         });
     }
 
-    /// What a user's shell makes of a script, in which `$M` is the mount: what it says, or what it complains of.
+    /// Runs a script in a user's shell, in which `$M` is the mount. Returns its output, or its error output if it
+    /// fails.
     pub fn sh(&self, uid: u32, script: &str) -> Result<String, String> {
         self.sh_in(uid, None, script)
     }
@@ -187,7 +188,7 @@ impl Drop for Machine {
     }
 }
 
-/// Alice and Bob are who they are; everybody else is a number.
+/// Alice and Bob are users of this machine; other ids are shown unchanged.
 #[derive(Debug)]
 struct Users;
 
@@ -213,7 +214,7 @@ impl Accounts for Users {
     }
 }
 
-/// Whether there can be a cell; says so where not.
+/// Whether the tests can run; prints that they are skipped if not.
 pub fn can_mount() -> bool {
     let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
     if !can {
@@ -230,7 +231,7 @@ fn mount_for_all(
     directory: &Path,
     passthrough: bool,
 ) -> Mounted {
-    // The number of overlayfs.
+    // The type number of overlayfs.
     let cache_is_stacked = rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630);
     let options = MountOptions {
         allow_other: true,
@@ -250,7 +251,7 @@ fn cell_name() -> CellName {
     CellName::new("test.cell").unwrap()
 }
 
-/// A file server and a location server, where anybody may do everything at first.
+/// A file server and a location server; at first every user may do everything.
 fn serve(system: &Arc<System>, users: &UserTable) -> (Vec<Udp>, Arc<FileServer>) {
     let env = system.env();
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
