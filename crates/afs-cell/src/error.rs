@@ -1,4 +1,4 @@
-//! Error type of this crate: one variant for each part, with what that part says.
+//! Error type of this crate: one variant for the error type of each part.
 
 use crate::configuration::FileError;
 use crate::control::ControlError;
@@ -10,7 +10,7 @@ use afs_files::secret_file::SecretFileError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why something was not done.
+/// Error of an operation of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum CellError {
     /// A file of secrets.
@@ -34,18 +34,18 @@ pub enum CellError {
     /// The control socket.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The kernel's table of mounts cannot be read.
+    /// The kernel's mount table cannot be read.
     #[error("cannot read /proc/self/mountinfo: {0}")]
     MountTable(io::Error),
-    /// A path that cannot be made absolute.
+    /// A path cannot be made absolute.
     #[error("{}: {error}", .path.display())]
     Path {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
-/// What functions of this crate return.
+/// Result of functions of this crate.
 pub type CellResult<T = ()> = Result<T, CellError>;

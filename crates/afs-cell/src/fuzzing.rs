@@ -1,12 +1,12 @@
-//! What fuzz targets run: each function takes any bytes and must come back without a panic. `fuzz/` calls them with
-//! bytes that libFuzzer makes up, the test here with seeded ones.
+//! Entry points of fuzz targets: each function takes any bytes and must not panic. `fuzz/` calls them with inputs of
+//! libFuzzer, the test here with seeded ones.
 
 use crate::configuration::fuzzing as files;
 use crate::{control, socket, tokens};
 use afs_wire::fuzzing::changed;
 
-/// Frames of the control socket and of a mount's token socket: the bytes as they are, in a frame, and as changes of a
-/// frame with a token.
+/// Frames of the control socket and of a mount's token socket: the bytes themselves, the bytes in a frame, and as
+/// changes of a frame with a token.
 pub fn local_sockets(bytes: &[u8]) {
     let framed = socket::frame::fuzzing::framed(bytes);
     for wire in [bytes, &framed, &changed(&tokens::frame::fuzzing::sample(), bytes)] {
@@ -15,8 +15,8 @@ pub fn local_sockets(bytes: &[u8]) {
     }
 }
 
-/// Files of the state directory, in TOML and JSON, and token files: the bytes as they are, or as changes of a sound file.
-/// The first byte chooses.
+/// Files of the state directory, in TOML and JSON, and token files: the bytes themselves, or as changes of a valid
+/// file. The first byte selects.
 pub fn settings(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else { return };
     match files::SAMPLES.get(usize::from(*choice)) {

@@ -1,8 +1,8 @@
-//! The wiring of a cell: stores and sockets opened and handed to services and clients, and the sockets on which the owner
-//! of a cell and the users of a mount reach their process. Nothing here decides anything about files or volumes.
+//! Wiring of a cell: stores and sockets are opened and passed to services and clients, and the owner of a cell and the
+//! users of a mount reach their process over local sockets. Nothing here decides about files or volumes.
 //!
-//! What a host keeps of itself is in [`configuration`]; its servers are [`Servers`], a mount is a [`Client`]. The owner of
-//! a running cell reaches it through [`control`], the users of a mount hand in their tokens through [`tokens`].
+//! [`configuration`] has the files of a state directory; the servers are [`Servers`], a mount is a [`Client`]. The
+//! owner of a running cell uses [`control`], the users of a mount hand in their tokens through [`tokens`].
 
 pub mod configuration;
 pub mod control;

@@ -1,4 +1,4 @@
-//! The mounts of ours in the kernel's mount table.
+//! Andrew's mounts in the kernel's mount table.
 
 use crate::error::{CellError, CellResult};
 use serde::Serialize;
@@ -7,21 +7,21 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// File system type of our mounts in the kernel's table.
+/// File system type of Andrew's mounts in the kernel's mount table.
 pub const FILE_SYSTEM: &str = "fuse.andrew";
 
-/// One of our mounts.
+/// One mount of Andrew's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// Where.
+    /// The mount point.
     pub directory: PathBuf,
-    /// What, as given at mount time: the cell.
+    /// The source, as given at mount time: the cell.
     pub source: String,
-    /// The kernel's number of it, `MAJOR:MINOR`, which is the same in every mount namespace.
+    /// Device number of the file system, `MAJOR:MINOR`, which is the same in every mount namespace.
     pub device: String,
 }
 
-/// Every mount of ours that this process can see, the latest last.
+/// All mounts of Andrew's that are visible to this process, the latest last.
 ///
 /// # Errors
 /// `/proc` is not mounted.
@@ -29,8 +29,8 @@ pub fn list() -> CellResult<Vec<Mount>> {
     of_process("self").map_err(CellError::MountTable)
 }
 
-/// Processes of other mount namespaces than this one that have a mount, by its device number: number and name of one
-/// process of each namespace. Processes that this user may not look into are passed over.
+/// Processes in other mount namespaces that have a mount, given by its device number: number and name of one process of
+/// each namespace. Processes that this user may not inspect are skipped.
 #[must_use]
 pub fn holders(device: &str) -> Vec<(u32, String)> {
     let mut namespaces = vec![namespace("self")];
@@ -62,7 +62,7 @@ fn of_process(process: &str) -> std::io::Result<Vec<Mount>> {
     Ok(table.split(|b| *b == b'\n').filter_map(parse).collect())
 }
 
-/// The mount of ours that `path` is in or at, if any: the one with the longest directory.
+/// The mount of Andrew's that contains `path`, if any: the one with the longest directory.
 ///
 /// # Errors
 /// `/proc` is not mounted.
@@ -71,10 +71,11 @@ pub fn containing(path: &Path) -> CellResult<Option<Mount>> {
     Ok(inside.max_by_key(|m| m.directory.as_os_str().len()))
 }
 
-/// Whether the program that served a mount has died: the kernel answers for it. A mount that only takes its time has not.
+/// Whether the program that served a mount has died: then the kernel itself replies. A mount that is only slow is not
+/// dead.
 #[must_use]
 pub fn is_dead(directory: &Path) -> bool {
-    // Answered from the program's memory, whatever its servers do.
+    // The program replies from memory, whatever the state of its servers.
     let asked = rustix::fs::getxattr(directory, "afs.counters", &mut [0; 4096]);
     asked.is_err_and(|error| error == rustix::io::Errno::NOTCONN)
 }
@@ -92,7 +93,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     Some(Mount { directory, source, device })
 }
 
-/// The kernel writes blanks, tabs, newlines and backslashes as three octal digits.
+/// Decodes the three octal digits as which the kernel writes blanks, tabs, newlines and backslashes.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -109,10 +110,10 @@ fn octal(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(text, 8).ok()
 }
 
-/// A path made absolute without touching what it names: the file system under it may hang.
+/// Makes a path absolute without accessing what it names: the file system there may hang.
 ///
 /// # Errors
-/// The current directory is gone.
+/// The current directory has been removed.
 pub fn absolute(path: &Path) -> CellResult<PathBuf> {
     let path = std::path::absolute(path).map_err(|error| CellError::Path { path: path.to_owned(), error })?;
     let trimmed = path.as_os_str().as_bytes();

@@ -1,4 +1,4 @@
-//! Handle of another process of this machine (a pidfd), so that its number cannot come to mean a new process.
+//! Handle of another process of this machine (a pidfd), which never refers to a later process with the same number.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -6,11 +6,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// A process that was alive when this was made.
+/// A process that existed when this was made.
 pub struct Process(OwnedFd);
 
 impl Process {
-    /// The process with this number, or `None` when there is none.
+    /// The process with this number; `None` if there is none.
     pub fn open(pid: u32) -> io::Result<Option<Self>> {
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
         match pidfd_open(pid, PidfdFlags::empty()) {
@@ -20,7 +20,7 @@ impl Process {
         }
     }
 
-    /// Asks it to end. A process that already did is no error.
+    /// Sends SIGTERM. A process that has ended is no error.
     pub fn terminate(&self) -> io::Result<()> {
         match pidfd_send_signal(&self.0, Signal::TERM) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -28,7 +28,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end, at most `limit`; false when it still runs then.
+    /// Waits for its end, at most `limit`; false if it still runs then.
     pub fn ended_within(&self, limit: Duration) -> io::Result<bool> {
         let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
         let mut waiting = [PollFd::new(&self.0, PollFlags::IN)];

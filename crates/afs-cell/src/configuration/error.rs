@@ -4,80 +4,80 @@ use afs_auth::keys::KeyError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a file of a state directory, or a configuration, was not read or written.
+/// Error of a file of a state directory, or of a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system refuses to read it.
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The system refuses to write it.
+    /// The file cannot be written.
     #[error("cannot write {}: {error}", .path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A configuration or a join file that says something without a meaning.
+    /// A configuration or a join file is invalid.
     #[error("{}: {why}", .path.display())]
     Configuration {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its position.
         why: String,
     },
-    /// Options of an earlier start that cannot be used.
+    /// The kept options of an earlier start are invalid.
     #[error("{} cannot be used: {why}; mend or remove it", .path.display())]
     Options {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
-    /// `cell.json` says something that no program wrote.
+    /// `cell.json` is damaged.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
-    /// `cell.json` of another version of the program.
+    /// `cell.json` has a format of another version of the program.
     #[error("{} has format {format}, this program reads {known}; use the version that wrote it", .path.display())]
     Format {
         /// The file.
         path: PathBuf,
         /// Its format.
         format: u32,
-        /// The format that is understood.
+        /// The supported format.
         known: u32,
     },
-    /// A file of keys that is damaged.
+    /// A key file is damaged.
     #[error("{}: {error}", .path.display())]
     Keys {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: KeyError,
     },
-    /// A key cannot be made.
+    /// A key cannot be created.
     #[error(transparent)]
     NewKey(#[from] KeyError),
-    /// What is to be written has no form as text.
+    /// A value cannot be written as TOML.
     #[error(transparent)]
     Text(#[from] toml::ser::Error),
-    /// A second host cannot serve databases that are in the state directory of the first.
+    /// A second host cannot serve databases that are in the state directory of the first one.
     #[error("the databases of this cell are on this host alone; put them into etcd first (docs/servers.md)")]
     DatabasesHere,
-    /// There is no such join file.
+    /// The join file does not exist.
     #[error("{}: not there", .0.display())]
     NoJoinFile(PathBuf),
-    /// A state directory that is to become another server's.
+    /// A join file cannot be unpacked into the state directory of another server.
     #[error("{} is of a server already", .state.display())]
     OfAServer {
         /// The state directory.
@@ -85,10 +85,10 @@ pub enum FileError {
         /// Its configuration.
         config: PathBuf,
     },
-    /// A join file with a file that is none of ours: its name.
+    /// A join file contains a file that does not belong into one: its name.
     #[error("{0:?} is no file of a join file")]
     NotOfJoinFile(String),
-    /// A join file with a file that is no base64.
+    /// A file in a join file is not valid base64.
     #[error("{name}: {error}")]
     Base64 {
         /// Name of the file in it.

@@ -1,9 +1,9 @@
-//! Decoders of the files of a state directory, run on any bytes.
+//! Fuzzing of the decoders of the files of a state directory.
 
 use super::{identity, join_file, kept_options, security_file, server_file};
 use crate::servers::ImportRequest;
 
-/// Reads bytes as each file. Whether they are one.
+/// Decodes bytes as each of the files; true if one of them succeeds.
 pub(crate) fn settings(bytes: &[u8]) -> bool {
     let _ = serde_json::from_slice::<ImportRequest>(bytes);
     let text = std::str::from_utf8(bytes).unwrap_or_default();
@@ -17,7 +17,7 @@ pub(crate) fn settings(bytes: &[u8]) -> bool {
     read.contains(&true)
 }
 
-/// Files that are in order, as a beginning.
+/// Valid files, as seeds.
 pub(crate) const SAMPLES: [&str; 5] = [
     r#"{"format":1,"cell":"example.org","file_server":"07070707-0707-0707-0707-070707070707"}"#,
     r#"base_port = 7200

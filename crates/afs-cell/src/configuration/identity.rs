@@ -14,7 +14,7 @@ const FILE: &str = "cell.json";
 /// Version of the file and of the layout of the directory.
 const FORMAT: u32 = 1;
 
-/// Who a cell's server is, for as long as its state directory lives.
+/// Identity of a cell's server, for as long as its state directory exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellIdentity {
     /// The cell.
@@ -31,10 +31,10 @@ struct Written {
 }
 
 impl CellIdentity {
-    /// What the state directory says, or `None` in a new one.
+    /// Reads the file; `None` in a new state directory.
     ///
     /// # Errors
-    /// It says something else than it should, or was written by a later version of this program.
+    /// The file is damaged, or was written by a later version of this program.
     pub fn read(state: &Path) -> CellResult<Option<Self>> {
         let path = state.join(FILE);
         match fs::read(&path) {
@@ -56,10 +56,10 @@ impl CellIdentity {
         Ok(Self { cell, file_server })
     }
 
-    /// Writes it down, durably, unless it is.
+    /// Writes the file durably, unless it exists.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk refuses the write.
     pub fn write(&self, state: &Path) -> CellResult {
         if Self::read(state)?.as_ref() == Some(self) {
             return Ok(());

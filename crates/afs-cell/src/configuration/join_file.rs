@@ -1,4 +1,4 @@
-//! Join file: configuration and keys for a new host of a cell, in one file that is as secret as the keys.
+//! Join file: configuration and keys for a new host of a cell, in one file that has to be kept secret like the keys.
 
 use crate::configuration::FileError;
 use crate::configuration::key_store::KeyStore;
@@ -16,18 +16,18 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Directory in the state directory for the files that go with etcd.
+/// Directory of the etcd certificates and password in the state directory.
 const ETCD: &str = "etcd";
 const FORMAT: u32 = 1;
 
-/// The file. Wiped when it is dropped.
+/// Contents of a join file. Wiped from memory when it is dropped.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JoinFile {
     format: u32,
-    /// The new host's configuration.
+    /// Configuration of the new host.
     server: ServerFile,
-    /// The files that it needs in its state directory, in base64.
+    /// Files for its state directory, by name, in base64.
     files: BTreeMap<String, String>,
 }
 
@@ -37,19 +37,19 @@ impl Drop for JoinFile {
     }
 }
 
-/// What a new host is to be.
+/// Address and roles of a new host.
 pub struct NewServer {
     /// Its address.
     pub listen: Ipv4Addr,
-    /// What it does.
+    /// Its roles.
     pub roles: Roles,
 }
 
 impl JoinFile {
-    /// For a new host of the cell that is served from `state` as `here` says.
+    /// Makes the join file for a new host of the cell that is served from `state` with the configuration `here`.
     ///
     /// # Errors
-    /// The databases are here alone and the host is to serve them too, or a file cannot be read.
+    /// The new host is to serve databases that are in this host's state directory, or a file cannot be read.
     pub fn of(state: &Path, here: &ServerFile, new: &NewServer) -> CellResult<Self> {
         let mut server = here.of_another(new.listen, new.roles)?;
         let mut files = BTreeMap::new();
@@ -68,20 +68,20 @@ impl JoinFile {
         Ok(JoinFile { format: FORMAT, server, files })
     }
 
-    /// As text.
+    /// Encodes the file.
     ///
     /// # Errors
-    /// None that a file of ours has.
+    /// None for a file made by [`JoinFile::of`].
     pub fn to_text(&self) -> CellResult<Zeroizing<String>> {
         let head = "# Makes one host a server of the cell: andrew serve --join THIS-FILE\n# It holds the keys of the cell. Remove it when the host is one.\n";
         let text = toml::to_string(self).map_err(FileError::Text)?;
         Ok(Zeroizing::new(format!("{head}{text}")))
     }
 
-    /// Reads a file, which nobody else may be able to read.
+    /// Reads a file, which must be readable by its owner alone.
     ///
     /// # Errors
-    /// It is not there, is not safe, or is none of ours.
+    /// The file does not exist, others may read it, or it is invalid.
     pub fn read(path: &Path) -> CellResult<Self> {
         let bytes = secret_file::read(path)?.ok_or_else(|| FileError::NoJoinFile(path.to_owned()))?;
         Self::parse(&bytes).map_err(|why| FileError::Configuration { path: path.to_owned(), why }.into())
@@ -89,7 +89,7 @@ impl JoinFile {
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
-        // The parser's message would show the line, which may be a key.
+        // The parser's message would quote the line, which may be a key.
         let file: Self = toml::from_str(text).map_err(|e| e.message().to_owned())?;
         if file.format != FORMAT {
             return Err(format!("has format {}, this program reads {FORMAT}", file.format));
@@ -97,10 +97,10 @@ impl JoinFile {
         Ok(file)
     }
 
-    /// Writes what it holds into a state directory that is not in use, and answers where the configuration is.
+    /// Writes the contained files into a state directory that is not in use. Returns the path of the configuration.
     ///
     /// # Errors
-    /// The directory is of a server already, or the disk refuses.
+    /// The directory belongs to a server already, or the disk refuses a write.
     pub fn unpack(&self, state: &Path) -> CellResult<PathBuf> {
         let config = Self::config(state);
         if KeyStore::of(state).path().exists() || state.join("cell.json").exists() {
@@ -122,14 +122,14 @@ impl JoinFile {
         Ok(config)
     }
 
-    /// Where the configuration of a host that was joined is.
+    /// Path of the configuration of a host that was joined.
     #[must_use]
     pub fn config(state: &Path) -> PathBuf {
         state.join(FILE)
     }
 }
 
-/// Names that a join file may put into a state directory.
+/// Whether a join file may write this name into a state directory.
 fn is_ours(name: &str) -> bool {
     let of_etcd = name.strip_prefix(ETCD).and_then(|rest| rest.strip_prefix('/'));
     name == "keys/KeyFileExt"
@@ -138,7 +138,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn take(files: &mut BTreeMap<String, String>, name: &str, from: &Path) -> CellResult {
-    // Certificates are no secrets, so their modes are not looked at.
+    // Certificates are no secrets, so their modes are not checked.
     let bytes = std::fs::read(from).map(Zeroizing::new);
     let bytes = bytes.map_err(|error| FileError::Read { path: from.to_owned(), error })?;
     files.insert(name.to_owned(), STANDARD.encode(&*bytes));

@@ -1,4 +1,5 @@
-//! Options that a cell was started with: `options.toml` in the state directory. What a later start is not told, is as before.
+//! Options of a cell's last start: `options.toml` in the state directory. A later start uses them where it is not given
+//! others.
 
 use crate::configuration::FileError;
 use crate::error::CellResult;
@@ -15,7 +16,7 @@ const FILE: &str = "options.toml";
 /// Longest file that is read.
 const LEN_MAX: u64 = 64 << 10;
 
-/// What was given; `None` is the default.
+/// Options that were given; `None` is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptOptions {
@@ -43,7 +44,7 @@ pub struct KeptOptions {
 }
 
 impl KeptOptions {
-    /// What a state directory keeps; nothing in a new one.
+    /// Reads the options that a state directory keeps; the defaults in a new one.
     ///
     /// # Errors
     /// The file cannot be read or is damaged; the message names it.
@@ -64,7 +65,7 @@ impl KeptOptions {
         toml::from_str(text)
     }
 
-    /// These options, and those of `before` where nothing is given.
+    /// These options, completed by those of `before`.
     #[must_use]
     pub fn or(self, before: Self) -> Self {
         let no_mount = self.no_mount.or(self.mount.is_some().then_some(false));
@@ -79,10 +80,10 @@ impl KeptOptions {
         }
     }
 
-    /// Keeps them, durably, unless they are kept already.
+    /// Writes the options durably, unless the file has them already.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk refuses the write.
     pub fn write(&self, state: &Path) -> CellResult {
         if Self::read(state).is_ok_and(|kept| kept == *self) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The cell's keys on disk: `keys/KeyFileExt` in the state directory, in OpenAFS's own format, so that its tools
-//! can use them with `-localauth` (docs/protocol/rxkad.md "11. Key files").
+//! Key file of a cell: `keys/KeyFileExt` in the state directory, in OpenAFS's format, so that OpenAFS's tools can use
+//! the keys with `-localauth` (docs/protocol/rxkad.md "11. Key files").
 
 use crate::configuration::FileError;
 use crate::error::CellResult;
@@ -12,53 +12,53 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "keys";
 /// Name of the file.
 const FILE: &str = "KeyFileExt";
-/// What keys for rxgk are made for: AES-256 with SHA-384, and AES-256 with SHA-1 for older peers.
+/// Encryption types of new keys for rxgk: AES-256 with SHA-384, and AES-256 with SHA-1 for older peers.
 const RXGK_ENCTYPES: [i32; 2] = [20, 18];
-/// What keys for rxkad are made for: AES-256, which OpenAFS prefers.
+/// Encryption type of a new key for rxkad: AES-256, which OpenAFS prefers.
 const RXKAD_ENCTYPE: i32 = 18;
 
-/// Where a cell keeps its keys.
+/// Path of a cell's key file.
 #[derive(Clone, Debug)]
 pub struct KeyStore(PathBuf);
 
 impl KeyStore {
-    /// In a state directory.
+    /// The key file of a state directory.
     #[must_use]
     pub fn of(state: &Path) -> Self {
         Self(state.join(DIRECTORY).join(FILE))
     }
 
-    /// In a file of its own.
+    /// A key file at this path.
     #[must_use]
     pub fn at(file: &Path) -> Self {
         Self(file.to_owned())
     }
 
-    /// The file.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The keys; none in a new cell.
+    /// Reads the keys; none in a new cell.
     ///
     /// # Errors
-    /// A file that is damaged, or that others may read.
+    /// The file is damaged, or other users may read it.
     pub fn load(&self) -> CellResult<KeyRing> {
         let Some(bytes) = secret_file::read(&self.0)? else { return Ok(KeyRing::default()) };
         KeyRing::from_key_file_ext(&bytes)
             .map_err(|error| FileError::Keys { path: self.0.clone(), error }.into())
     }
 
-    /// Writes the keys, whole or not at all.
+    /// Replaces the file atomically.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk refuses the write.
     pub fn save(&self, keys: &KeyRing) -> CellResult {
         Ok(secret_file::write(&self.0, keys.to_key_file_ext().expose())?)
     }
 
-    /// The keys, after making those that every cell has, and one for `rxkad` if there shall be one.
+    /// Reads the keys, after creating those that every cell has, and one for rxkad if `rxkad` is set.
     ///
     /// # Errors
     /// As [`KeyStore::load`] and [`KeyStore::save`].
@@ -78,7 +78,7 @@ impl KeyStore {
     }
 }
 
-/// Adds a key of every encryption type we make for rxgk, with the next number.
+/// Adds a key of each encryption type used for rxgk, with the next number.
 pub fn add_rxgk(keys: &mut KeyRing, env: &EnvRef) -> CellResult<u32> {
     add(keys, KeyKind::Rxgk, &RXGK_ENCTYPES, env)
 }

@@ -8,36 +8,36 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the servers of one host are to run.
+/// Options of the servers of one host.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// An existing directory that belongs to this process; it keeps everything but what is in `partitions`.
+    /// An existing directory that belongs to this process; it keeps all state except that in `partitions`.
     pub directory: PathBuf,
     /// The cell's name. A directory that belongs to another cell is refused.
     pub cell: CellName,
-    /// The address clients reach the servers at. Not 0.0.0.0: it goes into the location database.
+    /// The address at which clients reach the servers. Not 0.0.0.0: it is entered into the location database.
     pub listen: Ipv4Addr,
     /// The ports.
     pub ports: Ports,
-    /// What `system:anyuser` may do in the top directories of a new cell.
+    /// Rights of `system:anyuser` in the top directories of a new cell.
     pub anyuser: Rights,
     /// Whether a cell without a key for rxkad gets one.
     pub rxkad: bool,
-    /// What the host does for its cell.
+    /// Roles of the host in its cell.
     pub roles: Roles,
-    /// Where volumes are kept.
+    /// Partitions of the host.
     pub partitions: Vec<PartitionDirectory>,
-    /// Where the databases are, of a host that serves them.
+    /// Location of the databases, for a host that serves them.
     pub database: DatabaseLocation,
-    /// The database servers of the cell. A host that is none itself registers with them and asks them who is who.
+    /// Database servers of the cell. A host that is none itself registers with them and looks up identities there.
     pub database_servers: Vec<Ipv4Addr>,
-    /// The cell's keys, in place of those in the state directory.
+    /// File with the cell's keys, instead of that in the state directory.
     pub key_file: Option<PathBuf>,
-    /// How data is looked at for damage; `None` is never.
+    /// Settings of the scrub; `None`: no scrub.
     pub scrub: Option<ScrubSettings>,
 }
 
-/// A role, as it is written.
+/// A role, as it is written in a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RoleName {
@@ -51,40 +51,40 @@ pub enum RoleName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Roles(u8);
 
-/// A partition and the directory that it is.
+/// A partition and its directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartitionDirectory {
     /// Its number.
     pub id: PartitionId,
-    /// Where its volumes are kept.
+    /// Directory of its volumes.
     pub path: PathBuf,
 }
 
-/// Where the databases of a cell are.
+/// Location of the databases of a cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DatabaseLocation {
-    /// In the state directory of the one server that there is.
+    /// The state directory of the only database server.
     Embedded,
-    /// In etcd, for any number of servers.
+    /// etcd, for any number of database servers.
     Etcd(EtcdOptions),
 }
 
-/// How to reach the databases in etcd.
+/// Options of the connection to etcd.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EtcdOptions {
-    /// `http://HOST:PORT` or `https://HOST:PORT` of its servers, the nearest first.
+    /// URLs of its servers, `http://HOST:PORT` or `https://HOST:PORT`, the nearest first.
     pub endpoints: Vec<String>,
-    /// What the keys of the cell begin with.
+    /// Prefix of the keys of the cell.
     pub prefix: String,
-    /// The user to call it as, and the file with the password.
+    /// User name at etcd, and the file with the password.
     pub user: Option<(String, PathBuf)>,
-    /// Certificates of the authorities that its servers are known by, in PEM.
+    /// Certificates of the authorities that issued the servers' certificates, in PEM.
     pub authority: Option<PathBuf>,
-    /// The certificate that this host shows, and its key.
+    /// Certificate of this host, and its key.
     pub certificate: Option<PathBuf>,
     /// See `certificate`.
     pub key: Option<PathBuf>,
-    /// How old what this host knows of users and groups may be while etcd does not answer.
+    /// Maximum age of cached users and groups while etcd does not reply.
     pub stale_max: Duration,
 }
 
@@ -97,16 +97,16 @@ impl RoleName {
 }
 
 impl Roles {
-    /// Everything a cell needs.
+    /// All roles of a cell.
     pub const ALL: Roles = Roles(0b11);
 
-    /// Whether a role is among them.
+    /// Whether a role is in the set.
     #[must_use]
     pub fn has(self, role: RoleName) -> bool {
         self.0 & role.bit() != 0
     }
 
-    /// The roles, that of the databases first.
+    /// The roles, databases first.
     pub fn iter(self) -> impl Iterator<Item = RoleName> {
         RoleName::ALL.into_iter().filter(move |role| self.has(*role))
     }
@@ -119,7 +119,7 @@ impl FromIterator<RoleName> for Roles {
 }
 
 impl PartitionDirectory {
-    /// The partition of a server that was not told of any: `/vicepa`, in the state directory.
+    /// The only partition of a server that was given none: `/vicepa`, in the state directory.
     #[must_use]
     pub fn first(state: &Path) -> Self {
         PartitionDirectory { id: PartitionId(0), path: state.join("vicepa") }
@@ -127,7 +127,7 @@ impl PartitionDirectory {
 }
 
 impl ServerOptions {
-    /// The one server of a cell, with everything in its state directory.
+    /// Options of the only server of a cell, with all its state in one directory.
     #[must_use]
     pub fn alone(directory: &Path, cell: CellName, listen: Ipv4Addr, ports: Ports) -> Self {
         ServerOptions {
@@ -146,7 +146,7 @@ impl ServerOptions {
         }
     }
 
-    /// Whom clients ask where volumes are.
+    /// Addresses of the location servers.
     #[must_use]
     pub fn location_servers(&self) -> Vec<Ipv4Addr> {
         if self.database_servers.is_empty() { vec![self.listen] } else { self.database_servers.clone() }

@@ -2,25 +2,25 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Lowest first port: below are those that only root may use.
+/// Lowest base port; lower ports are reserved for root.
 pub const BASE_PORT_MIN: u16 = 1024;
-/// Highest first port: seven more follow it.
+/// Highest base port: seven more ports follow it.
 pub const BASE_PORT_MAX: u16 = u16::MAX - 7;
 
-/// The ports of one cell: the well-known ones, or as far from another first port as they are from 7000.
+/// Ports of one cell: the well-known ones, or the same offsets from another base port than 7000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     base: u16,
 }
 
 impl Ports {
-    /// The ports from `base` on, which is the file server's.
+    /// The ports for a base port, which is that of the file server.
     #[must_use]
     pub fn from(base: u16) -> Self {
         Self { base: base.min(BASE_PORT_MAX) }
     }
 
-    /// The first of them.
+    /// The base port.
     #[must_use]
     pub fn base(self) -> u16 {
         self.base

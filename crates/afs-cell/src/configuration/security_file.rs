@@ -1,4 +1,4 @@
-//! `security.toml` in the state directory: what an administrator asks of connections. Without it, the defaults.
+//! Security settings of a cell: `security.toml` in the state directory. Without the file the defaults apply.
 
 use crate::configuration::FileError;
 use crate::error::CellResult;
@@ -14,16 +14,16 @@ pub const FILE: &str = "security.toml";
 /// Longest lifetime of a token of the login service, in hours: 30 days, as Kerberos tickets have at most.
 const TOKEN_HOURS_MAX: u32 = 720;
 
-/// What the file says.
+/// Contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecurityFile {
-    /// Which connections are taken at all.
+    /// Which connections are accepted.
     pub connections: Connections,
-    /// What the connections that work on a volume must have, by the volume's name.
+    /// Requirement on connections that access a volume, by the volume's name.
     #[serde(deserialize_with = "requirements")]
     pub volumes: BTreeMap<String, Requirement>,
-    /// Kerberos realms whose people are this cell's own.
+    /// Kerberos realms whose users are users of this cell.
     pub realms: Realms,
     /// The cell's own login service.
     pub login: Login,
@@ -31,26 +31,26 @@ pub struct SecurityFile {
     pub audit: Audit,
 }
 
-/// Which connections are taken.
+/// Which connections are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Connections {
-    /// Whether those that prove nothing are taken; they may do what `system:anyuser` may.
+    /// Whether unauthenticated connections are accepted; they have the rights of `system:anyuser`.
     pub anonymous: bool,
-    /// Whether rxkad is taken, where the cell has keys for it.
+    /// Whether rxkad is accepted, if the cell has keys for it.
     pub rxkad: bool,
-    /// What every connection of the file service must have.
+    /// Requirement on every connection to the file service.
     #[serde(deserialize_with = "requirement")]
     pub minimum: Requirement,
 }
 
-/// Realms.
+/// Kerberos realms.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Realms {
-    /// Realms beside the one named as the cell.
+    /// Local realms besides the one with the cell's name.
     pub local: Vec<String>,
-    /// `name@REALM` that are foreign although their realm is local.
+    /// `name@REALM` of foreign users in a local realm.
     pub except: Vec<String>,
 }
 
@@ -58,11 +58,11 @@ pub struct Realms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Login {
-    /// Whether it is offered.
+    /// Whether the login service is offered.
     pub enabled: bool,
-    /// Hours until a token ends. 1 to 720.
+    /// Lifetime of a token, in hours: 1 to 720.
     pub token_hours: u32,
-    /// Hours for which a token may be renewed without logging in again. At most 720.
+    /// Time during which a token may be renewed without a new login, in hours: at most 720.
     pub renewable_hours: u32,
 }
 
@@ -70,9 +70,9 @@ pub struct Login {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Audit {
-    /// Whether there is one.
+    /// Whether there is an audit log.
     pub enabled: bool,
-    /// Whether it has also what only reads and is allowed.
+    /// Whether it includes permitted calls that only read.
     pub reads: bool,
 }
 
@@ -108,10 +108,10 @@ fn requirements<'a, D: Deserializer<'a>>(from: D) -> Result<BTreeMap<String, Req
 }
 
 impl SecurityFile {
-    /// What the state directory's file says; the defaults where there is none.
+    /// Reads the state directory's file; the defaults if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or says something that means nothing; the message names the line.
+    /// The file cannot be read or is invalid; the message names the line.
     pub fn read(state: &Path) -> CellResult<Self> {
         let path = state.join(FILE);
         match fs::read_to_string(&path) {

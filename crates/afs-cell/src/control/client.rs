@@ -12,9 +12,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longer than any call waits by itself.
+/// Time-out of a request: longer than any call waits by itself.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A database of a hundred thousand users or volumes takes its time.
+/// Time-out of an import, which for a hundred thousand users or volumes takes long.
 const IMPORT_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A connection to a running cell.
@@ -24,7 +24,7 @@ impl ControlClient {
     /// Connects to the socket at `path`.
     ///
     /// # Errors
-    /// Nobody listens there, or this user may not.
+    /// No process listens there, or this user may not connect.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = socket::connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -35,7 +35,7 @@ impl ControlClient {
     /// Connects to the cell that runs on a state directory.
     ///
     /// # Errors
-    /// None runs, or it does not take the connection.
+    /// No cell runs on it, or it does not accept the connection.
     pub fn of(state: &StateDir) -> CellResult<Self> {
         if state.running()?.is_none() {
             return Err(ControlError::NotRunning(state.path().to_owned()).into());
@@ -47,20 +47,20 @@ impl ControlClient {
     /// Sends a request and waits for its reply.
     ///
     /// # Errors
-    /// The cell ended, or did not answer in two minutes.
+    /// The cell ended, or did not reply within two minutes.
     pub fn ask(&mut self, request: &ControlRequest) -> io::Result<ControlReply> {
         socket::ask(&self.0, request)
     }
 
-    /// The cell's statistics.
+    /// Requests the cell's statistics.
     ///
     /// # Errors
-    /// As [`ControlClient::ask`], or an answer that makes no sense.
+    /// As [`ControlClient::ask`], or the reply is invalid.
     pub fn statistics(&mut self) -> io::Result<Statistics> {
         self.json(&ControlRequest::Statistics)
     }
 
-    /// What the looks for damage have seen.
+    /// Requests the reports of the scrubs.
     ///
     /// # Errors
     /// As [`ControlClient::statistics`].
@@ -71,7 +71,7 @@ impl ControlClient {
     /// Imports the databases of another cell.
     ///
     /// # Errors
-    /// What stands in the way; a line for a person.
+    /// Why the import failed, as one line for the user.
     pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
         let failed = |error: &dyn std::fmt::Display| format!("the cell does not answer: {error}");
         self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;

@@ -1,20 +1,20 @@
-//! Errors of reaching a running cell.
+//! Errors of connecting to a running cell.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a running cell was not reached.
+/// Why a running cell could not be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// None runs on this state directory.
+    /// No cell runs on this state directory.
     #[error("no cell is running on {}", .0.display())]
     NotRunning(PathBuf),
-    /// Its socket does not take the connection.
+    /// Its socket does not accept the connection.
     #[error("cannot reach the cell running on {}: {error}", .state.display())]
     Unreachable {
         /// The state directory.
         state: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
 }

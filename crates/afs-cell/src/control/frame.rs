@@ -5,48 +5,48 @@ use crate::socket::{ReplyFrame, RequestFrame};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
-/// Longest request: every call of the volume and location services fits many times over.
+/// Longest request, in bytes; calls of the volume and location services are far shorter.
 pub(super) const REQUEST_LEN_MAX: usize = 64 * 1024;
-/// Longest reply: a list of some 60 000 volumes.
+/// Longest reply, in bytes: a list of some 60 000 volumes.
 pub(super) const REPLY_LEN_MAX: usize = 16 * 1024 * 1024;
 
-/// What the owner asks.
+/// Request of the cell's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlRequest {
-    /// A call: the service's number, then opcode and arguments as they would be in Rx packets.
+    /// A call: the service's number, then opcode and arguments as in Rx packets.
     Call {
         /// Number of the service.
         service: u16,
         /// Opcode and arguments.
         call: Vec<u8>,
     },
-    /// How much the cell has done so far.
+    /// The cell's statistics.
     Statistics,
-    /// Read the cell's keys and `security.toml` again.
+    /// Reload the cell's keys and `security.toml`.
     Reload,
-    /// What the looks for damage have seen.
+    /// The reports of the scrubs.
     Scrub,
     /// Import the databases of another cell: an [`ImportRequest`](crate::servers::ImportRequest) as JSON.
     Import(Vec<u8>),
 }
 
-/// What the cell answers.
+/// Reply of the cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlReply {
-    /// The call's results, or the statistics as JSON.
+    /// The call's results, or a report as JSON.
     Done(Vec<u8>),
     /// The call was aborted with this code.
     Aborted(i32),
-    /// The call could not be made; a line for a person.
+    /// The call could not be made: one line for the user.
     Refused(String),
 }
 
-/// What a cell's process has done since its start.
+/// Counters of a cell's process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Datagrams its servers sent.
+    /// Datagrams sent by its servers.
     pub packets_sent: u64,
-    /// Datagrams its servers received.
+    /// Datagrams received by its servers.
     pub packets_received: u64,
     /// Processor time, user and system, in microseconds; of the whole process, with a mount in it.
     pub cpu_us: u64,
@@ -109,7 +109,7 @@ impl ReplyFrame for ControlReply {
 pub(crate) mod fuzzing {
     use super::*;
 
-    /// Reads bytes as a request and as an answer. What is one comes back from its own bytes.
+    /// Decodes bytes as a request and as a reply, and checks that a decoded value survives encoding and decoding.
     pub(crate) fn read(mut wire: &[u8]) {
         if let Ok(Some(request)) = ControlRequest::read(&mut &*wire) {
             let mut again = Vec::new();
@@ -118,7 +118,7 @@ pub(crate) mod fuzzing {
         }
         if let Ok(answer) = ControlReply::read(&mut wire) {
             let mut again = Vec::new();
-            // Text that was no UTF-8 is longer when it is.
+            // Invalid UTF-8 becomes longer when it is replaced.
             if answer.write(&mut again).is_ok() {
                 assert_eq!(ControlReply::read(&mut &*again).ok(), Some(answer));
             }

@@ -1,8 +1,8 @@
 //! Control socket: a Unix-domain socket in the state directory, for the owner of a running cell.
 //!
-//! Whoever may open the socket (mode 0600) and has the user id of the cell's process, or is root, is
-//! the cell's owner. A request carries one call to one of the cell's services, as bytes; the cell makes
-//! it as its administrator and sends the bytes of the answer back. Nothing of this reaches the network.
+//! The owner of the cell is every process that may open the socket (mode 0600) and has the user id of the cell's
+//! process, or is root's. A request carries one call to one of the cell's services, as bytes; the cell makes the call
+//! as its administrator and returns the bytes of the reply. The network is not involved.
 
 mod client;
 mod error;

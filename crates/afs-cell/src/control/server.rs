@@ -7,22 +7,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Connections served at a time; more are refused.
+/// Most connections served at a time; further ones are refused.
 const CONNECTIONS_MAX: usize = 16;
-/// A connection without a request for so long is closed.
+/// Time without a request after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Serves requests. Called from a thread of its own, and may wait.
+/// Handler of requests. Called from a thread of the connection; may wait.
 pub type Handler = Arc<dyn Fn(ControlRequest) -> ControlReply + Send + Sync>;
 
-/// A listening control socket. Dropping it stops listening and removes the socket.
+/// A listening control socket. Dropping it closes and removes the socket.
 pub struct ControlServer {
     _socket: SocketServer,
 }
 
 impl ControlServer {
-    /// Listens at `path`. A socket left there by a killed process is replaced: the caller holds the
-    /// lock of the directory, so nobody else is listening.
+    /// Listens at `path`. A socket left there by a killed process is replaced: the caller holds the lock of the
+    /// directory, so no other process listens.
     ///
     /// # Errors
     /// The system refuses the socket or the thread.
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn questions_are_answered_in_order_and_the_socket_is_private() {
         let dir = tempfile::tempdir().unwrap();
-        // Longer than a socket's name may be.
+        // Longer than the path of a socket address may be.
         let deep = dir.path().join("d".repeat(120));
         fs::create_dir(&deep).unwrap();
         let path = deep.join("control");

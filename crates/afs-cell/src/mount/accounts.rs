@@ -13,36 +13,36 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// How long the protection service may take for one answer.
+/// Time-out of a call to the protection service.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long an answer counts.
+/// How long a result is kept.
 const GOOD_FOR: Duration = Duration::from_secs(3600);
-/// How long it counts that there was no answer.
+/// How long it is kept that the protection service did not reply.
 const SILENT_FOR: Duration = Duration::from_secs(10);
-/// Answers kept; beyond that all are forgotten.
+/// Most results kept; beyond that all are dropped.
 const KEPT_MAX: usize = 4096;
-/// First user id that is no system account's.
+/// Lowest user id of an ordinary account.
 const FIRST_USER: u32 = 1000;
 
-/// The users of a mount's cell, as users of this machine.
+/// Accounts of this machine for the users of a mount's cell.
 pub struct CellAccounts {
     env: EnvRef,
     venus: Arc<Venus>,
-    /// Protection servers, tried in their order.
+    /// Protection servers, in the order in which they are tried.
     servers: Vec<Connection>,
-    /// A user of the cell who is shown as the user who mounted, whatever else is known.
+    /// A user of the cell that is always shown as the user who mounted.
     owner: Option<Owner>,
     kept: Mutex<Kept>,
 }
 
 #[derive(Default)]
 struct Kept {
-    /// The tokens when these were found.
+    /// Version of the tokens at which these results were found.
     tokens: u64,
     accounts: HashMap<ViceId, (Account, Instant)>,
 }
 
-/// What the cell says of a user.
+/// Result of a look-up at the protection service.
 enum Lookup<T> {
     Known(T),
     Nobody,
@@ -56,7 +56,7 @@ impl fmt::Debug for CellAccounts {
 }
 
 impl CellAccounts {
-    /// Asks `servers`, the cell's protection servers, for names, and `venus` for tokens.
+    /// Looks up names at `servers`, the cell's protection servers, and tokens in `venus`.
     #[must_use]
     pub fn new(env: EnvRef, venus: Arc<Venus>, servers: Vec<Connection>, owner: Option<Owner>) -> Self {
         Self { env, venus, servers, owner, kept: Mutex::default() }
@@ -87,7 +87,7 @@ impl CellAccounts {
         account
     }
 
-    /// A user of the cell who has a name: who has a token in it, else who has the same name here.
+    /// Account for a user of the cell with a name: that of a token holder, else that with the same name.
     async fn named(&self, id: ViceId, name: &str) -> Account {
         let account = |user: LocalUser| Account { uid: user.uid, gid: user.gid, is_settled: true };
         let same_name = self.local(name.to_owned(), by_name).await;
@@ -99,13 +99,13 @@ impl CellAccounts {
             };
         }
         match same_name {
-            // The name of a system account proves nothing: the cell does not name the accounts of this machine.
+            // A system account does not match by name: the cell does not name the accounts of this machine.
             Found::User(user) if user.uid >= FIRST_USER && user.uid != NOBODY => account(user),
             _ => self.numbered(id).await,
         }
     }
 
-    /// A number is shown as it is where it is nobody's here.
+    /// A number is shown unchanged if no account of this machine has it.
     async fn numbered(&self, id: ViceId) -> Account {
         let nobody = Account { uid: NOBODY, gid: NO_GROUP, is_settled: true };
         let number = u32::try_from(id.0).ok().filter(|_| id != ViceId::ANONYMOUS && id.0 > 0);
@@ -125,7 +125,7 @@ impl CellAccounts {
             let request = IdToName { ids: Ids::first_of([id]) };
             if let Ok(Ok(reply)) = self.env.timeout(PATIENCE, server.call(&request)).await {
                 let name = reply.names.iter().next().map(ToString::to_string);
-                // A service that knows no name answers the number.
+                // A service replies the number for an id without a name.
                 return match name.filter(|name| name.parse::<i64>().is_err()) {
                     Some(name) => Lookup::Known(name),
                     None => Lookup::Nobody,
@@ -196,7 +196,7 @@ impl Accounts for CellAccounts {
     }
 }
 
-/// The user of this machine who has a token of this name: the one whose account has the name, else the lowest.
+/// The user of this machine who holds a token of this name: the one whose account has the name, else the lowest id.
 fn holder(venus: &Venus, name: &str, same_name: Option<u32>) -> Option<u32> {
     let tokens = venus.tokens();
     let of_name = tokens.iter().filter(|token| token.label.eq_ignore_ascii_case(name));
@@ -204,7 +204,7 @@ fn holder(venus: &Venus, name: &str, same_name: Option<u32>) -> Option<u32> {
     same_name.filter(|uid| uids.contains(uid)).or(uids.into_iter().min())
 }
 
-/// The names in the cell of the tokens that a user of this machine has.
+/// The names in the cell of a user's tokens.
 fn labels_of(venus: &Venus, uid: u32) -> Vec<String> {
     venus.tokens().into_iter().filter(|token| token.owner.uid() == uid).map(|token| token.label).collect()
 }

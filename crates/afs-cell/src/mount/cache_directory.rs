@@ -10,9 +10,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Default bound of the cache where the disk has room for it.
+/// Largest default size of the cache, in bytes.
 const CACHE_BYTES_MAX: u64 = 8 << 30;
-/// Smallest cache that makes sense.
+/// Smallest size of a cache, in bytes.
 pub const CACHE_BYTES_MIN: u64 = 16 << 20;
 
 /// Creates the directory if it is missing, and takes its lock for the mount at `mount`.
@@ -30,7 +30,7 @@ pub(super) fn lock(cache: &Path, mount: &Path) -> CellResult<File> {
     Ok(lock)
 }
 
-/// The client's permanent name among servers, which lives and dies with its cache.
+/// The UUID of this client for servers, which exists as long as its cache.
 pub(super) fn client_uuid(system: &Arc<System>, cache: &Path) -> std::io::Result<Uuid> {
     if let Ok(text) = fs::read_to_string(cache.join("uuid"))
         && let Ok(uuid) = text.trim().parse()
@@ -50,6 +50,6 @@ pub(super) fn default_cache_bytes(cache: &Path) -> u64 {
 
 /// Whether a directory is on overlayfs, as in most containers.
 pub(super) fn is_stacked(directory: &Path) -> bool {
-    // The type of `f_type` differs from machine to machine.
+    // The type of `f_type` differs between architectures.
     rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630)
 }

@@ -8,23 +8,23 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a mount that is not mounted any more may take to store what is unsaved and end.
+/// Longest time that an unmounted mount may take to store dirty data and end.
 const END_MAX: Duration = Duration::from_secs(20);
-/// Longest record read.
+/// Longest record read, in bytes.
 const LEN_MAX: u64 = 32 << 10;
 
-/// Who has the cache.
+/// Record of the mount that holds the lock.
 #[derive(Serialize, Deserialize)]
 struct Holder {
     pid: u32,
     directory: PathBuf,
 }
 
-/// Takes the lock for the mount at `directory`, and writes that down. A holder that has been unmounted already is waited
-/// for, for a while.
+/// Takes the lock for the mount at `directory`, and records it. If the holder has been unmounted already, waits for its
+/// end, for a bounded time.
 ///
 /// # Errors
-/// Another has it: who, as far as it is known.
+/// Another mount holds the lock: its description, if it is known.
 pub(super) fn take(mut lock: &File, directory: &Path) -> Result<(), Option<String>> {
     if lock.try_lock().is_err() {
         let holder = read(lock).ok_or(None)?;
@@ -38,7 +38,7 @@ pub(super) fn take(mut lock: &File, directory: &Path) -> Result<(), Option<Strin
         lock.rewind()?;
         lock.write_all(&serde_json::to_vec(&own)?)
     };
-    // Without the record the next mount is only told less.
+    // Without the record the next mount has a less precise error.
     let _ = write();
     Ok(())
 }
@@ -71,7 +71,7 @@ mod tests {
         let path = dir.path().join("lock");
         let open =
             || File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
-        // The lock is that of a process that ends by itself, as a mount does when it has stored what is unsaved.
+        // The lock is held by a process that ends by itself, as a mount does when it has stored its dirty data.
         let held = open();
         held.lock().unwrap();
         let mut ending = Command::new("sleep").arg("0.3").stdin(held).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Query of overseers for the name of the cell of their servers.
+//! Query of the overseers for the name of their cell.
 
 use afs_net::{System, Udp};
 use afs_rpc::{CallOptions, Security};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// How long is waited for the first answer.
+/// How long the query waits for the first reply.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// From the file service's port to that of the overseer.
+/// Offset of the overseer's port from that of the file service.
 const PORT_OFFSET: u16 = 7;
 
-/// The name that the first of the servers answers with that says anything; `None` if none does: not every host runs an
+/// The cell name in the first reply of a server that has one; `None` without such a reply, since not every host runs an
 /// overseer.
 pub(super) fn of(system: &Arc<System>, udp: &Udp, servers: &[Ipv4Addr], base_port: u16) -> Option<String> {
     let (tell, told) = channel();
@@ -29,7 +29,7 @@ pub(super) fn of(system: &Arc<System>, udp: &Udp, servers: &[Ipv4Addr], base_por
             }
         }));
     }
-    // With the last of those that ask, the channel ends.
+    // The channel closes with the last of the queries.
     drop(tell);
     told.recv_timeout(PATIENCE).ok().filter(|name| !name.is_empty())
 }

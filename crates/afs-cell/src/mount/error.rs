@@ -7,48 +7,48 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// Why a cell was not mounted, or not unmounted in good order.
+/// Why a cell could not be mounted, or not be unmounted properly.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The directory of the cache cannot be used.
+    /// The cache directory cannot be used.
     #[error("cannot use the cache {}: {error}", .path.display())]
     Cache {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Another mount has the cache.
+    /// Another mount uses the cache.
     #[error("the cache {} is in use by {}", .path.display(), .holder.as_deref().unwrap_or("another mount"))]
     CacheInUse {
         /// The directory.
         path: PathBuf,
-        /// The mount, if it said which it is.
+        /// Description of that mount, if it is known.
         holder: Option<String>,
     },
-    /// What is in the cache cannot be read.
+    /// The contents of the cache cannot be read.
     #[error("cannot open the cache {}: {error}", .path.display())]
     OpenCache {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// No key for callbacks.
+    /// The key for callbacks cannot be created.
     #[error("cannot make a key: {0}")]
     Key(String),
-    /// The system refuses a socket.
+    /// The socket cannot be opened.
     #[error("cannot open a socket: {0}")]
     Socket(io::Error),
-    /// The servers are of another cell.
+    /// The servers belong to another cell.
     #[error("the servers given are those of the cell {name}, not of {cell}")]
     OtherCell {
-        /// The cell asked for.
+        /// The requested cell.
         cell: CellName,
-        /// The cell that they say they are of.
+        /// The cell of the servers.
         name: String,
     },
-    /// The volume at the top has no valid name.
+    /// The name of the root volume is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The cell cannot be reached.
@@ -56,10 +56,10 @@ pub enum ClientError {
     Unreachable {
         /// The cell.
         cell: CellName,
-        /// Why.
+        /// The error of Venus.
         error: VenusError,
     },
-    /// No location server answers.
+    /// No location server replies.
     #[error("no location server of the cell {cell} answers at {}, port {port}", listed(.servers))]
     NoServer {
         /// The cell.
@@ -69,13 +69,13 @@ pub enum ClientError {
         /// Their port.
         port: u16,
     },
-    /// The kernel does not mount.
+    /// The mount failed.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// Dirty data that no server took.
+    /// Dirty data could not be stored.
     #[error("not everything could be stored: {0}")]
     NotStored(VenusError),
-    /// The kernel does not unmount.
+    /// The unmount failed.
     #[error("cannot unmount: {0}")]
     Unmount(io::Error),
 }

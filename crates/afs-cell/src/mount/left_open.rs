@@ -6,7 +6,7 @@ use std::{fs, io};
 
 const NAME: &str = "left-open.json";
 
-/// Files that were open for writing when a mount was stopped. What was written until then is stored; what a program writes
+/// Files that were open for writing when a mount was stopped. Data written before is stored; data that a program writes
 /// to such a descriptor afterwards is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOpen {
@@ -15,14 +15,14 @@ pub struct LeftOpen {
 }
 
 impl LeftOpen {
-    /// What the last stop of the mount with this cache directory has left open; nothing if that is not known.
+    /// Files left open by the last stop of the mount with this cache directory; empty if unknown.
     #[must_use]
     pub fn of(cache: &Path) -> Self {
         let text = fs::read(cache.join(NAME)).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Names the files in the log, and in the cache directory for the command that asked for the stop.
+    /// Names the files in the log, and in the cache directory for the command that requested the stop.
     pub(crate) fn tell(&self, cache: &Path) {
         for file in &self.files {
             tracing::warn!(

@@ -1,4 +1,4 @@
-//! Look-ups of accounts of this machine in its name service, through `getent`, which knows every source that is configured.
+//! Look-up of accounts of this machine through `getent`, which uses every configured source of its name service.
 
 use std::process::{Command, Stdio};
 
@@ -10,14 +10,14 @@ pub(crate) struct LocalUser {
     pub(crate) gid: u32,
 }
 
-/// What the name service says.
+/// Result of a look-up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// There is one.
+    /// The account exists.
     User(LocalUser),
-    /// There is none.
+    /// There is no such account.
     Nobody,
-    /// It cannot be asked.
+    /// The look-up failed.
     Unknown,
 }
 
@@ -30,12 +30,12 @@ impl Found {
     }
 }
 
-/// `getent` for a key that there is none of.
+/// Exit status of `getent` for a key that does not exist.
 const NOT_FOUND: i32 = 2;
 
-/// The account of a name. May take as long as the name service does.
+/// Looks up the account with a name. Takes as long as the name service.
 pub(crate) fn by_name(name: String) -> Found {
-    // A number would be taken for a user id.
+    // `getent` takes a number for a user id.
     if name.is_empty() || name.parse::<i64>().is_ok() {
         return Found::Nobody;
     }
@@ -45,7 +45,7 @@ pub(crate) fn by_name(name: String) -> Found {
     }
 }
 
-/// The account of a user id. May take as long as the name service does.
+/// Looks up the account with a user id. Takes as long as the name service.
 pub(crate) fn by_uid(uid: u32) -> Found {
     match ask(&uid.to_string()) {
         Found::User(user) if user.uid != uid => Found::Nobody,
@@ -65,7 +65,7 @@ fn ask(key: &str) -> Found {
     }
 }
 
-/// The first line of a password file: name, password, user id, group id, and more.
+/// Parses the first line in the format of passwd(5): name, password, user id, group id, and more.
 fn parse(text: &str) -> Option<LocalUser> {
     let mut fields = text.lines().next()?.split(':');
     let (name, _) = (fields.next()?.to_owned(), fields.next()?);

@@ -1,4 +1,4 @@
-//! A mount in this process: a socket, a cache, a cache manager and the kernel's side.
+//! A mount in this process: a socket, a cache, a cache manager and the FUSE file system.
 
 mod accounts;
 mod cache_directory;
@@ -45,12 +45,12 @@ pub struct Client {
     system: Arc<System>,
     udp: Udp,
     uuid: Uuid,
-    /// How servers may call us so that we know that they are those we called.
+    /// Offer of keys by which servers that call back prove that they are those this client called.
     callback: Arc<CallbackOffer>,
-    /// Present until stopped.
+    /// Present until the client is stopped.
     running: Option<(Arc<Venus>, KernelSink)>,
     mounted: Option<Mounted>,
-    /// Where the users of the mount hand in their tokens.
+    /// Token socket, on which the users of the mount hand in their tokens.
     tokens: Option<TokenServer>,
     cache: PathBuf,
     /// Held as long as the cache is in use.
@@ -58,10 +58,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Opens socket and cache. No server is called yet.
+    /// Opens socket and cache. Does not call a server yet.
     ///
     /// # Errors
-    /// No socket, or a cache that is in use or cannot be opened.
+    /// The socket cannot be opened, or the cache is in use or cannot be opened.
     pub fn open(system: &Arc<System>, options: &ClientOptions) -> CellResult<Self> {
         let lock = cache_directory::lock(&options.cache, &options.directory)?;
         let uuid = client_uuid(system, &options.cache)
@@ -84,16 +84,17 @@ impl Client {
         })
     }
 
-    /// How servers may call us.
+    /// The offer of keys for callbacks.
     #[must_use]
     pub fn callback(&self) -> &Arc<CallbackOffer> {
         &self.callback
     }
 
-    /// Starts the cache manager and mounts. `own` is what the one who mounts is to the cell while he has no token.
+    /// Starts the cache manager and mounts. `own` is the identity of the user who mounts, as long as that user has no
+    /// token.
     ///
     /// # Errors
-    /// No server answers, the cell has no root volume, or the directory cannot be mounted on.
+    /// No server replies, the cell has no root volume, or the directory cannot be mounted on.
     pub fn mount(
         &mut self,
         options: &ClientOptions,
@@ -135,7 +136,7 @@ impl Client {
         MountTokens::open(&self.system, rx, venus, &self.callback, vec![location], everybody)
     }
 
-    /// As whom the users of the cell are shown; its protection servers are asked for names with `security`.
+    /// Accounts as which the users of the cell are shown; calls to its protection servers use `security`.
     fn accounts(&self, options: &ClientOptions, venus: &Arc<Venus>, security: Security) -> Arc<CellAccounts> {
         let connect = |server: &Ipv4Addr| {
             let peer = Ports::at(*server, options.ports.protection());
@@ -145,8 +146,8 @@ impl Client {
         Arc::new(CellAccounts::new(self.system.env(), venus.clone(), servers, options.owner))
     }
 
-    /// Asks the servers which cell they are of, where they say. Under another name the names in the cell would lead
-    /// elsewhere, and its tokens would not be used.
+    /// Checks the name of the servers' cell, if they reply it. Under another name, paths in the cell would lead elsewhere,
+    /// and its tokens would not be used.
     fn require_cell(&self, options: &ClientOptions) -> CellResult {
         let name = cell_name::of(&self.system, &self.udp, &options.servers, options.ports.base());
         match name {
@@ -197,7 +198,7 @@ impl Client {
         }
     }
 
-    /// The files of the mount that are open for writing, as absolute paths; at most 1000.
+    /// Absolute paths of the files of the mount that are open for writing; at most 1000.
     #[must_use]
     pub fn open_for_writing(&self) -> Vec<PathBuf> {
         let (Some((venus, _)), Some(mounted)) = (&self.running, &self.mounted) else { return Vec::new() };
@@ -205,8 +206,8 @@ impl Client {
         paths.iter().map(|path| mounted.directory().join(OsStr::from_bytes(path))).collect()
     }
 
-    /// Unmounts, stores what is unsaved, and lets go of everything. What was still open for writing is named in the log,
-    /// and in the cache's `left-open.json` for whoever asked for the stop.
+    /// Unmounts, stores dirty data, and closes socket and cache. Files still open for writing are named in the log, and
+    /// in the cache's `left-open.json` for the command that requested the stop.
     ///
     /// # Errors
     /// Data that could not be stored.
@@ -230,7 +231,7 @@ impl Client {
     }
 }
 
-/// Why a cell cannot be mounted, as whoever named its servers needs to know it.
+/// The error of a failed start of Venus, in terms of the options.
 fn no_cell(options: &ClientOptions, error: VenusError) -> ClientError {
     let cell = options.cell.clone();
     if error.kind != ErrorKind::ServerUnreachable {
@@ -239,14 +240,15 @@ fn no_cell(options: &ClientOptions, error: VenusError) -> ClientError {
     ClientError::NoServer { cell, servers: options.servers.clone(), port: options.ports.location() }
 }
 
-/// Servers of other makers call back without proving anything; ours prove that they are those we called.
+/// Servers of other implementations call back without authentication; Andrew's prove that they are those this client
+/// called.
 fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn ServerSecurity>> {
     let names = Arc::new(LocalNames::default());
     let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, system.env(), Level::Clear);
     vec![Box::new(NullServer), Box::new(rxgk)]
 }
 
-/// What `@sys` stands for on this kind of machine (docs/protocol/client.md "2. Name space: /afs").
+/// The value of `@sys` on this kind of machine (docs/protocol/client.md "2. Name space: /afs").
 fn sysnames() -> Vec<String> {
     let machine = match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -6,7 +6,7 @@ use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// What is to be mounted, where, and with which cache.
+/// Options of a mount.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// The cell.
@@ -15,18 +15,18 @@ pub struct ClientOptions {
     pub servers: Vec<Ipv4Addr>,
     /// Its ports.
     pub ports: Ports,
-    /// Directory of the cache; made if it is not there. One client at a time.
+    /// Directory of the cache, created if it is missing. One client uses it at a time.
     pub cache: PathBuf,
-    /// Most bytes of data kept; `None`: half of what is free on the cache's disk, at most 8 GiB.
+    /// Size limit of cached data, in bytes; `None`: half of the free space on the cache's disk, at most 8 GiB.
     pub cache_bytes: Option<u64>,
-    /// Where to mount; an empty directory.
+    /// The mount point: an empty directory.
     pub directory: PathBuf,
     /// Other users may use the mount.
     pub allow_other: bool,
-    /// The name under which the root of every volume has the volume's snapshots; `None`: they are not shown.
+    /// Name of the directory of snapshots in the root of every volume; `None`: snapshots are not shown.
     pub snapshots: Option<String>,
-    /// The cell's servers are in this process too, which goes on when the directory is unmounted.
+    /// The cell's servers are in this process, which continues when the directory is unmounted.
     pub with_servers: bool,
-    /// Whose files are shown as those of the one who mounts.
+    /// The owner of files that is shown as the user who mounts.
     pub owner: Option<Owner>,
 }

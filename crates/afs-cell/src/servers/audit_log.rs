@@ -1,4 +1,4 @@
-//! The audit log on disk: `audit.log` in the state directory, a line of JSON a record, cut into files.
+//! Audit log in files: `audit.log` in the state directory, one record a line, in JSON.
 
 use afs_server::audit::{AuditRecord, AuditSink};
 use std::fs::{self, File, OpenOptions};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-/// Name of the file that is written; older ones have a number after it.
+/// Name of the current file; older ones have a number after it.
 const FILE: &str = "audit.log";
-/// A file that has grown over this is put aside.
+/// Size at which a file is put aside, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
-/// Files kept beside the one that is written; the oldest goes.
+/// Older files kept; the oldest is removed.
 const KEPT: u32 = 4;
 
-/// Writes records to files that only the owner may read.
+/// Writer of audit records to files that only the owner may read.
 pub struct AuditLog {
     path: PathBuf,
     bytes_max: u64,
@@ -23,7 +23,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// In a state directory. Nothing is made before the first record.
+    /// The audit log of a state directory. No file is created before the first record.
     #[must_use]
     pub fn of(state: &Path) -> Self {
         Self { path: state.join(FILE), bytes_max: BYTES_MAX, open: Mutex::new(None) }

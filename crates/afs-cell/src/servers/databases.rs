@@ -25,26 +25,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The login service's secret, in the state directory.
+/// File of the login service's secret, in the state directory.
 pub(crate) const LOGIN_SECRET: &str = "keys/login";
 
 /// The databases of a cell.
 pub(super) struct Databases {
     directory: PathBuf,
     pub(super) location: Arc<dyn LocationDb>,
-    /// What the protection service answers from.
+    /// Database of the protection service.
     pub(super) protection: Arc<dyn ProtectionDb>,
-    /// What the other services ask who is who: never waits for another host.
+    /// Database for identity look-ups of the other services: never waits for another host.
     pub(super) names: Arc<dyn ProtectionDb>,
     login: Arc<dyn LoginDb>,
     operations: Arc<dyn OperationsDb>,
     pub(super) importer: Importer,
-    /// Where several servers share them.
+    /// The shared store, where several servers share the databases.
     sharing: Option<Arc<Sharing>>,
 }
 
 impl Databases {
-    /// Opens them where they are. `server` is the permanent name of this host.
+    /// Opens the databases at their location. `server` is the UUID of this host.
     pub(super) async fn open(
         system: &Arc<System>,
         options: &ServerOptions,
@@ -130,7 +130,7 @@ impl Databases {
         ProtectionServer::service(self.protection.clone(), guard.clone(), options)
     }
 
-    /// The cell's own login service, with the secret it has kept or a new one.
+    /// The cell's own login service, with its existing secret or a new one.
     pub(super) fn login_service(
         &self,
         system: &Arc<System>,

@@ -10,10 +10,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why servers were not started.
+/// Why the servers of a host could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The state directory is of another cell.
+    /// The state directory belongs to another cell.
     #[error("{} keeps the cell {cell}", .directory.display())]
     OtherCell {
         /// The state directory.
@@ -21,24 +21,24 @@ pub enum StartError {
         /// Its cell.
         cell: CellName,
     },
-    /// Another program has the port.
+    /// The port is in use.
     #[error("port {} of {} is taken; stop what uses it", .0.port(), .0.ip())]
     PortTaken(SocketAddr),
-    /// The address is not one of this host.
+    /// The address does not belong to this host.
     #[error("{} is not an address of this host", .0.ip())]
     NotOfThisHost(SocketAddr),
     /// The system refuses the socket.
     #[error("cannot listen at {address}: {error}")]
     Listen {
-        /// Where.
+        /// Address of the socket.
         address: SocketAddr,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A socket does not take a service.
+    /// A socket does not accept a service.
     #[error("cannot offer a service: {0}")]
     Offer(#[from] ListenError),
-    /// A host without databases has to be given the keys of the cell.
+    /// A host without databases was not given the keys of the cell.
     #[error("{} has no keys; copy the cell's KeyFileExt there, or name it with key_file", .0.display())]
     NoKeys(PathBuf),
     /// A store cannot be opened.
@@ -46,10 +46,10 @@ pub enum StartError {
     Store {
         /// Where it is.
         path: PathBuf,
-        /// Why.
+        /// The fault.
         why: String,
     },
-    /// What a new cell begins with cannot be made.
+    /// The first contents of a new cell cannot be created.
     #[error("cannot make the cell: {0}")]
     FirstStart(String),
     /// The secret of the login service is damaged.
@@ -57,24 +57,24 @@ pub enum StartError {
     LoginSecret {
         /// Its file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: BadLoginSecret,
     },
-    /// The configuration of etcd has no meaning.
+    /// The configuration of etcd is invalid.
     #[error(transparent)]
     Etcd(#[from] ConfigError),
-    /// There is no file with the password of etcd.
+    /// The file with the password of etcd does not exist.
     #[error("{} is not there; write etcd's password into it", .0.display())]
     NoPassword(PathBuf),
-    /// The password of etcd is not text.
+    /// The password of etcd is not valid UTF-8.
     #[error("{} is no text", .0.display())]
     PasswordNotText(PathBuf),
-    /// etcd does not answer, or refuses.
+    /// etcd does not reply, or refuses.
     #[error("cannot use the databases in etcd at {endpoints}: {error}")]
     Shared {
         /// Its servers.
         endpoints: String,
-        /// Why.
+        /// The error of the shared store.
         error: SharedError,
     },
     /// The databases of this host cannot be copied into etcd.
@@ -83,23 +83,23 @@ pub enum StartError {
     /// Another host was interrupted while it copied its databases into etcd.
     #[error("a server had begun to copy its databases into etcd and has not finished; start that one first")]
     HalfCopied,
-    /// etcd has databases, and this host has others.
+    /// Both etcd and this host have databases.
     #[error("etcd has the databases of the cell already, and {} has others; move it away if it is not needed", .0.display())]
     TwoDatabases(PathBuf),
-    /// Databases that were copied cannot be put aside.
+    /// Databases that were copied cannot be renamed.
     #[error("cannot rename {} to {}: {error}", .from.display(), .to.display())]
     Rename {
-        /// What they are called.
+        /// The old path.
         from: PathBuf,
-        /// What they shall be called.
+        /// The new path.
         to: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The host was not joined to the cell in etcd.
+    /// The host was not joined to the cell whose databases are in etcd.
     #[error("this state directory is not of the cell {0} that is in etcd")]
     NotJoined(CellName),
-    /// Whether the host was joined cannot be found out.
+    /// The membership of the host cannot be determined.
     #[error("cannot use the databases in etcd: {0}")]
     Membership(LocationError),
 }

@@ -1,4 +1,4 @@
-//! Adapter of the databases of a cell for the login service: its records, and the users it knows.
+//! Adapter from the databases of a cell to the stores of the login service: its records, and the users.
 
 use afs_db::login::LoginError;
 use afs_db::protection::{ProtectionError, Requester};
@@ -8,10 +8,10 @@ use afs_rpc::BoxFuture;
 use afs_wire::ids::ViceId;
 use std::sync::Arc;
 
-/// Users' login records.
+/// Login records of users.
 pub(super) struct LoginRecords(pub(super) Arc<dyn LoginDb>);
 
-/// The cell's users.
+/// Users of the cell.
 pub(super) struct LoginUsers(pub(super) Arc<dyn ProtectionDb>);
 
 fn of_records(error: LoginError) -> StoreError {

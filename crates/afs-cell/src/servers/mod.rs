@@ -45,7 +45,7 @@ use std::time::Duration;
 pub struct Servers {
     system: Arc<System>,
     roles: Vec<Box<dyn Role>>,
-    /// Transport of the calls that the control socket orders.
+    /// Transport of the calls that the owner makes through the control socket.
     owner: Udp,
     owner_calls: BTreeMap<u16, Connection>,
     identity: CellIdentity,
@@ -55,15 +55,15 @@ pub struct Servers {
     importer: Option<Importer>,
 }
 
-/// How long disk work under way may take when the servers stop.
+/// Longest time that disk operations in progress may take when the servers stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
 impl Servers {
-    /// Opens the stores, makes what a new cell needs, and begins to serve.
+    /// Opens the stores, creates the first contents of a new cell, and begins to serve.
     ///
     /// # Errors
-    /// A port that is taken, an address that is not this host's, a directory of another cell, or a store
-    /// that cannot be opened.
+    /// A port is in use, the address does not belong to this host, the state directory belongs to another cell, or a
+    /// store cannot be opened.
     pub fn start(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
         let identity = identity(system, options)?;
         // Sockets first: a port in use is the likeliest error, and nothing has been changed then.
@@ -85,7 +85,7 @@ impl Servers {
         Ok(Self { system, roles, owner, owner_calls, identity, security, scrubber, importer })
     }
 
-    /// What the one who runs the cell calls it with, as its first user.
+    /// Security of the connections of the user who runs the cell: as its first user.
     #[must_use]
     pub fn owner_security(&self, callback: Arc<CallbackOffer>) -> Security {
         self.security.owner(callback)
@@ -112,10 +112,10 @@ impl Servers {
         Arc::new(move |request| requests.serve(request))
     }
 
-    /// Stops serving. Clients that wait are told; everything acknowledged is on disk already.
+    /// Stops serving. Clients that wait get an error; everything acknowledged is already on disk.
     pub fn stop(self) {
         self.owner.shutdown();
-        // The files last: when no more requests come, they wait for what is under way.
+        // The file role stops last: once no more requests arrive, it waits for those in progress.
         self.roles.into_iter().rev().for_each(|role| role.stop(&self.system));
         self.system.shutdown(STOP_MAX);
     }
@@ -171,7 +171,7 @@ fn offer(role: &dyn Role, security: &CellSecurity) -> CellResult {
     Ok(())
 }
 
-/// Who the server is: as written down, or made up now and not yet written down.
+/// Identity of the server: from its file, or a new one that is not written yet.
 fn identity(system: &Arc<System>, options: &ServerOptions) -> CellResult<CellIdentity> {
     if let Some(identity) = CellIdentity::read(&options.directory)? {
         if identity.cell != options.cell {

@@ -1,4 +1,4 @@
-//! Tests of the owner's mount against senders that know the numbers of its connection, over real sockets.
+//! Tests of the owner's connections against senders that know their numbers, over real sockets.
 
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const SERVICE: ServiceId = ServiceId(1);
 
-/// A service that remembers each complete request and who sent it.
+/// A service that records each complete request and its caller.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<(Caller, Bytes)>>);
 
@@ -42,7 +42,7 @@ impl Service for Recorder {
     }
 }
 
-/// A server with the cell's security classes, and the owner's connection to it.
+/// A server with the cell's security classes, and the owner's connections to it.
 struct Cell {
     system: Arc<System>,
     security: CellSecurity,
@@ -108,7 +108,7 @@ fn forge(stranger: &UdpSocket, server: SocketAddr, caller: &Caller) {
     }
 }
 
-/// The types of the packets that reach the stranger before it hears nothing for a while.
+/// Types of the packets that the attacker receives until none has arrived for a while.
 fn heard(stranger: &UdpSocket) -> Vec<PacketType> {
     stranger.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let mut buffer = [0; 2048];

@@ -12,7 +12,7 @@ use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use std::sync::Arc;
 
-/// How to reach the database servers of a cell.
+/// Routes to the database servers of a cell.
 pub(super) struct RemoteDatabases<'a> {
     pub(super) system: &'a Arc<System>,
     pub(super) rx: &'a Rx,
@@ -34,7 +34,7 @@ impl RemoteDatabases<'_> {
         Arc::new(RemoteProtectionDb::new(self.system.env(), ours, nobody))
     }
 
-    /// The servers that may have what this one has lost.
+    /// Servers from which damaged data of this one may be repaired.
     pub(super) fn replicas(&self) -> Replicas {
         let (ports, security) = (self.options.ports, self.security.clone());
         let servers = self.options.location_servers().into_iter();
@@ -44,7 +44,7 @@ impl RemoteDatabases<'_> {
         Replicas::new(locations, self.rx.clone(), Arc::new(move || security.of_servers()), ports.volume())
     }
 
-    /// Tells the location servers of this file server, now or as soon as one takes it.
+    /// Registers this file server with the location servers, now or as soon as one accepts it.
     pub(super) fn register(&self, uuid: Uuid) {
         let port = self.options.ports.location();
         let servers = self.servers(ServiceId::LOCATION, port, &self.security.of_servers());

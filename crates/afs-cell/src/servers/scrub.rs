@@ -9,9 +9,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScrubTable {
-    /// Days from the end of one look at everything to the next; 0 is never.
+    /// Days from the end of one scrub to the start of the next; 0: no scrub.
     pub days: u32,
-    /// Most that is read for it, of each partition.
+    /// Most that a scrub reads of each partition, in MiB a second.
     pub mib_per_second: u32,
 }
 
@@ -22,7 +22,7 @@ impl Default for ScrubTable {
 }
 
 impl ScrubTable {
-    /// What makes no sense of it.
+    /// Checks the values; the error is the fault.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.mib_per_second == 0 && self.days != 0 {
             return Err("scrub: mib_per_second has to be at least 1; days = 0 switches it off".into());
@@ -30,7 +30,7 @@ impl ScrubTable {
         Ok(())
     }
 
-    /// The settings; `None` is off.
+    /// The settings; `None` if the scrub is off.
     pub(crate) fn settings(&self) -> Option<ScrubSettings> {
         let every = Duration::from_secs(u64::from(self.days) * 86_400);
         let rate = u64::from(self.mib_per_second) << 20;
@@ -38,35 +38,35 @@ impl ScrubTable {
     }
 }
 
-/// What was seen on one partition, as the control socket and `andrew status` tell it.
+/// Report of the scrubs of one partition, for the control socket and `andrew status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionScrub {
     /// The partition.
     pub partition: String,
-    /// The look that is under way.
+    /// The pass in progress.
     pub now: Option<ScrubPass>,
-    /// The last complete one.
+    /// The last complete pass.
     pub last: Option<ScrubPass>,
-    /// What is damaged and could not be repaired.
+    /// Data that is damaged and could not be repaired.
     pub damaged: Vec<String>,
 }
 
-/// One look at everything.
+/// One pass over all data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScrubPass {
     /// When it began, in seconds of Unix time.
     pub began: u32,
-    /// When it ended; 0 while it is under way.
+    /// When it ended, in seconds of Unix time; 0 while it is in progress.
     pub ended: u32,
     /// Bytes read.
     pub bytes: u64,
-    /// Damages seen.
+    /// Number of damages found.
     pub damaged: u64,
-    /// How many of them were repaired.
+    /// Number of damages repaired.
     pub repaired: u64,
 }
 
-/// All partitions of a host.
+/// The reports of all partitions of a host.
 pub(super) fn reports(scrubber: Option<&Scrubber>) -> Vec<PartitionScrub> {
     let reports = scrubber.map(Scrubber::reports).unwrap_or_default();
     let one = |(partition, report): (afs_wire::ids::PartitionId, ScrubReport)| PartitionScrub {

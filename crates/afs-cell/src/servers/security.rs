@@ -1,5 +1,4 @@
-//! Who is heard at the cell's services: keys, security classes, requirements. All of it can be read again while the
-//! servers run.
+//! Security of a cell's services: keys, security classes and requirements, which can be reloaded while the servers run.
 
 use crate::configuration::key_store::KeyStore;
 use crate::configuration::options::{RoleName, ServerOptions};
@@ -20,12 +19,12 @@ use afs_wire::rpc::ServiceId;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Name of a cell's first user, who may do everything.
+/// Name of a cell's first user, who is an administrator.
 pub const ADMIN_NAME: &str = "admin";
-/// Lifetime of a token of the mount in the servers' own process; each connection gets a new one.
+/// Lifetime of a token of the mount in the servers' own process, in seconds; each connection gets a new one.
 const OWNER_SECONDS: u64 = 10 * 365 * 86_400;
 
-/// What decides who is heard.
+/// Keys, classes and requirements of a cell.
 #[derive(Clone)]
 pub struct CellSecurity {
     state: PathBuf,
@@ -38,10 +37,10 @@ pub struct CellSecurity {
 }
 
 impl CellSecurity {
-    /// Reads the keys, making them in a new cell, and `security.toml`.
+    /// Reads the keys, creating them in a new cell, and `security.toml`.
     ///
     /// # Errors
-    /// A file that others may read, or that says something that means nothing.
+    /// Others may read a file, or a file is invalid.
     pub fn open(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
         let state = &options.directory;
         let file = SecurityFile::read(state)?;
@@ -64,11 +63,11 @@ impl CellSecurity {
         })
     }
 
-    /// Reads keys and requirements again. Which classes are offered, the realms, and the settings of login and audit
-    /// stay as they were at the start.
+    /// Reloads keys and requirements. The offered classes, the realms, and the settings of login and audit stay as they
+    /// were at the start.
     ///
     /// # Errors
-    /// As [`CellSecurity::open`]; nothing has changed then.
+    /// As [`CellSecurity::open`]; then nothing has changed.
     pub fn reload(&self) -> CellResult {
         let file = SecurityFile::read(&self.state)?;
         self.keys.set(self.store.load()?);
@@ -76,7 +75,7 @@ impl CellSecurity {
         Ok(())
     }
 
-    /// What the file said at the start.
+    /// The file as it was at the start.
     #[must_use]
     pub fn file(&self) -> &SecurityFile {
         &self.file
@@ -88,19 +87,19 @@ impl CellSecurity {
         &self.keys
     }
 
-    /// The names of the cell and its realms, which may stand behind the name of one of its users.
+    /// Names of the cell and of its realms, which may follow the `@` after a user's name.
     #[must_use]
     pub fn local_names(&self) -> Vec<String> {
         [self.names.cell.clone()].into_iter().chain(self.names.realms.iter().cloned()).collect()
     }
 
-    /// What connections must be.
+    /// Requirements on connections.
     #[must_use]
     pub fn policy(&self) -> &SharedPolicy {
         &self.policy
     }
 
-    /// The classes every service is offered under. One without a key refuses by itself.
+    /// Security classes of every service. A class without a key refuses connections by itself.
     #[must_use]
     pub fn classes(&self) -> Vec<Box<dyn ServerSecurity>> {
         let mut classes: Vec<Box<dyn ServerSecurity>> = Vec::with_capacity(4);
@@ -118,15 +117,15 @@ impl CellSecurity {
         classes
     }
 
-    /// What a server of the cell calls others with: as the cell itself, encrypted.
+    /// Security of the calls of a server of the cell: in the name of the cell, encrypted.
     #[must_use]
     pub fn of_servers(&self) -> Security {
         Security::new(Arc::new(CellSource { keys: self.keys.clone(), env: self.env.clone() }))
     }
 
-    /// Security of the mount in the servers' own process: the cell's first user, to be called back in the way offered.
-    /// The level is what the strictest volume requires and never below `auth`: an Rx connection is found by numbers that
-    /// others can know, so each packet has to prove that it comes from the holder of the key.
+    /// Security of the mount in the servers' own process: the cell's first user, called back with the keys offered. The
+    /// level is that which the strictest volume requires, and at least `auth`: an Rx connection is identified by
+    /// numbers that others can know, so each packet has to prove that its sender has the key.
     #[must_use]
     pub fn owner(&self, callback: Arc<CallbackOffer>) -> Security {
         let strictest = self.file.volumes.values().copied().chain([self.file.connections.minimum]).max();
@@ -148,7 +147,7 @@ fn policy(file: &SecurityFile) -> Policy {
     file.volumes.iter().fold(of_files, |policy, (name, required)| policy.of_volume(name, *required))
 }
 
-/// The keys of the cell: made where its databases are, and brought from there to other hosts.
+/// Keys of the cell: created where its databases are, and copied to other hosts.
 fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CellResult<KeyRing> {
     if options.roles.has(RoleName::Database) && options.key_file.is_none() {
         return store.ensure(options.rxkad, env);
@@ -160,7 +159,8 @@ fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CellResult<K
     Ok(keys)
 }
 
-/// Makes a token of the cell itself for each connection, of the strongest class that there is a key for.
+/// Source of tokens in the name of the cell itself, a new one for each connection, of the strongest class that has a
+/// key.
 struct CellSource {
     keys: SharedKeys,
     env: EnvRef,
@@ -180,14 +180,14 @@ impl SecuritySource for CellSource {
         "cell".to_owned()
     }
 
-    /// Without a key that a token can be made with, as nobody in particular.
+    /// Without a usable key, an unauthenticated session.
     fn session(&self) -> Box<dyn ClientSecurity> {
         let source = self.token().map(|token| token.source(self.env.clone()));
         source.map_or_else(|| Box::new(NullClient) as Box<dyn ClientSecurity>, |source| source.session())
     }
 }
 
-/// Makes a token for each connection, so that keys may change and nothing needs renewing.
+/// Source of tokens of the first user, a new one for each connection, so that keys may change and no token is renewed.
 struct OwnerSource {
     keys: SharedKeys,
     env: EnvRef,
@@ -214,7 +214,7 @@ impl SecuritySource for OwnerSource {
         "owner".to_owned()
     }
 
-    /// Without a key, which every cell has, as nobody in particular.
+    /// Without a key, which every cell has, an unauthenticated session.
     fn session(&self) -> Box<dyn ClientSecurity> {
         self.token_session(&self.keys.get()).unwrap_or_else(|| Box::new(NullClient))
     }

@@ -1,4 +1,5 @@
-//! The rows of a cell's databases in etcd: reached, taken over from a state directory, and only by servers of the cell.
+//! Rows of a cell's databases in etcd: connection, copy from a state directory, and the check that only servers of the
+//! cell use them.
 
 use crate::configuration::options::EtcdOptions;
 use crate::error::CellResult;
@@ -19,23 +20,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The databases of a server that is alone, in its state directory.
+/// Directory of the databases of a single server, in its state directory.
 pub(super) const EMBEDDED: &str = "db";
-/// What they are called when they are in etcd.
+/// Name of that directory once its databases are in etcd.
 const TAKEN_OVER: &str = "db.taken-over";
-/// How long a start waits for etcd: it may be starting too.
+/// How long a start waits for etcd, which may be starting too.
 const START_MAX: Duration = Duration::from_secs(60);
 const START_PAUSE: Duration = Duration::from_secs(1);
-/// The row that says whose databases these are. No user's name begins so.
+/// Row that names the cell of these databases. It cannot be the name of a user.
 const MEMBERSHIP: (&str, &[u8]) = ("login", b"\0cell");
 
-/// The databases in a state directory, which are made if they are not there.
+/// The databases in a state directory, created if they are missing.
 pub(super) fn embedded_rows(system: &Arc<System>, directory: &Path) -> CellResult<Kv> {
     make_directory(directory, &mut DirBuilder::new()).map_err(|e| cannot_open(directory, e))?;
     index(system, directory, afs_db::TABLES)
 }
 
-/// Reaches etcd and copies what is there.
+/// Connects to etcd and reads the rows.
 pub(super) async fn open(
     system: &Arc<System>,
     place: &EtcdOptions,
@@ -95,7 +96,7 @@ fn password(file: &Path) -> CellResult<Password> {
     Ok(Password::new(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// Copies the databases of a server that was alone into etcd, once, if etcd has none of the cell.
+/// Copies the databases of a single server into etcd, once, if etcd has none of the cell.
 pub(super) async fn take_over(system: &Arc<System>, sharing: &Arc<Sharing>, state: &Path) -> CellResult {
     let (own, aside) = (state.join(EMBEDDED), state.join(TAKEN_OVER));
     if !own.exists() {

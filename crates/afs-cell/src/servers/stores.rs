@@ -26,13 +26,13 @@ pub(super) struct Stores {
     directory: PathBuf,
     /// On a host that serves them.
     databases: Option<Databases>,
-    /// Users and groups: of the databases here, or those of other hosts.
+    /// Users and groups: from the databases here, or from other hosts.
     protection: Arc<dyn ProtectionDb>,
     partitions: Partitions,
 }
 
 impl Stores {
-    /// Opens what the host's roles need.
+    /// Opens the stores that the host's roles need.
     pub(super) async fn open(remote: &RemoteDatabases<'_>, uuid: Uuid) -> CellResult<Self> {
         let (system, options) = (remote.system, remote.options);
         let databases = match options.roles.has(RoleName::Database) {
@@ -64,7 +64,7 @@ impl Stores {
         &self.partitions
     }
 
-    /// What stands before every service: names from the database, requirements, the audit log.
+    /// Guard of every service: identities from the database, requirements, audit log.
     pub(super) fn guard(&self, system: &Arc<System>, security: &CellSecurity) -> Guard {
         let names = ProtectionNames::new(self.protection.clone(), security.local_names());
         let settings = security.file().audit;
@@ -77,14 +77,14 @@ impl Stores {
         Guard::new(Arc::new(names)).with_policy(security.policy().clone()).with_audit(audit)
     }
 
-    /// Looks at the data of this host as long as the process lives, if it is to.
+    /// Starts the background scrub of this host's data, if it is configured.
     pub(super) fn scrubber(&self, remote: &RemoteDatabases<'_>) -> Option<Scrubber> {
         let settings = remote.options.scrub?;
         let env = remote.system.env();
         Some(Scrubber::start(&env, &self.partitions, Some(remote.replicas()), settings))
     }
 
-    /// Registers the server, and makes what a new cell begins with.
+    /// Registers the server, and creates the first contents of a new cell.
     pub(super) async fn first_start(&self, remote: &RemoteDatabases<'_>, uuid: Uuid) -> CellResult {
         let options = remote.options;
         let Some(databases) = &self.databases else {
@@ -107,7 +107,7 @@ impl Stores {
     }
 }
 
-/// The volumes of a partition. What an earlier crash left behind is cleared away beside the work.
+/// Volumes of a partition. Garbage of an earlier crash is collected in the background.
 async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeStore> {
     let rows = index(system, &partition.join("index"), afs_volume::TABLES)?;
     let drive_at = partition.join("drive");

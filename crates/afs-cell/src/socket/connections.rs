@@ -1,4 +1,4 @@
-//! Counters of the connections of a socket, in all and for each user, with their limits.
+//! Counters of the connections of a socket, in total and for each user, with their limits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 pub(crate) struct Limits {
     /// Of all users together.
     pub(crate) all: usize,
-    /// Of one user: one whose connections are silent keeps no other user out.
+    /// Of one user, so that a user with idle connections does not exclude others.
     pub(crate) of_user: usize,
 }
 
-/// Connections that are served.
+/// Counters of connections in service.
 #[derive(Debug)]
 pub(super) struct Connections {
     limits: Limits,
@@ -27,7 +27,7 @@ struct Counts {
     of_user: BTreeMap<u32, usize>,
 }
 
-/// A connection that is counted, until this is dropped.
+/// One counted connection; uncounted when this is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     connections: Arc<Connections>,
@@ -35,12 +35,12 @@ pub(super) struct Slot {
 }
 
 impl Connections {
-    /// None yet.
+    /// No connections.
     pub(super) fn with(limits: Limits) -> Arc<Self> {
         Arc::new(Self { limits, counts: Mutex::default() })
     }
 
-    /// Counts a connection of this user; `None` when a limit is reached.
+    /// Counts a connection of this user; `None` if a limit is reached.
     pub(super) fn take(self: &Arc<Self>, uid: u32) -> Option<Slot> {
         let mut counts = self.counts.lock();
         let own = counts.of_user.get(&uid).copied().unwrap_or(0);

@@ -1,8 +1,8 @@
-//! Codec of frames: a length, a kind and bytes, bounded both ways.
+//! Codec of frames: a length, a kind and bytes, bounded in both directions.
 
 use std::io::{self, Read, Write};
 
-/// A frame: four bytes of length of what follows, one byte of kind, the parts.
+/// Writes a frame: four bytes with the length of the rest, one byte of kind, the parts.
 pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io::Result<()> {
     let length = 1 + parts.iter().map(|p| p.len()).sum::<usize>();
     let short = u32::try_from(length).ok().filter(|_| length <= max).ok_or_else(|| damaged("too long"))?;
@@ -14,10 +14,10 @@ pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: u
     to.flush()
 }
 
-/// The next frame: its kind and what it holds, of at most `max` bytes together; `None` when the peer is done.
+/// Reads the next frame: its kind and its contents, together at most `max` bytes; `None` at the end of the stream.
 pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
     let mut length = [0; 4];
-    // The end between two frames is a good end; anywhere else it is not.
+    // The stream may end between two frames, but not within one.
     if from.read(&mut length[..1])? == 0 {
         return Ok(None);
     }
@@ -36,7 +36,7 @@ pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<
     Ok(Some((kind[0], body)))
 }
 
-/// The error of a frame that holds something else than it should.
+/// Error of a frame with invalid contents.
 pub(crate) fn damaged(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }

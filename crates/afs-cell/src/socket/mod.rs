@@ -18,10 +18,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// A socket that only its owner may connect to.
+/// Listens at a socket that only its owner may connect to.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     let (_held, short) = short(path)?;
-    // Connections are also checked one by one, so the moment before the mode is set harms nobody.
+    // Connections are also checked one by one, so that the time before the mode is set does no harm.
     let listener = UnixListener::bind(short)?;
     set_permissions(path, Permissions::from_mode(0o600))?;
     Ok(listener)
@@ -33,8 +33,8 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(short)
 }
 
-/// Names of sockets hold 108 bytes; a directory's descriptor makes any path short. The descriptor has
-/// to live while the name is used.
+/// A short name for a path: socket addresses hold 108 bytes, and a directory's descriptor makes any path short. The
+/// descriptor has to stay open while the name is used.
 fn short(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     let parent = path.parent().filter(|p| *p != OsStr::new("")).unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;

@@ -1,4 +1,4 @@
-//! Traits of the messages of a socket, and the exchange of one request and its reply.
+//! Traits of the messages of a socket, and the exchange of a request and its reply.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,13 +8,13 @@ pub(crate) trait RequestFrame: Sized + 'static {
     /// Writes the frame.
     fn write(&self, to: &mut impl Write) -> io::Result<()>;
 
-    /// The next request, or `None` when the client is done.
+    /// Reads the next request; `None` at the end of the stream.
     fn read(from: &mut impl Read) -> io::Result<Option<Self>>;
 }
 
 /// A reply that is one frame.
 pub(crate) trait ReplyFrame: Sized + 'static {
-    /// The reply to a client that is not served: a line for a person.
+    /// Reply that refuses a client: one line for the user.
     fn refused(line: String) -> Self;
 
     /// Writes the frame.

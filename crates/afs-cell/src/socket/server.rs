@@ -1,4 +1,5 @@
-//! Server of framed requests on a Unix socket: one thread accepts, one serves each connection, request by request.
+//! Server of framed requests on a Unix socket: one thread accepts, and each connection has a thread that serves its
+//! requests in order.
 
 use super::connections::{Connections, Limits};
 use super::{ReplyFrame, RequestFrame};
@@ -13,19 +14,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How a socket is served.
+/// Settings of a socket.
 pub(crate) struct Settings {
-    /// Name of the socket in the log, in refusals and of the threads.
+    /// Name of the socket in the log, in refusals and of its threads.
     pub(crate) name: &'static str,
-    /// Who may connect.
+    /// Which users may connect.
     pub(crate) audience: Audience,
-    /// Connections served at a time; more are refused.
+    /// Most connections served at a time; further ones are refused.
     pub(crate) limits: Limits,
-    /// A connection without a request for so long is closed.
+    /// Time without a request after which a connection is closed.
     pub(crate) idle: Duration,
 }
 
-/// Who may connect to a socket.
+/// Which users may connect to a socket.
 #[derive(Clone, Copy)]
 pub(crate) enum Audience {
     /// The user of this process and root; others get this line.
@@ -34,7 +35,7 @@ pub(crate) enum Audience {
     Everybody,
 }
 
-/// A listening socket. Dropping it stops listening and removes the socket.
+/// A listening socket. Dropping it closes and removes the socket.
 pub(crate) struct SocketServer {
     path: PathBuf,
     stop: Arc<AtomicBool>,
@@ -43,7 +44,7 @@ pub(crate) struct SocketServer {
 
 impl SocketServer {
     /// Listens at `path`. A socket that a killed process left there is replaced: the caller knows that no other process
-    /// listens at the path. `serve` gets the user id of the client, as the kernel says, and a request; it is called from a
+    /// listens at the path. `serve` gets the user id of the client, from the kernel, and a request; it is called from a
     /// thread of the connection, and may wait.
     pub(crate) fn start<Q: RequestFrame, A: ReplyFrame>(
         path: &Path,
@@ -71,7 +72,7 @@ impl SocketServer {
 impl Drop for SocketServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        // A connection of our own wakes the thread that accepts.
+        // A connection of this process wakes the accepting thread.
         let woken = super::connect(&self.path).is_ok();
         if let Some(thread) = self.thread.take().filter(|_| woken) {
             let _ = thread.join();
@@ -136,7 +137,7 @@ impl<Q: RequestFrame, A: ReplyFrame> Listening<Q, A> {
 }
 
 impl Audience {
-    /// Why a user is not served.
+    /// The refusal of a user who may not connect.
     fn refusal(self, uid: u32) -> Option<&'static str> {
         match self {
             Self::Owner(line) if uid != geteuid().as_raw() && uid != 0 => Some(line),

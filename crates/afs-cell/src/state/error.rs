@@ -6,15 +6,15 @@ use std::path::PathBuf;
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// None was given, and there is no home directory for the usual one.
+    /// None was given, and there is no home directory for the default.
     #[error("there is no home directory")]
     NoHome,
-    /// It cannot be made.
+    /// It cannot be created.
     #[error("cannot make the state directory {}: {error}", .path.display())]
     Make {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
     /// Its lock file cannot be opened or locked.
@@ -22,7 +22,7 @@ pub enum StateError {
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
     /// Another process holds the lock.
@@ -30,7 +30,7 @@ pub enum StateError {
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The process, if it said who it is.
+        /// The process, if it has recorded itself.
         pid: Option<u32>,
     },
     /// The lock file cannot be written.

@@ -8,7 +8,7 @@ use std::io::{Read, Seek, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-/// Who uses a state directory: kept in its lock file while the lock is held.
+/// Record of the process that uses a state directory: kept in the lock file while the lock is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellProcess {
     /// Process number.
@@ -19,15 +19,15 @@ pub struct CellProcess {
     pub listen: IpAddr,
     /// Port of the file server; the others follow from it.
     pub base_port: u16,
-    /// The cell's location servers; empty where the servers here are all there are.
+    /// The cell's location servers; empty if the servers of this process are the only ones.
     #[serde(default)]
     pub locations: Vec<Ipv4Addr>,
-    /// Where the cell's keys are, if not in the state directory.
+    /// File with the cell's keys, if it is not in the state directory.
     #[serde(default)]
     pub key_file: Option<PathBuf>,
-    /// Where the cell is mounted by this process, if it is.
+    /// The mount point, if this process has mounted the cell.
     pub mount: Option<PathBuf>,
-    /// What could not be done when it was stopped, in a line for a person.
+    /// Why the last stop was incomplete, as one line for the user.
     #[serde(default)]
     pub trouble: Option<String>,
 }
@@ -49,14 +49,14 @@ impl CellProcess {
     }
 }
 
-/// The right to use a state directory, held until this is dropped or the process ends.
+/// The lock of a state directory, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct StateLock {
     pub(super) file: File,
 }
 
 impl StateLock {
-    /// Writes down who holds the lock.
+    /// Writes the record of the process that holds the lock.
     ///
     /// # Errors
     /// The disk is full.
@@ -71,7 +71,7 @@ impl StateLock {
     }
 }
 
-/// Longest record read: a path of 4096 bytes, escaped, and the rest.
+/// Longest record read, in bytes: a path of 4096 bytes, escaped, and the rest.
 const RECORD_LEN_MAX: u64 = 32 * 1024;
 
 /// The record in a lock file; `None` without a valid one.

@@ -23,10 +23,10 @@ use xdg::xdg;
 pub struct StateDir(PathBuf);
 
 impl StateDir {
-    /// The directory given, or the one that the variable `ANDREW_STATE` names, or the user's own ([`StateDir::of_user`]).
+    /// The directory given, or the one in the variable `ANDREW_STATE`, or the user's own ([`StateDir::of_user`]).
     ///
     /// # Errors
-    /// None is given and there is no home directory to put the default in.
+    /// None is given and there is no home directory for the default.
     pub fn resolve(given: Option<&Path>) -> CellResult<Self> {
         match given.map(Path::to_owned).or_else(from_environment) {
             Some(path) => Ok(Self(crate::mounts::absolute(&path)?)),
@@ -40,7 +40,7 @@ impl StateDir {
         option.is_some() || from_environment().is_some()
     }
 
-    /// The user's own: `$XDG_STATE_HOME/andrew`, which is `~/.local/state/andrew` unless set otherwise.
+    /// The user's own: `$XDG_STATE_HOME/andrew`, by default `~/.local/state/andrew`.
     ///
     /// # Errors
     /// There is no home directory.
@@ -56,19 +56,19 @@ impl StateDir {
         &self.0
     }
 
-    /// Log of a process in the background.
+    /// Log file of a process in the background.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.0.join("log")
     }
 
-    /// The socket on which the running cell takes its owner's orders.
+    /// Control socket, on which the owner reaches the running cell.
     #[must_use]
     pub fn control(&self) -> PathBuf {
         self.0.join("control")
     }
 
-    /// The client's cache of its own cell.
+    /// Cache of the mount in the servers' own process.
     #[must_use]
     pub fn cache(&self) -> PathBuf {
         self.0.join("cache")
@@ -78,7 +78,7 @@ impl StateDir {
         self.0.join("lock")
     }
 
-    /// Makes the directory, readable by its owner only.
+    /// Creates the directory, accessible by its owner only.
     ///
     /// # Errors
     /// The system refuses.
@@ -87,10 +87,10 @@ impl StateDir {
         made.map_err(|error| StateError::Make { path: self.0.clone(), error }.into())
     }
 
-    /// Takes the directory for this process.
+    /// Takes the lock for this process.
     ///
     /// # Errors
-    /// Another process has it; the message says which and how to stop it.
+    /// Another process holds it; the message names it.
     pub fn lock(&self) -> CellResult<StateLock> {
         let path = self.lock_file();
         let mut options = OpenOptions::new();
@@ -111,23 +111,23 @@ impl StateDir {
         StateError::Unusable { path: self.0.clone(), error }
     }
 
-    /// Who ran on this directory last, whether or not he still does.
+    /// The process that used this directory last, whether or not it still runs.
     #[must_use]
     pub fn last(&self) -> Option<CellProcess> {
         read_record(&self.lock_file())
     }
 
-    /// Who runs on this directory, or `None` when nobody does.
+    /// The process that uses this directory; `None` if there is none.
     ///
     /// # Errors
-    /// The lock file is there but cannot be read.
+    /// The lock file exists but cannot be read.
     pub fn running(&self) -> CellResult<Option<CellProcess>> {
         let file = match File::open(self.lock_file()) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(self.unusable(e).into()),
         };
-        // The lock, not the file, says whether somebody runs: a killed process leaves the file.
+        // The lock, not the file, shows whether a process runs: a killed process leaves the file.
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(None),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(read_record(&self.lock_file())),
@@ -136,17 +136,17 @@ impl StateDir {
     }
 }
 
-/// The variable that stands for `--state`.
+/// Environment variable with the same meaning as `--state`.
 const VARIABLE: &str = "ANDREW_STATE";
 
 fn from_environment() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Whether a directory exists and has nothing in it.
+/// Whether a directory exists and is empty.
 ///
 /// # Errors
-/// It cannot be read, or is no directory.
+/// It cannot be read, or is not a directory.
 pub fn is_empty_directory(path: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(path)?.next().is_none())
 }

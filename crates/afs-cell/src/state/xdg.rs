@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A base directory of the XDG specification: the variable when it is an absolute path, else
-/// `default` in the home directory.
+/// A base directory: that in the variable if it is an absolute path, otherwise `default` in the home directory.
 pub(super) fn xdg(variable: &str, default: &str) -> Option<PathBuf> {
     let set = std::env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute());
     set.or_else(|| home().map(|h| h.join(default)))
@@ -15,8 +14,7 @@ pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|p| p.is_absolute())
 }
 
-/// Where caches of other people's cells go: `$XDG_CACHE_HOME/andrew/CELL`, which is
-/// `~/.cache/andrew/CELL` unless set otherwise.
+/// Default cache of a cell served by other machines: `$XDG_CACHE_HOME/andrew/CELL`, by default `~/.cache/andrew/CELL`.
 #[must_use]
 pub fn default_cache(cell: &str) -> Option<PathBuf> {
     xdg("XDG_CACHE_HOME", ".cache").map(|base| base.join("andrew").join(cell))

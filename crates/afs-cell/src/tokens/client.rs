@@ -11,27 +11,27 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A mount answers from memory.
+/// Time-out of a request; a mount replies from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The running mounts that this user may trust with his tokens.
+/// Token sockets of the running mounts that this user trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mounts(Vec<PathBuf>);
 
 impl Mounts {
-    /// Those that run at the moment: root's, and the user's own.
+    /// Those of mounts that run now: root's, and the user's own.
     #[must_use]
     pub fn running() -> Self {
         Self(socket_paths::sockets())
     }
 
-    /// The mounts behind these sockets.
+    /// The mounts with these sockets.
     #[must_use]
     pub fn at(sockets: Vec<PathBuf>) -> Self {
         Self(sockets)
     }
 
-    /// Hands a token to those that know its cell; answers how many took it, and why others did not.
+    /// Hands a token to the mounts that know its cell. Returns how many accepted it, and the reasons of the others.
     pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> (usize, Vec<String>) {
         let request = TokenRequest::Set { session, token: Box::new(token.clone()) };
         let (mut taken, mut refused) = (0, Vec::new());
@@ -45,18 +45,18 @@ impl Mounts {
         (taken, refused)
     }
 
-    /// Those that know a cell. A mount of another cell is no business of a token's holder.
+    /// The mounts that know a cell. A mount of another cell does not learn of the token.
     fn of_cell(&self, cell: &CellName) -> Self {
         let knows = |path: &&PathBuf| match ask(path, &TokenRequest::Cells) {
             Ok(Some(TokenReply::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
             Ok(None) => false,
-            // What is wrong with the mount is reported when it is given the token.
+            // A fault of the mount is reported when it is given the token.
             Ok(Some(_)) | Err(_) => true,
         };
         Self(self.0.iter().filter(knows).cloned().collect())
     }
 
-    /// Has all of them forget a cell's token, or all tokens.
+    /// Makes all of them remove a cell's token, or all tokens.
     pub fn forget(&self, session: Option<SessionId>, cell: Option<&CellName>) {
         for answer in self.ask(&TokenRequest::Remove { session, cell: cell.cloned() }) {
             if let Err(error) = answer {
@@ -65,7 +65,7 @@ impl Mounts {
         }
     }
 
-    /// The tokens they use.
+    /// The tokens that they use.
     #[must_use]
     pub fn held(&self, session: Option<SessionId>) -> Vec<HeldToken> {
         let tokens = |answer| if let Ok(TokenReply::Tokens(tokens)) = answer { tokens } else { Vec::new() };
@@ -84,11 +84,11 @@ pub fn known_cells() -> Vec<CellLocation> {
     Mounts::running().ask(&TokenRequest::Cells).into_iter().flat_map(cells).collect()
 }
 
-/// `None` where there is no mount for us: a killed process leaves its socket.
+/// Sends a request; `None` if no mount of this user's listens: a killed process leaves its socket.
 fn ask(path: &Path, request: &TokenRequest) -> io::Result<Option<TokenReply>> {
     let stream = match socket::connect(path) {
         Ok(stream) => stream,
-        // Nobody listens there any more, or it is somebody's own mount.
+        // No process listens there any more, or the mount belongs to another user.
         Err(e)
             if matches!(
                 e.kind(),
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(mounts.hand_over(session, &kept("example.org", 9)), (1, vec![]));
         assert_eq!(mounts.held(None).len(), 1);
         mounts.forget(None, None);
-        // A token of another cell is not shown to it.
+        // A token of another cell is not shown to the mount.
         assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), (0, vec![]));
         let is_cells = |request: &TokenRequest| matches!(request, TokenRequest::Cells);
         seen.lock().unwrap().retain(|(_, request)| !is_cells(request));

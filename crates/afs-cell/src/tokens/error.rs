@@ -1,14 +1,14 @@
-//! Errors of tokens on this machine.
+//! Errors of tokens, their files and their sockets.
 
 use super::kept::BadToken;
 use super::session::VARIABLE;
 use std::io;
 use std::path::PathBuf;
 
-/// Why tokens were not read, kept or taken.
+/// Why tokens could not be read, kept or accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The variable that names the session has something else in it.
+    /// The variable that names the session has an invalid value.
     #[error("{VARIABLE} is not a session")]
     Session,
     /// The token socket of a mount cannot be made.
@@ -19,7 +19,7 @@ pub enum TokenError {
     Read {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
     /// A token file cannot be removed.
@@ -27,15 +27,15 @@ pub enum TokenError {
     Remove {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A token file with something else in it.
+    /// A token file is invalid.
     #[error("{}: {error}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: BadToken,
     },
 }

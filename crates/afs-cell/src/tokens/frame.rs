@@ -8,9 +8,9 @@ use crate::socket::{ReplyFrame, RequestFrame};
 use afs_wire::ids::CellName;
 use std::io::{self, Read, Write};
 
-/// Longest request: one token.
+/// Longest request, in bytes: one token.
 const REQUEST_LEN_MAX: usize = LEN_MAX + 64;
-/// Longest reply: a list of some hundred tokens or cells.
+/// Longest reply, in bytes: a list of some hundred tokens or cells.
 const REPLY_LEN_MAX: usize = 64 * 1024;
 
 impl RequestFrame for TokenRequest {
@@ -97,7 +97,7 @@ impl ReplyFrame for TokenReply {
 pub(crate) mod fuzzing {
     use super::*;
 
-    /// A frame with a token in it.
+    /// A frame with a token.
     pub(crate) fn sample() -> Vec<u8> {
         let token = Box::new(super::super::samples::kept("example.org", 99));
         let mut wire = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) mod fuzzing {
         wire
     }
 
-    /// Reads bytes as a request and as an answer. What is one comes back from its own bytes.
+    /// Decodes bytes as a request and as a reply, and checks that a decoded value survives encoding and decoding.
     pub(crate) fn read(mut wire: &[u8]) {
         if let Ok(Some(request)) = TokenRequest::read(&mut &*wire) {
             let mut again = Vec::new();
@@ -114,7 +114,7 @@ pub(crate) mod fuzzing {
         }
         if let Ok(answer) = TokenReply::read(&mut wire) {
             let mut again = Vec::new();
-            // Text that was no UTF-8 is longer when it is.
+            // Invalid UTF-8 becomes longer when it is replaced.
             if answer.write(&mut again).is_ok() {
                 assert_eq!(TokenReply::read(&mut &*again).ok(), Some(answer));
             }

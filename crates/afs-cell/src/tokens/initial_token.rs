@@ -1,7 +1,7 @@
-//! Choice of the token that a mount begins with: from the file that its user has from an earlier login.
+//! Choice of a new mount's first token: the one that its user has kept from an earlier login.
 //!
-//! A mount can read the files of the user who made it alone. Other users of a machine hand their tokens in by a login; a mount of
-//! root's that looked for their files would follow paths and environments that they choose.
+//! A mount can read the token files of the user who mounts. Other users of the machine hand in their tokens by a login:
+//! a mount of root's that read their files would follow paths and environments that they control.
 
 use super::kept::KeptToken;
 use super::messages::CellLocation;
@@ -9,8 +9,9 @@ use super::store::TokenStore;
 use crate::error::CellResult;
 use afs_rpc::UnixTime;
 
-/// The user's token for a mounted cell, if it has not expired. None for the mount of the cell's own servers, which acts as the
-/// administrator until a user logs in there; and none that another cell of the same name has issued.
+/// The kept token of the user for a mounted cell, if it has not expired. None for the mount in the servers' own
+/// process, which acts as the administrator until a user logs in there; and none that was issued by another cell of the
+/// same name.
 pub(super) fn kept_for(
     place: &CellLocation,
     store: &TokenStore,
@@ -23,7 +24,7 @@ pub(super) fn kept_for(
     Ok(kept.filter(|kept| kept.is_good_at(now) && is_of(kept, place)))
 }
 
-/// Whether a token was given by servers that the mount knows too: the names of cells are anybody's choice.
+/// Whether a token was issued by servers that the mount knows too: cell names are not unique.
 fn is_of(kept: &KeptToken, place: &CellLocation) -> bool {
     kept.base_port == place.base_port && kept.servers.iter().any(|server| place.servers.contains(server))
 }

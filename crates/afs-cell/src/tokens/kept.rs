@@ -1,4 +1,4 @@
-//! Codec of a stored token: the token with everything that is needed to use and renew it.
+//! Codec of a stored token: the token with the data needed to use and renew it.
 
 use afs_auth::Token;
 use afs_login::Grant;
@@ -9,41 +9,41 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use zeroize::Zeroizing;
 
-/// A user's token of a cell, as it is kept in a file and handed to mounts.
+/// A user's token of a cell, as it is stored in a file and handed to mounts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeptToken {
     /// The cell.
     pub cell: CellName,
-    /// Who he is there, for people.
+    /// The user's name in the cell, for display.
     pub user: String,
-    /// The token, and the right to renew it.
+    /// The token, and the key with which it is renewed.
     pub grant: Grant,
-    /// Servers of the cell, where a login service may answer.
+    /// Servers of the cell that may have a login service.
     pub servers: Vec<Ipv4Addr>,
     /// Port of their file service; the others follow from it.
     pub base_port: u16,
 }
 
-/// Why bytes are no kept token. Does not say what they were.
+/// Error of decoding a stored token. It does not show the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a token, or one that another version wrote")]
 pub struct BadToken;
 
-/// What every file of a token begins with: `andrew token` and the version of the form.
+/// First bytes of every token file: `andrew token` and the version of the format.
 const MAGIC: &[u8; 16] = b"andrew token\0\0\0\x01";
-/// Longest grant: a token of 16 KiB and what belongs to it.
+/// Longest grant, in bytes: a token of 16 KiB and its additional data.
 const GRANT_LEN_MAX: usize = 20 * 1024;
-/// Most servers kept.
+/// Most servers stored.
 const SERVERS_MAX: usize = 32;
-/// Longest encoded form.
+/// Longest encoded form, in bytes.
 pub(super) const LEN_MAX: usize = 24 * 1024;
 
 impl KeptToken {
-    /// As bytes, which hold the token's key.
+    /// Encodes the token, including its key.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let grant = self.grant.encode();
-        // Room for all of it, so that growing leaves no copies behind.
+        // Capacity for the whole token, so that growth leaves no copies in memory.
         let mut out = Zeroizing::new(Vec::with_capacity(grant.len() + 1024));
         out.extend_from_slice(MAGIC);
         ByteString::<256>::truncated(self.cell.as_str().as_bytes()).encode(&mut out);
@@ -56,7 +56,7 @@ impl KeptToken {
         out
     }
 
-    /// Reads [`KeptToken::encode`]'s bytes.
+    /// Decodes the bytes of [`KeptToken::encode`].
     ///
     /// # Errors
     /// [`BadToken`].
@@ -82,7 +82,7 @@ impl KeptToken {
         &self.grant.token
     }
 
-    /// Whether it counts at a time.
+    /// Whether the token is valid at a time.
     #[must_use]
     pub fn is_good_at(&self, now: UnixTime) -> bool {
         self.token().expires().is_none_or(|end| end > now)

@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// A user's request to a mount. A `session` of `None` means the user outside of all sessions.
+/// A user's request to a mount. A `session` of `None` stands for the user's processes outside of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenRequest {
     /// Use this token from now on.
     Set {
-        /// For whom of the user's.
+        /// The session that gets the token.
         session: Option<SessionId>,
         /// The token.
         token: Box<KeptToken>,
     },
-    /// Forget the token of a cell, or all of them.
+    /// Remove the token of a cell, or all tokens.
     Remove {
-        /// Whose.
+        /// The session that loses it.
         session: Option<SessionId>,
-        /// Which; `None` is all.
+        /// The cell; `None`: all.
         cell: Option<CellName>,
     },
-    /// Which tokens are there?
+    /// List the tokens.
     List {
-        /// Whose.
+        /// The session whose tokens are listed.
         session: Option<SessionId>,
     },
-    /// Which cells does the mount know, and where are their servers?
+    /// List the known cells and their servers.
     Cells,
 }
 
@@ -38,9 +38,9 @@ pub enum TokenRequest {
 pub struct HeldToken {
     /// The cell.
     pub cell: String,
-    /// Who its holder is there.
+    /// The holder's name in the cell.
     pub user: String,
-    /// When it ends, in Unix seconds; `None` is never.
+    /// Time of expiry, in Unix seconds; `None`: never.
     pub expires: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub struct CellLocation {
     pub cell: CellName,
     /// Its database servers.
     pub servers: Vec<Ipv4Addr>,
-    /// Port of its file servers; the others follow from it.
+    /// Base port of its servers, which is that of the file servers.
     pub base_port: u16,
     /// The mount that knows it.
     #[serde(default)]
@@ -62,18 +62,18 @@ pub struct CellLocation {
 /// A mount and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountLocation {
-    /// Where, in the mount namespace of its process.
+    /// The mount point, in the mount namespace of its process.
     pub directory: PathBuf,
-    /// The kernel's number of the mounted file system, `MAJOR:MINOR`, in every mount namespace; empty before it is mounted.
+    /// Device number of the mounted file system, `MAJOR:MINOR`, in every mount namespace; empty before it is mounted.
     #[serde(default)]
     pub device: String,
     /// Its process.
     pub pid: u32,
-    /// Whether the process is that of the servers too, and goes on when this is unmounted.
+    /// Whether the process also runs the servers, and therefore continues when this is unmounted.
     pub serves: bool,
 }
 
-/// A cell's name in JSON.
+/// A cell name as text in JSON.
 mod as_text {
     use super::CellName;
     use serde::de::Error;
@@ -88,15 +88,15 @@ mod as_text {
     }
 }
 
-/// What a mount answers.
+/// Reply of a mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenReply {
-    /// It is done.
+    /// The request was carried out.
     Done,
     /// The tokens.
     Tokens(Vec<HeldToken>),
     /// The cells.
     Cells(Vec<CellLocation>),
-    /// It is not done; a line for a person.
+    /// The request was refused: one line for the user.
     Refused(String),
 }

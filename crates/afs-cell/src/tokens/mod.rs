@@ -1,8 +1,8 @@
-//! Tokens on this machine: the files in which a user keeps them, and the sockets over which mounts get them.
+//! Tokens on this machine: files in which a user keeps them, and sockets over which mounts get them.
 //!
 //! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
-//! takes a token for the user at the other end of the socket, whom the kernel names. A mount that starts later begins with the
-//! file of the user who makes it.
+//! accepts a token for the user at the other end of the socket, who is identified by the kernel. A mount that starts
+//! later begins with the token file of the user who mounts.
 
 mod client;
 mod error;

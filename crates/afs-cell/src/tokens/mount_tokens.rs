@@ -22,10 +22,11 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Tokens of one user of the machine, in all his sessions; more are refused. The cache manager bounds all together.
+/// Most tokens of one user of the machine, in all sessions together; more are refused. The cache manager bounds the
+/// total.
 const OF_USER_MAX: usize = 64;
 
-/// Takes tokens for a mount, hands them to its cache manager, and renews them.
+/// Accepts tokens for a mount, passes them to its cache manager, and renews them.
 pub struct MountTokens {
     system: Arc<System>,
     rx: Rx,
@@ -38,16 +39,17 @@ pub struct MountTokens {
 
 struct Held {
     kept: KeptToken,
-    /// Ends the renewals.
+    /// Ends the renewal of the token.
     replaced: Arc<Notify>,
 }
 
 impl MountTokens {
-    /// Opens the token socket of a mount; for `everybody` on the machine, or for this user. `cells` is what the mount
-    /// knows. It begins with the tokens that this user has from earlier logins. The desk is open until the socket is dropped.
+    /// Opens the token socket of a mount, for `everybody` on the machine or for this user alone. `cells` are those that
+    /// the mount knows. It begins with the tokens that this user has kept from earlier logins, and serves requests
+    /// until the socket is dropped.
     ///
     /// # Errors
-    /// The socket cannot be made.
+    /// The socket cannot be opened.
     pub fn open(
         system: &Arc<System>,
         rx: &Rx,
@@ -65,14 +67,14 @@ impl MountTokens {
             held: Mutex::default(),
             own: own.clone(),
         });
-        // Before a new login can come.
+        // Before the first login can arrive.
         desk.take_kept();
         let handler = Arc::new(move |owner, request| desk.answer(owner, request));
         let path = socket_path().map_err(TokenError::Socket)?;
         Ok(TokenServer::start(&path, everybody, handler).map_err(TokenError::Socket)?)
     }
 
-    /// Takes the tokens that the user who mounts has from earlier logins.
+    /// Takes the tokens that the user who mounts has kept from earlier logins.
     fn take_kept(&self) {
         for place in &self.cells {
             let kept = TokenStore::current()
@@ -195,7 +197,7 @@ impl MountTokens {
     }
 }
 
-/// Which file system the kernel has at the mount's directory by now.
+/// The cell with the device number that the kernel has for the mount point by now.
 fn with_device(cell: &CellLocation) -> CellLocation {
     let mut cell = cell.clone();
     if let Some(mount) = &mut cell.mount {
@@ -206,7 +208,7 @@ fn with_device(cell: &CellLocation) -> CellLocation {
     cell
 }
 
-/// Puts a renewed token into its user's file, if the file still has the login that it came from.
+/// Writes a renewed token to its user's file, if the file still has the token of the same login.
 fn update_file(kept: &KeptToken) {
     let update = || -> CellResult {
         let store = TokenStore::current()?;

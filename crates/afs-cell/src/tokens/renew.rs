@@ -8,15 +8,15 @@ use afs_wire::rpc::ServiceId;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// From the file service's port to the protection service's, where the login service answers too.
+/// Offset of the protection service's port, which is also that of the login service, from the file service's.
 pub(crate) const PORT_OFFSET: u16 = 2;
-/// With so much time left, a token that will not be renewed is worth a warning.
+/// Remaining time at which a token that cannot be renewed is worth a warning.
 const SOON: Duration = Duration::from_secs(3600);
 
-/// Has a token renewed by the first of the cell's servers that answers.
+/// Renews a token at the first of the cell's servers that replies.
 ///
 /// # Errors
-/// None answers, or the login service refuses.
+/// No server replies, or the login service refuses.
 pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
     let env = rx.env();
     let user = UserName::new(&kept.user)
@@ -36,8 +36,8 @@ pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
     Err(last)
 }
 
-/// Keeps a token alive as long as the cell allows: renews it before each end and hands the new one to `renewed`. Warns
-/// in the log an hour before it ends for good; ready after that.
+/// Keeps a token valid as long as the cell permits: renews it before it expires and passes the new one to `renewed`.
+/// Logs a warning an hour before the final expiry; ready after that.
 pub async fn keep(rx: &Rx, kept: KeptToken, renewed: impl Fn(&KeptToken) + Send + Sync) {
     let env = rx.env().clone();
     let with = |grant: &Grant| KeptToken { grant: grant.clone(), ..kept.clone() };
@@ -65,7 +65,7 @@ pub async fn keep(rx: &Rx, kept: KeptToken, renewed: impl Fn(&KeptToken) + Send 
     }
 }
 
-/// What its user should know about a token that ends soon, or has ended.
+/// Warning for the user about a token that expires soon, or has expired.
 #[must_use]
 pub fn warning(kept: &KeptToken, now: UnixTime) -> Option<String> {
     let end = kept.token().expires()?;

@@ -1,4 +1,4 @@
-//! A token as it is stored, for tests and as a beginning for fuzzing.
+//! A stored token, for tests and as a seed for fuzzing.
 
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be made is a failed test")]
 
@@ -13,7 +13,7 @@ use afs_wire::ids::CellName;
 use afs_wire::login::Renewal;
 use std::net::Ipv4Addr;
 
-/// Of a user of `cell`, good until `end` in Unix seconds.
+/// A token of a user of `cell`, valid until `end` in Unix seconds.
 pub(super) fn kept(cell: &str, end: u64) -> KeptToken {
     let env = Parts::default().with_random(|out| out.fill(0x5a)).shared();
     let mut keys = KeyRing::default();

@@ -8,23 +8,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Connections served at a time.
+/// Most connections served at a time.
 const LIMITS: Limits = Limits { all: 256, of_user: 8 };
-/// A connection without a request for so long is closed.
+/// Time without a request after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// Serves a request about the tokens of the user at the other end of the socket, as the kernel says, or of a session
-/// of his. Called from a thread of its own, and may wait.
+/// Handler of requests about the tokens of a user, as identified by the kernel, or of a session of that user. Called
+/// from a thread of the connection; may wait.
 pub type TokenHandler = Arc<dyn Fn(TokenOwner, TokenRequest) -> TokenReply + Send + Sync>;
 
-/// A listening token socket. Dropping it stops listening and removes the socket.
+/// A listening token socket. Dropping it closes and removes the socket.
 pub struct TokenServer {
     _socket: SocketServer,
 }
 
 impl TokenServer {
-    /// Listens at `path` (see [`socket_path`](super::socket_path)); for `everybody` on the machine, or for this user
-    /// and root.
+    /// Listens at `path` (see [`socket_path`](super::socket_path)), for `everybody` on the machine or for this user and
+    /// root.
     ///
     /// # Errors
     /// The system refuses the socket or the thread.
@@ -39,7 +39,7 @@ impl TokenServer {
     }
 }
 
-/// Whose tokens a request of this user is about.
+/// The owner of the tokens that a user's request concerns.
 fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
     let session = match request {
         TokenRequest::Set { session, .. }

@@ -8,21 +8,21 @@ use std::str::FromStr;
 /// Environment variable that puts a process into a session.
 pub const VARIABLE: &str = "ANDREW_SESSION";
 
-/// A session's name: 128 random bits. Who knows it may use the session's tokens, if he is the same user.
+/// Id of a session: 128 random bits. A process of the same user that knows the id may use the session's tokens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    /// The number it is.
+    /// The id as a number.
     #[must_use]
     pub fn number(self) -> u128 {
         u128::from_be_bytes(self.0)
     }
 
-    /// The session this process is in, if any.
+    /// The session of this process, if it is in one.
     ///
     /// # Errors
-    /// The variable has something else in it.
+    /// The variable has an invalid value.
     pub fn current() -> CellResult<Option<Self>> {
         match std::env::var(VARIABLE) {
             Ok(text) => text.parse().map(Some).map_err(|()| TokenError::Session.into()),
@@ -38,7 +38,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Only its beginning: the rest is as good as a password within its user.
+/// Only its beginning: among the user's processes, the rest is as secret as a password.
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SessionId({:02x}{:02x}…)", self.0[0], self.0[1])

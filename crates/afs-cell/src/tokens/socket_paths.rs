@@ -8,18 +8,18 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where root's mounts have theirs, for everybody to connect to.
+/// Directory of the sockets of root's mounts, to which all users may connect.
 const OF_ROOT: &str = "/run/andrew/mounts";
 
-/// The variable that names one directory in place of root's and the user's own: a mount started with it is found by
-/// commands that have it too, and they find no other.
+/// Environment variable with one directory that replaces root's and the user's own: commands with the same value find
+/// mounts that were started with it, and no others.
 const VARIABLE: &str = "ANDREW_RUN";
 
-/// A name for the token socket of a mount of this process, in a directory that is made for it. Root's is for all
-/// users of the machine, anybody else's for himself.
+/// A name for the token socket of a mount of this process, in a directory that is created for it. Root's directory is
+/// for all users of the machine, another user's for that user alone.
 ///
 /// # Errors
-/// The directory cannot be made, or others could put sockets of their own into it.
+/// The directory cannot be created, or others could put sockets of their own into it.
 pub fn socket_path() -> io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (directory, mode) = if let Some(only) = only() {
@@ -39,7 +39,7 @@ pub fn socket_path() -> io::Result<PathBuf> {
     Ok(directory.join(format!("{}-{number}.sock", std::process::id())))
 }
 
-/// The sockets of all mounts that this user may trust with his tokens: root's and his own.
+/// The sockets of all mounts that this user trusts with tokens: root's and the user's own.
 pub(super) fn sockets() -> Vec<PathBuf> {
     let directories = match only() {
         Some(only) => vec![only],
@@ -61,12 +61,12 @@ fn only() -> Option<PathBuf> {
     set.map(|run| run.join("mounts"))
 }
 
-/// `andrew/mounts` in the user's runtime directory, or in his state directory where there is none.
+/// `andrew/mounts` in the user's runtime directory, or in the state directory if there is none.
 fn own() -> Option<PathBuf> {
     runtime().map(|runtime| runtime.join("mounts"))
 }
 
-/// The user's directory for what lives as long as the machine runs.
+/// The user's directory for files that exist until the machine is restarted.
 #[must_use]
 pub fn runtime() -> Option<PathBuf> {
     let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -76,7 +76,7 @@ pub fn runtime() -> Option<PathBuf> {
     andrew.or_else(|| StateDir::of_user().ok().map(|state| state.path().join("run")))
 }
 
-/// Whether only root or this user can have put something into a directory.
+/// Whether only root or this user can have created files in a directory.
 fn is_safe(directory: &Path) -> bool {
     fs::symlink_metadata(directory).is_ok_and(|meta| {
         let owner = meta.uid();

@@ -12,31 +12,31 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Environment variable that names one token file, which then is the only one.
+/// Environment variable that names a single token file, to be used instead of the directory.
 pub const VARIABLE: &str = "ANDREW_TOKENS";
-/// Most token files looked at.
+/// Most token files read.
 const FILES_MAX: usize = 1000;
 
-/// Where a user's tokens are.
+/// Location of a user's token files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenStore {
     /// A directory with a file for each cell.
     Directory(PathBuf),
-    /// One file, of one cell.
+    /// One file, for one cell.
     File(PathBuf),
 }
 
-/// The user's token of a cell, good or not.
+/// The user's token of a cell, valid or not.
 ///
 /// # Errors
-/// There is one that cannot be read, or that others may read too.
+/// A token file cannot be read, or others may read it too.
 pub fn of(cell: &CellName) -> CellResult<Option<Token>> {
     Ok(TokenStore::current()?.get(cell)?.map(|kept| kept.grant.token))
 }
 
 impl TokenStore {
-    /// The store of this process: the file that `ANDREW_TOKENS` names, else the directory `tokens` in the user's state
-    /// directory (`~/.local/state/andrew` unless set otherwise).
+    /// The store of this process: the file in `ANDREW_TOKENS`, else the directory `tokens` in the user's state
+    /// directory (by default `~/.local/state/andrew`).
     ///
     /// # Errors
     /// There is no home directory.
@@ -47,10 +47,10 @@ impl TokenStore {
         }
     }
 
-    /// The one file at `path`.
+    /// A store with the one file at `path`.
     ///
     /// # Errors
-    /// The current directory is gone.
+    /// The current directory has been removed.
     pub fn file(path: &Path) -> CellResult<Self> {
         absolute(path).map(Self::File)
     }
@@ -67,7 +67,7 @@ impl TokenStore {
         Ok(found.filter(|kept| kept.cell == *cell))
     }
 
-    /// All tokens, in order of their cells.
+    /// All tokens, ordered by cell.
     ///
     /// # Errors
     /// As [`of`].
@@ -87,7 +87,7 @@ impl TokenStore {
             let path = entry.map_err(cannot)?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let kept = match read(&path) {
-                // Left over from a write that was cut short.
+                // Left over from an interrupted write.
                 Err(_) if name.ends_with(".new") => None,
                 kept => kept?,
             };
@@ -97,10 +97,10 @@ impl TokenStore {
         Ok(found)
     }
 
-    /// Keeps a token in place of the cell's earlier one.
+    /// Stores a token in place of the cell's earlier one.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk refuses the write.
     pub fn put(&self, kept: &KeptToken) -> CellResult {
         let path = match self {
             Self::Directory(directory) => directory.join(kept.cell.as_str()),
@@ -109,10 +109,10 @@ impl TokenStore {
         Ok(secret_file::write(&path, &kept.encode())?)
     }
 
-    /// Forgets a cell's token; false when there is none.
+    /// Removes a cell's token; false if there is none.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk refuses the change.
     pub fn remove(&self, cell: &CellName) -> CellResult<bool> {
         let path = match self {
             Self::Directory(directory) => directory.join(cell.as_str()),
@@ -127,7 +127,7 @@ impl TokenStore {
     }
 }
 
-/// A token file; `None` when there is none.
+/// Reads a token file; `None` if there is none.
 pub(super) fn read(path: &Path) -> CellResult<Option<KeptToken>> {
     let Some(bytes) = secret_file::read(path)? else { return Ok(None) };
     KeptToken::decode(&bytes)

@@ -1,4 +1,4 @@
-//! Configuration file of the servers of a host, in TOML: what `andrew serve --config` reads.
+//! Configuration file of the servers of a host, in TOML, for `andrew serve --config`.
 
 mod check;
 mod tables;
@@ -23,43 +23,43 @@ use tables::{parsed, shown};
 /// Name of the configuration of a host that was joined to a cell, in its state directory.
 pub(crate) const FILE: &str = "server.toml";
 
-/// What the file says. Paths that are not absolute begin at the file's directory.
+/// Contents of the file. Relative paths start at the file's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerFile {
     /// The cell.
     #[serde(deserialize_with = "parsed", serialize_with = "shown")]
     pub cell: CellName,
-    /// The address clients reach this host at.
+    /// The address at which clients reach this host.
     pub listen: Ipv4Addr,
     /// Port of the file server; the others follow from it.
     #[serde(default = "default_base_port")]
     pub base_port: u16,
-    /// Directory that keeps what is not in a partition. Default: as of the command.
+    /// State directory. Default: that of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<PathBuf>,
-    /// What the host does. Default: everything.
+    /// Roles of the host. Default: all.
     #[serde(default = "default_roles")]
     pub roles: Vec<RoleName>,
-    /// What everybody may do in the top directory of a new cell.
+    /// Rights of `system:anyuser` in the top directory of a new cell.
     #[serde(default = "default_anyuser", deserialize_with = "parsed", serialize_with = "shown")]
     pub anyuser: Rights,
-    /// Make a key for rxkad if there is none.
+    /// Create a key for rxkad if there is none.
     #[serde(default)]
     pub rxkad: bool,
-    /// A KeyFileExt with the cell's keys, in place of the one in the state directory.
+    /// A KeyFileExt with the cell's keys, instead of that in the state directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
     /// Addresses of the cell's database servers.
     #[serde(default)]
     pub database_servers: Vec<Ipv4Addr>,
-    /// Where the databases are, on a host that serves them.
+    /// Location of the databases, on a host that serves them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseTable>,
-    /// How data is looked at for damage.
+    /// Settings of the scrub.
     #[serde(default)]
     pub scrub: ScrubTable,
-    /// Where volumes are kept. Default: `vicepa` in the state directory.
+    /// Partitions. Default: `vicepa` in the state directory.
     #[serde(default, rename = "partition", skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionTable>,
 }
@@ -80,7 +80,7 @@ fn default_anyuser() -> Rights {
 }
 
 impl ServerFile {
-    /// What it would say of the one server of a cell that was started without a file.
+    /// The configuration of the only server of a cell that was started without a file.
     #[must_use]
     pub fn alone(cell: CellName, listen: Ipv4Addr, base_port: u16) -> Self {
         ServerFile {
@@ -99,10 +99,11 @@ impl ServerFile {
         }
     }
 
-    /// The file of another host of the same cell, with everything at its usual place in its state directory.
+    /// The configuration of another host of the same cell, with all files at their default paths in its state
+    /// directory.
     ///
     /// # Errors
-    /// It is to serve databases that are in this host's state directory.
+    /// The other host is to serve databases that are in this host's state directory.
     pub fn of_another(&self, listen: Ipv4Addr, roles: Roles) -> CellResult<Self> {
         let shared = matches!(self.database, Some(DatabaseTable::Etcd(_)));
         if roles.has(RoleName::Database) && !shared {
@@ -124,10 +125,10 @@ impl ServerFile {
         })
     }
 
-    /// What a file says.
+    /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or says something that means nothing; the message names line and what would be right.
+    /// The file cannot be read or is invalid; the message names the line and what would be right.
     pub fn read(path: &Path) -> CellResult<Self> {
         let wrong =
             |why: &dyn Display| FileError::Configuration { path: path.to_owned(), why: why.to_string() };
@@ -161,7 +162,8 @@ impl ServerFile {
         Ok(())
     }
 
-    /// Its state directory: the one it names, or the one it is in when that is of a server, or the usual one.
+    /// The state directory: the one it names; else the file's own directory, if that belongs to a server; else the
+    /// default one.
     ///
     /// # Errors
     /// There is no home directory for the default.
@@ -178,7 +180,7 @@ impl ServerFile {
         self.roles.iter().copied().collect()
     }
 
-    /// How the servers are to run, with their state in `state`.
+    /// Options of the servers, with their state in `state`.
     #[must_use]
     pub fn options(&self, state: &Path) -> ServerOptions {
         let places = self.partitions.iter();

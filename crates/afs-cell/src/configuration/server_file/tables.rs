@@ -1,4 +1,4 @@
-//! Tables of the configuration file: partitions, and where the databases are.
+//! Tables of the configuration file: partitions, and the location of the databases.
 
 use crate::configuration::options::EtcdOptions;
 use afs_etcd::Endpoint;
@@ -24,43 +24,43 @@ pub struct PartitionTable {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, tag = "kind", rename_all = "lowercase")]
 pub enum DatabaseTable {
-    /// The state directory of the one database server.
+    /// In the state directory of the only database server.
     Embedded,
-    /// etcd.
+    /// In etcd.
     Etcd(EtcdTable),
 }
 
-/// What goes with `kind = "etcd"`.
+/// Fields of `[database]` with `kind = "etcd"`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EtcdTable {
-    /// Where its servers are, the nearest first.
+    /// URLs of its servers, the nearest first.
     pub endpoints: Vec<String>,
-    /// What the keys of the cell begin with. Default: `/andrew/CELL/`.
+    /// Prefix of the keys of the cell. Default: `/andrew/CELL/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// The user to call it as.
+    /// User name at etcd.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// File with the user's password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
-    /// Certificates of the authorities that its servers are known by, in PEM.
+    /// Certificates of the authorities that issued the servers' certificates, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authority: Option<PathBuf>,
-    /// The certificate that this host shows, in PEM.
+    /// Certificate of this host, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
-    /// Its key, in PEM.
+    /// Key of the certificate, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// How many seconds old what this host knows of users and groups may be while etcd does not answer.
+    /// Maximum age of cached users and groups while etcd does not reply, in seconds.
     #[serde(default = "default_stale")]
     pub stale_seconds_max: u64,
 }
 
 impl EtcdTable {
-    /// Its files.
+    /// Paths of its files.
     pub fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         [&mut self.password_file, &mut self.authority, &mut self.certificate, &mut self.key]
             .into_iter()
@@ -105,12 +105,12 @@ fn default_stale() -> u64 {
     3600
 }
 
-/// A value that has a text of its own.
+/// Deserializes a value from its text form.
 pub(super) fn parsed<'a, D: Deserializer<'a>, T: FromStr<Err: Display>>(from: D) -> Result<T, D::Error> {
     String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// The text of such a value.
+/// Serializes such a value as text.
 pub(super) fn shown<S: Serializer>(value: &impl Display, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(value)
 }

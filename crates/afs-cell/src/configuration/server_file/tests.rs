@@ -1,4 +1,4 @@
-//! Tests of the configuration file: defaults, relative paths, and what is refused.
+//! Tests of the configuration file: defaults, relative paths, and invalid values.
 
 use super::*;
 

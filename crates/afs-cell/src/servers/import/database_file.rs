@@ -5,7 +5,7 @@ use afs_db::import::Source;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// How the names of such files end, and those of the redo logs beside them.
+/// Suffixes of database files and of the redo logs beside them.
 const FILE_END: &str = ".DB0";
 const LOG_END: &str = ".DBSYS1";
 
@@ -16,10 +16,10 @@ pub(super) struct File {
 }
 
 impl File {
-    /// A database file, and its redo log if there is one beside it.
+    /// Opens a database file, and its redo log if there is one beside it.
     ///
     /// # Errors
-    /// It cannot be read, or is no file.
+    /// The path cannot be read, or is not a file.
     pub(super) fn with_log(path: &Path) -> Result<(Self, Option<Self>), ImportError> {
         let file = Self::open(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -9,7 +9,7 @@ pub(in crate::servers) enum ImportError {
     /// The databases are on other hosts.
     #[error("this host keeps no databases; import on one that does")]
     NoDatabases,
-    /// The request is not one.
+    /// The request is invalid.
     #[error(transparent)]
     Request(#[from] serde_json::Error),
     /// A file cannot be read.
@@ -17,21 +17,21 @@ pub(in crate::servers) enum ImportError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A directory, a pipe or a device.
+    /// The path is a directory, a pipe or a device.
     #[error("{} is no file; give vldb.DB0 or prdb.DB0", .0.display())]
     NotAFile(PathBuf),
-    /// A file that is no such database.
+    /// The file is not a database of this kind.
     #[error("{}: {why}", .path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
-    /// A database in which something is lost.
+    /// Data is lost in the database.
     #[error(
         "{} is damaged in {places} places: {shown}; nothing was imported. Mend the entries there (OpenAFS's `pts rename` or `pts delete`), or take the file of another database server of the cell",
         .path.display()
@@ -39,17 +39,17 @@ pub(in crate::servers) enum ImportError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How many damages.
+        /// Number of damages.
         places: u64,
-        /// The first of them.
+        /// The first damages.
         shown: String,
     },
-    /// The cell's own database refuses.
+    /// The cell's own database refuses the change.
     #[error(
         "the database does not take it: {0}; what is written stays, and the same command goes on with it"
     )]
     Database(String),
-    /// What the cell has contradicts the files: the first contradictions.
+    /// Entries of the cell contradict the files: the first contradictions.
     #[error(
         "{0}; nothing was imported. With --merge what is here stays, with --replace the file is right; a cell to import into is best one that was first started with roles = [\"database\"]"
     )]

@@ -1,7 +1,8 @@
 //! Import of the databases of an OpenAFS cell, in the process that serves the cell.
 //!
-//! Both files are read and looked at as a whole before anything is written. Then it is written in parts, people first:
-//! an interrupted import is completed by repeating it; until then the databases say that it is not finished.
+//! Both files are read and checked as a whole before anything is written. They are then written in parts, users and
+//! groups first. An interrupted import is completed by repeating it; until then the databases record that it is not
+//! finished.
 
 mod database_file;
 mod error;
@@ -21,7 +22,7 @@ use read::{read_locations, read_people, shortened};
 use report::{location_summary, protection_summary};
 use std::sync::Arc;
 
-/// The databases, as they take an import.
+/// The databases that an import writes to.
 #[derive(Clone)]
 pub(super) struct Importer {
     pub(super) locations: Arc<dyn ImportLocations>,
@@ -31,7 +32,7 @@ pub(super) struct Importer {
 /// Carries out a request, given as JSON.
 ///
 /// # Errors
-/// As [`Importer::import`], and when there is none.
+/// As [`Importer::import`], or this host has no databases.
 pub(super) fn import_json(
     system: &System,
     importer: Option<&Importer>,
@@ -43,18 +44,17 @@ pub(super) fn import_json(
 }
 
 impl Importer {
-    /// Carries out the request.
+    /// Carries out a request.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, a cell that has other things already, or a database
-    /// that does not take them.
+    /// A file cannot be read or is damaged, the cell has contradicting entries, or a database refuses the change.
     pub(super) fn import(&self, system: &System, request: &ImportRequest) -> Result<Imported, ImportError> {
         let people = request.prdb.as_deref().map(read_people).transpose()?;
         let locations = request.vldb.as_deref().map(read_locations).transpose()?;
         let mut done = Imported { dry_run: request.dry_run, ..Imported::default() };
         let passes: &[bool] = if request.dry_run { &[true] } else { &[true, false] };
         for dry in passes {
-            // Everything is looked at before anything is written.
+            // Everything is checked before anything is written.
             if let (Some(read), Some(file)) = (&people, &request.prdb) {
                 let merged = self.people(system, read, request.collisions, *dry)?;
                 done.people = Some(protection_summary(file, read, &merged));
@@ -142,7 +142,7 @@ fn location_parts(read: &ReadLocation, collisions: Collisions, most: usize) -> V
     parts
 }
 
-/// What came of all parts, if nothing contradicts.
+/// The sum of the results of all parts; an error if there are contradictions.
 fn merge_all<P, E: std::fmt::Display>(
     parts: Vec<P>,
     mut import: impl FnMut(P) -> Result<Merged, E>,

@@ -26,8 +26,7 @@ pub(super) fn read_locations(path: &Path) -> Result<ReadLocation, ImportError> {
     undamaged(path, &read.findings).map(|()| read)
 }
 
-/// A file in which something is lost is not imported: whoever has it can have OpenAFS's tools mend it, or take that of
-/// another server.
+/// Refuses a file in which data is lost: OpenAFS's tools can repair it, or another server has an intact one.
 fn undamaged(path: &Path, findings: &Findings) -> Result<(), ImportError> {
     if findings.damages() == 0 {
         return Ok(());

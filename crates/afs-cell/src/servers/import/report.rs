@@ -6,48 +6,48 @@ use afs_db::import::{Findings, Merged};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Most notes in an answer.
+/// Most irregularities in a report.
 const NOTES_MAX: usize = 100;
 
-/// What came of an import.
+/// Report of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
-    /// Of `prdb.DB0`.
+    /// Report on `prdb.DB0`.
     pub people: Option<ImportedFile>,
-    /// Of `vldb.DB0`.
+    /// Report on `vldb.DB0`.
     pub locations: Option<ImportedFile>,
     /// Nothing was written.
     pub dry_run: bool,
 }
 
-/// What came of one file.
+/// Report on one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportedFile {
     /// The file.
     pub file: PathBuf,
-    /// Version of the database in it: how new it is.
+    /// Version of the database in it: how recent it is.
     pub version: String,
-    /// What is in it.
+    /// Number of users in it.
     pub users: u64,
-    /// See `users`.
+    /// Number of groups in it.
     pub groups: u64,
-    /// See `users`.
+    /// Number of volumes in it.
     pub volumes: u64,
-    /// What is new in the cell: users and groups, or volumes.
+    /// Number of new entries: users and groups, or volumes.
     pub added: u64,
-    /// What the cell had already.
+    /// Number of entries that the cell had already.
     pub there: u64,
-    /// What made room.
+    /// Number of entries that were replaced.
     pub replaced: u64,
-    /// Memberships that are new.
+    /// Number of new memberships.
     pub memberships: u64,
-    /// Servers that are new.
+    /// Number of new servers.
     pub servers: u64,
-    /// Entries that were deleted in the file, and are left out.
+    /// Number of entries that are marked as deleted in the file, and were left out.
     pub deleted: u64,
-    /// What was odd in the file, and what became of it; the first hundred.
+    /// Irregularities in the file and how they were treated; the first hundred.
     pub notes: Vec<String>,
-    /// How many of them there are.
+    /// Number of all irregularities.
     pub notes_total: u64,
 }
 

@@ -3,28 +3,28 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is to be imported, and how.
+/// Request for an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportRequest {
-    /// A `vldb.DB0`; its redo log is looked for beside it.
+    /// Path of a `vldb.DB0`; its redo log is expected beside it.
     pub vldb: Option<PathBuf>,
-    /// A `prdb.DB0`, likewise.
+    /// Path of a `prdb.DB0`, likewise.
     pub prdb: Option<PathBuf>,
-    /// Only say what would come of it.
+    /// Only report what the import would do.
     pub dry_run: bool,
-    /// What to do with a cell that has volumes and users already.
+    /// How to treat a cell that has volumes and users already.
     pub collisions: Collisions,
 }
 
-/// What becomes of what is in the database and contradicts the file.
+/// Treatment of entries of the cell that contradict the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Collisions {
-    /// A cell that has anything of its own is refused.
+    /// A cell with entries of its own is refused.
     #[default]
     Refuse,
-    /// What is there stays. What contradicts it is refused.
+    /// Existing entries stay. Entries that contradict them are refused.
     Merge,
-    /// What contradicts the file makes room for it.
+    /// Entries that contradict the file are replaced.
     Replace,
 }

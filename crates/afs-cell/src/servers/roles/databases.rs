@@ -1,4 +1,5 @@
-//! Role of a database server: location, operations, protection and login service, and the votes that ubik's clients ask for.
+//! Role of a database server: location, operations, protection and login service, and the votes that clients of ubik
+//! request.
 
 use super::{BosRole, Host, Offer, Role, bind_server};
 use crate::configuration::options::ServerOptions;
@@ -50,7 +51,7 @@ impl Role for DatabaseServices {
             databases.operations_service(system, guard),
             vote(&self.location),
         ];
-        // Takes over operations on volumes whose tools are gone.
+        // Resumes operations on volumes whose tools have ended.
         let resumer = host.admin(self.location.rx(), &[here]);
         system.env().spawn(Box::pin(Resumer::new(resumer).run()));
         self.of_protection = vec![databases.protection_service(security, guard), vote(&self.protection)];

@@ -1,4 +1,4 @@
-//! Trait of the roles of a host: the sockets each binds, what it starts, the services it offers, how it stops.
+//! Trait of the roles of a host: the sockets of each, its start, its services, its stop.
 
 mod databases;
 mod files;
@@ -23,24 +23,24 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// A role of a host. Its sockets are bound when it is made.
+/// A role of a host. Its sockets are bound when it is created.
 pub(super) trait Role: Send {
-    /// Makes the services over the stores of the host, and begins the background work of the role.
+    /// Creates the services over the stores of the host, and starts the background work of the role.
     ///
     /// # Errors
-    /// What a service needs is missing or damaged.
+    /// Data that a service needs is missing or damaged.
     fn start(&mut self, host: &Host<'_>) -> CellResult;
 
     /// The sockets of the role, each with the services offered at it; without services before the start.
     fn offers(&self) -> Vec<Offer<'_>>;
 
-    /// The services that the owner of the cell may call through the control socket, with their ports.
+    /// Services that the owner of the cell may call through the control socket, with their ports.
     fn for_owner(&self, ports: Ports) -> Vec<(ServiceId, u16)>;
 
-    /// What `bos` shows of it.
+    /// Entries of the role in the output of `bos`.
     fn overseen(&self) -> &'static [BosRole];
 
-    /// Stops receiving, and waits for what is under way.
+    /// Stops receiving, and waits for requests in progress.
     fn stop(self: Box<Self>, system: &System);
 }
 
@@ -50,20 +50,20 @@ pub(super) struct Offer<'a> {
     pub(super) services: &'a [Arc<dyn Service>],
 }
 
-/// What the roles of a host work with.
+/// State that the roles of a host share.
 pub(super) struct Host<'a> {
     pub(super) system: &'a Arc<System>,
     pub(super) options: &'a ServerOptions,
     pub(super) security: &'a CellSecurity,
     pub(super) stores: &'a Stores,
     pub(super) guard: &'a Guard,
-    /// The file server's permanent name.
+    /// UUID of the file server.
     pub(super) uuid: Uuid,
-    /// What `bos` shows of all roles.
+    /// Entries of all roles in the output of `bos`.
     pub(super) overseen: Vec<BosRole>,
 }
 
-/// The roles of a host but the overseer, with their sockets bound.
+/// Binds the sockets of all roles but the overseer.
 ///
 /// # Errors
 /// As [`bind_at`].
@@ -78,18 +78,18 @@ pub(super) fn bind(system: &Arc<System>, options: &ServerOptions) -> CellResult<
     Ok(roles)
 }
 
-/// A socket of a server at a port of the host.
+/// Binds the socket of a server at a port of the host.
 fn bind_server(system: &Arc<System>, options: &ServerOptions, port: u16) -> CellResult<Udp> {
     let mut config = afs_rx::Config::default();
-    // Clients that call before the stores are open send again.
+    // Packets of clients that call before the stores are open are dropped, and retransmitted by the clients.
     config.silent_until_offering = true;
     bind_at(system, Ports::at(options.listen, port), config)
 }
 
-/// A socket at an address.
+/// Binds a socket at an address.
 ///
 /// # Errors
-/// The port is taken, the address is not one of this host, or the system refuses.
+/// The port is in use, the address does not belong to this host, or the system refuses.
 pub(super) fn bind_at(system: &Arc<System>, address: SocketAddr, config: afs_rx::Config) -> CellResult<Udp> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::AddrInUse => StartError::PortTaken(address),
@@ -100,7 +100,7 @@ pub(super) fn bind_at(system: &Arc<System>, address: SocketAddr, config: afs_rx:
 }
 
 impl Host<'_> {
-    /// Operations on volumes as the servers themselves, with these location servers.
+    /// Operations on volumes in the name of the servers themselves, with these location servers.
     fn admin(&self, rx: &Rx, servers: &[Ipv4Addr]) -> Admin {
         let cell = afs_admin::Cell::new(servers, self.options.ports.base());
         let (env, security) = (self.system.env(), self.security.of_servers());

@@ -1,4 +1,4 @@
-//! Role of every host: the service that `bos` asks for the others.
+//! Role of every host: the overseer service, which reports the other roles to `bos`.
 
 use super::{BosRole, Host, Offer, Role, bind_server};
 use crate::configuration::options::ServerOptions;
@@ -10,10 +10,10 @@ use afs_server::BosServer;
 use afs_wire::rpc::ServiceId;
 use std::sync::Arc;
 
-/// The program that plays all roles, as `bos status -long` shows it: without its arguments, which are its owner's.
+/// Command in the output of `bos status -long`: without arguments, which only the owner may see.
 const COMMAND: &str = "andrew";
 
-/// The overseer's service.
+/// The overseer service.
 pub(in crate::servers) struct Overseer {
     socket: Udp,
     services: Vec<Arc<dyn Service>>,
@@ -29,7 +29,7 @@ impl Overseer {
         Ok(Self { socket, services: Vec::new() })
     }
 
-    /// The transport over which the host calls other hosts.
+    /// Transport over which the host calls other hosts.
     pub(in crate::servers) fn rx(&self) -> &Rx {
         self.socket.rx()
     }
