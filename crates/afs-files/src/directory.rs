@@ -4,11 +4,11 @@ use std::fs::{DirBuilder, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Makes a directory as `builder` says, with those above it that are not there; returns when it is durable that they are. Of a directory
-/// that is there the one above is flushed all the same, as its maker may have died before.
+/// Creates a directory with `builder`, and the missing directories above it; returns when all of them are durable. For
+/// an existing directory the parent is flushed too, since its creator may have been interrupted.
 ///
 /// # Errors
-/// The system refuses. Where nothing had to be made, a directory above that may not be opened is left as it is.
+/// The system refuses. If nothing had to be created, a parent that this user may not open is skipped.
 pub fn make_directory(path: &Path, builder: &mut DirBuilder) -> io::Result<()> {
     make(path, |path| builder.recursive(true).create(path), flush)
 }
@@ -28,7 +28,8 @@ fn make(
     }
 }
 
-/// The directories in which a name is made when all of `path` is: the one above it, and those above what is not there.
+/// The directories that get a new entry when all of `path` is created: its parent, and the parents of all missing
+/// directories.
 fn changed_by(path: &Path) -> Vec<PathBuf> {
     let mut changed = Vec::new();
     for directory in path.ancestors() {
@@ -50,7 +51,7 @@ fn flush(directory: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What is flushed when a directory is made.
+    /// The directories that are flushed when a directory is created.
     fn flushed(path: &Path) -> Vec<PathBuf> {
         let mut all = Vec::new();
         let create = |path: &Path| DirBuilder::new().recursive(true).create(path);
@@ -69,7 +70,7 @@ mod tests {
         let top = dir.path().to_owned();
         let deep = top.join("a/b/c");
         assert_eq!(flushed(&deep), [top.clone(), top.join("a"), top.join("a/b")]);
-        // Its maker may have died before.
+        // The creator may have been interrupted before it flushed.
         assert_eq!(flushed(&deep), [top.join("a/b")]);
         assert_eq!(flushed(&top.join("d")), [top]);
     }

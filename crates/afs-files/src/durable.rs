@@ -6,16 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Names tried for a new file before the directory is given up.
+/// Most names tried for the new file.
 const NAMES_MAX: u32 = 16;
-/// Makes each name of a new file of this process another one.
+/// Makes the name of each new file of this process unique.
 static NEXT_NAME: AtomicU32 = AtomicU32::new(0);
 
-/// A new file in place of whatever was there, whole or not at all. What others have laid in the way, in a directory that
-/// they may write to, is neither opened nor followed. Only the owner may read it.
+/// Replaces a file atomically: it has either the old or the new contents. Files that other users placed in the
+/// directory, if they may write to it, are neither opened nor followed. Only the owner may read the file.
 ///
 /// # Errors
-/// The system refuses, or sixteen names for the new file are taken.
+/// The system refuses, or sixteen names for the new file exist.
 pub fn write_durably(directory: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     let (mut file, new) = make_new(directory, name)?;
     let written = file.write_all(text).and_then(|()| file.sync_all());
@@ -27,7 +27,7 @@ pub fn write_durably(directory: &Path, name: &str, text: &[u8]) -> io::Result<()
     File::open(directory)?.sync_all()
 }
 
-/// An empty file that did not exist, readable by its owner alone, and its path.
+/// Creates an empty file that did not exist, readable by its owner alone. Returns it with its path.
 fn make_new(directory: &Path, name: &str) -> io::Result<(File, PathBuf)> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
     for _ in 0..NAMES_MAX {

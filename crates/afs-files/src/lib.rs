@@ -1,4 +1,4 @@
-//! Small files on disk: replaced whole or not at all, and, where they hold secrets, readable by their owner alone.
+//! Small files on disk: replaced atomically, and, if they hold secrets, readable by their owner alone.
 
 mod directory;
 mod durable;

@@ -1,4 +1,4 @@
-//! Files that hold secrets: written for their owner alone, and not read when others could have read them too.
+//! Files of secrets: written for their owner alone, and refused if other users may read them.
 
 use crate::write_durably;
 use rustix::fs::OFlags;
@@ -9,32 +9,32 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Why a file of secrets was not read or written.
+/// Why a file of secrets could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
-    /// The system refuses to read it.
+    /// The file cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The system does not say whose it is.
+    /// The owner and mode of the file cannot be determined.
     #[error("cannot look at {}: {error}", .path.display())]
     Status {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
     /// It is longer than 1 MiB.
     #[error("{} is too long for a file of keys", .0.display())]
     TooLong(PathBuf),
-    /// A directory, a pipe or a device.
+    /// The path is a directory, a pipe or a device.
     #[error("{} is not a file", .0.display())]
     NotAFile(PathBuf),
-    /// It belongs neither to this user nor to root.
+    /// The file belongs neither to this user nor to root.
     #[error("{} holds secrets but belongs to user {owner}; it has to be yours: chown {own} {}", .path.display(), .path.display())]
     Owner {
         /// The file.
@@ -44,7 +44,7 @@ pub enum SecretFileError {
         /// User id of this process.
         own: u32,
     },
-    /// Others than its owner may read or write it.
+    /// Users other than its owner may read or write it.
     #[error("{} holds secrets but its mode {mode:04o} lets others at it; chmod 600 {}, and make new secrets if others may have read it", .path.display(), .path.display())]
     Mode {
         /// The file.
@@ -52,7 +52,7 @@ pub enum SecretFileError {
         /// Its permissions.
         mode: u32,
     },
-    /// The system refuses to write it.
+    /// The file cannot be written.
     #[error("cannot write {}: {error}", .path.display())]
     Write {
         /// The file.
@@ -64,16 +64,16 @@ pub enum SecretFileError {
 
 /// Longest file of secrets that is read.
 const LEN_MAX: u64 = 1 << 20;
-/// Bits of a mode that let others than the owner in.
+/// Mode bits of users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// What a file of secrets holds, or `None` if there is none.
+/// Reads a file of secrets; `None` if it does not exist.
 ///
 /// # Errors
-/// It belongs to somebody else, or others may read or write it: what it holds is no secret then.
+/// The file belongs to another user, or others may read or write it, so that its contents are not secret.
 pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, SecretFileError> {
     let cannot = |error| SecretFileError::Read { path: path.to_owned(), error };
-    // A pipe that somebody put there would otherwise be waited on.
+    // Does not block on a pipe at this path.
     let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
     let file = match opened {
         Ok(file) => file,
@@ -89,7 +89,7 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, SecretFileError> 
     Ok(Some(bytes))
 }
 
-/// The open file is looked at, not its name: it cannot be exchanged in between.
+/// Checks the open file rather than its name, which could be exchanged in between.
 fn check(path: &Path, file: &File) -> Result<(), SecretFileError> {
     let path = path.to_owned();
     let meta = match file.metadata() {
@@ -109,10 +109,10 @@ fn check(path: &Path, file: &File) -> Result<(), SecretFileError> {
     Ok(())
 }
 
-/// Writes a file of secrets, whole or not at all, in a directory that only its owner may enter.
+/// Replaces a file of secrets atomically, in a directory that only its owner may enter.
 ///
 /// # Errors
-/// The disk refuses.
+/// The disk refuses the write.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SecretFileError> {
     let cannot = |error| SecretFileError::Write { path: path.to_owned(), error };
     let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {

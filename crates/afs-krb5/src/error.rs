@@ -1,4 +1,4 @@
-//! Errors of making a token from Kerberos tickets.
+//! Errors of getting a token from Kerberos tickets.
 
 use crate::cache::LocationError;
 use crate::config::ConfigError;
@@ -7,30 +7,30 @@ use crate::search::SearchError;
 use afs_auth::rxkad::RxkadError;
 use std::io;
 
-/// Why there is no token.
+/// Why a token could not be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum KerberosError {
-    /// An option is no name.
+    /// An option is not a valid name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// `krb5.conf` cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// There is no credential cache.
+    /// The credential cache cannot be read.
     #[error(transparent)]
     Location(#[from] LocationError),
     /// There is no ticket for the cell.
     #[error(transparent)]
     Search(#[from] SearchError),
-    /// The system starts no thread.
+    /// A thread cannot be started.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
-    /// A ticket that rxkad cannot use.
+    /// rxkad cannot use the ticket.
     #[error("the ticket for {service} is no token: {error}")]
     Ticket {
         /// The service.
         service: Principal,
-        /// Why.
+        /// The fault.
         error: RxkadError,
     },
 }

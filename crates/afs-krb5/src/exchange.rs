@@ -14,42 +14,42 @@ use der::{Decode, Encode};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Why there is no ticket.
+/// Why an exchange gave no ticket.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExchangeError {
-    /// The KDC's own word.
+    /// The KDC refused.
     #[error("{meaning} (Kerberos error {code}{})", said(.text))]
     Refused {
-        /// RFC 4120, section 7.5.9.
+        /// Error code of RFC 4120, section 7.5.9.
         code: i32,
-        /// What it means.
+        /// Meaning of the code.
         meaning: &'static str,
-        /// What the KDC adds.
+        /// Text from the KDC.
         text: String,
     },
-    /// The ticket that should prove who asks has a key of a type that is not understood here.
+    /// The session key of the ticket-granting ticket has an unsupported encryption type.
     #[error(
         "the session key of the tickets is of encryption type {0}, which cannot be used to ask for others; AES is needed"
     )]
     KeyType(i32),
-    /// A key does not fit its type, or the reply was made with another key.
+    /// A key does not fit its type, or the reply is encrypted with another key.
     #[error("the reply of the KDC is not to be trusted: {0}")]
     Crypto(#[from] CryptoError),
-    /// A message that is not well formed.
+    /// A message is malformed.
     #[error("a message of Kerberos is not well formed: {0}")]
     Form(#[from] der::Error),
-    /// The reply answers another request.
+    /// The reply does not belong to the request.
     #[error("the reply of the KDC is for another {0}")]
     Other(&'static str),
 }
 
-/// The text that a KDC adds to its refusal.
+/// The text that a KDC adds to its refusal, for a message.
 fn said(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(", '{}'", text.escape_default()) }
 }
 
 impl ExchangeError {
-    /// Whether the KDC does not know the service; another one may.
+    /// Whether the KDC does not know the service; another KDC may know it.
     pub fn is_unknown_service(&self) -> bool {
         matches!(self, Self::Refused { code: KrbError::SERVICE_UNKNOWN, .. })
     }
@@ -62,15 +62,16 @@ mod usage {
     pub const TGS_REP: u32 = 8;
 }
 
-/// Type of the piece of authentication that is an AP-REQ.
+/// Type of pre-authentication data that contains an AP-REQ.
 const PA_TGS_REQ: i32 = 1;
-/// Encryption types for the session key, best first. rxkad makes 56 bits of any of them, and all its servers know
+/// Encryption types for the session key, best first. rxkad derives 56 bits from any of them, and all its servers know
 /// the first two.
 const ENCTYPES: [i32; 5] = [18, 17, 20, 19, 23];
 /// Longest text of a KDC that is shown, in characters.
 const TEXT_MAX: usize = 200;
 
-/// One exchange: a ticket that proves who asks, the service asked for, and what ties the reply to the request.
+/// One exchange: the ticket that authenticates it, the requested service, and the nonce that ties the reply to the
+/// request.
 #[derive(Debug)]
 pub struct Exchange<'a> {
     granting: &'a Credential,
@@ -79,15 +80,15 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// An exchange with the KDC that gave out or trusts `granting`, a ticket of its ticket-granting service.
+    /// An exchange with the KDC that issued or trusts `granting`, a ticket of its ticket-granting service.
     pub fn new(granting: &'a Credential, service: &'a Principal, env: &EnvRef) -> Self {
         let mut nonce = [0; 4];
         env.random(&mut nonce);
-        // Some KDCs take it for a signed number.
+        // Some KDCs treat the nonce as a signed number.
         Self { granting, service, nonce: u32::from_be_bytes(nonce) >> 1 }
     }
 
-    /// What to send.
+    /// Encodes the request.
     ///
     /// # Errors
     /// The ticket or its key cannot be used.
@@ -115,7 +116,7 @@ impl<'a> Exchange<'a> {
         Ok(body.to_der()?)
     }
 
-    /// An AP-REQ with a checksum of the body in it.
+    /// An AP-REQ with a checksum of the body.
     fn proof(&self, body: &[u8], now: UnixTime, env: &EnvRef) -> Result<Vec<u8>, ExchangeError> {
         let (enctype, key) = self.key()?;
         let mic = MicKey::new(enctype, key, usage::TGS_REQ_CHECKSUM)?;
@@ -148,10 +149,10 @@ impl<'a> Exchange<'a> {
         Ok((enctype.ok_or(ExchangeError::KeyType(key.enctype))?, key.secret.expose()))
     }
 
-    /// The ticket in the answer.
+    /// Decodes the ticket in a reply.
     ///
     /// # Errors
-    /// The KDC refuses, or this is no answer to the request.
+    /// The KDC refuses, or the reply does not belong to the request.
     pub fn reply(&self, answer: &[u8]) -> Result<Credential, ExchangeError> {
         if MessageTag::of(answer) == Some(MessageTag::KRB_ERROR) {
             return Err(refusal(&MessageTag::KRB_ERROR.decode(answer)?));
@@ -198,7 +199,7 @@ impl<'a> Exchange<'a> {
 
 #[cfg(any(test, feature = "fuzzing"))]
 impl Exchange<'_> {
-    /// An answer whose encrypted part is as `change` makes it of what is in `answer`.
+    /// The reply with its encrypted part changed by `change`.
     pub(crate) fn resealed(
         &self,
         answer: &[u8],
@@ -223,12 +224,12 @@ fn refusal(error: &KrbError<'_>) -> ExchangeError {
     ExchangeError::Refused { code: error.error_code, meaning: error.meaning(), text }
 }
 
-/// The checksum that belongs to an encryption type (RFC 3962 and RFC 8009).
+/// The checksum type that belongs to an encryption type (RFC 3962 and RFC 8009).
 fn checksum_type(enctype: EncType) -> i32 {
     match enctype {
         EncType::Aes128Sha1 => 15,
         EncType::Aes256Sha1 => 16,
-        // The newer ones have the encryption type's own number.
+        // For the newer types it is the number of the encryption type.
         other => other.number(),
     }
 }

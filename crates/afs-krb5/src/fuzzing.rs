@@ -1,5 +1,5 @@
-//! What the fuzz target runs: any bytes as replies of a KDC, credential caches and `krb5.conf` must come back without a
-//! panic. `fuzz/` calls it with bytes that libFuzzer makes up, the test here with seeded ones.
+//! Entry point of the fuzz target: any bytes as replies of a KDC, credential caches and `krb5.conf` must not cause a
+//! panic. `fuzz/` calls it with inputs of libFuzzer, the test here with seeded ones.
 
 use crate::cache::{Cache, Credential, Location};
 use crate::config::{KdcAddress, Profile};
@@ -13,7 +13,7 @@ use afs_wire::ids::CellName;
 
 const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 0 };
 
-/// A KDC's replies, credential caches and `krb5.conf`. The first byte chooses.
+/// Replies of a KDC, credential caches and `krb5.conf`. The first byte selects.
 pub fn kerberos(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else { return };
     match choice % 3 {
@@ -23,7 +23,7 @@ pub fn kerberos(bytes: &[u8]) {
     }
 }
 
-/// An answer of a KDC: the bytes, answers with bytes changed, and the same behind the seal.
+/// Replies of a KDC: the bytes themselves, changed replies, and a reply with its encrypted part changed.
 fn answers(bytes: &[u8]) {
     let Some(granting) = granting() else { return };
     let Ok(service) = Principal::parse(AFS, "") else { return };
@@ -37,7 +37,7 @@ fn answers(bytes: &[u8]) {
     }
 }
 
-/// A credential cache: the bytes, and a sound one with bytes changed.
+/// Credential caches: the bytes themselves, and a valid cache with changes.
 fn caches(bytes: &[u8]) {
     for file in [bytes.to_vec(), changed(CACHE, bytes)] {
         let Ok(cache) = Cache::decode(&file) else { continue };
@@ -53,7 +53,7 @@ fn caches(bytes: &[u8]) {
     }
 }
 
-/// `krb5.conf` without the files that it includes, and what stands in its values.
+/// `krb5.conf` without included files, and the values in it.
 fn configurations(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let profile = Profile::of_text(text);

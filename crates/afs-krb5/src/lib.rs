@@ -1,7 +1,7 @@
-//! A token for a cell from the Kerberos tickets that `kinit` got.
+//! Tokens for a cell from a user's Kerberos tickets.
 //!
-//! The user's credential cache is read as a file; where it has no ticket for the cell's service, the realm's KDC is
-//! asked for one. No Kerberos library is needed.
+//! The user's credential cache is read as a file. If it has no ticket for the cell's service, one is requested from the
+//! realm's KDC. No Kerberos library is needed.
 
 mod cache;
 mod config;
@@ -35,32 +35,31 @@ use network::Network;
 use rustix::process::geteuid;
 use search::{Search, services};
 
-/// What of the search for a ticket a person can set.
+/// Options of the search for a ticket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KerberosOptions {
-    /// The realm of the cell's service. By default the user's, then the one that `krb5.conf` gives to the cell's
-    /// domain, then the one named like the cell.
+    /// The realm of the cell's service. By default the user's, then the one that `krb5.conf` has for the cell's domain,
+    /// then the one with the cell's name.
     pub realm: Option<String>,
-    /// The cell's service, with or without a realm. By default `afs/CELL`, then `afs` where the cell is named like
-    /// the realm.
+    /// The cell's service, with or without a realm. By default `afs/CELL`, then `afs` if the cell has the realm's name.
     pub service: Option<String>,
 }
 
-/// A token, and whose it is.
+/// A token and its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KerberosToken {
     /// The token.
     pub token: Token,
-    /// The user as the cell calls him: `name`, `name.instance`, or with `@realm` behind it where the realm is not
-    /// named like the cell. Whether the cell counts the realm as its own, its servers know.
+    /// The user's name in the cell: `name`, `name.instance`, or with `@realm` if the realm does not have the cell's
+    /// name. Only the cell's servers know which realms are local.
     pub user: String,
 }
 
-/// A token for `cell`, from the tickets in the user's credential cache.
+/// Gets a token for `cell` with the tickets in the user's credential cache.
 ///
-/// The cache is the one that `KRB5CCNAME` names, else `default_ccache_name` of `krb5.conf`, else `/tmp/krb5cc_UID`.
-/// The configuration is what `KRB5_CONFIG` names, else `/etc/krb5.conf`. Asks the network only when the cache has no
-/// ticket for the cell; that takes half a minute at most for each realm.
+/// The cache is the one in `KRB5CCNAME`, else `default_ccache_name` of `krb5.conf`, else `/tmp/krb5cc_UID`. The
+/// configuration is the one in `KRB5_CONFIG`, else `/etc/krb5.conf`. Sends requests only if the cache has no ticket for
+/// the cell; that takes at most half a minute for each realm.
 ///
 /// # Errors
 /// There are no tickets, others may read them, they have expired, or no realm knows the cell.
@@ -77,7 +76,7 @@ pub fn token_from_kerberos(
     Ok(KerberosToken { token: token(&credential)?, user: name_in(cell, &credential.client) })
 }
 
-/// `docs/protocol/rxkad.md` "6.2 Kerberos 5", "Name rules", for people: what the servers make of it may differ.
+/// Name for display, by `docs/protocol/rxkad.md` "6.2 Kerberos 5", "Name rules"; servers may map it differently.
 fn name_in(cell: &CellName, user: &Principal) -> String {
     let name = user.components.join(".").to_lowercase();
     if user.realm.eq_ignore_ascii_case(cell.as_str()) {
@@ -98,12 +97,12 @@ fn location(profile: &Profile) -> Result<Location, LocationError> {
     }
 }
 
-/// Time and randomness of the machine.
+/// The machine's clock and randomness.
 fn machine() -> Result<EnvRef, KerberosError> {
     Ok(System::with_workers(1).map_err(KerberosError::Threads)?.env())
 }
 
-/// The whole ticket is the token, and servers derive the key from its session key as this does.
+/// The token is the whole ticket; servers derive its key from the session key as this function does.
 fn token(credential: &Credential) -> Result<Token, KerberosError> {
     let key = &credential.key;
     let expires = Some(credential.ends);

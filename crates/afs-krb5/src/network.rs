@@ -8,52 +8,52 @@ use std::time::{Duration, Instant};
 /// Why no KDC of a realm replied.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// None is known.
+    /// The realm has no known KDC.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Each failed.
+    /// All KDCs failed.
     #[error("no KDC of the realm {realm} answers ({reasons})")]
     Silent {
         /// The realm.
         realm: String,
-        /// Each of its KDCs and why.
+        /// Each KDC with its error.
         reasons: String,
     },
 }
 
-/// The route to the KDCs of each realm. [`Network`] is the real one.
+/// Route to the KDCs of each realm. [`Network`] is the real one.
 pub trait Kdcs {
-    /// Sends `request` to a KDC of `realm` and answers what it says.
+    /// Sends `request` to a KDC of `realm` and returns the reply.
     ///
     /// # Errors
-    /// None is known, or none answers.
+    /// No KDC is known, or none replies.
     fn ask(&self, realm: &str, request: &[u8]) -> Result<Vec<u8>, NetworkError>;
 }
 
-/// KDCs as `krb5.conf` names them, over TCP; over UDP where one does not take TCP.
+/// KDCs from `krb5.conf`, over TCP, or over UDP if a KDC does not accept TCP.
 #[derive(Debug)]
 pub struct Network<'a> {
     profile: &'a Profile,
 }
 
-/// Longest time that a realm's KDCs get together, however many there are.
+/// Time limit for all KDCs of a realm together.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest time for a connection to come up.
+/// Time limit for a connection attempt.
 const CONNECT: Duration = Duration::from_secs(3);
-/// Longest time for an answer over a connection.
+/// Time limit for a reply over a connection.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long each datagram waits for its answer.
+/// Time-outs of the successive datagrams to one KDC.
 const DATAGRAM_WAITS: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// Longest answer read, in bytes: room for a ticket as long as any and for what comes with it.
+/// Longest reply read, in bytes: the largest ticket and the data around it.
 const ANSWER_MAX: usize = 256 * 1024;
-/// Most addresses tried of one KDC.
+/// Most addresses tried for one KDC.
 const ADDRESSES_MAX: usize = 4;
-/// Longest datagram there is.
+/// Longest possible datagram.
 const DATAGRAM_MAX: usize = 65_535;
 
 impl<'a> Network<'a> {
-    /// The KDCs that `profile` names.
+    /// The KDCs in `profile`.
     pub fn new(profile: &'a Profile) -> Self {
         Self { profile }
     }
@@ -88,7 +88,7 @@ fn ask_one(kdc: &KdcAddress, request: &[u8], end: Instant) -> io::Result<Vec<u8>
     outcome
 }
 
-/// Each message has its length in front (RFC 4120, section 7.2.2).
+/// Exchange over TCP: a length precedes each message (RFC 4120, section 7.2.2).
 fn over_tcp(address: SocketAddr, request: &[u8], end: Instant) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect_timeout(&address, left(end)?.min(CONNECT))?;
     let end = end.min(Instant::now() + ANSWER);
@@ -106,7 +106,7 @@ fn over_tcp(address: SocketAddr, request: &[u8], end: Instant) -> io::Result<Vec
     Ok(answer)
 }
 
-/// Reads until `buffer` is full: a peer that sends byte after byte cannot hold this up beyond `end`.
+/// Reads until `buffer` is full. A peer that sends single bytes cannot delay this beyond `end`.
 fn fill(stream: &mut TcpStream, mut buffer: &mut [u8], end: Instant) -> io::Result<()> {
     while !buffer.is_empty() {
         stream.set_read_timeout(Some(left(end)?))?;
@@ -127,7 +127,7 @@ fn over_udp(address: SocketAddr, request: &[u8], end: Instant) -> io::Result<Vec
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
     let socket = UdpSocket::bind(any)?;
-    // Only datagrams of this peer arrive, and word of the kernel that nobody listens there.
+    // A connected socket receives only datagrams of this peer, and the kernel's error if no process listens there.
     socket.connect(address)?;
     let mut answer = vec![0; DATAGRAM_MAX];
     for wait in DATAGRAM_WAITS {
@@ -200,7 +200,7 @@ mod tests {
         });
         assert_eq!(Network::new(&profile(port)).ask("R", b"ask").unwrap(), b"answer");
         assert_eq!(kdc.join().unwrap(), 3);
-        // Nobody is there any more: the kernel says so, nothing is waited for.
+        // The peer is gone: the kernel reports it, and there is no wait.
         let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().to_string();
         assert!(said.contains(&format!("127.0.0.1:{port}: ")), "{said}");
     }

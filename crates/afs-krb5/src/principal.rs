@@ -1,11 +1,11 @@
-//! Principals: names of users and services, as text and as parts.
+//! Principals: names of users and services, as text and as components.
 
 use std::fmt::{self, Display, Write};
 
-/// Why a text is no name of Kerberos's.
+/// Why a text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// No principal: the text.
+    /// An invalid principal: the text.
     #[error("'{0}' is no Kerberos principal; one looks like afs/example.org@EXAMPLE.ORG")]
     Principal(String),
     /// No realm: the text.
@@ -13,12 +13,12 @@ pub enum NameError {
     Realm(String),
 }
 
-/// A principal: components such as `afs` and `example.org`, in a realm. Compared exactly, as Kerberos does.
+/// A principal: components such as `afs` and `example.org`, and a realm. Compared byte by byte, as in Kerberos.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// At least one.
     pub components: Vec<String>,
-    /// The realm that keeps its key.
+    /// The realm that has its key.
     pub realm: String,
 }
 
@@ -26,18 +26,18 @@ impl Principal {
     /// Most components of a name. Real names have one to three.
     pub const COMPONENTS_MAX: usize = 16;
 
-    /// A principal of these parts.
+    /// A principal with these components.
     pub fn new(components: &[&str], realm: &str) -> Self {
         Self { components: components.iter().map(|c| (*c).to_owned()).collect(), realm: realm.to_owned() }
     }
 
-    /// The service that gives tickets for `realm` to users of `home`.
+    /// The ticket-granting service of `realm` for users of `home`.
     pub fn ticket_granting(realm: &str, home: &str) -> Self {
         Self::new(&["krbtgt", realm], home)
     }
 
-    /// Reads `component[/component]...[@REALM]`; a backslash takes away the meaning of the character after it.
-    /// Without a realm it is in `realm`.
+    /// Parses `component[/component]...[@REALM]`; a backslash escapes the character after it. Without a realm the name
+    /// is in `realm`.
     ///
     /// # Errors
     /// A component or the realm is empty, or there are more than [`Principal::COMPONENTS_MAX`].
@@ -75,7 +75,7 @@ fn split(text: &str) -> (Vec<String>, Option<String>) {
     (parts, None)
 }
 
-/// As [`Principal::parse`] reads it.
+/// In the form that [`Principal::parse`] accepts.
 impl Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, component) in self.components.iter().enumerate() {
@@ -94,7 +94,7 @@ fn quoted(f: &mut fmt::Formatter<'_>, text: &str, special: &[char]) -> fmt::Resu
         if special.contains(&c) {
             f.write_char('\\')?;
         }
-        // Names come from files and from the network: nothing in them may move the cursor of a terminal.
+        // Names come from files and from the network: control characters must not reach a terminal.
         f.write_char(if c.is_control() { '?' } else { c })?;
     }
     Ok(())

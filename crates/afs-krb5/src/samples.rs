@@ -1,4 +1,5 @@
-//! Recordings of MIT Kerberos 1.20, for tests and as a beginning for fuzzing. The realm is gone; its keys are good for nothing.
+//! Recorded data of MIT Kerberos 1.20, for tests and as seeds for fuzzing. The realm no longer exists, and its keys are
+//! worthless.
 
 /// The cache of [`ALICE`] after `kinit` and a request for the ticket of [`AFS`].
 pub const CACHE: &[u8] = include_bytes!("samples/alice.ccache");
@@ -9,7 +10,7 @@ pub const REFUSAL: &[u8] = include_bytes!("samples/unknown.krb-error");
 /// The nonce of [`REPLY`].
 #[cfg(test)]
 pub const NONCE: u32 = 0x0383_8383;
-/// When the tickets of [`CACHE`] were made, in seconds since 1970.
+/// Time at which the tickets of [`CACHE`] were issued, in Unix seconds.
 pub const ISSUED: u64 = 1_795_264_776;
 /// The user.
 #[cfg(test)]

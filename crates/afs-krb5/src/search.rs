@@ -9,11 +9,11 @@ use crate::principal::{NameError, Principal};
 use afs_rpc::{EnvRef, UnixTime};
 use afs_wire::ids::CellName;
 
-/// The services whose tickets are tokens of a cell, the likely ones first
-/// (`docs/protocol/rxkad.md` "8. Client token acquisition").
+/// The services whose tickets are tokens of a cell, the likeliest first (`docs/protocol/rxkad.md` "8. Client token
+/// acquisition").
 ///
 /// # Errors
-/// The options name no realm or no principal.
+/// An option is not a valid realm or principal.
 pub fn services(
     cell: &CellName,
     options: &KerberosOptions,
@@ -43,63 +43,63 @@ pub fn services(
 
 fn of_realm(cell: &CellName, realm: &str) -> Vec<Principal> {
     let mut services = vec![Principal::new(&["afs", cell.as_str()], realm)];
-    // The short name is of the one cell that is called like the realm.
+    // The short name denotes the one cell with the realm's name.
     if cell.as_str().eq_ignore_ascii_case(realm) {
         services.push(Principal::new(&["afs"], realm));
     }
     services
 }
 
-/// A search for the ticket of a service: in the cache, then at the KDCs.
+/// Search for the ticket of a service: in the cache, then at the KDCs.
 pub struct Search<'a> {
     /// The user's tickets.
     pub cache: &'a Cache,
-    /// The way to the KDCs.
+    /// Route to the KDCs.
     pub kdcs: &'a dyn Kdcs,
-    /// The time.
+    /// The present time.
     pub now: UnixTime,
-    /// Randomness good enough for keys.
+    /// Randomness for keys.
     pub env: &'a EnvRef,
 }
 
-/// Why there is no ticket for a cell.
+/// Why a search gave no ticket for a cell.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// No realm knows a service of the cell: each service and what its realm said.
+    /// No realm knows a service of the cell: each service with the reply of its realm.
     #[error("Kerberos has no ticket for the cell ({0})")]
     Unknown(String),
-    /// The tickets of this user are of no use any more.
+    /// The tickets of this user have expired.
     #[error("the Kerberos tickets of {0} have expired; get new ones with `kinit`")]
     Expired(Principal),
-    /// None of the tickets of this user is for the ticket-granting service.
+    /// The user has no ticket of the ticket-granting service.
     #[error("the Kerberos tickets of {0} do not let one ask for others; get new ones with `kinit`")]
     NotGranting(Principal),
-    /// The KDC refused, or its reply is wrong.
+    /// The KDC refused, or its reply is invalid.
     #[error("no Kerberos ticket for {service}: {error}")]
     Exchange {
-        /// The service asked for.
+        /// The requested service.
         service: Principal,
         /// Why.
         error: ExchangeError,
     },
-    /// No KDC of the user's realm replies.
+    /// No KDC of the user's realm replied.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
-/// Why one of the services gave no ticket.
+/// Why the search gave no ticket for one service.
 enum TicketFailure {
-    /// Another service may.
+    /// The service is unknown; another one may be known.
     Unknown(String),
-    /// Trying others would only hide this.
+    /// An error that attempts with other services would hide.
     Final(SearchError),
 }
 
 impl Search<'_> {
-    /// A ticket for the first of `services` that there is one for.
+    /// Gets a ticket for the first possible of `services`.
     ///
     /// # Errors
-    /// There is none; the message says what each was answered.
+    /// There is none; the message has the error of each service.
     pub fn first(&self, services: &[Principal]) -> Result<Credential, SearchError> {
         if let Some(found) = services.iter().find_map(|service| self.cache.find(service, self.now)) {
             return Ok(found.clone());
@@ -124,7 +124,7 @@ impl Search<'_> {
         if service.realm == *home {
             return Err(TicketFailure::Final(self.no_tickets()));
         }
-        // The user's realm says whether it and the other know each other.
+        // The user's realm knows whether there is trust between it and the other realm.
         let foreign = Principal::ticket_granting(&service.realm, home);
         let granting = match self.cache.find(&foreign, self.now) {
             Some(granting) => granting.clone(),
@@ -140,7 +140,7 @@ impl Search<'_> {
         exchange.reply(&answer).map_err(|e| refused(service, e))
     }
 
-    /// Only the user's own realm has to be there: others are guesses.
+    /// Only the user's own realm has to reply: other realms are guesses.
     fn unreachable(&self, service: &Principal, error: NetworkError) -> TicketFailure {
         if service.realm == self.cache.owner.realm {
             TicketFailure::Final(error.into())
@@ -173,7 +173,7 @@ mod tests {
     use afs_rpc::Parts;
     use std::sync::Mutex;
 
-    /// A KDC that has seen one request before, and knows nothing else. Writes down which realms are asked.
+    /// A KDC that knows one recorded request only. Records the realms of all requests.
     #[derive(Default)]
     struct RecordedKdc(Mutex<Vec<String>>);
 

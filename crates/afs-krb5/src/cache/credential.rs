@@ -1,10 +1,10 @@
-//! Ticket, session key and times of validity.
+//! Ticket, its session key, and its times of validity.
 
 use crate::principal::Principal;
 use afs_auth::Secret;
 use afs_rpc::UnixTime;
 
-/// The key that a user and a service share through a ticket.
+/// The session key that a ticket gives to a user and a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionKey {
     /// Encryption type of RFC 3961.
@@ -13,32 +13,33 @@ pub struct SessionKey {
     pub secret: Secret,
 }
 
-/// A ticket with its key.
+/// A ticket with its session key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// Whom it speaks for.
+    /// The user that the ticket authenticates.
     pub client: Principal,
-    /// The service that can read the ticket.
+    /// The service that can decrypt the ticket.
     pub server: Principal,
-    /// What client and service share.
+    /// The session key.
     pub key: SessionKey,
-    /// When it begins to be good.
+    /// Start of its validity.
     pub starts: UnixTime,
-    /// When it is not good any more.
+    /// End of its validity.
     pub ends: UnixTime,
     /// The whole Ticket of RFC 4120, in DER. Opaque to the client.
     pub ticket: Vec<u8>,
 }
 
 impl Credential {
-    /// Longest ticket that is read, in bytes. Those of directory services that list a user's groups come to 64 KiB.
+    /// Longest ticket that is read, in bytes. Directory services that list a user's groups issue tickets of up to 64
+    /// KiB.
     pub const TICKET_MAX: usize = 128 * 1024;
 
-    /// Whether it will be good for some time yet: a ticket about to end would be refused when it arrives.
+    /// Whether it is valid for some time yet: a ticket about to expire would be refused when it arrives.
     pub fn is_good_at(&self, now: UnixTime) -> bool {
         self.ends.secs > now.secs.saturating_add(REMAINDER_SECS)
     }
 }
 
-/// Shortest remaining life that is worth using, in seconds.
+/// Shortest remaining lifetime worth using, in seconds.
 const REMAINDER_SECS: u64 = 30;

@@ -1,4 +1,4 @@
-//! What a credential cache file holds. The layout is that of MIT's "Credential cache file format" document
+//! Decoder of credential cache files. The format is that of MIT's "Credential cache file format" document
 //! (<https://web.mit.edu/kerberos/krb5-latest/doc/formats/ccache_file_format.html>), versions 3 and 4.
 
 use super::{Credential, SessionKey};
@@ -7,25 +7,25 @@ use afs_auth::Secret;
 use afs_rpc::UnixTime;
 use afs_wire::xdr::{DecodeError, Reader};
 
-/// A credential cache: whose it is, and his tickets.
+/// Contents of a credential cache: its owner and the owner's tickets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Who called `kinit`.
+    /// The user who ran `kinit`.
     pub owner: Principal,
-    /// His tickets, in the order of the file, expired ones among them.
+    /// The tickets in the order of the file, including expired ones.
     pub credentials: Vec<Credential>,
 }
 
-/// Why a file is no credential cache.
+/// Why a file is not a valid credential cache.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CacheError {
-    /// It begins like none.
+    /// Unknown version.
     #[error("it is no credential cache of version 3 or 4")]
     Version,
-    /// It ends early, or an item is longer than any real one.
+    /// The file ends early, or the length of an item exceeds its bound.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// A name is not text.
+    /// A name is not valid UTF-8.
     #[error("a name in it is not UTF-8")]
     Name,
 }
@@ -36,16 +36,16 @@ const CREDENTIALS_MAX: usize = 4096;
 const NAME_MAX: usize = 1024;
 /// Longest session key, in bytes.
 const KEY_MAX: usize = 64;
-/// Most addresses, or pieces of authorization data, of a ticket.
+/// Most addresses, or elements of authorization data, of a ticket.
 const LIST_MAX: usize = 1024;
-/// First component or realm of entries that are notes of the library to itself, not tickets.
+/// First component or realm of entries in which the Kerberos library keeps its own settings, and which are not tickets.
 const NOTE: &str = "X-CACHECONF:";
 
 impl Cache {
-    /// Reads a whole file.
+    /// Decodes a whole file.
     ///
     /// # Errors
-    /// [`CacheError`]. Nothing is taken from a file that is damaged anywhere.
+    /// [`CacheError`]. A file that is damaged anywhere gives nothing.
     pub fn decode(bytes: &[u8]) -> Result<Self, CacheError> {
         let mut reader = Reader::new(bytes);
         let version = match reader.array::<2>()? {
@@ -70,7 +70,7 @@ impl Cache {
         Ok(Self { owner, credentials })
     }
 
-    /// The longest-lived ticket of the owner for `server` that is still good.
+    /// The valid ticket of the owner for `server` that expires last.
     pub fn find(&self, server: &Principal, now: UnixTime) -> Option<&Credential> {
         let fits = |c: &&Credential| c.server == *server && c.client == self.owner && c.is_good_at(now);
         self.credentials.iter().filter(fits).max_by_key(|c| c.ends)
@@ -88,7 +88,7 @@ fn credential(reader: &mut Reader<'_>, version: u8) -> Result<Credential, CacheE
     typed_list(reader)?; // authorization data
     let ticket = data(reader, Credential::TICKET_MAX)?.to_vec();
     data(reader, Credential::TICKET_MAX)?; // second ticket
-    // A ticket without a start begins with the authentication.
+    // A ticket without a start is valid from the time of authentication.
     let starts = if starts == 0 { authenticated } else { starts };
     Ok(Credential { client, server, key, starts: time(starts), ends: time(ends), ticket })
 }

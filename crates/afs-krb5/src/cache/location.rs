@@ -1,4 +1,4 @@
-//! Names of credential caches, as in `KRB5CCNAME`, and the files they stand for.
+//! Names of credential caches, as in `KRB5CCNAME`, and the files that they denote.
 
 use super::{Cache, CacheError};
 use afs_files::secret_file::{self, SecretFileError};
@@ -7,60 +7,60 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Why there is no credential cache.
+/// Why a credential cache cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LocationError {
-    /// `KRB5CCNAME` is not text.
+    /// `KRB5CCNAME` is not valid UTF-8.
     #[error("KRB5CCNAME is not UTF-8")]
     NotText,
     /// A name without a path.
     #[error("the credential cache '{0}' has no path")]
     NoPath(String),
-    /// A cache that is no file: its kind.
+    /// A cache that is not a file: its type.
     #[error("tickets in a credential cache of kind {0} can only be read by Kerberos's own programs")]
     Kind(String),
-    /// No such file.
+    /// The file does not exist.
     #[error("there are no Kerberos tickets in {}; get some with `kinit`", .0.display())]
     Missing(PathBuf),
-    /// Others may read it, or it cannot be read.
+    /// Others may read the file, or it cannot be read.
     #[error(transparent)]
     Secret(#[from] SecretFileError),
-    /// It is no cache.
+    /// The file is not a valid cache.
     #[error("the credential cache {} cannot be used: {error}; make a new one with `kinit`", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         error: CacheError,
     },
-    /// The file that names the cache in use cannot be read.
+    /// The file with the name of the primary cache cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Primary {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The file that names the cache in use names none.
+    /// The file with the name of the primary cache does not contain one.
     #[error("{} names no credential cache", .0.display())]
     NamesNone(PathBuf),
 }
 
-/// Where a user's credential cache is.
+/// Location of a user's credential cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A file of its own.
+    /// A file.
     File(PathBuf),
-    /// A directory of caches, one of them the primary one.
+    /// A directory of caches, of which one is the primary one.
     Directory(PathBuf),
 }
 
 impl Location {
-    /// Reads a name as in `KRB5CCNAME`: `FILE:` (or none) and a path, or `DIR:` and a path. A name `DIR::` and a path
+    /// Parses a name as in `KRB5CCNAME`: `FILE:` (or none) and a path, or `DIR:` and a path. A name `DIR::` and a path
     /// is one file of such a directory.
     ///
     /// # Errors
-    /// A name without a path, or of a cache that is no file.
+    /// The name has no path, or is of a cache that is not a file.
     pub fn parse(name: &str) -> Result<Self, LocationError> {
         let (kind, rest) = match name.split_once(':') {
             Some((kind, rest)) if !kind.contains('/') => (kind, rest),
@@ -77,10 +77,10 @@ impl Location {
         }
     }
 
-    /// What the cache holds.
+    /// Reads the cache.
     ///
     /// # Errors
-    /// There is none, others may read it, or it is damaged.
+    /// It does not exist, others may read it, or it is damaged.
     pub fn read(&self) -> Result<Cache, LocationError> {
         let path = self.file()?;
         let bytes = secret_file::read(&path)?.ok_or_else(|| LocationError::Missing(path.clone()))?;
@@ -95,7 +95,7 @@ impl Location {
     }
 }
 
-/// The cache in use among those of a directory: the file `primary` names it, and without one it is `tkt`.
+/// The primary cache of a directory: the file `primary` contains its name; without that file it is `tkt`.
 fn primary(directory: &Path) -> Result<PathBuf, LocationError> {
     let path = directory.join("primary");
     let cannot = |error| LocationError::Primary { path: path.clone(), error };
@@ -115,7 +115,7 @@ fn primary(directory: &Path) -> Result<PathBuf, LocationError> {
 /// Longest file name read, in bytes.
 const NAME_MAX: u64 = 256;
 
-/// As [`Location::parse`] reads it.
+/// In the form that [`Location::parse`] accepts.
 impl Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

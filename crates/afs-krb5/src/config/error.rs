@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why the configuration of Kerberos cannot be used.
+/// Why the Kerberos configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file cannot be read.
@@ -11,28 +11,28 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// More than 256 files, or files that include each other more than eight deep.
+    /// More than 256 files, or files that include each other more than eight levels deep.
     #[error("{} is included by too many files", .0.display())]
     TooManyFiles(PathBuf),
-    /// A line that says nothing, or nothing that is understood.
+    /// An invalid line.
     #[error("{}, line {line}: {why}", .path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// A KDC without an address.
+    /// A KDC with an invalid address.
     #[error("krb5.conf names the KDC '{text}', but {why}")]
     Kdc {
-        /// What the configuration says.
+        /// The configured value.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
     /// A realm without a KDC.

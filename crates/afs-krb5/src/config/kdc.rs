@@ -1,4 +1,4 @@
-//! Host and port of a KDC, as `krb5.conf` names them.
+//! Host and port of a KDC, as in `krb5.conf`.
 
 use super::ConfigError;
 use std::fmt::{self, Display};
@@ -7,20 +7,20 @@ use std::net::Ipv6Addr;
 /// Host and port of a KDC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KdcAddress {
-    /// A name or an address.
+    /// A host name or an address.
     pub host: String,
-    /// The same port for UDP and TCP.
+    /// The port, for UDP and TCP.
     pub port: u16,
 }
 
 impl KdcAddress {
-    /// The port of Kerberos.
+    /// The standard port of a KDC.
     pub const PORT: u16 = 88;
 
-    /// Reads `host`, `host:port`, `address` or `[address]:port`.
+    /// Parses `host`, `host:port`, `address` or `[address]:port`.
     ///
     /// # Errors
-    /// A proxy (`https://...`), which is not spoken here, or no address.
+    /// A proxy (`https://...`), which is not supported, or an invalid address.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let wrong = |why| ConfigError::Kdc { text: text.to_owned(), why };
         if text.contains("//") {

@@ -1,15 +1,15 @@
 //! Parser of one line of `krb5.conf`.
 
-/// What a line says.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// Nothing.
+    /// Blank line or comment.
     Blank,
-    /// `[name]`: what follows belongs to this section.
+    /// `[name]`: the following lines belong to this section.
     Section(&'a str),
     /// `name = value`.
     Relation(&'a str, String),
-    /// `name = {`: what follows belongs to this name.
+    /// `name = {`: the following lines belong to this name.
     Open(&'a str),
     /// `}`.
     Close,
@@ -17,19 +17,19 @@ pub enum Line<'a> {
     Include(&'a str),
     /// `includedir PATH`.
     IncludeDirectory(&'a str),
-    /// `module PATH...`: a plug-in of the Kerberos library gives the rest.
+    /// `module PATH...`: the remaining configuration comes from a plug-in of the Kerberos library.
     Module,
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; `None` if it is none.
+    /// Parses a line; `None` if it is invalid.
     pub fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim();
         if line.is_empty() || line.starts_with(['#', ';']) {
             return Some(Self::Blank);
         }
         if let Some(rest) = line.strip_prefix('[') {
-            // A `*` behind it, there and below, forbids later files to add to it.
+            // A `*` after it, here and below, makes the value final: later files must not add to it.
             return rest.trim_end_matches('*').trim_end().strip_suffix(']').map(Self::Section);
         }
         if let Some(rest) = line.strip_prefix('}') {
@@ -61,7 +61,7 @@ fn directive(line: &str) -> Option<Line<'_>> {
     }
 }
 
-/// A value, without the quotes around it.
+/// A value without its quotes.
 fn unquoted(value: &str) -> Option<String> {
     let Some(quoted) = value.strip_prefix('"') else { return Some(value.to_owned()) };
     let (mut text, mut characters) = (String::new(), quoted.chars());

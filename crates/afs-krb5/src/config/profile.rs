@@ -1,23 +1,23 @@
-//! List of the relations of `krb5.conf`, each with the names it stands under.
+//! List of the relations of `krb5.conf`, each with its path of section and names.
 
 use super::source::Source;
 use super::{ConfigError, KdcAddress};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// The relations of the configuration, each with the names it stands under.
+/// The relations of the configuration, each with its path of section and names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile(Vec<(Vec<String>, String)>);
 
-/// Where it is unless `KRB5_CONFIG` says otherwise.
+/// Path of the configuration, unless `KRB5_CONFIG` has another one.
 const DEFAULT: &str = "/etc/krb5.conf";
 
 impl Profile {
-    /// Reads the files that `variable` (the value of `KRB5_CONFIG`) names, with `:` between them, or `/etc/krb5.conf`.
-    /// A file that is not there counts as empty.
+    /// Reads the files in `variable` (the value of `KRB5_CONFIG`), separated by `:`, or `/etc/krb5.conf`. A missing
+    /// file counts as empty.
     ///
     /// # Errors
-    /// A file cannot be read or understood; the message says which line.
+    /// A file cannot be read or is invalid; the message names the line.
     pub fn read(variable: Option<&OsStr>) -> Result<Self, ConfigError> {
         let mut profile = Self::default();
         let mut source = Source::new(&mut profile);
@@ -28,7 +28,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// What lines say, without the files that they include.
+    /// Parses text; files that it includes are not read.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn of_text(text: &str) -> Self {
         let mut profile = Self::default();
@@ -36,7 +36,7 @@ impl Profile {
         profile
     }
 
-    /// Puts a relation under the names in `place`.
+    /// Adds a relation under the path in `place`.
     pub fn add(&mut self, place: &[String], name: &str, value: String) {
         let mut path = place.to_vec();
         path.push(name.to_owned());
@@ -48,15 +48,15 @@ impl Profile {
         self.0.iter().filter(move |(names, _)| names == path).map(|(_, value)| value.as_str())
     }
 
-    /// The value that counts: the first.
+    /// The effective value: the first.
     pub fn value<'a>(&'a self, path: &'a [&str]) -> Option<&'a str> {
         self.values(path).next()
     }
 
-    /// The realm of a host or domain: the most specific line of `[domain_realm]`.
+    /// The realm of a host or domain, from the most specific line of `[domain_realm]`.
     pub fn realm_of(&self, domain: &str) -> Option<&str> {
         let parents = domain.match_indices('.').map(|(at, _)| &domain[at..]);
-        // A line for `.example.org` is for the hosts in that domain, a cell named as the domain among them.
+        // A line for `.example.org` applies to hosts in that domain, and to a cell with the domain's name.
         let dotted = format!(".{domain}");
         let mut names = vec![domain, &dotted];
         names.extend(parents);
@@ -70,7 +70,7 @@ impl Profile {
     /// The KDCs of a realm.
     ///
     /// # Errors
-    /// There are none, or one is no address.
+    /// The realm has no KDC, or an address is invalid.
     pub fn kdcs(&self, realm: &str) -> Result<Vec<KdcAddress>, ConfigError> {
         let path = ["realms", realm, "kdc"];
         let kdcs: Vec<KdcAddress> = self.values(&path).map(KdcAddress::parse).collect::<Result<_, _>>()?;

@@ -7,34 +7,34 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Reads configuration files into a profile, with those they include.
+/// Reads configuration files, and the files that they include, into a profile.
 pub struct Source<'a> {
     profile: &'a mut Profile,
     files: usize,
 }
 
-/// Where in a file the reading is: a section, and the names within it that are open.
+/// Position in the structure of a file: a section, and the open names within it.
 type SectionPath = Vec<String>;
 
 /// Most files read.
 const FILES_MAX: usize = 256;
 /// Longest file read, in bytes.
 const LEN_MAX: u64 = 1 << 20;
-/// Most names open at a place.
+/// Most nested names.
 const DEPTH_MAX: usize = 16;
-/// Files may include files that deep.
+/// Most levels of included files.
 const INCLUDES_MAX: usize = 8;
 
 impl<'a> Source<'a> {
-    /// Fills a profile.
+    /// A reader that fills `profile`.
     pub fn new(profile: &'a mut Profile) -> Self {
         Self { profile, files: 0 }
     }
 
-    /// Reads a file; `false` if there is none.
+    /// Reads a file; `false` if it does not exist.
     ///
     /// # Errors
-    /// It cannot be read or understood; the message says which line.
+    /// It cannot be read or is invalid; the message names the line.
     pub fn read(&mut self, path: &Path) -> Result<bool, ConfigError> {
         self.file(path, INCLUDES_MAX)
     }
@@ -58,7 +58,7 @@ impl<'a> Source<'a> {
         Ok(true)
     }
 
-    /// Takes lines as those of a file, without the files that they include.
+    /// Reads lines as those of a file, without the files that they include.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn lines_alone(&mut self, text: &str) {
         let (mut place, wrong) = (SectionPath::new(), |why: &str| wrong(Path::new(""), 0, why));
@@ -116,7 +116,8 @@ fn wrong(path: &Path, line: usize, why: &str) -> ConfigError {
     ConfigError::Line { path: path.to_owned(), line, why: why.to_owned() }
 }
 
-/// Files of other kinds lie in such directories too: copies of editors and of package managers.
+/// Whether a file of an included directory is read: such directories also contain backup copies of editors and of
+/// package managers.
 fn counts(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !name.starts_with('.') && (name.ends_with(".conf") || name.chars().all(is_plain))
@@ -133,7 +134,7 @@ fn text(path: &Path) -> io::Result<String> {
     if bytes.len() as u64 > LEN_MAX {
         return Err(io::Error::other("it is too long"));
     }
-    // Only names and addresses are looked at; a comment in another encoding does no harm.
+    // Only names and addresses are used, so that a comment in another encoding does no harm.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

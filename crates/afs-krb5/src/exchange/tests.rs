@@ -1,4 +1,4 @@
-//! The exchange against recorded replies of an MIT KDC.
+//! Tests of the exchange with recorded replies of an MIT KDC.
 
 use super::*;
 use crate::cache::Cache;

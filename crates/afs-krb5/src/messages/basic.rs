@@ -4,7 +4,7 @@ use crate::principal::Principal;
 use der::asn1::OctetStringRef;
 use der::{DecodeValue, EncodeValue, FixedTag, Header, Length, Reader, Sequence, Tag, Writer};
 
-/// A text in a message. Kerberos calls it a GeneralString and means ASCII; UTF-8 is understood.
+/// A string in a message: in Kerberos a GeneralString with ASCII contents; UTF-8 is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KerberosString(pub String);
 
@@ -40,7 +40,7 @@ impl EncodeValue for KerberosString {
 /// A principal without its realm.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct PrincipalName {
-    /// A hint what kind of name it is; never compared.
+    /// The kind of name; a hint that is never compared.
     #[asn1(context_specific = "0")]
     pub name_type: i32,
     /// The components.
@@ -59,19 +59,19 @@ impl From<&Principal> for PrincipalName {
 }
 
 impl PrincipalName {
-    /// Whether it is this principal, apart from the realm.
+    /// Whether it equals this principal, apart from the realm.
     pub fn is(&self, principal: &Principal) -> bool {
         self.name_string.iter().map(|c| &c.0).eq(&principal.components)
     }
 }
 
-/// Something encrypted.
+/// Encrypted data.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct EncryptedData<'a> {
     /// Encryption type.
     #[asn1(context_specific = "0")]
     pub etype: i32,
-    /// Version number of a service's key.
+    /// Version number of the service's key.
     #[asn1(context_specific = "1", optional = "true")]
     pub kvno: Option<i64>,
     /// Confounder, content and checksum.
@@ -79,7 +79,7 @@ pub struct EncryptedData<'a> {
     pub cipher: &'a OctetStringRef,
 }
 
-/// A key in a message that is itself encrypted. Not `Debug`: it must not be shown.
+/// A key in an encrypted message. Not `Debug`: it must not be shown.
 #[derive(Clone, PartialEq, Eq, Sequence)]
 pub struct EncryptionKey<'a> {
     /// Encryption type.
@@ -93,7 +93,7 @@ pub struct EncryptionKey<'a> {
 /// A keyed checksum.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct Checksum<'a> {
-    /// Its type, a number of RFC 3961's registry.
+    /// Type of the checksum, from the registry of RFC 3961.
     #[asn1(context_specific = "0")]
     pub cksumtype: i32,
     /// The checksum.

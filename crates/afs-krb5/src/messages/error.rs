@@ -4,28 +4,28 @@ use super::{KerberosString, PrincipalName};
 use der::Sequence;
 use der::asn1::{AnyRef, GeneralizedTime};
 
-/// Why not.
+/// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct KrbError<'a> {
     /// [`PVNO`](super::PVNO).
     #[asn1(context_specific = "0")]
     pub pvno: u8,
-    /// KRB-ERROR's.
+    /// Message type of KRB-ERROR.
     #[asn1(context_specific = "1")]
     pub msg_type: u8,
-    /// The client's clock, as the request gave it.
+    /// The client's time, from the request.
     #[asn1(context_specific = "2", optional = "true")]
     pub ctime: Option<AnyRef<'a>>,
-    /// Microseconds of it.
+    /// Microseconds of `ctime`.
     #[asn1(context_specific = "3", optional = "true")]
     pub cusec: Option<AnyRef<'a>>,
-    /// The KDC's clock.
+    /// The KDC's time.
     #[asn1(context_specific = "4")]
     pub stime: GeneralizedTime,
-    /// Microseconds of it.
+    /// Microseconds of `stime`.
     #[asn1(context_specific = "5")]
     pub susec: AnyRef<'a>,
-    /// Which error.
+    /// Error code.
     #[asn1(context_specific = "6")]
     pub error_code: i32,
     /// The client's realm.
@@ -40,19 +40,19 @@ pub struct KrbError<'a> {
     /// The service.
     #[asn1(context_specific = "10")]
     pub sname: PrincipalName,
-    /// The error in words.
+    /// Text for the error.
     #[asn1(context_specific = "11", optional = "true")]
     pub e_text: Option<KerberosString>,
-    /// Of no use here.
+    /// Not used.
     #[asn1(context_specific = "12", optional = "true")]
     pub e_data: Option<AnyRef<'a>>,
 }
 
 impl KrbError<'_> {
-    /// The realm does not know the service.
+    /// Error code: the realm does not know the service.
     pub const SERVICE_UNKNOWN: i32 = 7;
 
-    /// What a person should be told, beside the number.
+    /// Meaning of the code, for a message.
     pub fn meaning(&self) -> &'static str {
         match self.error_code {
             6 => "the realm does not know the user",

@@ -1,6 +1,6 @@
 //! The messages of RFC 4120 that a client exchanges with a KDC, in DER.
 //!
-//! Only what asking for a service's ticket takes. Tickets stay bytes: nobody but the service and the KDC can read them.
+//! Only what a request for a service ticket needs. Tickets stay bytes: only the service and the KDC can decrypt them.
 
 mod basic;
 mod error;
@@ -18,7 +18,7 @@ use der::{Decode, Encode, EncodeValue, TagMode, TagNumber, Tagged};
 /// Protocol version number, in every message.
 pub const PVNO: u8 = 5;
 
-/// Number of an `APPLICATION` tag: which message it is.
+/// Number of an `APPLICATION` tag, which identifies the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageTag(u8);
 
@@ -43,25 +43,25 @@ impl MessageTag {
         self.0
     }
 
-    /// The tag in front of `bytes`, if it is one of an `APPLICATION`.
+    /// The tag at the start of `bytes`, if it is an `APPLICATION` tag.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let first = *bytes.first()?;
         (first & 0xe0 == 0x60).then_some(Self(first & 0x1f))
     }
 
-    /// `message` with this tag around it.
+    /// Encodes `message` within this tag.
     ///
     /// # Errors
-    /// It is longer than DER can say.
+    /// It is longer than DER permits.
     pub fn encode<T: EncodeValue + Tagged>(self, message: T) -> der::Result<Vec<u8>> {
         let number = TagNumber(u32::from(self.0));
         Application { tag_number: number, tag_mode: TagMode::Explicit, value: message }.to_der()
     }
 
-    /// What is within this tag, and nothing else may be there.
+    /// Decodes the contents of this tag, which must fill `bytes`.
     ///
     /// # Errors
-    /// Another tag, or a message that is not well formed.
+    /// Another tag, or a malformed message.
     pub fn decode<'a, T: Decode<'a, Error = der::Error>>(self, bytes: &'a [u8]) -> der::Result<T> {
         let message = Application::<T>::from_der(bytes)?;
         let number = TagNumber(u32::from(self.0));

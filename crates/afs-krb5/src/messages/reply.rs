@@ -4,16 +4,16 @@ use super::{EncryptedData, EncryptionKey, KerberosString, PrincipalName};
 use der::Sequence;
 use der::asn1::{AnyRef, BitStringRef, GeneralizedTime};
 
-/// A ticket for the client.
+/// A reply with a ticket for the client.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct KdcRep<'a> {
     /// [`PVNO`](super::PVNO).
     #[asn1(context_specific = "0")]
     pub pvno: u8,
-    /// Which reply.
+    /// Message type.
     #[asn1(context_specific = "1")]
     pub msg_type: u8,
-    /// Of no use here.
+    /// Not used.
     #[asn1(context_specific = "2", optional = "true")]
     pub padata: Option<AnyRef<'a>>,
     /// The client's realm.
@@ -30,34 +30,34 @@ pub struct KdcRep<'a> {
     pub enc_part: EncryptedData<'a>,
 }
 
-/// What the client must know of its ticket. Not `Debug`: it holds the session key.
+/// Description of the ticket for the client. Not `Debug`: it contains the session key.
 #[derive(Clone, PartialEq, Eq, Sequence)]
 pub struct EncKdcRepPart<'a> {
     /// The session key.
     #[asn1(context_specific = "0")]
     pub key: EncryptionKey<'a>,
-    /// Of no use here.
+    /// Not used.
     #[asn1(context_specific = "1")]
     pub last_req: AnyRef<'a>,
-    /// The request's.
+    /// Nonce of the request.
     #[asn1(context_specific = "2")]
     pub nonce: i64,
-    /// Of no use here.
+    /// Not used.
     #[asn1(context_specific = "3", optional = "true")]
     pub key_expiration: Option<GeneralizedTime>,
     /// Options of the ticket.
     #[asn1(context_specific = "4")]
     pub flags: BitStringRef<'a>,
-    /// When the user typed his password.
+    /// Time of the initial authentication.
     #[asn1(context_specific = "5")]
     pub authtime: GeneralizedTime,
-    /// When the ticket begins to be good; `authtime` without it.
+    /// Start of the ticket's validity; `authtime` if absent.
     #[asn1(context_specific = "6", optional = "true")]
     pub starttime: Option<GeneralizedTime>,
-    /// When it ends.
+    /// End of the ticket's validity.
     #[asn1(context_specific = "7")]
     pub endtime: GeneralizedTime,
-    /// Of no use here.
+    /// Not used.
     #[asn1(context_specific = "8", optional = "true")]
     pub renew_till: Option<GeneralizedTime>,
     /// The service's realm.
@@ -66,10 +66,10 @@ pub struct EncKdcRepPart<'a> {
     /// The service.
     #[asn1(context_specific = "10")]
     pub sname: PrincipalName,
-    /// Of no use here.
+    /// Not used.
     #[asn1(context_specific = "11", optional = "true")]
     pub caddr: Option<AnyRef<'a>>,
-    /// Of no use here (RFC 6806).
+    /// Not used (RFC 6806).
     #[asn1(context_specific = "12", optional = "true")]
     pub encrypted_pa_data: Option<AnyRef<'a>>,
 }

@@ -10,29 +10,29 @@ pub struct KdcReq<'a> {
     /// [`PVNO`](super::PVNO).
     #[asn1(context_specific = "1")]
     pub pvno: u8,
-    /// Which request.
+    /// Message type.
     #[asn1(context_specific = "2")]
     pub msg_type: u8,
-    /// How the client proves who it is.
+    /// Pre-authentication data, which authenticates the client.
     #[asn1(context_specific = "3")]
     pub padata: Vec<PaData<'a>>,
-    /// What it asks for: an encoded [`KdcReqBody`], the very bytes that are signed.
+    /// The request body: an encoded [`KdcReqBody`], the same bytes that the checksum covers.
     #[asn1(context_specific = "4")]
     pub req_body: AnyRef<'a>,
 }
 
-/// A piece of authentication.
+/// An element of pre-authentication data.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct PaData<'a> {
-    /// What kind.
+    /// Its type.
     #[asn1(context_specific = "1")]
     pub padata_type: i32,
-    /// The piece.
+    /// Its value.
     #[asn1(context_specific = "2")]
     pub padata_value: &'a OctetStringRef,
 }
 
-/// What is asked for.
+/// Body of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct KdcReqBody<'a> {
     /// Options of the ticket.
@@ -44,10 +44,10 @@ pub struct KdcReqBody<'a> {
     /// The service.
     #[asn1(context_specific = "3")]
     pub sname: PrincipalName,
-    /// Wished end.
+    /// Requested end of validity.
     #[asn1(context_specific = "5")]
     pub till: GeneralizedTime,
-    /// A random number that the reply repeats.
+    /// Random number that the reply repeats.
     #[asn1(context_specific = "7")]
     pub nonce: u32,
     /// Encryption types for the session key, best first.
@@ -55,19 +55,19 @@ pub struct KdcReqBody<'a> {
     pub etype: Vec<i32>,
 }
 
-/// A ticket, and a proof that the sender has its session key.
+/// A ticket, and proof that the sender has its session key.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct ApReq<'a> {
     /// [`PVNO`](super::PVNO).
     #[asn1(context_specific = "0")]
     pub pvno: u8,
-    /// AP-REQ's.
+    /// Message type of AP-REQ.
     #[asn1(context_specific = "1")]
     pub msg_type: u8,
-    /// None here.
+    /// None are used here.
     #[asn1(context_specific = "2")]
     pub ap_options: BitStringRef<'a>,
-    /// The Ticket, as it came.
+    /// The Ticket, unchanged.
     #[asn1(context_specific = "3")]
     pub ticket: AnyRef<'a>,
     /// An [`Authenticator`], encrypted.
@@ -75,7 +75,7 @@ pub struct ApReq<'a> {
     pub authenticator: EncryptedData<'a>,
 }
 
-/// The proof.
+/// Proof that the sender has the session key.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub struct Authenticator<'a> {
     /// [`PVNO`](super::PVNO).
@@ -87,13 +87,13 @@ pub struct Authenticator<'a> {
     /// The client.
     #[asn1(context_specific = "2")]
     pub cname: PrincipalName,
-    /// Checksum of the request's body.
+    /// Checksum of the request body.
     #[asn1(context_specific = "3")]
     pub cksum: Checksum<'a>,
-    /// Microseconds within the second of `ctime`.
+    /// Microseconds of `ctime`.
     #[asn1(context_specific = "4")]
     pub cusec: u32,
-    /// The client's clock.
+    /// The client's time.
     #[asn1(context_specific = "5")]
     pub ctime: GeneralizedTime,
 }
