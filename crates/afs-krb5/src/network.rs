@@ -12,7 +12,7 @@ pub enum NetworkError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// All KDCs failed.
-    #[error("no KDC of the realm {realm} answers ({reasons})")]
+    #[error("no KDC of the realm {realm} replies ({reasons})")]
     Silent {
         /// The realm.
         realm: String,
@@ -99,7 +99,7 @@ fn over_tcp(address: SocketAddr, request: &[u8], end: Instant) -> io::Result<Vec
     fill(&mut stream, &mut len, end)?;
     let len = u32::from_be_bytes(len) as usize;
     if len > ANSWER_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "its answer is too long"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "its reply is too long"));
     }
     let mut answer = vec![0; len];
     fill(&mut stream, &mut answer, end)?;

@@ -1,4 +1,4 @@
-//! The command line as a whole: parsing, one-line errors, dispatch.
+//! Parser and dispatcher of the command line, with one-line errors.
 
 use crate::commands::{
     bench, completions, down, fs, import, key, login, logout, man, mount, openafs_options, passwd, pts,
@@ -27,7 +27,7 @@ pub struct Cli {
     /// Print JSON instead of text
     #[arg(long, global = true, display_order = 900)]
     pub json: bool,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -98,13 +98,13 @@ pub enum Command {
 }
 
 impl Cli {
-    /// The commands and options, with their help.
+    /// Definition of the commands and options, with their help.
     pub fn definition() -> clap::Command {
         flowing(Self::command())
     }
 }
 
-/// The command with each paragraph after its options in one line: the terminal's width breaks it.
+/// Joins the lines of each paragraph after a command's options, so that they are broken at the terminal's width.
 fn flowing(command: clap::Command) -> clap::Command {
     let mut command = command.mut_subcommands(flowing);
     if let Some(text) = command.get_after_help().map(ToString::to_string) {
@@ -113,7 +113,7 @@ fn flowing(command: clap::Command) -> clap::Command {
     command
 }
 
-/// Joins the lines of each paragraph. Lines that begin with a blank, and what follows a colon, stay as they are.
+/// Joins the lines of each paragraph. Lines that begin with a blank, and lines after a colon, stay as they are.
 fn in_paragraphs(text: &str) -> String {
     let mut out = String::new();
     let goes_on = |out: &str| !out.is_empty() && !out.ends_with(['\n', ':']) && !last(out).starts_with(' ');
@@ -161,9 +161,10 @@ impl Command {
     }
 }
 
-/// Parses `args` (the program's name first), does what they say, and answers the exit status.
+/// Parses `args` (with the program's name first), runs the command, and returns the exit status.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    // Keys and passphrases are in this process's memory: no core file of it, and nobody looks in with a debugger.
+    // Keys and passphrases are in this process's memory: it leaves no core file, and debuggers of the same user are
+    // refused.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let args = openafs_options::long_options(args.into_iter().collect());
     let parsed =
@@ -189,7 +190,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The parser's error in one line: what was wrong, what would be right.
+/// The parser's error in one line: the fault, and what would be right.
 fn one_line(error: &clap::Error, args: &[OsString]) -> String {
     let text = error.render().to_string();
     let what = text.lines().take_while(|l| !l.trim().is_empty());

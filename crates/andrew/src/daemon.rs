@@ -15,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 /// Options of every such command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct DaemonOptions {
-    /// Go on in the background, once everything is ready
+    /// Continue in the background once everything is ready
     #[arg(long)]
     pub detach: bool,
     /// The background's side of --detach
@@ -24,32 +24,32 @@ pub struct DaemonOptions {
 }
 
 impl DaemonOptions {
-    /// Whether this is the process in the background, which another has started.
+    /// Whether this is the background process, started by another one.
     #[must_use]
     pub fn is_child(self) -> bool {
         self.child
     }
 }
 
-/// Something that runs until it is stopped.
+/// A program that runs until it is stopped.
 pub trait Daemon {
-    /// What there is to say when it runs.
+    /// Output once it runs.
     type Output: Serialize + DeserializeOwned + Display;
 
-    /// Waits for nothing; says what there is to say.
+    /// The output. Does not wait.
     fn output(&self) -> Self::Output;
 
-    /// Stops it in good order.
+    /// Stops in an orderly way.
     ///
     /// # Errors
-    /// What could not be finished.
+    /// What could not be completed.
     fn stop(self) -> CommandResult;
 }
 
-/// Starts the work, says so, and goes on until a signal; or has all that done in the background.
+/// Starts the daemon, prints its output, and runs until a signal; with `--detach` in the background.
 ///
 /// # Errors
-/// What `start` or the stop says.
+/// Those of `start` and of the stop.
 pub fn run<D: Daemon>(
     options: DaemonOptions,
     json: bool,
@@ -63,7 +63,7 @@ pub fn run<D: Daemon>(
         return Ok(());
     }
     let child = if options.child { Some(Child::begin()?) } else { None };
-    // What the FUSE binding has to say comes as an error of the command, or is of no interest.
+    // Messages of the FUSE binding also come as an error of the command, or do not matter.
     write_log(if options.child { "info,fuser=error" } else { "warn,fuser=off" });
     allow_many_files();
     let signals =
@@ -87,20 +87,19 @@ pub fn run<D: Daemon>(
     daemon.stop()
 }
 
-/// As many open files as this process may have at all: every file open in a mount is a cache file open here,
-/// and the usual limit of 1024 is meant for programs that use select(2).
+/// Raises the limit of open files to its maximum: every file open in a mount is a cache file open here, and the usual
+/// limit of 1024 exists for programs that use select(2).
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Ends a [`run`] of this process as a signal would: for work that ended by itself.
+/// Ends a [`run`] of this process as a signal would: for a daemon that ended by itself.
 pub fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
 }
 
-/// Writes the program's log to standard error. `ANDREW_LOG` chooses what, as in
-/// `ANDREW_LOG=afs_venus=debug`.
+/// Writes the program's log to standard error. `ANDREW_LOG` selects its contents, as in `ANDREW_LOG=afs_venus=debug`.
 fn write_log(default: &str) {
     let filter = EnvFilter::try_from_env("ANDREW_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let _ = tracing_subscriber::fmt()

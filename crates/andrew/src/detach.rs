@@ -1,7 +1,7 @@
-//! Going into the background: the program starts itself again and waits until that one is ready.
+//! Background process: the program starts itself again and waits until the new process is ready.
 //!
-//! The child's standard output is a pipe to the parent. The child writes one line of JSON on it when it is
-//! ready, or when it fails, and then lets go of it. Its standard error is the log.
+//! The child's standard output is a pipe to the parent. The child writes one line of JSON to it when it is ready or has
+//! failed, and then closes it. Its standard error is the log.
 
 use crate::error::{CommandError, CommandResult};
 use serde::{Deserialize, Serialize};
@@ -12,26 +12,26 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The option that makes a program the child; not for people.
+/// The option that makes a process the child; not for users.
 pub const CHILD_OPTION: &str = "detached-child";
 
-/// Longest line of report.
+/// Longest line read, in bytes.
 const REPORT_LEN_MAX: u64 = 64 * 1024;
 
-/// What the child tells the parent.
+/// Message of the child to the parent.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 enum StartReport {
-    /// It runs; the value is the command's answer.
+    /// The child runs; the value is the command's output.
     Ready(serde_json::Value),
-    /// It failed, with this status and line.
+    /// The child failed, with this status and message.
     Failed(u8, String),
 }
 
-/// Starts this program again in the background with the same arguments and waits for its report: the answer
-/// it gives when it is ready.
+/// Starts this program again in the background with the same arguments and waits for its message. Returns the output of
+/// the child.
 ///
 /// # Errors
-/// The child's own error, or that it ended without a word; the log says why.
+/// The child's error, or it ended without a message; the log has the reason.
 pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
     let failed = |e: std::io::Error| CommandError::failed(format!("cannot run in the background: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
@@ -74,14 +74,14 @@ impl Child {
         Ok(Self(()))
     }
 
-    /// Tells the parent that the work has begun.
+    /// Reports to the parent that the child runs.
     ///
     /// # Errors
-    /// Standard output cannot be let go of.
+    /// Standard output cannot be closed.
     pub fn ready(self, answer: &impl Serialize) -> CommandResult {
         let value = serde_json::to_value(answer).map_err(CommandError::failed)?;
-        // The directory it was started in may be one that others want to unmount. Until here, paths given
-        // on the command line are relative to it.
+        // The start directory may be one that is to be unmounted. Until here, paths on the command line are relative to
+        // it.
         let _ = std::env::set_current_dir("/");
         send(&StartReport::Ready(value));
         let failed = |e: std::io::Error| CommandError::failed(format!("/dev/null: {e}"));
@@ -89,13 +89,13 @@ impl Child {
         rustix::stdio::dup2_stdout(&null).map_err(|e| failed(e.into()))
     }
 
-    /// Tells the parent that it came to nothing.
+    /// Reports to the parent that the start failed.
     pub fn failed(self, error: &CommandError) {
         send(&StartReport::Failed(error.status, error.message.clone()));
     }
 }
 
-/// A parent that went away is no reason to stop.
+/// A parent that has ended is not an error.
 fn send(report: &StartReport) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');

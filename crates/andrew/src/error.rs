@@ -7,8 +7,7 @@ use afs_files::secret_file::SecretFileError;
 use afs_wire::error::AbortCode;
 use std::fmt::{self, Display};
 
-/// An error as a person sees it: one line that says what was wrong and what would be right, and
-/// the exit status.
+/// Error of a command: one line with the fault and what would be right, and the exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandError {
     /// Exit status: [`CommandError::USAGE`] for bad input, [`CommandError::FAILURE`] otherwise.
@@ -18,27 +17,27 @@ pub struct CommandError {
 }
 
 impl CommandError {
-    /// Exit status when the input was right but the work failed.
+    /// Exit status if the input was valid but the operation failed.
     pub const FAILURE: u8 = 1;
-    /// Exit status when the input was wrong.
+    /// Exit status if the input was invalid.
     pub const USAGE: u8 = 2;
 
-    /// Bad input: the command line, or a file or directory it names.
+    /// Invalid input: the command line, or a file or directory named there.
     pub fn usage(message: impl Display) -> Self {
         Self::with(Self::USAGE, message)
     }
 
-    /// The input was right, the work failed.
+    /// The input was valid, but the operation failed.
     pub fn failed(message: impl Display) -> Self {
         Self::with(Self::FAILURE, message)
     }
 
-    /// Bad input, or work that failed.
+    /// Invalid input, or an operation that failed.
     fn of(is_input: bool, message: impl Display) -> Self {
         Self::with(if is_input { Self::USAGE } else { Self::FAILURE }, message)
     }
 
-    /// Messages of libraries and peers may hold several lines; a command's error is one.
+    /// Messages of libraries and peers may have several lines; a command's error has one.
     fn with(status: u8, message: impl Display) -> Self {
         let lines = message.to_string();
         let words: Vec<&str> = lines.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
@@ -46,8 +45,7 @@ impl CommandError {
     }
 }
 
-/// What libraries tell of a peer's refusal, `NAME (NUMBER): meaning`, without what only a log needs. A code without a
-/// meaning stays.
+/// Removes codes that only a log needs from a peer's refusal, `NAME (NUMBER): meaning`. A code without a meaning stays.
 fn without_codes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -88,7 +86,7 @@ impl From<SecretFileError> for CommandError {
     }
 }
 
-/// What the owner of a file of secrets can put right is bad input.
+/// Faults that the owner of a file of secrets can correct are invalid input.
 fn is_bad_file(error: &SecretFileError) -> bool {
     match error {
         SecretFileError::NotAFile(_) | SecretFileError::Owner { .. } | SecretFileError::Mode { .. } => true,
@@ -99,7 +97,7 @@ fn is_bad_file(error: &SecretFileError) -> bool {
     }
 }
 
-/// What a command answers.
+/// Result of a command.
 pub type CommandResult<T = ()> = Result<T, CommandError>;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The `andrew` program as a library: arguments, output, messages and exit statuses.
 //!
-//! One file a command in [`commands`]; what the commands do is done by the other crates.
+//! [`commands`] has one file for each command; the operations themselves are in the other crates.
 
 pub mod cli;
 pub mod commands;

@@ -1,4 +1,4 @@
-//! The `andrew` program. Everything is in the library beside it.
+//! The `andrew` program; all its code is in the library of this package.
 
 use std::process::ExitCode;
 

@@ -1,13 +1,13 @@
-//! Which processes use a mount: files open in it and working directories, from the kernel's table of each process.
+//! Processes that use a mount: their open files and working directories, from `/proc`.
 
 use serde::Serialize;
 use std::fmt;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
-/// Most uses in one answer.
+/// Most uses returned.
 const TOLD_MAX: usize = 1000;
-/// Most uses that a line for a person names.
+/// Most uses listed in a line.
 const SHOWN_MAX: usize = 4;
 
 /// One use of a mount.
@@ -20,12 +20,12 @@ pub struct Use {
     pub pid: u32,
     /// Name of its program.
     pub program: String,
-    /// Whether it may write through a descriptor of its own.
+    /// Whether the process may write through this descriptor.
     pub writing: bool,
 }
 
-/// The uses of what is mounted at a directory, in order, at most 1000. Processes that this user may not look into are
-/// passed over, and so are mappings of files.
+/// Uses of the mount at a directory, sorted, at most 1000. Processes that this user may not inspect are skipped, and so
+/// are memory mappings.
 #[must_use]
 pub fn of(directory: &Path) -> Vec<Use> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -61,14 +61,15 @@ fn of_process(process: &DirEntry, directory: &Path) -> Vec<Use> {
     found
 }
 
-/// The line `flags:` has the flags of open(2) in octal digits; the last two bits say how it is open.
+/// Whether a descriptor is open for writing: the line `flags:` has the flags of open(2) in octal; the last two bits are
+/// the access mode.
 fn is_for_writing(info: &Path) -> bool {
     let text = fs::read_to_string(info).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     flags.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)
 }
 
-/// Uses in a line for a person.
+/// Uses formatted as one line.
 pub struct Shown<'a>(pub &'a [Use]);
 
 impl fmt::Display for Shown<'_> {

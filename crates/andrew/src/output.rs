@@ -1,13 +1,13 @@
-//! Answers on standard output: text for people, JSON for programs.
+//! Output of commands on standard output: text, or JSON.
 
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints `answer` as one JSON value when `json` is set, else as its text.
+/// Prints `answer` as one JSON value if `json` is set, otherwise as its text.
 ///
-/// A reader that went away (`andrew ... | head`) is not an error of the command.
+/// A closed pipe (`andrew ... | head`) is not an error of the command.
 pub fn show<A: Serialize + Display>(json: bool, answer: &A) {
     let text = if json {
         serde_json::to_string_pretty(answer).unwrap_or_else(|e| format!("{{\"error\":\"{e}\"}}"))
@@ -22,7 +22,7 @@ pub fn show<A: Serialize + Display>(json: bool, answer: &A) {
     let _ = out.flush();
 }
 
-/// A path in an answer. JSON has no bytes: what is not UTF-8 in it is shown as people see it.
+/// Serializes a path. JSON has no bytes: parts that are not UTF-8 are shown as in the text.
 pub fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

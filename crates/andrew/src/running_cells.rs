@@ -1,4 +1,4 @@
-//! The cells that run for a user: links to their state directories, in the user's own state directory, while they run.
+//! Registry of the running cells of a user: links to their state directories, in the user's own state directory.
 
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::{CellProcess, StateDir};
@@ -13,24 +13,24 @@ use std::path::{Path, PathBuf};
 
 /// Directory of the links.
 const LINKS: &str = "cells";
-/// Most links that are looked at.
+/// Most links read.
 const LINKS_MAX: usize = 256;
 
-/// A cell of this user that runs.
+/// A running cell of this user.
 #[derive(Clone, Debug)]
 pub struct RunningCell {
-    /// What it keeps.
+    /// Its state directory.
     pub state: StateDir,
-    /// Its process.
+    /// The record of its process.
     pub running: CellProcess,
 }
 
-/// A link to a state directory. Dropping it removes it.
+/// Link to a state directory; removed when it is dropped.
 #[derive(Debug)]
 pub struct Link(PathBuf);
 
-/// Leads later commands of this user to a cell that runs. `None` where there is no home directory, or for a directory
-/// that commands look at in any case.
+/// Registers a running cell, so that later commands of this user find it. `None` if there is no home directory, or for
+/// a directory that commands find without a link.
 #[must_use]
 pub fn register(state: &StateDir) -> Option<Link> {
     let usual = StateDir::of_user().ok()?;
@@ -49,7 +49,7 @@ pub fn register(state: &StateDir) -> Option<Link> {
     }
 }
 
-/// A directory has one link, and a link leads to one directory.
+/// Name of the link of a directory: unique, from its device and inode.
 fn link_name(state: &Path) -> Option<String> {
     let meta = fs::metadata(state).ok()?;
     Some(format!("{:x}-{:x}", meta.dev(), meta.ino()))
@@ -61,10 +61,10 @@ impl Drop for Link {
     }
 }
 
-/// All cells of this user that run, by state directory.
+/// All running cells of this user, ordered by state directory.
 ///
 /// # Errors
-/// A state directory that cannot be read.
+/// A state directory cannot be read.
 pub fn list() -> CommandResult<Vec<RunningCell>> {
     let Ok(usual) = StateDir::of_user() else { return Ok(Vec::new()) };
     let links = fs::read_dir(usual.path().join(LINKS)).into_iter().flatten().flatten().take(LINKS_MAX);
@@ -80,8 +80,8 @@ pub fn list() -> CommandResult<Vec<RunningCell>> {
     Ok(found.into_values().collect())
 }
 
-/// The state directory of the cell that a command means: the one given, with `--state` or `ANDREW_STATE`; else that of
-/// the one cell that runs, of the name `cell` if there is one; else the usual one. Of several servers of one cell, one
+/// The state directory of the cell that a command refers to: the one given with `--state` or `ANDREW_STATE`; else that
+/// of the only running cell, with the name `cell` if given; else the default one. Of several servers of one cell, one
 /// that serves its databases.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ pub fn of_cell(given: Option<&Path>, cell: Option<&CellName>) -> CommandResult<S
     }
 }
 
-/// As [`of_cell`], for a command that means one process.
+/// As [`of_cell`], for a command that refers to one process.
 ///
 /// # Errors
 /// Several run.
@@ -116,7 +116,7 @@ pub fn of_process(given: Option<&Path>) -> CommandResult<StateDir> {
     }
 }
 
-/// The cell of this user that is the one at a place, if it runs here.
+/// The running cell of this user at a location, if it runs here.
 ///
 /// # Errors
 /// As [`list`].

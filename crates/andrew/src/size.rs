@@ -1,10 +1,10 @@
-//! Byte counts as people type them.
+//! Byte counts with units, as users type and read them.
 
-/// Parses `100`, `64k`, `500M`, `10G`, `1T` (powers of 1024, either case, an optional `B` or `iB`
-/// after the letter) into bytes.
+/// Parses `100`, `64k`, `500M`, `10G`, `1T` (powers of 1024, either case, an optional `B` or `iB` after the letter)
+/// into bytes.
 ///
 /// # Errors
-/// A line that says what would be right.
+/// The text is not a size; the message shows a valid one.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is more than 16 EiB"))
 }
 
-/// A number of bytes for people: `0 bytes`, `1023 bytes`, `1.0 KiB`, `3.1 GiB`.
+/// Formats a number of bytes: `0 bytes`, `1023 bytes`, `1.0 KiB`, `3.1 GiB`.
 pub fn show(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let Some(power) = bytes.checked_ilog2().map(|log| log / 10).filter(|power| *power > 0) else {

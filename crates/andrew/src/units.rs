@@ -1,15 +1,16 @@
-//! Sizes, times and numbers of volumes in JSON answers (docs/json.md): one form each, whatever the protocols have.
+//! Serializers of sizes, times and volume numbers in JSON output (docs/json.md): one form for each, whichever protocol
+//! the value comes from.
 
 use afs_wire::ids::VolumeKind;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-/// Units of 1024 bytes, as a number of bytes.
+/// A count of KiB as a number of bytes.
 pub fn bytes<S: Serializer>(kib: &(impl Copy + TryInto<i64>), serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(number(*kib).saturating_mul(1024))
 }
 
-/// As [`bytes`], of a quota: 0 is no limit, which is null.
+/// As [`bytes`], for a quota: 0 (no limit) is null.
 pub fn limit<S: Serializer>(kib: &(impl Copy + TryInto<i64>), serializer: S) -> Result<S::Ok, S::Error> {
     match number(*kib) {
         0 => serializer.serialize_none(),
@@ -21,7 +22,7 @@ fn number(kib: impl TryInto<i64>) -> i64 {
     kib.try_into().unwrap_or(i64::MAX)
 }
 
-/// Seconds since 1970 as a time of RFC 3339 in UTC; 0 is never, which is null.
+/// Seconds since 1970 as a time of RFC 3339 in UTC; 0 (never) is null.
 pub fn time<S: Serializer>(seconds: &u32, serializer: S) -> Result<S::Ok, S::Error> {
     match Timestamp::from_second((*seconds).into()) {
         Ok(moment) if *seconds > 0 => serializer.collect_str(&moment),
@@ -29,18 +30,18 @@ pub fn time<S: Serializer>(seconds: &u32, serializer: S) -> Result<S::Ok, S::Err
     }
 }
 
-/// As [`time`]; none is null.
+/// As [`time`]; `None` is null.
 pub fn some_time<S: Serializer>(seconds: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     let seconds = seconds.map_or(0, |seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
     time(&seconds, serializer)
 }
 
-/// The number of a volume; 0 is none, which is null.
+/// A volume number; 0 (none) is null.
 pub fn id<S: Serializer>(id: &u32, serializer: S) -> Result<S::Ok, S::Error> {
     Some(*id).filter(|id| *id != 0).serialize(serializer)
 }
 
-/// What kind of volume a server has: a clone of the backup kind that has another name than the backup volume is a snapshot.
+/// Kind of a volume at a server: a clone of the backup kind with another name than the backup volume is a snapshot.
 pub fn kind(kind: Option<VolumeKind>, name: &str) -> &'static str {
     match kind {
         Some(VolumeKind::ReadWrite) => "read-write",

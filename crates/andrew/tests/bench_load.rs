@@ -1,10 +1,10 @@
-//! `andrew bench load` against a served cell: every part, in every security class.
+//! Tests of `andrew bench load` on a served cell: every part, in every security class.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// A served cell that only holders of its key may write to; stopped however the test ends.
+/// A served cell that only holders of its key may write to; stopped at the end of the test, also after a failure.
 struct Cell {
     home: tempfile::TempDir,
     base_port: u16,
@@ -13,7 +13,7 @@ struct Cell {
 impl Cell {
     fn start() -> Self {
         let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
-        // Tests at the same time look for theirs in places of their own.
+        // Tests that run at the same time search for ports in different ranges.
         static FIRST: AtomicU16 = AtomicU16::new(26_000);
         let first = FIRST.fetch_add(1000, Ordering::Relaxed);
         let base_port = (first..first + 1000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
@@ -37,7 +37,7 @@ impl Cell {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The top directory of the cell's first volume.
+    /// Fid of the top directory of the cell's first volume.
     fn directory(&self) -> String {
         let volumes = self.done("vos listvol");
         let line = volumes.lines().find(|line| line.starts_with("root.cell")).unwrap();
@@ -73,7 +73,7 @@ fn a_load_is_made_in_every_class_and_at_every_level() {
             assert_eq!(said[what]["runs"].as_array().unwrap().len(), 2, "{class}: {said}");
         }
     }
-    // Nobody may only read here: what was measured above was measured as somebody.
+    // Anonymous callers may only read here: the results above are of authenticated calls.
     let reading = cell.load(&directory, "--only statuses,connections --statuses 5 --connections 5");
     assert!(reading.status.success(), "{reading:?}");
     let said: serde_json::Value = serde_json::from_slice(&reading.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Commands find the cell that runs for their user, and a cell comes up again as it was.
+//! Tests of the choice of a running cell by commands, and of restarts with kept options.
 #![allow(clippy::unwrap_used)]
 
 mod home;
@@ -82,7 +82,7 @@ fn a_new_volume_goes_where_the_cell_has_its_only_partition() {
 fn a_passphrase_is_asked_for_only_for_a_user_that_exists() {
     let home = Home::new();
     home.done(&format!("serve --base-port {} --detach", free_ports(38_000)));
-    // The file is not there: it would be told first if it were looked at.
+    // The file does not exist: that would be the error if it were read first.
     assert_eq!(
         home.refused(2, "passwd nobodyknown --passphrase-file nothing"),
         "andrew: there is no user 'nobodyknown' in andrew.local; `andrew pts createuser` makes one\n"

@@ -1,4 +1,4 @@
-//! The program as its users meet it: exit statuses, one-line errors, answers.
+//! Tests of the program's command line: exit statuses, one-line errors, output.
 #![allow(clippy::unwrap_used)]
 
 mod home;
@@ -6,7 +6,7 @@ mod home;
 use home::{Home, free_ports};
 use serde_json::Value;
 
-/// Bad input: status 2 and exactly this line, nothing on standard output. `~` is the home directory.
+/// Invalid input: status 2 and exactly this line, nothing on standard output. `~` is the home directory.
 fn refused(line: &str, want: &str) {
     let home = Home::new();
     let output = home.run(line);
@@ -188,7 +188,7 @@ fn man_pages_and_completions_come_from_the_definitions() {
     }
 }
 
-/// What every JSON answer about volumes and snapshots has in common: docs/json.md.
+/// Properties that all JSON output about volumes and snapshots shares: docs/json.md.
 #[test]
 fn volumes_and_snapshots_are_told_alike_by_every_command() {
     let home = Home::new();
@@ -229,7 +229,7 @@ fn volumes_and_snapshots_are_told_alike_by_every_command() {
     }
 }
 
-/// Sizes are in bytes, times in RFC 3339, and volumes of no number are null.
+/// Sizes are in bytes, times in RFC 3339, and volume numbers of 0 are null.
 fn in_form(value: &Value, line: &str) {
     const TIMES: [&str; 6] = ["created", "copied", "backed_up", "accessed", "updated", "since"];
     match value {
@@ -249,8 +249,8 @@ fn in_form(value: &Value, line: &str) {
     }
 }
 
-/// Servers without a mount need no privilege: a cell is made, used as its owner and as a stranger, stopped,
-/// and is the same cell after the next start.
+/// Servers without a mount need no privilege: a cell is created, used as its owner and anonymously, stopped, and is the
+/// same cell after the next start.
 #[test]
 fn a_cell_is_served_and_its_volumes_managed() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! What is in the memory of a server or a mount (keys, tokens, files) is for nobody else on the machine to see.
+//! Test that other users cannot see the memory of a server or a mount (keys, tokens, files).
 #![allow(clippy::unwrap_used)]
 
 mod home;
@@ -10,12 +10,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// An ordinary user. Root may look into everybody's memory, so that as root the programs run as this user.
+/// An ordinary user. Root may inspect every process, so that as root the programs run as this user.
 const USER: u32 = 65_534;
-/// What of a process shows its memory.
+/// Files of `/proc` that show a process's memory.
 const MEMORY: [&str; 4] = ["mem", "environ", "maps", "auxv"];
 
-/// A program of an ordinary user in `folder`, with core files of any size.
+/// Starts a program as an ordinary user in `folder`, with core files of any size.
 fn started(folder: &Path, program: &Path, words: &[&str]) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -c unlimited; exec \"$@\"", "sh"]).arg(program).args(words);
@@ -27,7 +27,7 @@ fn started(folder: &Path, program: &Path, words: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// What the same user can open of a process that shows its memory.
+/// Files with a process's memory that the same user can open.
 fn shown(folder: &Path, process: &Child) -> Vec<&'static str> {
     let opens = |name: &&&'static str| {
         let path = format!("/proc/{}/{name}", process.id());
@@ -39,7 +39,7 @@ fn shown(folder: &Path, process: &Child) -> Vec<&'static str> {
     MEMORY.iter().filter(opens).copied().collect()
 }
 
-/// Whether a program that aborts leaves a core file, or would but for the place it goes to.
+/// Whether a program that aborts leaves a core file, or would in another directory.
 fn leaves_core(folder: &Path, mut process: Child) -> bool {
     let pid = rustix::process::Pid::from_child(&process);
     rustix::process::kill_process(pid, rustix::process::Signal::ABORT).unwrap();
@@ -72,7 +72,7 @@ fn a_server_that_aborts_leaves_no_core_file_and_nobody_looks_into_its_memory() {
     assert!(said.starts_with("cell andrew.local is served"), "{said}");
     assert_eq!(shown(folder, &server), Vec::<&str>::new());
     assert!(!leaves_core(folder, server));
-    // That this would have been seen: an ordinary program in the same place.
+    // Shows that the check works: an ordinary program in the same directory.
     let mut ordinary = started(folder, Path::new("sh"), &["-c", "echo; read line"]);
     first_line(&mut ordinary);
     let seen = shown(folder, &ordinary);

@@ -1,4 +1,4 @@
-//! Logging in, as users meet it: a cell is served, and passphrases, keys, tokens and sessions are used on it.
+//! Tests of logging in to a served cell: passphrases, keys, tokens and sessions.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, Permissions};
@@ -10,13 +10,13 @@ mod home;
 
 use home::{Home, free_ports};
 
-/// A served cell in a home directory of its own; stopped however the test ends.
+/// A served cell in a home directory of its own; stopped at the end of the test, also after a failure.
 struct Cell {
     home: Home,
 }
 
 impl Cell {
-    /// Each test looks for free ports in a range of its own.
+    /// Each test searches for free ports in a range of its own.
     fn start(ports: u16) -> Self {
         let cell = Self { home: Home::new() };
         cell.done(&format!("serve --base-port {} --detach", free_ports(ports)));
@@ -98,13 +98,13 @@ fn ssh_keys_are_added_used_and_removed() {
         listed.contains("admin has no passphrase and 1 SSH keys") && listed.contains("me@laptop"),
         "{listed}"
     );
-    // There is no terminal to ask on whether the host key is the cell's.
+    // There is no terminal at which to confirm the host key.
     let host = cell.refused("login --ssh-key key");
     assert!(host.contains("shows the host key SHA256:"), "{host}");
     let fingerprint = host.split(' ').find(|word| word.starts_with("SHA256:")).unwrap().trim_end_matches(',');
     cell.refused(&format!("login --ssh-key key --host-key {fingerprint}x"));
     cell.done(&format!("login --ssh-key key --host-key {fingerprint}"));
-    // It is known from then on.
+    // The host key is known from then on.
     cell.done("login --ssh-key key");
     cell.key("another");
     assert!(cell.refused("login --ssh-key another").contains("none of the SSH keys"));
@@ -136,7 +136,7 @@ fn a_command_has_a_token_of_its_own() {
     assert_eq!((words[0].len(), words[2]), (32, "600"), "{said}");
     assert!(!Path::new(words[1]).exists(), "the file goes with the session");
     assert_eq!(cell.done("tokens"), "no tokens; `andrew login` gets one\n");
-    // Signals are not blocked in it.
+    // Signals are not blocked in the command.
     assert_eq!(shell("kill -TERM $$").status.code(), Some(128 + 15));
     cell.done("login --passphrase-file pass --token-file job");
     cell.done("run-with-token --token-file job -- true");
@@ -154,7 +154,7 @@ fn nothing_kept_or_logged_shows_a_secret() {
     let state = cell.path(".local/state/andrew");
     let mut keys = vec![b"correct horse".to_vec()];
     for file in ["keys/KeyFileExt", "keys/login"] {
-        // Somewhere in the middle of each is a key, wherever exactly.
+        // The middle of each file is part of a key.
         let bytes = fs::read(state.join(file)).unwrap();
         keys.extend(bytes.chunks_exact(16).skip(2).map(<[u8]>::to_vec));
     }

@@ -32,7 +32,7 @@ pub enum FileError {
         why: String,
     },
     /// The kept options of an earlier start are invalid.
-    #[error("{} cannot be used: {why}; mend or remove it", .path.display())]
+    #[error("{} cannot be used: {why}; correct or remove it", .path.display())]
     Options {
         /// The file.
         path: PathBuf,
@@ -86,7 +86,7 @@ pub enum FileError {
         config: PathBuf,
     },
     /// A join file contains a file that does not belong into one: its name.
-    #[error("{0:?} is no file of a join file")]
+    #[error("{0:?} does not belong into a join file")]
     NotOfJoinFile(String),
     /// A file in a join file is not valid base64.
     #[error("{name}: {error}")]

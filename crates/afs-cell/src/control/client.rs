@@ -73,7 +73,7 @@ impl ControlClient {
     /// # Errors
     /// Why the import failed, as one line for the user.
     pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("the cell does not answer: {error}");
+        let failed = |error: &dyn std::fmt::Display| format!("the cell does not reply: {error}");
         self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;
         let request = ControlRequest::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
         match self.ask(&request).map_err(|e| failed(&e))? {

@@ -76,7 +76,7 @@ impl RequestFrame for ControlRequest {
             (3, None) if body.is_empty() => Ok(Some(Self::Reload)),
             (4, None) if body.is_empty() => Ok(Some(Self::Scrub)),
             (5, _) => Ok(Some(Self::Import(body))),
-            _ => Err(damaged("not a question")),
+            _ => Err(damaged("not a request")),
         }
     }
 }
@@ -100,7 +100,7 @@ impl ReplyFrame for ControlReply {
             (0, _) => Ok(Self::Done(body)),
             (1, Ok(code)) => Ok(Self::Aborted(i32::from_be_bytes(code))),
             (2, _) => Ok(Self::Refused(String::from_utf8_lossy(&body).into_owned())),
-            _ => Err(damaged("not an answer")),
+            _ => Err(damaged("not a reply")),
         }
     }
 }

@@ -29,7 +29,7 @@ impl ControlServer {
     pub fn start(path: &Path, handler: Handler) -> io::Result<Self> {
         let settings = Settings {
             name: "control",
-            audience: Audience::Owner("only the one who started the cell may give it orders"),
+            audience: Audience::Owner("only the user who started the cell may control it"),
             limits: Limits { all: CONNECTIONS_MAX, of_user: CONNECTIONS_MAX },
             idle: IDLE_MAX,
         };

@@ -67,7 +67,7 @@ pub enum StartError {
     #[error("{} is not there; write etcd's password into it", .0.display())]
     NoPassword(PathBuf),
     /// The password of etcd is not valid UTF-8.
-    #[error("{} is no text", .0.display())]
+    #[error("{} is not UTF-8 text", .0.display())]
     PasswordNotText(PathBuf),
     /// etcd does not reply, or refuses.
     #[error("cannot use the databases in etcd at {endpoints}: {error}")]

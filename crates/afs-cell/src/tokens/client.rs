@@ -60,7 +60,7 @@ impl Mounts {
     pub fn forget(&self, session: Option<SessionId>, cell: Option<&CellName>) {
         for answer in self.ask(&TokenRequest::Remove { session, cell: cell.cloned() }) {
             if let Err(error) = answer {
-                tracing::warn!("a mount was not told to forget a token: {error}");
+                tracing::warn!("a mount did not remove a token: {error}");
             }
         }
     }

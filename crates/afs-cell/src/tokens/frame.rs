@@ -51,7 +51,7 @@ impl RequestFrame for TokenRequest {
                 Ok(Some(Self::Remove { session, cell: Some(name.ok_or_else(|| damaged("not a cell"))?) }))
             }
             3 if rest.is_empty() => Ok(Some(Self::List { session })),
-            _ => Err(damaged("not a question")),
+            _ => Err(damaged("not a request")),
         }
     }
 }
@@ -88,7 +88,7 @@ impl ReplyFrame for TokenReply {
             1 => Ok(Self::Tokens(serde_json::from_slice(&body)?)),
             2 => Ok(Self::Refused(String::from_utf8_lossy(&body).into_owned())),
             3 => Ok(Self::Cells(serde_json::from_slice(&body)?)),
-            _ => Err(damaged("not an answer")),
+            _ => Err(damaged("not a reply")),
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn socket_path() -> io::Result<PathBuf> {
     // The mode above is subject to the umask.
     fs::set_permissions(&directory, Permissions::from_mode(mode))?;
     if !is_safe(&directory) {
-        return Err(io::Error::other(format!("{} belongs to somebody else", directory.display())));
+        return Err(io::Error::other(format!("{} belongs to another user", directory.display())));
     }
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     Ok(directory.join(format!("{}-{number}.sock", std::process::id())))

@@ -1,4 +1,4 @@
-//! As whom a tool calls the servers of a cell over the network.
+//! Options for the identity with which a command calls the servers of a cell over the network.
 
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// As whom. With a token of the cell if there is one, unless an option says otherwise.
+/// Identity of calls: by default the user's token of the cell, if there is one.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct AuthOptions {
     /// With --servers: make anonymous calls, even with a token
@@ -36,15 +36,15 @@ pub(crate) struct AuthOptions {
     auth: bool,
 }
 
-/// Where Debian's OpenAFS servers keep their keys.
+/// Key file of OpenAFS's servers on Debian.
 const OPENAFS_KEY_FILE: &str = "/etc/openafs/server/KeyFileExt";
 
 impl AuthOptions {
-    /// What to call the servers of a cell with. Without the cell's name, the token that was got from one of these
-    /// servers counts.
+    /// Security for calls to the servers of a cell. If the cell's name is unknown, a token that was obtained from one
+    /// of these servers is used.
     ///
     /// # Errors
-    /// A token or key file that cannot be read or is not safe, or no key that a token could be made with.
+    /// A token or key file cannot be read or is not safe, or has no key for a token.
     pub(crate) fn security(
         &self,
         system: &Arc<System>,
@@ -61,10 +61,10 @@ impl AuthOptions {
     }
 }
 
-/// A token that says that its holder has the cell's key, made of a key file.
+/// Makes a token of the cell itself from a key file.
 ///
 /// # Errors
-/// A file that is not there, is not safe, is damaged, or has no key for it.
+/// The file does not exist, is not safe, is damaged, or has no key for a token.
 pub(crate) fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
     let keys = key_ring(path)?;
     let env = system.env();
@@ -74,7 +74,7 @@ pub(crate) fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<To
         .ok_or_else(|| no_key(path))
 }
 
-/// The key file that was given, or that of the state directory, or OpenAFS's.
+/// Path of the key file: the given one, or that of the state directory, or OpenAFS's.
 ///
 /// # Errors
 /// There is no home directory for the default.
@@ -86,10 +86,10 @@ pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
     Ok(if own.exists() { own } else { Path::new(OPENAFS_KEY_FILE).to_owned() })
 }
 
-/// The keys of a file.
+/// Reads the keys of a file.
 ///
 /// # Errors
-/// A file that is not there, is not safe, or is damaged.
+/// The file does not exist, is not safe, or is damaged.
 pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
     let shown = path.display();
     let bytes = secret_file::read(path)?.ok_or_else(|| {
@@ -98,12 +98,12 @@ pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
     KeyRing::from_key_file_ext(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))
 }
 
-/// What to say of a key file without a key of the kind that is needed.
+/// Error for a key file without a key of the required kind.
 pub(crate) fn no_key(path: &Path) -> CommandError {
     CommandError::usage(format!("{} has no key to make a token with", path.display()))
 }
 
-/// The user's good token of a cell, or the one that came from one of these servers.
+/// The user's valid token of a cell, or the one obtained from one of these servers.
 fn kept_token(now: UnixTime, cell: Option<&CellName>, servers: &[Ipv4Addr]) -> CommandResult<Option<Token>> {
     let is_of_cell = |kept: &KeptToken| match cell {
         Some(cell) => kept.cell == *cell,

@@ -1,4 +1,4 @@
-//! `andrew bench`: measurements on any directory.
+//! `andrew bench`: benchmarks, and their reports.
 
 use crate::commands::bench_load;
 use crate::error::{CommandError, CommandResult};
@@ -76,10 +76,10 @@ pub struct AndrewArgs {
 }
 
 impl Args {
-    /// Runs the measurement that was asked for.
+    /// Runs the selected benchmark.
     ///
     /// # Errors
-    /// What was wrong, status 2; or what went wrong while it ran, status 1.
+    /// Invalid options, status 2; a failure while it runs, status 1.
     pub fn run(self, json: bool) -> CommandResult {
         match self.command {
             Command::Andrew(args) => args.run(json),
@@ -96,7 +96,7 @@ impl AndrewArgs {
         let source = SourceTree::list(&self.src).map_err(bad_source)?;
         let bar = bar();
         let mut reports: Vec<Option<Report>> = targets.iter().map(|_| None).collect();
-        // Alternating, so that whatever else the machine does hits all of them alike.
+        // Alternating, so that other load on the machine affects all directories alike.
         for run in 0..self.runs {
             for (target, report) in targets.iter().zip(&mut reports) {
                 let told = |progress: Progress| tell(&bar, run, progress);
@@ -136,7 +136,7 @@ impl AndrewArgs {
     }
 }
 
-/// A directory to run in.
+/// A directory to run in, and the mount that it belongs to.
 struct Target {
     directory: PathBuf,
     probe: Option<MountProbe>,
@@ -154,13 +154,13 @@ impl Target {
     }
 }
 
-/// An unusable source tree is bad input.
+/// Error for an unusable source tree: bad input.
 fn bad_source(error: LabError) -> CommandError {
     let hint = if matches!(error, LabError::Io { .. }) { "; give the source tree of a program" } else { "" };
     CommandError::usage(format!("--src: {error}{hint}"))
 }
 
-/// A bar on standard error, when that is a terminal.
+/// A progress bar on standard error, if that is a terminal.
 fn bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{msg:<28} {wide_bar} {percent:>3}% {elapsed}") {
@@ -176,13 +176,13 @@ fn tell(bar: &ProgressBar, run: u32, progress: Progress) {
     }
 }
 
-/// Counters of one of our mounts: calls and packets from the mount, processor time from the cell.
+/// Probe of a mount of Andrew's: calls and packets from the mount, processor time from the cell.
 struct MountProbe {
     directory: PathBuf,
     state: StateDir,
 }
 
-/// What the attribute `afs.counters` says, as far as it matters here.
+/// The counters of the attribute `afs.counters` that the report needs.
 #[derive(Deserialize)]
 struct MountCounters {
     /// Calls made, by name.
@@ -191,7 +191,7 @@ struct MountCounters {
 }
 
 impl MountProbe {
-    /// A probe for a directory in a mount of ours; `None` anywhere else.
+    /// A probe for a directory in a mount of Andrew's; `None` elsewhere.
     fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Option<Self>> {
         let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         if mounts::containing(&real)?.is_none() {
@@ -200,7 +200,7 @@ impl MountProbe {
         Ok(Some(Self { directory: real, state: running_cells::of_cell(state, None)? }))
     }
 
-    /// Of the cell that runs here; nothing where it runs elsewhere.
+    /// Statistics of the cell that runs here; zeros if it runs elsewhere.
     fn server(&self) -> Statistics {
         let statistics = ControlClient::of(&self.state).ok().and_then(|mut c| c.statistics().ok());
         statistics.unwrap_or_default()
@@ -215,7 +215,7 @@ impl Probe for MountProbe {
         let server = self.server();
         Some(Counters {
             calls: mount.calls.values().sum(),
-            // What the servers receive, their clients sent.
+            // Packets that the servers received were sent by their clients.
             packets_sent: server.packets_received,
             packets_received: server.packets_sent,
             server_cpu_us: server.cpu_us,

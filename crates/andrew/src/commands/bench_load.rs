@@ -1,4 +1,4 @@
-//! `andrew bench load`: calls at a file server, without a cache manager in between.
+//! `andrew bench load`: load of calls on a file server, without a cache manager.
 
 mod call_security;
 mod client;
@@ -78,7 +78,7 @@ pub struct Args {
     security: CallSecurity,
 }
 
-/// What can be measured.
+/// The parts of the benchmark.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     /// Status calls
@@ -96,7 +96,7 @@ enum Part {
 }
 
 impl Args {
-    /// Measures and prints.
+    /// Runs the benchmark and prints its report.
     ///
     /// # Errors
     /// No key to call with; the first call that fails.

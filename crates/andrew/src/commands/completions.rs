@@ -19,7 +19,7 @@ impl Args {
     /// Writes the completions to standard output.
     ///
     /// # Errors
-    /// None: a reader that goes away is no error.
+    /// None: a closed pipe is not an error.
     pub fn run(self) -> CommandResult {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::definition(), "andrew", &mut script);

@@ -1,4 +1,4 @@
-//! `andrew down`.
+//! `andrew down`: stops a running cell.
 
 use crate::error::{CommandError, CommandResult};
 use crate::open_files::{self, Shown, Use};
@@ -25,30 +25,30 @@ pub struct Args {
     wait: u64,
 }
 
-/// Most files that the text names.
+/// Most files that the text lists.
 const SHOWN_MAX: usize = 10;
 
 #[derive(Serialize)]
 struct Stopped {
     cell: String,
     pid: u32,
-    /// Files of its mount that were open for writing when it was stopped, at most 1000.
+    /// Files of its mount that were open for writing when it was stopped; at most 1000.
     left_open: Vec<PathBuf>,
-    /// What was in use in its mount before, and by whom, as far as this user may know.
+    /// Files and directories of its mount that were in use before, with their processes, as far as this user may know.
     uses: Vec<Use>,
 }
 
 impl Args {
-    /// Asks the cell's process to end and waits until it has.
+    /// Sends the cell's process SIGTERM and waits for its end.
     ///
     /// # Errors
-    /// None runs, or it did not end in time.
+    /// No cell runs, or it did not end in time.
     pub fn run(self, json: bool) -> CommandResult {
         let state = running_cells::of_process(self.state.as_deref())?;
         let shown = state.path().display();
         let running = state.running()?;
         let Some(running) = running else {
-            // A process that was killed leaves its mount behind.
+            // A killed process leaves its mount behind.
             let cleared = clear_mount(state.last().as_ref())?;
             let also = if cleared { "; the mount it left behind is gone now" } else { "" };
             return Err(CommandError::usage(format!(
@@ -78,7 +78,7 @@ impl Args {
     }
 }
 
-/// Unmounts what a process that is gone has left mounted; true when there was something.
+/// Unmounts what a process that no longer exists has left mounted; true if there was a mount.
 fn clear_mount(left: Option<&CellProcess>) -> CommandResult<bool> {
     let Some(mount) = left.and_then(|r| r.mount.as_ref()) else { return Ok(false) };
     if !mounts::list()?.iter().any(|m| &m.directory == mount) {

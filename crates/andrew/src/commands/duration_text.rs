@@ -1,6 +1,6 @@
-//! Durations in words.
+//! Durations as text.
 
-/// A number of seconds as a person says it: to the nearest of the unit.
+/// Formats a number of seconds, rounded to a unit.
 pub(super) fn in_words(seconds: u64) -> String {
     let [minutes, hours, days] = [60, 3600, 86_400].map(|unit| seconds.saturating_add(unit / 2) / unit);
     match (days, hours, minutes, seconds) {

@@ -1,4 +1,4 @@
-//! `andrew import`.
+//! `andrew import`: imports the databases of an OpenAFS cell.
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -43,10 +43,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// Has the cell that runs here import the files.
+    /// Requests the import from the cell that runs here.
     ///
     /// # Errors
-    /// No cell runs here, a file cannot be read or is damaged, or the cell has other things already.
+    /// No cell runs here, a file cannot be read or is damaged, or the cell has contradicting entries.
     pub fn run(self, json: bool) -> CommandResult {
         let state = running_cells::of_process(self.state.as_deref())?;
         let request = ImportRequest {
@@ -65,7 +65,7 @@ impl Args {
     }
 }
 
-/// What came of it.
+/// Report of an import.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct ImportReport(Imported);

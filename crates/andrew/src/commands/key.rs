@@ -1,4 +1,4 @@
-//! `andrew key`: the keys that the servers of a cell share.
+//! `andrew key`: the keys shared by a cell's servers.
 
 use crate::commands::serve::new_system;
 use crate::error::{CommandError, CommandResult};
@@ -98,10 +98,10 @@ struct Row {
 }
 
 impl Args {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// A file that cannot be read or is not safe, or a key that is not there.
+    /// A file cannot be read or is not safe, or a key does not exist.
     pub fn run(self, json: bool) -> CommandResult {
         let state = running_cells::of_process(self.state.as_deref())?;
         let store = KeyStore::of(state.path());
@@ -120,7 +120,7 @@ impl Args {
     }
 }
 
-/// Has the cell that runs on a state directory, if one does, read its keys and settings again.
+/// Makes the cell that runs on a state directory, if there is one, reload its keys and settings.
 pub(crate) fn reload(state: &StateDir) -> CommandResult {
     if state.running()?.is_none() {
         return Ok(());
@@ -136,7 +136,7 @@ pub(crate) fn reload(state: &StateDir) -> CommandResult {
     }
 }
 
-/// Reads one kind of key file.
+/// Parser of one format of key files.
 type ReadKeys = fn(&[u8]) -> Result<KeyRing, KeyError>;
 
 impl KeySource {

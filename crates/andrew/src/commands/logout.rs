@@ -1,4 +1,4 @@
-//! `andrew logout`.
+//! `andrew logout`: removes tokens.
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Forgets tokens, here and in the mounts.
+    /// Removes tokens from their files and from the mounts.
     ///
     /// # Errors
     /// There is none of that cell, or its file cannot be removed.
@@ -57,7 +57,7 @@ impl Args {
     }
 }
 
-/// Cells whose tokens are gone.
+/// Cells whose tokens were removed.
 #[derive(Serialize)]
 struct LoggedOut {
     cells: BTreeSet<String>,

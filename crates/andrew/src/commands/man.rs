@@ -19,10 +19,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// Writes one page a command: `andrew.1`, `andrew-up.1`, `andrew-fs-listacl.1` and so on.
+    /// Writes one page for each command: `andrew.1`, `andrew-up.1`, `andrew-fs-listacl.1` and so on.
     ///
     /// # Errors
-    /// The directory cannot be made or written to.
+    /// The directory cannot be created or written to.
     pub fn run(self, json: bool) -> CommandResult {
         let failed = |e: std::io::Error| {
             CommandError::failed(format!("cannot write manual pages to {}: {e}", self.out.display()))
@@ -38,7 +38,7 @@ impl Args {
     }
 }
 
-/// Where the pages are.
+/// Directory and number of the pages.
 #[derive(Serialize)]
 struct ManualPages {
     #[serde(serialize_with = "output::path")]
@@ -52,14 +52,14 @@ impl fmt::Display for ManualPages {
     }
 }
 
-/// Pages of a command: one, and those of its subcommands.
+/// Number of pages of a command: one, and those of its subcommands.
 fn pages(command: &Command) -> usize {
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     1 + shown.map(pages).sum::<usize>()
 }
 
-/// The command with its usage as `--help` shows it for a synopsis: options that may be left out are `[OPTIONS]`, and what
-/// is needed is there with its value.
+/// The command with the usage line of `--help` as its synopsis: optional options are `[OPTIONS]`, required ones are
+/// shown with their values.
 fn with_usage(mut command: Command) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     for name in names {

@@ -1,4 +1,4 @@
-//! `andrew mount`.
+//! `andrew mount`: mounts a cell served by other machines.
 
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
@@ -53,7 +53,7 @@ pub struct Args {
     daemon: DaemonOptions,
 }
 
-/// How a mount shows snapshots: the option of all commands that mount.
+/// How a mount shows snapshots: options of all commands that mount.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SnapshotOptions {
     /// Name of the directory of snapshots in the root of each volume, or "off" [default: .snapshots]
@@ -67,18 +67,18 @@ impl SnapshotOptions {
         Self::shown(self.snapshots.clone())
     }
 
-    /// What the option was given.
+    /// The value of the option, if it was given.
     pub fn given(&self) -> Option<String> {
         self.snapshots.clone()
     }
 
-    /// The name that an option means, if it was given at all.
+    /// The directory name for a value of the option, or the default.
     pub fn shown(option: Option<String>) -> Option<String> {
         Some(option.unwrap_or_else(|| USUAL.to_owned())).filter(|name| name != OFF)
     }
 }
 
-/// A mount of somebody else's cell.
+/// A mount of a cell served by other machines.
 struct MountedCell {
     client: Client,
     mount: MountPoint,
@@ -87,7 +87,7 @@ struct MountedCell {
     detached: bool,
 }
 
-/// What there is to say.
+/// Output of `andrew mount`.
 #[derive(Serialize, Deserialize)]
 struct MountOutput {
     cell: String,
@@ -99,10 +99,10 @@ struct MountOutput {
 }
 
 impl Args {
-    /// Mounts, and stays until unmounted or told to stop.
+    /// Mounts, and serves until unmounted or stopped.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// The cell cannot be reached, or the directory or the cache cannot be used.
     pub fn run(self, json: bool) -> CommandResult {
         let cache = self.cache.clone().or_else(|| default_cache(self.cell.as_str()));
         let cache =
@@ -187,7 +187,7 @@ impl fmt::Display for MountOutput {
 
 const USUAL: &str = ".snapshots";
 const OFF: &str = "off";
-/// What the kernel can ask for.
+/// Longest name that the kernel looks up, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
 fn checked(text: &str) -> Result<String, String> {

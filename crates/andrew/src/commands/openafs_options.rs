@@ -1,10 +1,10 @@
-//! The option style of OpenAFS's tools: `fs setacl -dir D -acl user rl`, `vos create -server S`.
+//! Option style of OpenAFS's tools: `fs setacl -dir D -acl user rl`, `vos create -server S`.
 
 use clap::CommandFactory;
 use std::ffi::OsString;
 
-/// After `fs`, `vos` and `pts`, turns a single-dash word that names (or begins the name of) a long option
-/// of the subcommand into a double-dash one. All else stays as it is, so `-rl` remains a value.
+/// After `fs`, `vos` and `pts`, replaces a single-dash word that is (or begins) the name of a long option of the
+/// subcommand by the double-dash form. Other words stay, so `-rl` remains a value.
 pub fn long_options(args: Vec<OsString>) -> Vec<OsString> {
     let Some(suite) =
         args.iter().skip(1).position(|a| a == "fs" || a == "vos" || a == "pts").map(|at| at + 1)
@@ -43,7 +43,7 @@ fn option_names(words: &[OsString]) -> Vec<String> {
     command.get_arguments().filter_map(|a| a.get_long()).map(str::to_owned).collect()
 }
 
-/// The command that `args` (the program's name first) come to, as a person would type it.
+/// The command that `args` (with the program's name first) select, as a user would type it.
 pub fn command_path(args: &[OsString]) -> String {
     let root = root();
     let (_, names) = selected(&root, args.get(1..).unwrap_or_default());
@@ -56,13 +56,13 @@ fn root() -> clap::Command {
     root
 }
 
-/// The innermost command that the words select, and the names on the way to it.
+/// The innermost command that the words select, and the names of the commands that lead to it.
 fn selected<'c>(root: &'c clap::Command, words: &[OsString]) -> (&'c clap::Command, Vec<&'c str>) {
     let (mut command, mut names) = (root, Vec::new());
     let mut words = words.iter().filter_map(|w| w.to_str());
     while let Some(word) = words.next() {
         if let Some(option) = word.strip_prefix("--") {
-            // The value of an option may look like a command.
+            // The value of an option may equal a command.
             let takes = |a: &&clap::Arg| a.get_long() == Some(option) && a.get_action().takes_values();
             let _value = command.get_arguments().find(takes).and_then(|_| words.next());
         } else if let Some(next) = command.get_subcommands().find(|c| selects(c, word)) {

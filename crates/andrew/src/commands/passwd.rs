@@ -1,4 +1,4 @@
-//! `andrew passwd`.
+//! `andrew passwd`: sets or removes a passphrase.
 
 use super::login::cell_choice::{CellOptions, ChosenCell};
 use super::login::obtain::{LoginOptions, local_user};
@@ -43,7 +43,7 @@ impl Args {
     /// Sets, changes or removes a passphrase.
     ///
     /// # Errors
-    /// What the login service says, or what is missing here.
+    /// The refusal of the login service, or a missing passphrase.
     pub fn run(self, _json: bool) -> CommandResult {
         let chosen = self.cell.choose()?;
         let editor = CredentialEditor::open(chosen, self.user.as_deref())?;
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-/// One who may change how a user logs in: the cell's owner, or the holder of a token.
+/// Access to a user's credentials at the login service: as the cell's owner, or with a token.
 pub(super) struct CredentialEditor {
     pub(super) chosen: ChosenCell,
     pub(super) network: Network,
@@ -72,7 +72,7 @@ pub(super) struct CredentialEditor {
 }
 
 impl CredentialEditor {
-    /// For `user`, or for the user of the command.
+    /// Access to the credentials of `user`, or of the user of the command.
     pub(super) fn open(chosen: ChosenCell, user: Option<&str>) -> CommandResult<Self> {
         let network = Network::open()?;
         let own = OwnService::of(&chosen)?.map(Arc::new);
@@ -92,11 +92,11 @@ impl CredentialEditor {
         Ok(editor)
     }
 
-    /// Checks that the user exists, before a passphrase is typed. Where the protection service does not say, the login
+    /// Checks that the user exists, before a passphrase is typed. If the protection service does not reply, the login
     /// service decides.
     ///
     /// # Errors
-    /// There is none.
+    /// The user does not exist.
     fn require_user(&self) -> CommandResult {
         let ChosenCell { cell, servers, base_port, state } = self.chosen.clone();
         let chosen = CellLocation { cell, servers, base_port, mount: None };
@@ -112,7 +112,7 @@ impl CredentialEditor {
         }
     }
 
-    /// Does something at the login service.
+    /// Runs an operation at the login service.
     pub(super) fn run<T, F>(&self, work: impl Fn(Service) -> F) -> CommandResult<T>
     where
         F: Future<Output = Result<T, LoginError>>,

@@ -1,4 +1,4 @@
-//! `andrew run-with-token`.
+//! `andrew run-with-token`: runs a command in a session with its own token.
 
 use super::login::cell_choice::CellOptions;
 use super::login::obtain::LoginOptions;
@@ -48,7 +48,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// A session, ended when this is dropped.
+/// A session; it ends when this is dropped.
 struct Session {
     id: SessionId,
     store: TokenStore,
@@ -56,13 +56,13 @@ struct Session {
 }
 
 impl Args {
-    /// Runs the command and exits as it did.
+    /// Runs the command and exits with its status.
     ///
     /// # Errors
-    /// No token, or the command cannot be started.
+    /// There is no token, or the command cannot be started.
     pub fn run(self) -> CommandResult {
         let kept = self.token()?;
-        // Before any thread is started, so that all of them wait for these signals instead of dying of them.
+        // Before any thread is started, so that all threads block these signals instead of ending the process.
         let signals = StopSignals::block().map_err(CommandError::failed)?;
         let network = Network::open()?;
         let now = network.system.wall();
@@ -132,7 +132,7 @@ impl Session {
         Ok(session)
     }
 
-    /// A renewed token takes the chosen of the old one in both files. Mounts renew their own.
+    /// Writes a renewed token to both files. Mounts renew theirs themselves.
     fn renewed(&self, kept: &KeptToken, file: Option<&PathBuf>) {
         let stores = [Some(self.store.clone()), file.and_then(|file| TokenStore::file(file).ok())];
         for store in stores.into_iter().flatten() {
@@ -148,13 +148,13 @@ impl Session {
     }
 }
 
-/// Waits for the command's end, and passes signals on to it until then.
+/// Waits for the command's end, and forwards signals to it until then.
 fn wait(mut child: Child, signals: StopSignals) -> CommandResult<ExitStatus> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // It goes with the process, when the command has ended.
+    // The thread ends with the process, after the command.
     let forward = move || {
         while let (Ok(signal), Some(pid)) = (signals.wait(), pid) {
-            // The terminal sends its own to both of us.
+            // The terminal sends its signals to both processes.
             let from_terminal = signal == libc::SIGINT && io::IsTerminal::is_terminal(&io::stdin());
             if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
                 let _ = kill_process(pid, signal);

@@ -1,4 +1,4 @@
-//! `andrew serve`.
+//! `andrew serve`: runs the servers of a cell.
 
 use crate::commands::serve_options::ServeOptions;
 use crate::daemon::{self, Daemon, DaemonOptions};
@@ -34,7 +34,7 @@ pub struct Args {
     daemon: DaemonOptions,
 }
 
-/// The servers of a cell with what its owner reaches them by.
+/// The servers of a cell, with the socket for its owner.
 pub(super) struct Serving {
     pub(super) servers: Servers,
     control: ControlServer,
@@ -45,7 +45,7 @@ pub(super) struct Serving {
     locations: Vec<IpAddr>,
 }
 
-/// What there is to say of servers that run.
+/// Output of `andrew serve`.
 #[derive(Serialize, Deserialize)]
 pub struct Served {
     cell: String,
@@ -53,7 +53,7 @@ pub struct Served {
     base_port: u16,
     #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
-    /// Whom clients ask where volumes are.
+    /// Location servers of the cell.
     locations: Vec<IpAddr>,
 }
 
@@ -70,10 +70,10 @@ impl Served {
 }
 
 impl Args {
-    /// Serves until told to stop.
+    /// Serves until stopped.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// The configuration is invalid, or the servers cannot be started.
     pub fn run(self, json: bool) -> CommandResult {
         let state = self.serve.state()?;
         if let Some(path) = &self.config {
@@ -93,7 +93,7 @@ impl Args {
         })
     }
 
-    /// Unpacks a join file, but not in the background's own process, where it is done already.
+    /// Unpacks a join file, except in the background process, where that is done already.
     fn joined(&self, join: &Path, state: &StateDir) -> CommandResult<PathBuf> {
         if self.daemon.is_child() {
             return Ok(JoinFile::config(state.path()));
@@ -116,13 +116,13 @@ impl Args {
     }
 }
 
-/// The world that servers and clients run in.
+/// The runtime of servers and clients.
 pub(super) fn new_system() -> CommandResult<std::sync::Arc<System>> {
     System::new().map_err(|e| CommandError::failed(format!("cannot start threads: {e}")))
 }
 
 impl Serving {
-    /// Takes the state directory, starts the servers and opens the control socket.
+    /// Locks the state directory, starts the servers and opens the control socket.
     pub(super) fn start(
         state: &StateDir,
         options: &ServerOptions,
@@ -141,13 +141,13 @@ impl Serving {
         Ok(Self { servers, control, running, lock, _link, state: state.path().to_owned(), locations })
     }
 
-    /// Writes down that the cell is mounted here.
+    /// Records the mount point of the cell.
     pub(super) fn mounted_at(&mut self, directory: PathBuf) -> CommandResult {
         self.running.mount = Some(directory);
         Ok(self.lock.record(&self.running)?)
     }
 
-    /// Writes down what could not be done, for the one who stops it.
+    /// Records what failed during the stop, for the command that requested it.
     pub(super) fn troubled(&mut self, error: &CommandError) {
         self.running.trouble = Some(error.message.clone());
         if let Err(error) = self.lock.record(&self.running) {

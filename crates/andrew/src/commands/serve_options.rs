@@ -1,4 +1,4 @@
-//! Options that `andrew up` and `andrew serve` have in common.
+//! Options of both `andrew up` and `andrew serve`.
 
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::StateDir;
@@ -7,7 +7,7 @@ use afs_wire::ids::{CellName, Rights};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// How a cell is served.
+/// Options of the servers.
 #[derive(clap::Args, Debug)]
 pub struct ServeOptions {
     /// State directory of the cell [default: $ANDREW_STATE, or ~/.local/state/andrew]
@@ -32,13 +32,13 @@ pub struct ServeOptions {
     pub rxkad: bool,
 }
 
-/// First port of a cell that was never given another.
+/// Default base port.
 const BASE_PORT: u16 = 7000;
-/// Name of a cell that was not given one.
+/// Default cell name.
 const CELL: &str = "andrew.local";
 
 impl ServeOptions {
-    /// Where the state is.
+    /// The state directory.
     ///
     /// # Errors
     /// There is no home directory for the default.
@@ -46,14 +46,14 @@ impl ServeOptions {
         Ok(StateDir::resolve(self.state.as_deref())?)
     }
 
-    /// The options to be kept with the cell.
+    /// The options to keep in the state directory.
     #[must_use]
     pub fn to_keep(&self) -> KeptOptions {
         KeptOptions { listen: self.listen, base_port: self.base_port, ..KeptOptions::default() }
     }
 
-    /// The options of the servers: `kept` has those that were given, now or earlier. The name of a cell that exists
-    /// need not be repeated.
+    /// Options of the servers; `options` has those that were given now or at an earlier start. The name of an existing
+    /// cell need not be repeated.
     ///
     /// # Errors
     /// An address that clients could not use, or a state directory that cannot be read.
@@ -79,12 +79,12 @@ impl ServeOptions {
     }
 }
 
-/// A cell's name, as an option.
+/// Parses a cell name.
 pub(super) fn cell_name(text: &str) -> Result<CellName, String> {
     CellName::new(text).map_err(|e| e.to_string())
 }
 
-/// Rights, as an option: letters or words.
+/// Parses rights: letters or words.
 fn rights(text: &str) -> Result<Rights, String> {
     match text {
         "none" => Ok(Rights::default()),

@@ -1,4 +1,4 @@
-//! Order of several servers: those that reply to a probe first, so that an unreachable one costs a command nothing.
+//! Order of several servers: those that reply to a probe first, so that an unreachable server does not delay a command.
 
 use afs_net::{System, Udp};
 use afs_rpc::{CallOptions, Security};
@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// How long is waited for the first answer. Without one all are tried in their order, as patiently as it takes.
+/// How long the probe waits for the first reply. Without a reply all servers are tried in their order, with the usual
+/// time-outs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The servers, those first that have answered when the first one has. A refusal is an answer. One server is not asked.
+/// The servers; those first that have replied when the first reply arrives. A refusal is a reply. A single server is
+/// not probed.
 pub(in crate::commands) fn by_first_reply(
     system: &Arc<System>,
     udp: &Udp,
@@ -34,7 +36,7 @@ pub(in crate::commands) fn by_first_reply(
             }
         }));
     }
-    // The channel closes when the last of the probes has ended.
+    // The channel closes when the last probe has ended.
     drop(tell);
     let answered: Vec<SocketAddr> = told.recv_timeout(PATIENCE).into_iter().chain(told.try_iter()).collect();
     order.sort_by_key(|server| answered.iter().position(|other| other == server).unwrap_or(usize::MAX));
@@ -53,7 +55,7 @@ mod tests {
             let at = SocketAddr::from((address.parse::<Ipv4Addr>().unwrap(), 0));
             Udp::bind(&system, at, afs_rx::Config::default()).unwrap()
         };
-        // It has no such service, and says so.
+        // The server has no such service, and replies that.
         let (server, client) = (bind("127.0.0.1"), bind("127.0.0.1"));
         let there = server.local_addr();
         let away = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 9), there.port()));

@@ -1,4 +1,4 @@
-//! `andrew ssh-keys`.
+//! `andrew ssh-keys`: SSH keys to log in with.
 
 use super::login::cell_choice::CellOptions;
 use super::login::signers::public_of_file;
@@ -56,7 +56,7 @@ enum Command {
 #[derive(Serialize)]
 struct CredentialList {
     user: String,
-    /// When it was set, in Unix seconds; 0: there is none.
+    /// When the passphrase was set, in Unix seconds; 0: there is none.
     #[serde(rename = "passphrase_set", serialize_with = "units::time")]
     passphrase: u32,
     keys: Vec<Row>,
@@ -66,16 +66,16 @@ struct CredentialList {
 struct Row {
     fingerprint: String,
     comment: String,
-    /// Unix seconds.
+    /// When the key was added, in Unix seconds.
     #[serde(serialize_with = "units::time")]
     added: u32,
 }
 
 impl Args {
-    /// Lists, adds or removes.
+    /// Lists, adds or removes keys.
     ///
     /// # Errors
-    /// What the login service says, or what is missing here.
+    /// The refusal of the login service, or an invalid key file.
     pub fn run(self, json: bool) -> CommandResult {
         let editor = CredentialEditor::open(self.cell.choose()?, self.user.as_deref())?;
         match &self.command {

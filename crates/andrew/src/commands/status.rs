@@ -1,4 +1,4 @@
-//! `andrew status`.
+//! `andrew status`: running cells and mounts on this machine.
 
 use crate::commands::vos::dates;
 use crate::error::CommandResult;
@@ -28,34 +28,35 @@ pub struct Args {
 struct Status {
     #[serde(flatten)]
     first: Cell,
-    /// Further cells of this user that run.
+    /// Further running cells of this user.
     others: Vec<Cell>,
     mounts: Vec<MountStatus>,
 }
 
-/// A mount, and how it is.
+/// A mount and its state.
 #[derive(Serialize)]
 struct MountStatus {
     #[serde(flatten)]
     mount: Mount,
-    /// Its program has died.
+    /// Whether its program has died.
     dead: bool,
-    /// Files open in it and working directories, of processes that this user may look into.
+    /// Open files and working directories in it, of processes that this user may inspect.
     uses: Vec<Use>,
 }
 
-/// What runs on a state directory.
+/// The cell that runs on a state directory.
 #[derive(Serialize)]
 struct Cell {
     #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
     cell: Option<CellProcess>,
-    /// The looks for damage, by partition.
+    /// Reports of the scrubs, by partition.
     scrubs: Vec<PartitionScrub>,
 }
 
 impl Args {
-    /// Prints the cell that runs on the state directory, or all cells of this user that run, and every mount of ours on this machine.
+    /// Prints the cell that runs on the state directory, or all running cells of this user, and every mount of Andrew's
+    /// on this machine.
     ///
     /// # Errors
     /// The state directory cannot be read.
@@ -85,12 +86,12 @@ fn seen() -> CommandResult<Vec<MountStatus>> {
     Ok(mounts::list()?.into_iter().map(one).collect())
 }
 
-/// Nothing where this user may not ask.
+/// Reports of the scrubs; empty if this user may not read them.
 fn scrubs(state: &StateDir) -> Vec<PartitionScrub> {
     ControlClient::of(state).ok().and_then(|mut cell| cell.scrubs().ok()).unwrap_or_default()
 }
 
-/// What there is to say of a partition's data.
+/// Writes a line about a partition's data.
 fn data(f: &mut fmt::Formatter<'_>, scrub: &PartitionScrub) -> fmt::Result {
     let Some(look) = scrub.now.or(scrub.last) else { return Ok(()) };
     let ScrubPass { began, ended, bytes, damaged, repaired } = look;
@@ -133,7 +134,7 @@ impl fmt::Display for MountStatus {
         if self.dead {
             return writeln!(
                 f,
-                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mends it, `andrew umount {shown}` removes it"
+                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mounts it again, `andrew umount {shown}` removes it"
             );
         }
         write!(f, "cell {source} is mounted at {shown}")?;

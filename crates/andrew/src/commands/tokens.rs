@@ -1,4 +1,4 @@
-//! `andrew tokens`.
+//! `andrew tokens`: lists tokens.
 
 use crate::commands::duration_text::in_words;
 use crate::error::CommandResult;
@@ -17,7 +17,7 @@ pub struct Args {}
 
 #[derive(Serialize)]
 struct TokenList {
-    /// The session, if this process is in one.
+    /// The session of this process, if it is in one.
     session: Option<String>,
     tokens: Vec<Row>,
 }
@@ -26,16 +26,16 @@ struct TokenList {
 struct Row {
     cell: String,
     user: String,
-    /// Unix seconds; none: never.
+    /// Time of expiry, in Unix seconds; `None`: never.
     #[serde(serialize_with = "units::some_time")]
     expires: Option<u64>,
-    /// Unix seconds; none: not renewable.
+    /// Time until which it may be renewed, in Unix seconds; `None`: not renewable.
     #[serde(serialize_with = "units::some_time")]
     renewable_until: Option<u64>,
     level: Option<&'static str>,
-    /// Whether there is a file with it.
+    /// Whether it is in a token file.
     file: bool,
-    /// How many mounts use it.
+    /// Number of mounts that use it.
     mounts: usize,
     warning: Option<String>,
     #[serde(skip)]
@@ -46,7 +46,7 @@ impl Args {
     /// Lists the tokens of this user, or of this session.
     ///
     /// # Errors
-    /// A token file that cannot be read, or that others may read too.
+    /// A token file cannot be read, or others may read it too.
     pub fn run(self, json: bool) -> CommandResult {
         let session = SessionId::current()?;
         let now = System::with_workers(1).map_err(crate::error::CommandError::failed)?.wall();

@@ -1,4 +1,4 @@
-//! `andrew umount`.
+//! `andrew umount`: unmounts a directory.
 
 use crate::error::{CommandError, CommandResult};
 use crate::open_files;
@@ -30,7 +30,7 @@ impl Args {
     /// Unmounts.
     ///
     /// # Errors
-    /// Nothing of ours is mounted there, it is in use, or its process goes on.
+    /// The directory is not a mount of Andrew's, it is in use, or its process does not end in time.
     pub fn run(self, _json: bool) -> CommandResult {
         let directory = mounts::absolute(&self.dir)?;
         let shown = directory.display();
@@ -42,19 +42,19 @@ impl Args {
         let process = process(&mount)?;
         afs_fuse::unmount(&directory, self.lazy).map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => CommandError::failed(format!(
-                "{shown} is in use{}; close the files and leave the directories in it, or say --lazy",
+                "{shown} is in use{}; close the files and leave the directories in it, or give --lazy",
                 in_use(&directory)
             )),
             _ => CommandError::failed(format!("cannot unmount {shown}: {error}")),
         })?;
         match process {
-            // With --lazy it goes on as long as files are open.
+            // With --lazy the process continues as long as files are open.
             Some((pid, process)) if !self.lazy => self.wait(&mount, pid, &process),
             _ => Ok(()),
         }
     }
 
-    /// Waits until the mount's process has stored what is unsaved and ended.
+    /// Waits until the mount's process has stored dirty data and ended.
     fn wait(&self, mount: &Mount, pid: u32, process: &Process) -> CommandResult {
         let shown = mount.directory.display();
         let failed = |e: std::io::Error| CommandError::failed(format!("cannot wait for process {pid}: {e}"));
@@ -78,13 +78,13 @@ impl Args {
     }
 }
 
-/// Who uses it, as far as this user may know.
+/// Processes that use the mount, as far as this user may know.
 fn in_use(directory: &Path) -> String {
     let uses = open_files::of(directory);
     if uses.is_empty() { String::new() } else { format!(": {}", open_files::Shown(&uses)) }
 }
 
-/// How long a process takes to end that has nothing to store.
+/// Time within which a process without dirty data ends.
 const PROMPT: Duration = Duration::from_secs(2);
 
 /// The process of a mount, if it ends with the mount and is known to this user.

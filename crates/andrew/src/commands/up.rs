@@ -1,4 +1,4 @@
-//! `andrew up`.
+//! `andrew up`: starts a cell and mounts it.
 
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
@@ -54,41 +54,41 @@ pub struct Args {
     daemon: DaemonOptions,
 }
 
-/// A cell with its mount.
+/// A running cell with its mount.
 struct Up {
     serving: Serving,
     client: Option<Client>,
     mount: Option<MountPoint>,
-    /// Set when the end of the mount is our own doing.
+    /// Set if this process itself ends the mount.
     stopping: Arc<AtomicBool>,
 }
 
-/// A directory to mount on, and whether it was made for that.
+/// A directory to mount on, and whether it was created for that.
 pub(super) struct MountPoint {
     directory: PathBuf,
     made: bool,
 }
 
-/// What there is to say.
+/// Output of `andrew up`.
 #[derive(Serialize, Deserialize)]
 struct UpOutput {
     #[serde(flatten)]
     served: Served,
     mount: Option<PathBuf>,
     detached: bool,
-    /// What other commands need to be told to find this cell: nothing, or an option.
+    /// The option with which other commands find this cell; empty if they need none.
     #[serde(default)]
     option: String,
 }
 
 impl Args {
-    /// Runs the cell until told to stop.
+    /// Runs the cell until stopped.
     ///
     /// # Errors
-    /// What stands in the way; nothing is left running then.
+    /// The options are invalid, or cell or mount cannot be started; then nothing is left running.
     pub fn run(self, json: bool) -> CommandResult {
         let state = self.serve.state()?;
-        // Before anything is made: is it running already?
+        // Before anything is created: a cell that is running already is an error.
         if state.path().exists() {
             drop(state.lock()?);
         }
@@ -112,7 +112,7 @@ impl Args {
     }
 
     fn start(&self, state: &StateDir, kept: &KeptOptions) -> CommandResult<Up> {
-        // What is wrong with the mount point is found out before anything is started.
+        // Faults of the mount point are found before anything is started.
         let mount = if kept.no_mount == Some(true) { None } else { Some(mount_point(kept)?) };
         let stopping = Arc::default();
         let started = self.start_at(state, kept, mount.as_ref(), &stopping);
@@ -186,7 +186,7 @@ fn mount_point(kept: &KeptOptions) -> CommandResult<MountPoint> {
 }
 
 impl MountPoint {
-    /// Makes the directory if it is not there, and clears away what a killed process left mounted.
+    /// Creates the directory if it is missing, and unmounts what a killed process left there.
     pub(super) fn prepare(directory: &Path) -> CommandResult<Self> {
         let directory = mounts::absolute(directory)?;
         let shown = directory.display();
@@ -223,7 +223,7 @@ impl MountPoint {
         &self.directory
     }
 
-    /// Removes the directory if it was made for the mount.
+    /// Removes the directory if it was created for the mount.
     pub(super) fn unmake(&self) {
         if self.made {
             let _ = fs::remove_dir(&self.directory);
@@ -231,13 +231,13 @@ impl MountPoint {
     }
 }
 
-/// A size of cache, as an option.
+/// Parses the size of a cache.
 pub(super) fn cache_size(text: &str) -> Result<u64, String> {
     let bytes = crate::size::parse(text)?;
     if bytes < CACHE_BYTES_MIN { Err("a cache has at least 16M".to_owned()) } else { Ok(bytes) }
 }
 
-/// Whether the answer should say how to stop it.
+/// A cell, and whether the output shows `andrew down` or ctrl-C to stop it.
 struct Detachable {
     up: Up,
     detached: bool,

@@ -14,7 +14,7 @@ impl From<CellError> for CommandError {
     }
 }
 
-/// What the options of `andrew` can do about it: the end of the message.
+/// End of the message: which options of `andrew` may help.
 fn advice(error: &CellError) -> String {
     match error {
         CellError::State(error) => of_state(error).to_owned(),
@@ -81,7 +81,7 @@ fn of_client(error: &ClientError) -> String {
     }
 }
 
-/// Whether the command line, or a file or directory it names, was wrong.
+/// Whether the command line, or a file or directory named there, was invalid.
 fn is_input(error: &CellError) -> bool {
     match error {
         CellError::SecretFile(error) => is_bad_file(error),
@@ -135,7 +135,7 @@ fn is_input_of_start(error: &StartError) -> bool {
     }
 }
 
-/// What is wrong with the mount point is bad input; what is wrong with the machine is not.
+/// A fault of the mount point is invalid input; a fault of the machine is not.
 fn is_input_of_client(error: &ClientError) -> bool {
     match error {
         ClientError::Cache { .. } | ClientError::CacheInUse { .. } | ClientError::OtherCell { .. } => true,

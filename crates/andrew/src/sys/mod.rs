@@ -1,3 +1,3 @@
-//! The few calls to the system that Rust's library does not offer.
+//! System calls that Rust's library does not offer.
 
 pub(crate) mod signals;

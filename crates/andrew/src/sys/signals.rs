@@ -1,4 +1,4 @@
-//! The signals that ask a program to end, waited for by a thread instead of caught by a handler.
+//! Signals that end a program, received by a thread that waits for them instead of by a handler.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,8 +10,8 @@ use std::process::Command;
 pub(crate) struct StopSignals(libc::sigset_t);
 
 impl StopSignals {
-    /// Blocks the signals in this thread; threads it starts inherit that. Call before any other
-    /// thread is started, else a thread that does not block them dies from the signal.
+    /// Blocks the signals in this thread; threads that it starts inherit that. Call before any other thread is started,
+    /// since a signal ends the process through a thread that does not block it.
     pub(crate) fn block() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: sigemptyset initialises the whole set it is given; sigaddset only takes sets that
@@ -30,7 +30,7 @@ impl StopSignals {
         }
     }
 
-    /// Has a command begin without them blocked, as its parent was begun.
+    /// Starts a command with these signals unblocked, as they were in this process.
     pub(crate) fn unblocked_in(&self, command: &mut Command) {
         let set = self.0;
         let unblock = move || {
@@ -45,7 +45,7 @@ impl StopSignals {
         unsafe { command.pre_exec(unblock) };
     }
 
-    /// Waits until one of them arrives; answers which.
+    /// Waits until one of them arrives; returns its number.
     pub(crate) fn wait(&self) -> io::Result<i32> {
         let mut signal = 0;
         // SAFETY: both pointers are to live, initialised values.

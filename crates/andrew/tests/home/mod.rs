@@ -1,11 +1,12 @@
-//! A home directory of its own for a test: no other cell, mount or token of this machine is seen from it.
+//! Test kit: a home directory of its own for a test, from which no other cell, mount or token of this machine is
+//! visible.
 #![allow(clippy::unwrap_used, dead_code)]
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Variables that lead a command to what others run on this machine.
+/// Variables through which a command would find other cells, mounts and tokens of this machine.
 const OTHERS: [&str; 8] = [
     "XDG_STATE_HOME",
     "XDG_CACHE_HOME",
@@ -17,7 +18,7 @@ const OTHERS: [&str; 8] = [
     "ANDREW_STATE",
 ];
 
-/// A temporary home directory. The cells that were started in it are stopped when it is dropped.
+/// A temporary home directory. Cells started in it are stopped when it is dropped.
 pub struct Home(tempfile::TempDir);
 
 impl Home {
@@ -29,7 +30,7 @@ impl Home {
         self.0.path()
     }
 
-    /// The command, not yet run.
+    /// A command that is not started yet.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
         command.args(words).current_dir(self.path()).env("HOME", self.path()).env("USER", "admin");
@@ -38,13 +39,13 @@ impl Home {
         command
     }
 
-    /// Runs a command to its end, whatever that is. Words are separated by blanks.
+    /// Runs a command to its end, with any outcome. Words are separated by blanks.
     pub fn run(&self, line: &str) -> Output {
         let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
         self.command(&words).output().unwrap()
     }
 
-    /// What a command that must succeed prints.
+    /// Output of a command that must succeed.
     pub fn done(&self, line: &str) -> String {
         let output = self.run(line);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -52,7 +53,7 @@ impl Home {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The line of a command that must fail with this status.
+    /// Error line of a command that must fail with this status.
     pub fn refused(&self, status: i32, line: &str) -> String {
         let output = self.run(line);
         let said = String::from_utf8(output.stderr).unwrap();
@@ -61,7 +62,7 @@ impl Home {
         said
     }
 
-    /// A file of the home directory.
+    /// Path of a file in the home directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
@@ -77,7 +78,7 @@ impl Drop for Home {
     }
 }
 
-/// A first port whose followers are free too. Each test looks in a range of its own.
+/// A base port whose following ports are free too. Each test searches in a range of its own.
 pub fn free_ports(range: u16) -> u16 {
     let free = |port| UdpSocket::bind(("127.0.0.1", port)).is_ok();
     (range..range + 1000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap()

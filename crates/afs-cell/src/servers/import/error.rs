@@ -33,7 +33,7 @@ pub(in crate::servers) enum ImportError {
     },
     /// Data is lost in the database.
     #[error(
-        "{} is damaged in {places} places: {shown}; nothing was imported. Mend the entries there (OpenAFS's `pts rename` or `pts delete`), or take the file of another database server of the cell",
+        "{} is damaged in {places} places: {shown}; nothing was imported. Repair the entries there (OpenAFS's `pts rename` or `pts delete`), or take the file of another database server of the cell",
         .path.display()
     )]
     Damaged {
@@ -45,9 +45,7 @@ pub(in crate::servers) enum ImportError {
         shown: String,
     },
     /// The cell's own database refuses the change.
-    #[error(
-        "the database does not take it: {0}; what is written stays, and the same command goes on with it"
-    )]
+    #[error("the database refuses the import: {0}; what is written stays, and the same command continues it")]
     Database(String),
     /// Entries of the cell contradict the files: the first contradictions.
     #[error(

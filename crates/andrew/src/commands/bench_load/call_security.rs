@@ -1,4 +1,4 @@
-//! As whom a load's calls are made: as nobody, or with the cell's key in a class and at a level of choice.
+//! Security options of a load: anonymous calls, or calls with the cell's key in a selected class and level.
 
 use crate::commands::auth_options::{key_file, key_ring, no_key};
 use crate::error::CommandResult;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// As whom, and how well protected.
+/// Security class, level and key of the calls.
 #[derive(clap::Args, Debug)]
 pub(super) struct CallSecurity {
     /// Security class of the calls; all but null make a token with the cell's key
@@ -54,14 +54,14 @@ impl From<Level> for afs_rpc::Level {
     }
 }
 
-/// Makes the client's half of each connection; `None` proves nothing.
+/// Source of the client's half of each connection; `None`: unauthenticated.
 pub(super) type Source = Option<Arc<dyn SecuritySource>>;
 
 impl CallSecurity {
-    /// The token that was asked for.
+    /// Source for the selected class.
     ///
     /// # Errors
-    /// A key file that is not there, is not safe, or has no key of the class.
+    /// The key file does not exist, is not safe, or has no key of the class.
     pub(super) fn source(&self, system: &Arc<System>) -> CommandResult<Source> {
         if matches!(self.security, Class::Null) {
             return Ok(None);
@@ -86,12 +86,12 @@ impl CallSecurity {
     }
 }
 
-/// For connections that are shared.
+/// Security of connections that are shared.
 pub(super) fn shared(source: &Source) -> Security {
     source.clone().map_or_else(Security::null, Security::new)
 }
 
-/// For a connection that is not shared with any other.
+/// Security of a connection that is not shared.
 pub(super) fn fresh(source: &Source) -> Security {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! One client of a load: a socket of its own, and as whom it calls.
+//! One client of a load: a socket of its own, and the security of its calls.
 
 use super::call_security::{CallSecurity, Source, fresh, shared};
 use crate::error::{CommandError, CommandResult};
@@ -9,7 +9,7 @@ use afs_wire::rpc::ServiceId;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// A client, with threads of its own too. The socket goes before the threads.
+/// A client with threads of its own. The socket is dropped before the threads.
 pub(super) struct Client {
     udp: Udp,
     source: Source,
@@ -18,10 +18,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client of a file server.
+    /// Opens a client of a file server.
     ///
     /// # Errors
-    /// No key to call with; no socket.
+    /// There is no key to call with, or the socket cannot be opened.
     pub(super) fn open(server: SocketAddr, security: &CallSecurity) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
         let system = System::new().map_err(failed)?;
@@ -33,13 +33,13 @@ impl Client {
         Ok(Self { udp, source, server, system })
     }
 
-    /// Calls that share a connection, about a directory.
+    /// Target of calls about a directory that share a connection.
     pub(super) fn target(&self, directory: Fid) -> Target {
         let files = self.udp.rx().connection(self.server, ServiceId::FILE, shared(&self.source));
         Target { env: self.system.env(), files, directory }
     }
 
-    /// Connections of their own.
+    /// Maker of connections that are not shared.
     pub(super) fn connect(&self) -> Connect {
         let (rx, server, source) = (self.udp.rx().clone(), self.server, self.source.clone());
         Arc::new(move || rx.connection(server, ServiceId::FILE, fresh(&source)))

@@ -1,4 +1,4 @@
-//! Processor time of the two ends.
+//! Meter of the processor time of client and server.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -6,14 +6,14 @@ use serde::Serialize;
 /// Seconds of processor time, user and system.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub(super) struct Processor {
-    /// Of the server's process, to a hundredth of a second; nothing if it is not known.
+    /// Of the server's process, in units of a hundredth of a second; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) server: Option<f64>,
     /// Of this process.
     pub(super) client: f64,
 }
 
-/// Reads the clocks twice.
+/// Reads the processor times at the start and at the end.
 pub(super) struct Meter {
     server: Option<u32>,
     before: Processor,
@@ -24,7 +24,7 @@ impl Meter {
         Self { server, before: Processor::now(server) }
     }
 
-    /// Used since the start.
+    /// Processor time used since the start.
     pub(super) fn read(&self) -> Processor {
         let now = Processor::now(self.server);
         let server = now.server.zip(self.before.server).map(|(now, before)| now - before);
@@ -44,12 +44,12 @@ impl Processor {
     }
 }
 
-/// `None` once the process is gone, or where the kernel hides it.
+/// Processor time of a process; `None` if it has ended, or the kernel hides it.
 fn of_process(pid: u32) -> Option<f64> {
     seconds(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The fields utime and stime of proc(5); the name before them may hold blanks and brackets.
+/// Parses the fields utime and stime of proc(5); the name before them may contain blanks and brackets.
 fn seconds(stat: &str) -> Option<f64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let ticks: Vec<f64> =
@@ -57,7 +57,7 @@ fn seconds(stat: &str) -> Option<f64> {
     (ticks.len() == 2).then(|| ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// What the kernel shows to programs, whatever it counts in itself.
+/// Clock ticks a second in `/proc`, which do not depend on the kernel's own clock rate.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 #[cfg(test)]

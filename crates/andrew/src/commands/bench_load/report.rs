@@ -1,4 +1,4 @@
-//! What was measured, as it is shown.
+//! Report of `andrew bench load`, and its text form.
 
 use super::processor::Processor;
 use afs_lab::Spread;
@@ -6,7 +6,7 @@ use afs_lab::load::{Beside, Rate, Throughput};
 use serde::Serialize;
 use std::fmt;
 
-/// The parts that were asked for.
+/// Results of the selected parts.
 #[derive(Serialize, Default)]
 pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,27 +23,27 @@ pub(super) struct Report {
     pub(super) listing: Option<Listing>,
 }
 
-/// Status calls of one client, without and with another one that lists.
+/// Status calls of one client, without and with another client that lists directories.
 #[derive(Serialize)]
 pub(super) struct Listing {
     /// Before the listing.
     pub(super) idle: Rate,
-    /// During it, and the listing itself.
+    /// During it, with the listing itself.
     pub(super) beside: Beside,
 }
 
 /// First calls of new connections.
 #[derive(Serialize)]
 pub(super) struct Connections {
-    /// Seconds of a first call, one after the other.
+    /// Duration of a first call, in seconds, one after the other.
     pub(super) first_calls: Spread,
     /// The same number of first calls at once.
     pub(super) at_once: Rate,
-    /// For both together.
+    /// Processor time of both together.
     pub(super) processor: Processor,
 }
 
-/// One file, again and again.
+/// Repeated transfers of one file.
 #[derive(Serialize, Default)]
 pub(super) struct Bulk {
     runs: Vec<Throughput>,

@@ -1,4 +1,4 @@
-//! `andrew fs access`: what somebody may do in a place, and why.
+//! `andrew fs access`: the rights of a user or group on a path, and the entries and rules that give or deny them.
 
 use super::attribute;
 use super::memberships::{self, NamedSubject, ProtectionClient};
@@ -45,7 +45,7 @@ struct Explained {
     reasons: Vec<Explanation>,
 }
 
-/// Why one right is had, or is not.
+/// One right, and why it is given or not.
 #[derive(Serialize)]
 struct Explanation {
     right: String,
@@ -54,12 +54,12 @@ struct Explanation {
     taken_by: Vec<Cause>,
 }
 
-/// An entry of the list, or a rule.
+/// Cause of a right: an entry of the list, or a rule.
 #[derive(Clone, Serialize)]
 struct Cause {
-    /// The name in the list.
+    /// The name in the list, or the rule.
     name: String,
-    /// From the user to that name, through groups; empty if it is not known.
+    /// Path of memberships from the user to that name; empty if unknown.
     through: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl Args {
     /// Prints the rights with their reasons.
     ///
     /// # Errors
-    /// The first path that has no access list, or whose list may not be looked at; a user that does not exist.
+    /// The first path without an access list, or whose list this user may not read; a user that does not exist.
     pub fn run(self, json: bool) -> CommandResult {
         let one = |path: PathBuf| of_path(&self.route, self.user.as_deref(), path);
         let all = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
@@ -80,7 +80,7 @@ impl Args {
     }
 }
 
-/// What a named user, or the user of the command, may do at a path: asked of the cell of the path's own mount.
+/// Rights of a named user, or of the user of the command, on a path, from the cell of the path's mount.
 fn of_path(route: &RouteOptions, user: Option<&str>, path: PathBuf) -> CommandResult<Explained> {
     let place = path_cell::of(&path)?;
     let own = if user.is_some() { None } else { memberships::own_name(place.as_ref())? };
@@ -140,13 +140,14 @@ fn explained(
     })
 }
 
-/// The rights that can be told from the list alone, in the order of their letters; of those without a meaning only what is had.
+/// The rights that follow from the list alone, in the order of their letters; rights without a fixed meaning only if
+/// they are given.
 fn reasons(subject: &NamedSubject, acl: &Acl, kind: FileKind) -> Vec<Reason> {
     let object = Object { kind, owner: ViceId(0), mode: Mode(0), acl, volume_owner: ViceId(0) };
     let mut reasons = explain(&subject.subject, &object);
     let is_told = |reason: &Reason| {
         let meant = Rights::ALL.contains(reason.right);
-        // Who owns a file is not in its list.
+        // The list does not show whether the user owns a file.
         let told = kind == FileKind::Directory || reason.right != Rights::ADMINISTER;
         told && (meant || reason.had)
     };
@@ -156,7 +157,7 @@ fn reasons(subject: &NamedSubject, acl: &Acl, kind: FileKind) -> Vec<Reason> {
     reasons
 }
 
-/// The letters of the rights as they are shown.
+/// Letters of the rights in the order in which they are shown.
 const ORDER: &str = "rlidwkaABCDEFGH";
 
 fn sum(reasons: &[Reason]) -> Rights {

@@ -1,11 +1,11 @@
-//! Access lists as text: the form the servers exchange, and the changes people ask for
-//! (docs/protocol/volumes.md "6. ACLs").
+//! Access lists as text: parser of the form that servers exchange, and changes of entries (docs/protocol/volumes.md "6.
+//! ACLs").
 
 use crate::error::{CommandError, CommandResult};
 use serde::Serialize;
 use std::fmt::{self, Write};
 
-/// The letters of the rights with their bits, in the order they are shown.
+/// Letters of the rights with their bits, in the order in which they are shown.
 const LETTERS: [(char, u32); 15] = [
     ('r', 1),
     ('l', 8),
@@ -30,9 +30,9 @@ const ENTRIES_MAX: usize = 20;
 /// An access list with names instead of ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AccessList {
-    /// Who has rights.
+    /// Entries that give rights.
     pub(super) normal: Vec<Entry>,
-    /// Who is denied rights.
+    /// Entries that deny rights.
     pub(super) negative: Vec<Entry>,
 }
 
@@ -55,14 +55,14 @@ pub(super) fn show(rights: u32) -> String {
     LETTERS.iter().filter(|(_, bit)| rights & bit != 0).map(|(letter, _)| letter).collect()
 }
 
-/// A change of one entry's rights.
+/// Change of one entry's rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// These and no others.
+    /// Replaces the rights.
     Set(u32),
-    /// These besides those there are.
+    /// Adds rights.
     Add(u32),
-    /// Those there are without these.
+    /// Removes rights.
     Remove(u32),
 }
 
@@ -105,7 +105,8 @@ fn rights(word: &str) -> Option<u32> {
 }
 
 impl AccessList {
-    /// Parses the form servers exchange: two counts, then a name, a tab and decimal rights a line.
+    /// Parses the form that servers exchange: two counts, then one line for each entry: a name, a tab, and rights in
+    /// decimal.
     pub(super) fn parse(text: &str) -> CommandResult<Self> {
         let wrong = || CommandError::failed("fs: the server sent an invalid access list");
         let mut lines = text.trim_end_matches('\0').lines();
@@ -129,7 +130,7 @@ impl AccessList {
         Ok(list)
     }
 
-    /// Makes a change to the entry of `name`. An entry left without rights is dropped.
+    /// Changes the entry of `name`. An entry without rights is removed.
     pub(super) fn change(&mut self, name: &str, change: Change, negative: bool) -> CommandResult {
         let list = if negative { &mut self.negative } else { &mut self.normal };
         let at = list.iter().position(|e| e.name == name);
@@ -150,7 +151,7 @@ impl AccessList {
 }
 
 impl fmt::Display for AccessList {
-    /// The form servers exchange.
+    /// The form that servers exchange.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n{}\n", self.normal.len(), self.negative.len())?;
         for entry in self.normal.iter().chain(&self.negative) {

@@ -1,19 +1,19 @@
-//! Extended attributes of a mount, and what their errors mean to a person.
+//! Extended attributes of a mount, and the messages for their errors.
 
 use crate::error::{CommandError, CommandResult};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Longest value read: an access list of 20 entries, volume status and the like are far shorter.
+/// Longest value read, in bytes: access lists, volume status and the like are far shorter.
 const VALUE_LEN_MAX: usize = 64 * 1024;
 
-/// The value of an attribute of `path`, following symbolic links.
+/// Reads an attribute of `path`, following symbolic links.
 pub(super) fn get(path: &Path, name: &str) -> CommandResult<Vec<u8>> {
     try_get(path, name).map_err(|e| explain(path, e))
 }
 
-/// As [`get`], with the system's error.
+/// As [`get`], with the error of the system.
 pub(super) fn try_get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; VALUE_LEN_MAX];
     let length = rustix::fs::getxattr(path, name, &mut value)?;
@@ -21,7 +21,7 @@ pub(super) fn try_get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
     Ok(value)
 }
 
-/// The value of an attribute as text, without a NUL or newline at its end.
+/// Reads an attribute as text, without a NUL or newline at its end.
 pub(super) fn get_text(path: &Path, name: &str) -> CommandResult<String> {
     let value = get(path, name)?;
     let text = String::from_utf8_lossy(&value);
@@ -33,12 +33,12 @@ pub(super) fn set(path: &Path, name: &str, value: &[u8]) -> CommandResult {
     try_set(path, name, value).map_err(|e| explain(path, e))
 }
 
-/// As [`set`], with the system's error.
+/// As [`set`], with the error of the system.
 pub(super) fn try_set(path: &Path, name: &str, value: &[u8]) -> Result<(), Errno> {
     rustix::fs::setxattr(path, name, value, XattrFlags::empty())
 }
 
-/// The words of OpenAFS's `fs` for an error on a path.
+/// Message for an error on a path, in the words of OpenAFS's `fs`.
 pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
     let shown = path.display();
     match error {

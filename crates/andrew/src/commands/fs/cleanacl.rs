@@ -1,4 +1,4 @@
-//! `andrew fs cleanacl`.
+//! `andrew fs cleanacl`: removes access list entries without a name.
 
 use super::access_list::{AccessList, Entry};
 use super::attribute;
@@ -29,10 +29,10 @@ struct Cleaned {
 struct CleanedLists(Vec<Cleaned>);
 
 impl Args {
-    /// Drops entries that are shown as bare numbers: ids without a name.
+    /// Removes entries that are shown as numbers: ids without a name.
     ///
     /// # Errors
-    /// The first directory that may not be looked at or changed.
+    /// The first directory whose list may not be read or changed.
     pub fn run(self, json: bool) -> CommandResult {
         let cleaned = self.paths.all().into_iter().map(clean).collect::<CommandResult<_>>()?;
         output::show(json, &CleanedLists(cleaned));

@@ -1,4 +1,4 @@
-//! `andrew fs copyacl`.
+//! `andrew fs copyacl`: copies an access list to other directories.
 
 use super::access_list::{AccessList, Change};
 use super::attribute;
@@ -29,7 +29,7 @@ impl Args {
     /// Copies the entries.
     ///
     /// # Errors
-    /// A directory that may not be looked at or changed.
+    /// A directory whose list may not be read or changed.
     pub fn run(self) -> CommandResult {
         let mut bare = self.bare.into_iter();
         let from = self.fromdir.or_else(|| bare.next());

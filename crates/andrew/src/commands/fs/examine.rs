@@ -1,4 +1,4 @@
-//! `andrew fs examine` and `andrew fs diskfree`.
+//! `andrew fs examine` and `andrew fs diskfree`: status of the volume and partition that hold a path.
 
 use super::getfid::{self, ShownFid};
 use super::paths::Paths;
@@ -42,7 +42,7 @@ struct Details(Vec<Examined>);
 struct Free(Vec<VolumeStatus>);
 
 impl Args {
-    /// Prints what holds the paths.
+    /// Prints the volumes that hold the paths.
     ///
     /// # Errors
     /// The first path that is not in AFS.
@@ -56,7 +56,7 @@ impl Args {
 }
 
 impl DiskfreeArgs {
-    /// Prints the room.
+    /// Prints the free space of the partitions.
     ///
     /// # Errors
     /// The first path that is not in AFS.

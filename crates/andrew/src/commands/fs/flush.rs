@@ -1,4 +1,4 @@
-//! `andrew fs flush` and `andrew fs flushvolume`.
+//! `andrew fs flush` and `andrew fs flushvolume`: drop cached data.
 
 use super::attribute;
 use super::paths::Paths;
@@ -21,7 +21,7 @@ pub struct VolumeArgs {
 }
 
 impl Args {
-    /// Forgets the status and data of the paths.
+    /// Drops the cached status and data of the paths.
     ///
     /// # Errors
     /// The first path that is not in AFS.
@@ -31,7 +31,7 @@ impl Args {
 }
 
 impl VolumeArgs {
-    /// Forgets the status and data of everything in the volumes that hold the paths.
+    /// Drops the cached status and data of the volumes that hold the paths.
     ///
     /// # Errors
     /// The first path that is not in AFS.

@@ -1,4 +1,4 @@
-//! `andrew fs getfid`.
+//! `andrew fs getfid`: fids of paths.
 
 use super::attribute;
 use super::paths::Paths;
@@ -16,7 +16,7 @@ pub struct Args {
     paths: Paths,
 }
 
-/// A fid in decimal, as OpenAFS's tools show it.
+/// A fid in decimal, as in OpenAFS's tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ShownFid {
     pub(super) volume: u32,
@@ -30,7 +30,7 @@ impl fmt::Display for ShownFid {
     }
 }
 
-/// The fid of what is at `path`.
+/// The fid of the object at `path`.
 pub(super) fn of(path: &Path) -> CommandResult<ShownFid> {
     let text = attribute::get_text(path, "afs.fid")?;
     parse(&text)

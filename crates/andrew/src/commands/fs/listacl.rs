@@ -1,4 +1,4 @@
-//! `andrew fs listacl`.
+//! `andrew fs listacl`: access lists of directories.
 
 use super::access_list::{AccessList, Entry, show_half};
 use super::attribute;
@@ -33,7 +33,7 @@ impl Args {
     /// Prints the access lists.
     ///
     /// # Errors
-    /// The first path that has none, or may not be looked at.
+    /// The first path without an access list, or whose list may not be read.
     pub fn run(self, json: bool) -> CommandResult {
         let one = |path: PathBuf| {
             let list = AccessList::parse(&attribute::get_text(&path, "afs.acl")?)?;

@@ -1,4 +1,4 @@
-//! `andrew fs listquota` and `andrew fs quota`.
+//! `andrew fs listquota` and `andrew fs quota`: quota and use of volumes.
 
 use super::paths::Paths;
 use super::volume_status::VolumeStatus;
@@ -48,7 +48,7 @@ impl ListArgs {
 }
 
 impl QuotaArgs {
-    /// Prints a line a path.
+    /// Prints one line for each path.
     ///
     /// # Errors
     /// The first path that is not in AFS.
@@ -72,7 +72,7 @@ impl fmt::Display for List {
     }
 }
 
-/// A percentage, marked when it is over the limit.
+/// A percentage, marked if it is above the limit.
 fn mark(percent: Option<u64>, limit: u64) -> (String, bool) {
     let over = percent.is_some_and(|p| p > limit);
     (format!("{}%{}", percent.unwrap_or(0), if over { "<<" } else { "" }), over)

@@ -1,4 +1,4 @@
-//! `andrew fs lsmount`.
+//! `andrew fs lsmount`: volumes of mount points.
 
 use super::attribute::{self, explain};
 use super::paths::parent_and_name;
@@ -34,10 +34,10 @@ struct MountPoint {
 struct MountPoints(Vec<MountPoint>);
 
 impl Args {
-    /// Prints what the mount points name.
+    /// Prints the volumes of the mount points.
     ///
     /// # Errors
-    /// The first path that is no mount point.
+    /// The first path that is not a mount point.
     pub fn run(self, json: bool) -> CommandResult {
         let one = |path: PathBuf| Ok(MountPoint { volume: text_of(&path)?, path });
         let all = self.bare.into_iter().chain(self.named);
@@ -47,7 +47,7 @@ impl Args {
     }
 }
 
-/// The text of the mount point at `path`, without the dot at its end.
+/// Text of the mount point at `path`, without the dot at its end.
 pub(super) fn text_of(path: &Path) -> CommandResult<String> {
     let (parent, name) = parent_and_name(path)?;
     let mut attribute = OsString::from("afs.lsmount.");
@@ -63,7 +63,7 @@ pub(super) fn text_of(path: &Path) -> CommandResult<String> {
             "fs: '{}' is not a mount point; `andrew fs mkmount` makes one",
             path.display()
         ))),
-        // A name longer than an attribute's may be cannot be asked for this way.
+        // A name that is too long to be part of an attribute name.
         Err(Errno::RANGE) => {
             Err(CommandError::usage(format!("fs: the name of '{}' is too long", path.display())))
         }

@@ -1,4 +1,4 @@
-//! The calls of `andrew fs access` to the protection service: which user or group is meant, and through which groups it is a member of others.
+//! Look-ups of `andrew fs access` at the protection service: users and groups, and paths of memberships between them.
 
 use crate::commands::pts::names;
 use crate::commands::pts::route::{RouteOptions, Target, refused};
@@ -12,30 +12,30 @@ use afs_wire::ids::ViceId;
 use afs_wire::pt;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Groups looked at for the way to others.
+/// Most groups searched for a path to others.
 const GROUPS_MAX: usize = 256;
 
-/// Whose rights are asked for.
+/// The user or group whose rights are explained.
 pub(super) struct NamedSubject {
     pub(super) name: String,
     pub(super) subject: Subject,
 }
 
-/// The protection service, opened with its first call.
+/// Client of the protection service, connected at its first call.
 pub(super) struct ProtectionClient {
     route: RouteOptions,
     target: Option<Target>,
 }
 
-/// From a subject to the groups it is in.
+/// Paths of memberships from a user or group to the groups that it is in.
 pub(super) struct MembershipPaths {
     names: BTreeMap<ViceId, String>,
-    /// Each group with the one that leads to it.
+    /// From each group to the member through which it was found.
     from: BTreeMap<ViceId, ViceId>,
     start: ViceId,
 }
 
-/// What to say of a name that the protection database does not have.
+/// Error for a name that the protection database does not have.
 pub(super) fn unknown(name: &str, cell: &str) -> CommandError {
     CommandError::usage(format!(
         "fs: there is no user or group '{name}' in {cell}; `andrew pts listentries -users -groups` shows those there are"
@@ -55,7 +55,7 @@ impl ProtectionClient {
         Ok(self.target.insert(target))
     }
 
-    /// A user or group with its groups; nobody in particular without a name.
+    /// A user or group with all its groups; anonymous without a name.
     pub(super) fn find(&mut self, name: Option<&str>) -> CommandResult<NamedSubject> {
         let Some(name) = name else {
             return Ok(NamedSubject { name: "anybody".into(), subject: Subject::anonymous() });
@@ -72,7 +72,7 @@ impl ProtectionClient {
         Ok(NamedSubject { name: known, subject: Subject::new(id, groups.into_vec()) })
     }
 
-    /// The ids behind a list's names.
+    /// Ids for the names in a list.
     pub(super) fn resolve(&mut self, named: &NamedAcl) -> CommandResult<(Acl, Vec<(ViceId, String)>)> {
         let wanted: Vec<String> =
             named.positive.iter().chain(&named.negative).map(|entry| entry.name.clone()).collect();
@@ -89,8 +89,7 @@ impl ProtectionClient {
         Ok((acl, known.0))
     }
 
-    /// The paths from a subject to some of its groups, each as short as there is one. Where memberships may not be seen
-    /// there is none.
+    /// Shortest paths from a subject to some of its groups. There is no path where memberships may not be seen.
     pub(super) fn paths(
         &mut self,
         subject: &NamedSubject,
@@ -125,7 +124,7 @@ impl ProtectionClient {
         Ok(paths)
     }
 
-    /// The groups that a user or group is in itself, as far as they may be seen.
+    /// The groups that a user or group is a member of directly, as far as they may be seen.
     fn groups_of(&mut self, id: ViceId) -> CommandResult<Vec<ViceId>> {
         if id == ViceId::ANONYMOUS {
             return Ok(Vec::new());
@@ -140,8 +139,8 @@ impl ProtectionClient {
     }
 }
 
-/// Who this user is in the cell of a path: the holder of a good token; on the mount of his own cell, its administrator;
-/// `None` is nobody in particular.
+/// Name of this user in the cell of a path: of the holder of a valid token; on the owner's mount the cell's
+/// administrator; `None`: anonymous.
 pub(super) fn own_name(place: Option<&CellLocation>) -> CommandResult<Option<String>> {
     let Some(place) = place else { return Ok(None) };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -154,13 +153,13 @@ pub(super) fn own_name(place: Option<&CellLocation>) -> CommandResult<Option<Str
     Ok(owner.then(|| ADMIN_NAME.to_owned()))
 }
 
-/// Groups that nobody is put into.
+/// Groups without explicit members.
 fn is_everybody(id: ViceId) -> bool {
     [ViceId::ANYUSER, ViceId::AUTHUSER].contains(&id)
 }
 
 impl MembershipPaths {
-    /// The names from the subject to a group; empty if the way is not known, or there is none to be shown.
+    /// Names from the subject to a group; empty if the path is unknown or has no steps.
     pub(super) fn to(&self, group: ViceId) -> Vec<String> {
         let mut through = Vec::new();
         let mut at = group;
@@ -177,7 +176,7 @@ impl MembershipPaths {
     }
 }
 
-/// The names of one list.
+/// Names in one list, with their ids.
 struct KnownNames(Vec<(ViceId, String)>);
 
 impl Names for KnownNames {

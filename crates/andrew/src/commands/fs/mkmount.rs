@@ -1,4 +1,4 @@
-//! `andrew fs mkmount`.
+//! `andrew fs mkmount`: creates a mount point.
 
 use super::attribute::{self, explain};
 use super::path_cell;
@@ -40,11 +40,11 @@ pub struct Args {
 }
 
 impl Args {
-    /// Makes the mount point: a symbolic link of a special form
-    /// (docs/protocol/volumes.md "5. Mount points and volume choice").
+    /// Creates the mount point: a symbolic link of a special form (docs/protocol/volumes.md "5. Mount points and volume
+    /// choice").
     ///
     /// # Errors
-    /// A name that cannot be a volume's or is none's, a path that exists or is not in AFS.
+    /// An invalid name of a volume, a volume that does not exist, a path that exists or is not in AFS.
     pub fn run(self) -> CommandResult {
         let mut bare = self.bare.into_iter();
         let directory = self.dir.or_else(|| bare.next().map(PathBuf::from));
@@ -56,7 +56,7 @@ impl Args {
         };
         let text = text(&volume, self.cell.as_deref(), self.rw)?;
         let (parent, name) = parent_and_name(&directory)?;
-        // Outside AFS this would silently make an ordinary dangling link.
+        // Outside of AFS this would create an ordinary dangling link.
         let cell = attribute::get_text(&parent, "afs.cell")?;
         let cell = self.cell.unwrap_or(cell);
         if !self.fast {
@@ -68,10 +68,10 @@ impl Args {
                 "fs: '{}' exists; give a path that does not",
                 directory.display()
             ))),
-            // It is made, and leads nowhere.
+            // It was created, although its volume does not exist.
             Err(Errno::NODEV) if self.fast => Ok(()),
             Err(Errno::NODEV) => {
-                // No mount told us of the cell, so that its servers could not be asked before.
+                // No mount knew the cell's servers, so the volume could not be looked up before.
                 let _ = attribute::set(&parent, "afs.rmmount", name.as_bytes());
                 Err(no_volume(&volume, &cell))
             }
@@ -80,7 +80,7 @@ impl Args {
     }
 }
 
-/// Asks the cell whether it has a volume, if a mount tells where its servers are.
+/// Looks the volume up in the cell, if a mount knows the cell's servers.
 fn is_there(parent: &Path, cell: &str, volume: &str) -> CommandResult {
     let name = CellName::new(cell).map_err(CommandError::usage)?;
     let Some(place) = path_cell::of_cell(&name, parent)? else { return Ok(()) };
@@ -110,7 +110,7 @@ fn no_volume(volume: &str, cell: &str) -> CommandError {
     ))
 }
 
-/// The link's text: the kind, the cell if one is named, the volume, a dot.
+/// Text of the link: the kind, the cell if one is given, the volume, a dot.
 fn text(volume: &str, cell: Option<&str>, read_write: bool) -> CommandResult<String> {
     let good = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
     if volume.is_empty() || volume.len() > 64 || !volume.bytes().all(good) {

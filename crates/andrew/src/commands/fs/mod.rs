@@ -1,7 +1,7 @@
-//! `andrew fs`: files, directories and mount points, in the words of OpenAFS's `fs`.
+//! `andrew fs`: files, directories and mount points, with the commands of OpenAFS's `fs`.
 //!
-//! Everything goes through extended attributes of the mount (`afs.acl`, `afs.quota`, ...), so these
-//! commands work on every mount of ours, whoever mounted it, with the rights of the user of the command.
+//! All commands use extended attributes of the mount (`afs.acl`, `afs.quota`, ...). They therefore work on every mount
+//! of Andrew's, also of other users, with the rights of the user of the command.
 
 mod access;
 mod access_list;
@@ -105,10 +105,10 @@ enum Command {
 }
 
 impl Args {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// One line; status 2 when a path or value was wrong.
+    /// One line; status 2 if a path or value was invalid.
     pub fn run(self, json: bool) -> CommandResult {
         match self.command {
             Command::Listacl(args) => args.run(json),

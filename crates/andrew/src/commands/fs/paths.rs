@@ -1,10 +1,10 @@
-//! The paths a command works on.
+//! Path arguments of `andrew fs`.
 
 use crate::error::{CommandError, CommandResult};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Paths, given bare or with `-path`.
+/// Paths, as positional arguments or with `-path`.
 #[derive(clap::Args, Debug)]
 pub(super) struct Paths {
     /// Files or directories [default: the current directory]
@@ -16,14 +16,14 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The paths in the order given.
+    /// The paths in the order given; the current directory if none is given.
     pub(super) fn all(self) -> Vec<PathBuf> {
         let given = if self.bare.is_empty() { self.named } else { self.bare };
         if given.is_empty() { vec![PathBuf::from(".")] } else { given }
     }
 }
 
-/// Splits a path into the directory that holds its last name, and that name.
+/// Splits a path into the directory and the last name.
 ///
 /// # Errors
 /// The path has no last name (`/`, `..`).

@@ -1,4 +1,4 @@
-//! `andrew fs rmmount`.
+//! `andrew fs rmmount`: removes mount points.
 
 use super::attribute;
 use super::lsmount;
@@ -28,13 +28,13 @@ impl Args {
     /// Removes the mount points, in order.
     ///
     /// # Errors
-    /// The first path that is no mount point or may not be removed.
+    /// The first path that is not a mount point or may not be removed.
     pub fn run(self) -> CommandResult {
         for path in self.bare.into_iter().chain(self.named) {
             lsmount::text_of(&path)?;
             let (parent, name) = parent_and_name(&path)?;
             attribute::set(&parent, "afs.rmmount", name.as_bytes())?;
-            // The kernel cannot forget a name while it is setting an attribute of the directory.
+            // The kernel cannot invalidate a name while it sets an attribute of the directory.
             attribute::get(&parent, "afs.settled")?;
         }
         Ok(())

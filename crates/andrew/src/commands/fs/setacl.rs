@@ -1,4 +1,4 @@
-//! `andrew fs setacl`.
+//! `andrew fs setacl`: changes access list entries.
 
 use super::access_list::{AccessList, Change};
 use super::access_people::unknown;
@@ -41,10 +41,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// Changes the access lists. All values are checked before the first is changed.
+    /// Changes the access lists. All values are checked before the first list is changed.
     ///
     /// # Errors
-    /// Rights or names that make no sense, or a directory that may not be changed.
+    /// Invalid rights or names, or a directory whose list may not be changed.
     pub fn run(mut self) -> CommandResult {
         self.take_flags();
         let (directories, words) = self.directories_and_words();
@@ -57,7 +57,8 @@ impl Args {
         directories.iter().try_for_each(|d| change(d, &changes, self.clear, self.negative))
     }
 
-    /// Rights may begin with a hyphen, so that flags behind names and rights arrive as words. No name or rights read like them.
+    /// Rights may begin with a hyphen, so that flags after names and rights arrive as words. No name or rights equal a
+    /// flag.
     fn take_flags(&mut self) {
         for (flag, set) in [("clear", &mut self.clear), ("negative", &mut self.negative)] {
             for words in [&mut self.bare, &mut self.acl] {
@@ -110,7 +111,8 @@ fn change(directory: &Path, changes: &[(String, Change)], clear: bool, negative:
     })
 }
 
-/// What to say when a server refuses a list: which of the new names it does not know, if that can be found out.
+/// Error if a server refuses a list because of a name: which of the new names it does not know, if that can be
+/// determined.
 fn unknown_name(directory: &Path, changes: &[(String, Change)]) -> Option<CommandError> {
     let place = path_cell::of(directory).ok()??;
     let mut target = RouteOptions::default().or_of(Some(&place)).ok()?.open().ok()?;

@@ -1,4 +1,4 @@
-//! `andrew fs setquota`.
+//! `andrew fs setquota`: sets the quota of a volume.
 
 use super::attribute;
 use crate::error::{CommandError, CommandResult};
@@ -29,7 +29,7 @@ impl Args {
     /// Sets the quota.
     ///
     /// # Errors
-    /// A quota that is no number, a path that is not in AFS, or no right to.
+    /// The quota is not a number, the path is not in AFS, or the user lacks the right.
     pub fn run(self) -> CommandResult {
         let mut bare = self.bare;
         let quota = self.max.or_else(|| bare.pop()).ok_or_else(|| {
@@ -41,7 +41,7 @@ impl Args {
     }
 }
 
-/// A bare number is KiB as in OpenAFS; with a unit it is bytes in that unit.
+/// Parses a quota: a bare number is in KiB as in OpenAFS, a number with a unit in bytes of that unit.
 fn kib(text: &str) -> CommandResult<u64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit());
     let bytes = crate::size::parse(text).map_err(|e| CommandError::usage(format!("fs: {e}")))?;

@@ -1,4 +1,4 @@
-//! What the attribute `afs.volstatus` says of the volume that holds a path.
+//! Status of the volume that holds a path, from the attribute `afs.volstatus`.
 
 use super::attribute;
 use crate::error::{CommandError, CommandResult};
@@ -31,7 +31,7 @@ pub(super) struct VolumeStatus {
 }
 
 impl VolumeStatus {
-    /// Of the volume that holds `path`.
+    /// The status of the volume that holds `path`.
     pub(super) fn of(path: &Path) -> CommandResult<Self> {
         let text = attribute::get(path, "afs.volstatus")?;
         serde_json::from_slice(&text).map_err(|e| {
@@ -39,12 +39,12 @@ impl VolumeStatus {
         })
     }
 
-    /// Percent of the quota that is used; `None` without one.
+    /// Percentage of the quota that is used; `None` without a quota.
     pub(super) fn percent_used(&self) -> Option<u64> {
         percent(self.used_kib, self.quota_kib)
     }
 
-    /// Percent of the partition that is used.
+    /// Percentage of the partition that is used.
     pub(super) fn partition_percent_used(&self) -> Option<u64> {
         let used = self.partition_total_kib.saturating_sub(self.partition_free_kib);
         percent(used, self.partition_total_kib)

@@ -1,4 +1,4 @@
-//! `andrew fs whereis`.
+//! `andrew fs whereis`: servers of the volumes that hold paths.
 
 use super::attribute;
 use super::paths::Paths;

@@ -1,4 +1,4 @@
-//! `andrew fs whichcell`.
+//! `andrew fs whichcell`: cells of paths.
 
 use super::attribute;
 use super::paths::Paths;

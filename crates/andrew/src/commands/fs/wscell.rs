@@ -1,4 +1,4 @@
-//! `andrew fs wscell`.
+//! `andrew fs wscell`: the cell of the first mount.
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -16,10 +16,10 @@ struct WorkstationCell {
 }
 
 impl Args {
-    /// Prints the cell of the first mount of ours on this machine.
+    /// Prints the cell of the first mount of Andrew's on this machine.
     ///
     /// # Errors
-    /// Nothing is mounted.
+    /// There is no mount.
     pub fn run(self, json: bool) -> CommandResult {
         let first = mounts::list()?.into_iter().next();
         let mount = first.ok_or_else(|| {

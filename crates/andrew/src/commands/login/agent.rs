@@ -1,4 +1,4 @@
-//! The SSH agent: which keys it has, and signatures with them (draft-miller-ssh-agent).
+//! Client of the SSH agent: its keys, and signatures with them (draft-miller-ssh-agent).
 
 use afs_cell::socket;
 use afs_login::Signer;
@@ -12,20 +12,20 @@ const REQUEST_IDENTITIES: u8 = 11;
 const IDENTITIES_ANSWER: u8 = 12;
 const SIGN_REQUEST: u8 = 13;
 const SIGN_RESPONSE: u8 = 14;
-/// Longest answer read: what OpenSSH allows.
+/// Longest reply read, in bytes: the limit of OpenSSH.
 const ANSWER_LEN_MAX: usize = 256 * 1024;
-/// Most keys looked at.
+/// Most keys read.
 const KEYS_MAX: usize = 64;
-/// An agent may ask its user first.
+/// Time-out of a request: an agent may ask its user for confirmation.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A key that an agent has.
+/// A key of an agent.
 pub(super) struct AgentKey {
     socket: PathBuf,
     key: PublicKey,
 }
 
-/// The keys of the agent that `SSH_AUTH_SOCK` names; none where there is no agent.
+/// The keys of the agent in `SSH_AUTH_SOCK`; none without an agent.
 pub(super) fn keys() -> io::Result<Vec<AgentKey>> {
     let Some(socket) = std::env::var_os("SSH_AUTH_SOCK").filter(|s| !s.is_empty()).map(PathBuf::from) else {
         return Ok(Vec::new());
@@ -36,7 +36,7 @@ pub(super) fn keys() -> io::Result<Vec<AgentKey>> {
     for _ in 0..(count as usize).min(KEYS_MAX) {
         let (blob, after) = split_string(rest)?;
         rest = split_string(after)?.1;
-        // Kinds of keys that nobody knows are of no use here.
+        // Keys of unknown types are skipped.
         keys.extend(PublicKey::from_bytes(blob).ok().map(|key| AgentKey { socket: socket.clone(), key }));
     }
     Ok(keys)
@@ -81,7 +81,7 @@ fn read_answer(mut stream: &UnixStream, wanted: u8) -> io::Result<Vec<u8>> {
 }
 
 fn length(bytes: &[u8]) -> [u8; 4] {
-    // Requests are far shorter than 2^32.
+    // Requests are far shorter than 2^32 bytes.
     (bytes.len() as u32).to_be_bytes()
 }
 

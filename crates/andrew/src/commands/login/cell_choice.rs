@@ -1,4 +1,4 @@
-//! Which cell, and where its login service is.
+//! Choice of the cell that a login command refers to, with its servers.
 
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
@@ -9,7 +9,7 @@ use afs_wire::ids::CellName;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-/// Which cell a command means.
+/// Options that select the cell.
 #[derive(clap::Args, Clone, Debug)]
 pub(in crate::commands) struct CellOptions {
     /// Name of the cell [default: the one that runs here, is mounted here, or that you logged in to]
@@ -26,19 +26,19 @@ pub(in crate::commands) struct CellOptions {
     state: Option<PathBuf>,
 }
 
-/// A cell and its servers.
+/// The selected cell and its servers.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct ChosenCell {
     pub(in crate::commands) cell: CellName,
     pub(in crate::commands) servers: Vec<Ipv4Addr>,
     pub(in crate::commands) base_port: u16,
-    /// Where the cell runs, if it does here and this user may be its owner.
+    /// State directory of the cell, if it runs here and this user may be its owner.
     pub(in crate::commands) state: Option<StateDir>,
 }
 
 impl CellOptions {
-    /// Finds the cell: as named with its servers; the one that runs here; one that is mounted here; one that was
-    /// logged in to.
+    /// Selects the cell: the one given with its servers; the one that runs here; one that is mounted here; one with a
+    /// kept token.
     ///
     /// # Errors
     /// There is none, or more than one.
@@ -55,7 +55,7 @@ impl CellOptions {
     }
 
     fn running_here(&self) -> CommandResult<Option<ChosenCell>> {
-        // Without a home directory nothing runs in it.
+        // Without a home directory no cell has its state there.
         if !StateDir::is_given(self.state.as_deref()) && StateDir::of_user().is_err() {
             return Ok(None);
         }
@@ -67,10 +67,10 @@ impl CellOptions {
     }
 }
 
-/// The cell that is mounted here or was logged in to; `None` if there is none.
+/// The cell that is mounted here or has a kept token; `None` if there is none.
 ///
 /// # Errors
-/// There is more than one, and which is not said.
+/// There is more than one, and none was selected.
 pub(in crate::commands) fn mounted_or_logged_in(
     wanted: Option<&CellName>,
 ) -> CommandResult<Option<ChosenCell>> {
@@ -120,7 +120,7 @@ fn only(mut cells: Vec<ChosenCell>, wanted: Option<&CellName>) -> CommandResult<
 }
 
 impl ChosenCell {
-    /// A token of this cell, to be kept.
+    /// A token of this cell, in the form in which it is kept.
     pub(in crate::commands) fn kept(&self, user: String, grant: Grant) -> KeptToken {
         let Self { cell, servers, base_port, .. } = self.clone();
         KeptToken { cell, user, grant, servers, base_port }

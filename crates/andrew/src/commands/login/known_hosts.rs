@@ -1,4 +1,4 @@
-//! Login host keys that this user knows: `~/.config/andrew/known_hosts`, a cell and a key in each line.
+//! File of known login host keys: `~/.config/andrew/known_hosts`, a cell and a key in each line.
 
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::home;
@@ -9,11 +9,11 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// The file.
+/// Path of the file.
 pub(super) struct KnownHosts(PathBuf);
 
 impl KnownHosts {
-    /// The user's: `andrew/known_hosts` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set otherwise.
+    /// The user's file: `andrew/known_hosts` in `$XDG_CONFIG_HOME`, by default `~/.config`.
     ///
     /// # Errors
     /// There is no home directory.
@@ -24,7 +24,7 @@ impl KnownHosts {
         Ok(Self(config.join("andrew/known_hosts")))
     }
 
-    /// The key known for a cell.
+    /// The known key of a cell.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -35,7 +35,7 @@ impl KnownHosts {
             .find_map(|line| line.split_once(' ').filter(|(of, _)| *of == cell.as_str()).and_then(key)))
     }
 
-    /// Knows a key for a cell from now on, in chosen of an earlier one.
+    /// Records a key for a cell, in place of an earlier one.
     ///
     /// # Errors
     /// The file cannot be written.

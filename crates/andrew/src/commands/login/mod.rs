@@ -1,4 +1,4 @@
-//! `andrew login`.
+//! `andrew login`: gets a token, keeps it, and hands it to the mounts.
 
 mod agent;
 pub(super) mod cell_choice;
@@ -55,9 +55,9 @@ pub struct Args {
 struct LoggedIn {
     cell: String,
     user: String,
-    /// Unix seconds.
+    /// Time of expiry, in Unix seconds.
     expires: Option<u64>,
-    /// Unix seconds.
+    /// Time until which the token may be renewed, in Unix seconds.
     renewable_until: Option<u64>,
     mounts: usize,
     #[serde(skip)]
@@ -65,10 +65,10 @@ struct LoggedIn {
 }
 
 impl Args {
-    /// Logs in, keeps the token, and tells the mounts.
+    /// Logs in, keeps the token, and hands it to the mounts.
     ///
     /// # Errors
-    /// No token, or nowhere to keep it.
+    /// No token was obtained, or it cannot be kept.
     pub fn run(self, json: bool) -> CommandResult {
         let chosen = self.cell.choose()?;
         let kept = if self.kerberos {
@@ -124,7 +124,7 @@ impl fmt::Display for LoggedIn {
     }
 }
 
-/// A line for a person who typed something wrong.
+/// Error for an invalid user name.
 fn not_a_user(error: impl fmt::Display) -> CommandError {
     CommandError::usage(error)
 }

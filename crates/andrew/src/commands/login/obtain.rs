@@ -1,4 +1,4 @@
-//! Getting a token from a login service.
+//! Login at a login service: with an SSH key or a passphrase.
 
 use super::cell_choice::ChosenCell;
 use super::known_hosts::KnownHosts;
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 
-/// How to prove oneself, and what for.
+/// Options of a login.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(in crate::commands) struct LoginOptions {
     /// Log in with an SSH key: one of the SSH agent's, or ~/.ssh/id_ed25519
@@ -40,7 +40,7 @@ pub(in crate::commands) struct LoginOptions {
 /// The user's name on this machine.
 ///
 /// # Errors
-/// It is not in the environment.
+/// The environment does not contain it.
 pub(in crate::commands) fn local_user() -> CommandResult<String> {
     let set = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
     set("USER")
@@ -49,10 +49,10 @@ pub(in crate::commands) fn local_user() -> CommandResult<String> {
 }
 
 impl LoginOptions {
-    /// Logs in and gives the token.
+    /// Logs in and returns the token.
     ///
     /// # Errors
-    /// What the login service says, or what is missing here.
+    /// The refusal of the login service, or a missing key or passphrase.
     pub(in crate::commands) fn obtain(
         &self,
         user: Option<&str>,
@@ -88,7 +88,7 @@ impl Attempt<'_> {
         for key in self.keys()? {
             match self.with_key(&*key)? {
                 Ok(grant) => return Ok(grant),
-                // Another key may be the right one, and without --ssh there is the passphrase.
+                // Another key may be accepted, and without --ssh there is the passphrase.
                 Err(LoginError::Denied) => {}
                 Err(LoginError::Signer(_)) if !wanted => {}
                 Err(error) => return Err(refused(self.chosen, &error)),
@@ -107,13 +107,13 @@ impl Attempt<'_> {
         match (&self.options.ssh_key, &self.options.passphrase_file) {
             (Some(file), _) => Ok(vec![signers::of_file(file)?]),
             (None, Some(_)) => Ok(Vec::new()),
-            // No question about a host key that may never be needed.
+            // No question about a host key that may not be needed.
             (None, None) if self.options.ssh || self.expected()?.is_some() => Ok(signers::usual()),
             (None, None) => Ok(Vec::new()),
         }
     }
 
-    /// What the host key must be: by fingerprint, or as known.
+    /// The expected host key: by fingerprint, or as known.
     fn expected(&self) -> CommandResult<Option<String>> {
         match &self.options.host_key {
             Some(fingerprint) => Ok(Some(fingerprint.clone())),
@@ -149,7 +149,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Asks a person at the terminal; no terminal is no.
+/// Asks the user at the terminal; without a terminal the answer is no.
 fn confirm(what: &str) -> bool {
     let Ok(mut terminal) = File::options().read(true).write(true).open("/dev/tty") else { return false };
     if write!(terminal, "{what}\nIs it the cell's own? (yes/no) ").is_err() {

@@ -1,4 +1,4 @@
-//! Passphrases from people and files.
+//! Passphrases from a terminal and from files.
 
 use crate::error::{CommandError, CommandResult};
 use afs_auth::Secret;
@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 /// Longest passphrase, in bytes.
 const LEN_MAX: usize = 1024;
 
-/// Asks on the terminal, without showing what is typed.
+/// Reads a passphrase from the terminal, without echo.
 ///
 /// # Errors
-/// There is no terminal, or the person gave up.
+/// There is no terminal, or the user aborted.
 pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
     let cannot = |e: io::Error| {
         CommandError::usage(format!("cannot ask for a passphrase: {e}; give it with --passphrase-file"))
@@ -37,7 +37,7 @@ pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
     Ok(Secret::new(line.to_vec()))
 }
 
-/// Asks twice for a new one.
+/// Reads a new passphrase, twice.
 ///
 /// # Errors
 /// As [`ask`], or the two differ.
@@ -49,7 +49,8 @@ pub(in crate::commands) fn ask_new(user: &str) -> CommandResult<Secret> {
     Err(CommandError::usage("the two are not the same; nothing was changed"))
 }
 
-/// The first line of a file that others cannot read, or of an open descriptor given as its number or as `/dev/fd/N`.
+/// Reads the first line of a file that others cannot read, or of an open descriptor given as its number or as
+/// `/dev/fd/N`.
 ///
 /// # Errors
 /// It cannot be read, or others could read it too.
@@ -70,7 +71,7 @@ pub(in crate::commands) fn from_file(path: &Path) -> CommandResult<Secret> {
     Ok(Secret::new(line.to_vec()))
 }
 
-/// Byte by byte, so that nothing of it stays in a buffer.
+/// Reads byte by byte, so that no part of the passphrase stays in a buffer.
 fn read_line(from: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut line = Zeroizing::new(Vec::with_capacity(LEN_MAX));
     let mut byte = Zeroizing::new([0]);
@@ -86,7 +87,7 @@ fn read_line(from: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(line)
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// Switches the terminal's echo off until it is dropped.
 struct NoEcho<'a> {
     terminal: &'a File,
     before: Termios,

@@ -1,4 +1,4 @@
-//! The way to a cell's login service.
+//! Calls to a cell's login service: over the network, or as the owner of the cell that runs here.
 
 use super::cell_choice::ChosenCell;
 use crate::commands::server_order::by_first_reply;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// From the file service's port to that of the protection and login services.
+/// Offset of the port of the protection and login services from the file service's.
 const PORT_OFFSET: u16 = 2;
 
-/// Calls over the network.
+/// Transport for calls over the network.
 pub(in crate::commands) struct Network {
     pub(in crate::commands) system: Arc<System>,
     pub(in crate::commands) udp: Udp,
@@ -34,10 +34,10 @@ impl Network {
         Ok(Self { system, udp })
     }
 
-    /// Does something at the first of a cell's login services that answers.
+    /// Runs an operation at the first of a cell's login services that replies.
     ///
     /// # Errors
-    /// None answers, or what the first that did says.
+    /// No service replies, or the first reply is an error.
     pub(in crate::commands) fn first<T, F>(
         &self,
         chosen: &ChosenCell,
@@ -66,12 +66,12 @@ impl Network {
     }
 }
 
-/// Whether another of the cell's servers may do what this one did not.
+/// Whether another server of the cell may succeed after this error.
 fn is_for_another(error: &CallError) -> bool {
     error.is_silence() || error.abort_code() == Some(AbortCode::UNOQUORUM)
 }
 
-/// The login service of the cell that runs here, as its owner.
+/// The login service of the cell that runs here, called as its owner.
 pub(in crate::commands) struct OwnService(Mutex<ControlClient>);
 
 impl OwnService {
@@ -93,7 +93,7 @@ impl Ask for OwnService {
     }
 }
 
-/// A login service, by whichever way.
+/// A login service, by either route.
 pub(in crate::commands) enum Service {
     Own(Arc<OwnService>),
     Network(Connection),
@@ -108,7 +108,7 @@ impl Ask for Service {
     }
 }
 
-/// A login service's refusal as a command's error.
+/// Error of a command for the refusal of a login service.
 pub(in crate::commands) fn refused(chosen: &ChosenCell, error: &LoginError) -> CommandError {
     let cell = &chosen.cell;
     match error {

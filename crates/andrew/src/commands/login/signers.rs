@@ -1,4 +1,4 @@
-//! Which SSH keys to try.
+//! SSH keys to log in with: from files and from the SSH agent.
 
 use super::agent;
 use crate::error::{CommandError, CommandResult};
@@ -10,12 +10,12 @@ use std::io::{self, Read};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// Longest key file.
+/// Longest key file, in bytes.
 const LEN_MAX: u64 = 64 * 1024;
-/// Most keys tried: each costs a round, and a signature.
+/// Most keys tried: each costs a round trip and a signature.
 const TRIED_MAX: usize = 6;
 
-/// A key in a file.
+/// A private key from a file.
 struct FileKey(PrivateKey);
 
 impl Signer for FileKey {
@@ -28,10 +28,10 @@ impl Signer for FileKey {
     }
 }
 
-/// The key of one file: a private key, or the public half of one that the agent has.
+/// Signer for a file: a private key, or the public half of a key of the agent.
 ///
 /// # Errors
-/// It is no key, is locked with a passphrase, or nobody has its private half.
+/// The file is not a key, is encrypted with a passphrase, or the agent does not have the private half.
 pub(super) fn of_file(path: &Path) -> CommandResult<Box<dyn Signer>> {
     let shown = path.display();
     let text = read(path).map_err(|e| CommandError::usage(format!("cannot read {shown}: {e}")))?;
@@ -61,7 +61,7 @@ fn of_agent(key: &PublicKey, path: &Path) -> CommandResult<Box<dyn Signer>> {
     })
 }
 
-/// The agent's keys of kinds that are taken, but none that wants to be touched; then `~/.ssh/id_ed25519`.
+/// Default signers: the agent's keys of supported types, except those that require a touch; then `~/.ssh/id_ed25519`.
 pub(super) fn usual() -> Vec<Box<dyn Signer>> {
     let from_agent = agent::keys().unwrap_or_default().into_iter();
     let taken = |key: &PublicKey| UserKey::new(key).is_ok() && !key.algorithm().as_str().starts_with("sk-");
@@ -77,10 +77,10 @@ pub(super) fn usual() -> Vec<Box<dyn Signer>> {
     keys
 }
 
-/// The public key in a file, which may be that of a private one.
+/// The public key in a file with a public or private key.
 ///
 /// # Errors
-/// It is no key.
+/// The file is not a key.
 pub(in crate::commands) fn public_of_file(path: &Path) -> CommandResult<PublicKey> {
     let shown = path.display();
     let text = read(path).map_err(|e| CommandError::usage(format!("cannot read {shown}: {e}")))?;

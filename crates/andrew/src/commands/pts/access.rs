@@ -1,6 +1,7 @@
-//! The five letters of who may see and change an entry: `S-M--` (docs/protocol/ptserver.md "4. Access control inside PR").
+//! The five privacy flags of an entry as letters, as in `S-M--` (docs/protocol/ptserver.md "4. Access control inside
+//! PR").
 
-/// Letters at each of the five places: for anyone, and for members.
+/// Letters at each of the five positions, with their bits: for everyone, and for members.
 const PLACES: [(char, u32, char, u32); 5] = [
     ('S', 0x80, 's', 0x40),
     ('O', 0x20, 'O', 0x20),
@@ -9,7 +10,7 @@ const PLACES: [(char, u32, char, u32); 5] = [
     ('r', 0x01, 'r', 0x01),
 ];
 
-/// Bits as letters.
+/// The letters of some bits.
 pub(super) fn letters(flags: u32) -> String {
     let letter = |(anyone, any_bit, members, member_bit): (char, u32, char, u32)| match flags {
         flags if flags & any_bit != 0 => anyone,
@@ -19,7 +20,7 @@ pub(super) fn letters(flags: u32) -> String {
     PLACES.into_iter().map(letter).collect()
 }
 
-/// Letters as bits: exactly five of them, each at its place or a dash.
+/// The bits of five letters, each at its position or a dash; `None` if they are invalid.
 pub(super) fn bits(letters: &str) -> Option<u32> {
     if letters.chars().count() != PLACES.len() {
         return None;
@@ -28,7 +29,7 @@ pub(super) fn bits(letters: &str) -> Option<u32> {
     places
         .map(|(letter, (anyone, any_bit, members, member_bit))| match letter {
             '-' => Some(0),
-            // Whatever anyone may, members may.
+            // Members may do what everyone may.
             _ if letter == anyone => Some(any_bit | member_bit),
             _ if letter == members => Some(member_bit),
             _ => None,

@@ -1,4 +1,4 @@
-//! `andrew pts chown`.
+//! `andrew pts chown`: changes the owner of a group.
 
 use super::names;
 use super::route::{Target, refused};
@@ -39,7 +39,7 @@ struct OwnerChange {
 }
 
 impl Args {
-    /// Gives a group another owner.
+    /// Changes the owner.
     ///
     /// # Errors
     /// A group or owner that does not exist, or the server's refusal.
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-/// OpenAFS's pts says nothing.
+/// OpenAFS's pts prints nothing.
 impl fmt::Display for OwnerChange {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())

@@ -4,12 +4,12 @@ use afs_cell::control::{ControlClient, ControlReply, ControlRequest};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Request};
 
-/// Why a call gave no answer.
+/// Why a call has no reply.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The service refused with this code.
     Code(AbortCode),
-    /// The call did not get through; a line for a person.
+    /// The call did not reach the service: one line for the user.
     NoReply(String),
 }
 

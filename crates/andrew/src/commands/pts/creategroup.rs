@@ -1,4 +1,4 @@
-//! `andrew pts creategroup`.
+//! `andrew pts creategroup`: creates groups.
 
 use super::names;
 use super::route::{Target, refused};
@@ -46,10 +46,10 @@ struct Group {
 struct CreatedGroups(Vec<Group>);
 
 impl Args {
-    /// Makes the groups.
+    /// Creates the groups.
     ///
     /// # Errors
-    /// A name or number that is taken or cannot be, an owner who does not exist, or the server's refusal.
+    /// A name or number that is in use or invalid, an owner that does not exist, or the server's refusal.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let names = names::given(self.bare, self.name, "creategroup", "the name of a group")?;
         if self.id.len() > names.len() {

@@ -1,4 +1,4 @@
-//! `andrew pts createuser`.
+//! `andrew pts createuser`: creates users.
 
 use super::names;
 use super::route::{Target, refused};
@@ -40,10 +40,10 @@ struct User {
 struct CreatedUsers(Vec<User>);
 
 impl Args {
-    /// Makes the users.
+    /// Creates the users.
     ///
     /// # Errors
-    /// A name or number that is taken or cannot be, or the server's refusal.
+    /// A name or number that is in use or invalid, or the server's refusal.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let names = names::given(self.bare, self.name, "createuser", "the name of a user")?;
         if self.id.len() > names.len() {

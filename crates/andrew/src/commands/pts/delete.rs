@@ -1,4 +1,4 @@
-//! `andrew pts delete`.
+//! `andrew pts delete`: removes users and groups.
 
 use super::names;
 use super::route::{Target, refused};
@@ -51,7 +51,7 @@ impl Args {
     }
 }
 
-/// OpenAFS's pts says nothing.
+/// OpenAFS's pts prints nothing.
 impl fmt::Display for Deleted {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())

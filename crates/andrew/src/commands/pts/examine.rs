@@ -1,4 +1,4 @@
-//! `andrew pts examine`.
+//! `andrew pts examine`: entries of users and groups.
 
 use super::access;
 use super::names::{self, Party};
@@ -27,7 +27,7 @@ pub struct Args {
     nameorid: Vec<String>,
 }
 
-/// A user or group as it is shown.
+/// A user or group in the output.
 #[derive(Serialize)]
 struct Shown {
     name: String,

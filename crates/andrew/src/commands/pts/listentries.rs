@@ -1,4 +1,4 @@
-//! `andrew pts listentries`.
+//! `andrew pts listentries`: all users or groups.
 
 use super::route::{Target, refused};
 use crate::error::CommandResult;
@@ -43,7 +43,7 @@ impl Args {
         loop {
             let page = target.call(&ListEntries { kinds, start });
             let page = page.map_err(|f| refused(f, "unable to list entries"))?;
-            // A page without anything new would be asked for forever.
+            // A page without new entries would be requested forever.
             let more = !page.entries.is_empty() && page.next != start;
             listed.extend(page.entries.iter().map(Listed::from));
             start = page.next;

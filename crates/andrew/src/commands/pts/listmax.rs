@@ -1,4 +1,4 @@
-//! `andrew pts listmax`.
+//! `andrew pts listmax`: the largest user and group ids.
 
 use super::route::{Target, refused};
 use crate::error::CommandResult;

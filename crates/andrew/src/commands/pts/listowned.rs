@@ -1,4 +1,4 @@
-//! `andrew pts listowned`.
+//! `andrew pts listowned`: groups by owner.
 
 use super::names;
 use super::route::{Target, refused};
@@ -68,7 +68,7 @@ fn owned(target: &mut Target, owner: ViceId, name: &str) -> CommandResult<Vec<St
     loop {
         let what = format!("unable to get owner list for {name} (id: {owner})");
         let reply = target.call(&ListOwned { owner, last }).map_err(|f| refused(f, &what))?;
-        // A page without anything new would be asked for forever.
+        // A page without new entries would be requested forever.
         let more = !reply.ids.is_empty() && reply.last != last;
         ids.extend(reply.ids);
         last = reply.last;

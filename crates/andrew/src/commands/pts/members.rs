@@ -1,4 +1,4 @@
-//! `andrew pts adduser` and `removeuser`: who is in which group.
+//! `andrew pts adduser` and `andrew pts removeuser`: memberships.
 
 use super::names::{self, Party};
 use super::route::{Target, refused};
@@ -40,7 +40,7 @@ pub struct RemoveArgs {
     pairs: Pairs,
 }
 
-/// Every user with every group.
+/// Every pair of a user and a group.
 #[derive(clap::Args, Debug)]
 struct Pairs {
     /// User and group
@@ -65,7 +65,7 @@ struct Membership {
 struct Memberships(Vec<Membership>);
 
 impl AddArgs {
-    /// Puts every user into every group.
+    /// Adds every user to every group.
     ///
     /// # Errors
     /// A user or group that does not exist, or the server's refusal.
@@ -79,7 +79,7 @@ impl AddArgs {
 }
 
 impl RemoveArgs {
-    /// Takes every user out of every group.
+    /// Removes every user from every group.
     ///
     /// # Errors
     /// A user or group that does not exist, or the server's refusal.
@@ -93,7 +93,7 @@ impl RemoveArgs {
 }
 
 impl Pairs {
-    /// Does `change` with each pair, and shows which were done.
+    /// Applies `change` to each pair, and prints the pairs that succeeded.
     fn each(
         self,
         target: &mut Target,
@@ -131,7 +131,7 @@ impl Pairs {
     }
 }
 
-/// OpenAFS's pts says nothing.
+/// OpenAFS's pts prints nothing.
 impl fmt::Display for Memberships {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())

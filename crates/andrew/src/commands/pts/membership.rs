@@ -1,4 +1,4 @@
-//! `andrew pts membership`.
+//! `andrew pts membership`: members of groups, and groups of users.
 
 use super::names::{self, Party};
 use super::route::{Target, refused};
@@ -35,7 +35,7 @@ pub struct Args {
 struct Membership {
     name: String,
     id: i32,
-    /// Whether `names` are its members, not its groups.
+    /// Whether `names` are its members; otherwise they are its groups.
     members: bool,
     names: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `andrew pts`: users, groups and who is in which group, in the words of OpenAFS's `pts`.
+//! `andrew pts`: users, groups and memberships, with the commands of OpenAFS's `pts`.
 //!
 //! With `--servers` the calls go over the network. Without, they go to the cell that runs on the state directory,
 //! through its control socket, as its owner.
@@ -90,10 +90,10 @@ enum Command {
 }
 
 impl Args {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// One line; status 2 when a name or value was wrong.
+    /// One line; status 2 if a name or value was invalid.
     pub fn run(self, json: bool) -> CommandResult {
         let mut target = self.route.open()?;
         self.command.run(&mut target, json)

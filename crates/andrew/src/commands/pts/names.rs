@@ -1,4 +1,4 @@
-//! Users and groups as people name them: by name or number.
+//! Translation between names and ids of users and groups.
 
 use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
@@ -8,12 +8,12 @@ use afs_wire::pt::{IdToName, Ids, NameChars, NameText, NameToId, Names};
 /// Names or ids in one call.
 const BATCH: usize = 100;
 
-/// A user or group that was named.
+/// A user or group given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Party {
-    /// As it was named.
+    /// As it was given.
     pub(crate) text: String,
-    /// Its number.
+    /// Its id.
     pub(crate) id: ViceId,
 }
 
@@ -28,7 +28,7 @@ fn bad_name(name: &str) -> CommandError {
     ))
 }
 
-/// The users and groups named, in their order. A number is taken for an id, whether or not anybody has it.
+/// The users and groups given, in their order. A number is taken for an id, whether or not an entry has it.
 pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<Vec<Party>> {
     let mut found = Vec::with_capacity(wanted.len());
     for batch in wanted.chunks(BATCH) {
@@ -46,13 +46,13 @@ pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<
     Ok(found)
 }
 
-/// The one user or group named.
+/// The one user or group given.
 pub(crate) fn find(target: &mut Target, wanted: &str) -> CommandResult<Party> {
     let found = find_all(target, &[wanted.to_owned()])?.pop();
     found.ok_or_else(|| CommandError::failed("pts: the server's reply has no id"))
 }
 
-/// Who is meant by a text whose id, as a name, is this.
+/// The user or group for a text, given the id that the server has for it as a name.
 fn party(text: &str, id: ViceId) -> CommandResult<Party> {
     let anonymous = ViceId::ANONYMOUS.well_known_name().unwrap_or_default();
     let known = id != ViceId::ANONYMOUS || text.eq_ignore_ascii_case(anonymous);
@@ -65,7 +65,7 @@ fn party(text: &str, id: ViceId) -> CommandResult<Party> {
     }
 }
 
-/// The names of ids, in their order; the number where there is no name.
+/// Names of ids, in their order; the number if an id has no name.
 pub(crate) fn of(target: &mut Target, ids: &[ViceId]) -> CommandResult<Vec<String>> {
     let mut names = Vec::with_capacity(ids.len());
     for batch in ids.chunks(BATCH) {
@@ -79,7 +79,7 @@ pub(crate) fn of(target: &mut Target, ids: &[ViceId]) -> CommandResult<Vec<Strin
     Ok(names)
 }
 
-/// What was named on the command line, bare or by the option; at least one.
+/// The arguments of the command line, positional or with the option; at least one.
 pub(super) fn given(
     bare: Vec<String>,
     option: Vec<String>,

@@ -1,4 +1,4 @@
-//! `andrew pts rename`.
+//! `andrew pts rename`: renames a user or group.
 
 use super::names;
 use super::route::{Target, refused};
@@ -39,10 +39,10 @@ struct Renamed {
 }
 
 impl Args {
-    /// Gives a user or group another name.
+    /// Renames the entry.
     ///
     /// # Errors
-    /// A user or group that does not exist, a name that is taken or cannot be, or the server's refusal.
+    /// A user or group that does not exist, a name that is in use or invalid, or the server's refusal.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let mut bare = self.bare.into_iter();
         let missing =
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-/// OpenAFS's pts says nothing.
+/// OpenAFS's pts prints nothing.
 impl fmt::Display for Renamed {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())

@@ -1,4 +1,4 @@
-//! Which cell `pts` speaks to, and how a call reaches it.
+//! Route of the calls of `andrew pts`: the cell that runs here, as its owner, or protection servers on the network.
 
 use crate::commands::auth_options::AuthOptions;
 use crate::commands::login::cell_choice::mounted_or_logged_in;
@@ -20,7 +20,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Which cell to speak to.
+/// Options that select the cell.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct RouteOptions {
     /// Protection servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
@@ -46,19 +46,19 @@ pub(crate) struct RouteOptions {
 /// A cell that can be called.
 pub(crate) struct Target {
     route: Route,
-    /// Go on with the next when one is refused.
+    /// Continue with the next item if one is refused.
     force: bool,
 }
 
 enum Route {
-    /// The cell running here, as its owner.
+    /// The cell that runs here, as its owner.
     Owner(ControlClient),
     /// Protection servers on the network, in the order in which they are tried.
     Network { system: Arc<System>, connections: Vec<Connection>, _udp: Udp },
 }
 
 impl RouteOptions {
-    /// The way to one cell: to the one that runs on `state`, as its owner, or to its servers.
+    /// The route to one cell: through the control socket in `state`, as its owner, or to its servers.
     pub(crate) fn of(place: &CellLocation, state: Option<&StateDir>) -> Self {
         match state {
             Some(state) => RouteOptions { state: Some(state.path().to_owned()), ..RouteOptions::default() },
@@ -71,7 +71,7 @@ impl RouteOptions {
         }
     }
 
-    /// The way to a path's cell, unless the user said which cell is meant.
+    /// The route to a path's cell, unless options select a cell.
     pub(crate) fn or_of(self, place: Option<&CellLocation>) -> CommandResult<Self> {
         let is_said =
             !self.servers.is_empty() || self.cell.is_some() || StateDir::is_given(self.state.as_deref());
@@ -88,7 +88,7 @@ impl RouteOptions {
         }
     }
 
-    /// Opens the way.
+    /// Opens the route.
     pub(crate) fn open(&self) -> CommandResult<Target> {
         Ok(Target { route: self.route()?, force: self.force })
     }
@@ -138,11 +138,11 @@ impl RouteOptions {
     }
 }
 
-/// The protection service's port, counted from the file service's.
+/// Offset of the protection service's port from the file service's.
 const PROTECTION_AFTER_FILE: u16 = 2;
 
 impl Target {
-    /// A call to the protection service: over the network to the first of its servers that answers.
+    /// Calls the protection service: over the network, the first of its servers that replies.
     pub(crate) fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
         match &mut self.route {
             Route::Owner(control) => through_control(control, request),
@@ -162,7 +162,7 @@ impl Target {
         }
     }
 
-    /// Does the same with each; stops at the first that fails, unless told to go on.
+    /// Applies an operation to each item; stops at the first failure, unless `--force` was given.
     pub(super) fn for_each<T>(
         &mut self,
         all: impl IntoIterator<Item = T>,
@@ -178,18 +178,19 @@ impl Target {
                 outcome => outcome?,
             }
         }
-        // What was said already is not said again; the status tells.
+        // Errors were printed already; this one sets the exit status.
         first.map_err(|error| CommandError { message: "pts: some were refused".into(), ..error })
     }
 }
 
-/// Whether a server means that another one must be asked (docs/protocol/vldb.md "8. Ubik as seen by tools and clients").
+/// Whether the error means that another server has to be tried (docs/protocol/vldb.md "8. Ubik as seen by tools and
+/// clients").
 fn is_elsewhere(code: AbortCode) -> bool {
     matches!(code, AbortCode::UNOQUORUM | AbortCode::UNOTSYNC)
         || code.0 < 0 && code != AbortCode::RXGEN_OPCODE
 }
 
-/// The error of a command to which the service did not do `what`, in the words that scripts look for.
+/// Error of a command that the service refused, in the words that scripts look for.
 pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
     let reason = match failure {
         Failure::Code(AbortCode::PREXIST) => "Entry for name already exists".into(),
@@ -203,7 +204,7 @@ pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
     CommandError::failed(format!("pts: {reason}; {what}"))
 }
 
-/// What names there may be (docs/protocol ptserver.md "5. Creation, naming, ownership").
+/// Message for an invalid name (docs/protocol/ptserver.md "5. Creation, naming, ownership").
 const BAD_NAME: &str = "Not a valid name: a user's has 1 to 63 bytes without blanks and colons, and is no number; a group's is OWNER:NAME, with the name of its owner";
 
 fn capitalized(text: &str) -> String {
@@ -213,7 +214,7 @@ fn capitalized(text: &str) -> String {
 
 #[cfg(test)]
 impl Target {
-    /// A service at one address, called from a socket that it knows.
+    /// A service at one address, called from a given socket.
     pub(super) fn at(system: Arc<System>, udp: Udp, peer: SocketAddr, force: bool) -> Self {
         let connections = vec![udp.rx().connection(peer, ServiceId::PROTECTION, Security::null())];
         Target { route: Route::Network { system, connections, _udp: udp }, force }

@@ -1,4 +1,4 @@
-//! `andrew pts setfields`.
+//! `andrew pts setfields`: sets privacy flags and quotas of entries.
 
 use super::access;
 use super::names;
@@ -44,10 +44,10 @@ struct FieldsSet {
 }
 
 impl Args {
-    /// Sets what was given.
+    /// Sets the given fields.
     ///
     /// # Errors
-    /// A user or group that does not exist, letters that make no sense, or the server's refusal.
+    /// A user or group that does not exist, invalid flags, or the server's refusal.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let wanted = self.request()?;
         let named = names::given(self.bare, self.nameorid, "setfields", "the name of a user or group")?;
@@ -64,7 +64,7 @@ impl Args {
         outcome
     }
 
-    /// What to set, for nobody yet.
+    /// The request, without the id of an entry.
     fn request(&self) -> CommandResult<SetFieldsEntry> {
         let flags = self.access.as_deref().map(|letters| {
             access::bits(letters).ok_or_else(|| {
@@ -95,7 +95,7 @@ impl Args {
     }
 }
 
-/// OpenAFS's pts says nothing.
+/// OpenAFS's pts prints nothing.
 impl fmt::Display for FieldsSet {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())

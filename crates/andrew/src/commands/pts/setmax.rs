@@ -1,4 +1,4 @@
-//! `andrew pts setmax`.
+//! `andrew pts setmax`: sets the largest user and group ids.
 
 use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
@@ -51,7 +51,7 @@ impl Args {
     }
 }
 
-/// OpenAFS's pts says nothing.
+/// OpenAFS's pts prints nothing.
 impl fmt::Display for MaxIdsSet {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())

@@ -1,4 +1,4 @@
-//! Command lines against a protection service on the loopback.
+//! Tests of command lines with a protection service on the loopback.
 
 use super::route::Target;
 use super::{Args, names};
@@ -22,7 +22,7 @@ struct Line {
     args: Args,
 }
 
-/// A cell whose `pts` is its owner's.
+/// A cell whose administrator runs `pts`.
 struct Cell {
     target: Target,
     _server: Udp,
@@ -45,7 +45,7 @@ impl Cell {
         Cell { target, _server: server }
     }
 
-    /// Does what a line says after `andrew pts`.
+    /// Runs a line after `andrew pts`.
     fn pts(&mut self, line: &str) -> CommandResult {
         let words = ["andrew", "pts"].into_iter().chain(line.split(' ')).map(OsString::from);
         let words = openafs_options::long_options(words.collect());

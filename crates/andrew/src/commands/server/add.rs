@@ -1,4 +1,4 @@
-//! `andrew server add`.
+//! `andrew server add`: writes a join file for a new host.
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -30,7 +30,7 @@ pub struct Args {
     state: Option<PathBuf>,
 }
 
-/// What there is to say.
+/// Output of `andrew server add`.
 #[derive(Serialize)]
 struct Added {
     cell: String,

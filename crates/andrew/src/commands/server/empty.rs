@@ -1,4 +1,4 @@
-//! `andrew server empty`.
+//! `andrew server empty`: moves all volumes away from a server.
 
 use crate::commands::vos::ops::{Ops, partition_id};
 use crate::error::{CommandError, CommandResult};
@@ -47,7 +47,7 @@ struct Step {
     size_kib: i64,
     from: Option<String>,
     to: Option<String>,
-    /// Where a read-only copy is made first.
+    /// Where a read-only copy is created first.
     copy_to: Option<String>,
     /// Where read-only copies are removed.
     copies_removed: Vec<String>,
@@ -63,7 +63,7 @@ struct Left {
 #[derive(Serialize)]
 struct Emptied {
     server: String,
-    /// Nothing was done.
+    /// Whether this is only a plan.
     plan: bool,
     volumes: Vec<Step>,
     left: Vec<Left>,
@@ -73,7 +73,7 @@ impl Args {
     /// Moves the volumes away.
     ///
     /// # Errors
-    /// The location database or the server cannot be asked, there is nowhere to go, or some volume is still there.
+    /// The location database or the server does not reply, there is no target, or some volume is left.
     pub(super) fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let options = EmptyOptions {
             server: ops.server(&self.server)?,
@@ -103,7 +103,7 @@ impl Args {
     }
 }
 
-/// What will be there still when everything that is planned is done.
+/// Volumes that will be left when the plan is carried out.
 fn left(plan: &EmptyPlan) -> Vec<Left> {
     let stays = plan.stays.iter().map(|(volume, why)| Left { volume: volume.clone(), why: why.clone() });
     let unlisted = plan.unlisted.iter().map(|(id, place)| Left {
@@ -113,7 +113,7 @@ fn left(plan: &EmptyPlan) -> Vec<Left> {
     stays.chain(unlisted).collect()
 }
 
-/// Does the tasks, some at a time; answers what came of each, in their order.
+/// Runs the tasks, some at a time; returns their outcomes in order.
 fn work(ops: &Ops, plan: &EmptyPlan, jobs: u8) -> Vec<CommandResult> {
     let queue: Mutex<VecDeque<(usize, &EmptyTask)>> = Mutex::new(plan.tasks.iter().enumerate().collect());
     let outcomes = Mutex::new(plan.tasks.iter().map(|_| Ok(())).collect::<Vec<CommandResult>>());

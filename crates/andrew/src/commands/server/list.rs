@@ -1,4 +1,4 @@
-//! `andrew server list`.
+//! `andrew server list`: servers of the cell with their services and free space.
 
 use super::probe::versions;
 use crate::commands::vos::ops::Ops;
@@ -23,7 +23,7 @@ Examples:
   andrew server list --servers 192.0.2.1 --json")]
 pub struct Args {}
 
-/// Services of a host, by how far their port is from the file service's.
+/// Services of a host, with the offset of their port from the file service's.
 const SERVICES: [(&str, u16); 4] = [("files", 0), ("users", 2), ("locations", 3), ("volumes", 5)];
 
 #[derive(Serialize)]
@@ -39,15 +39,15 @@ struct Partition {
 struct Server {
     address: Ipv4Addr,
     addresses: Vec<Ipv4Addr>,
-    /// None of one that keeps databases only, or has never registered.
+    /// `None` for a server without volumes, or that never registered.
     uuid: Option<String>,
-    /// Whether anything at it answers.
+    /// Whether any of its services replies.
     up: bool,
-    /// What it answers for.
+    /// Services that reply.
     services: Vec<&'static str>,
     version: Option<String>,
     partitions: Vec<Partition>,
-    /// Why its partitions are not known although it answers.
+    /// Why its partitions are unknown although it replies.
     trouble: Option<String>,
     read_write: usize,
     read_only: usize,
@@ -61,7 +61,7 @@ impl Args {
     /// Prints the servers.
     ///
     /// # Errors
-    /// No location server answers.
+    /// No location server replies.
     pub(super) fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let (known, entries) = ops.run(|admin| async move {
             let entries = admin.entries(&EntryFilter::default()).await?;

@@ -39,7 +39,7 @@ enum Command {
     Remove(OnCell<remove::Args>),
 }
 
-/// A command, and which cell it is about.
+/// A command, and the cell that it refers to.
 #[derive(clap::Args, Debug)]
 struct OnCell<C: clap::Args> {
     #[command(flatten)]
@@ -49,10 +49,10 @@ struct OnCell<C: clap::Args> {
 }
 
 impl Args {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// One line; status 2 when the input was wrong.
+    /// One line; status 2 if the input was invalid.
     pub fn run(self, json: bool) -> CommandResult {
         let open = |route: &RouteOptions| Ops::open(route, json);
         let done = match self.command {
@@ -67,7 +67,7 @@ impl Args {
     }
 }
 
-/// Operations on volumes speak as `andrew vos` does.
+/// Replaces the prefix `vos:` of an error by that of this command.
 fn of_this_command(error: CommandError) -> CommandError {
     let message = match error.message.strip_prefix("vos: ") {
         Some(rest) => format!("server: {rest}"),

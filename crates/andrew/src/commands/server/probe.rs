@@ -1,5 +1,5 @@
-//! Which services of a host answer, and with which version: one packet each, which every Rx service of every maker
-//! answers to an unknown caller (docs/protocol rx.md "13. DEBUG and VERSION").
+//! Probe of the services of a host: which reply, and with which version. One VERSION packet each, to which every Rx
+//! service of any implementation replies, also for an unknown client (docs/protocol/rx.md "13. DEBUG and VERSION").
 
 use crate::error::{CommandError, CommandResult};
 use std::collections::BTreeMap;
@@ -7,23 +7,23 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// How long the probe waits for answers, and how often it sends the request meanwhile.
+/// How long the probe waits for replies, and the interval at which it sends the request again.
 const PATIENCE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Bytes of an Rx header, where in it the kind of packet and the flags are, and what asks for the version.
+/// Length of an Rx header, offsets of type and flags in it, and the values of a VERSION request.
 const HEADER_LEN: usize = 28;
 const KIND_AT: usize = 20;
 const FLAGS_AT: usize = 21;
 const VERSION: u8 = 13;
 const FROM_CLIENT: u8 = 1;
-/// Longest text of a version.
+/// Longest text of a version, in bytes.
 const TEXT_MAX: usize = 65;
 
-/// The versions of the services at these addresses. One that is silent is not among them.
+/// The versions of the services at these addresses. Services that do not reply are missing.
 ///
 /// # Errors
-/// There is no socket to be had.
+/// The socket cannot be opened.
 pub(super) fn versions(services: &[SocketAddrV4]) -> CommandResult<BTreeMap<SocketAddrV4, String>> {
     let failed = |e: std::io::Error| CommandError::failed(format!("cannot open a socket: {e}"));
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(failed)?;
@@ -32,7 +32,7 @@ pub(super) fn versions(services: &[SocketAddrV4]) -> CommandResult<BTreeMap<Sock
     while found.len() < services.len() && Instant::now() < end {
         let question = question();
         for service in services.iter().filter(|service| !found.contains_key(*service)) {
-            // Whether it can be sent at all shows in the answer.
+            // A failure to send shows as a missing reply.
             let _ = socket.send_to(&question, service);
         }
         hear(&socket, services, &mut found, (Instant::now() + AGAIN).min(end)).map_err(failed)?;
@@ -40,7 +40,7 @@ pub(super) fn versions(services: &[SocketAddrV4]) -> CommandResult<BTreeMap<Sock
     Ok(found)
 }
 
-/// Takes answers until all are there or the time is over.
+/// Receives replies until all have arrived or the time is over.
 fn hear(
     socket: &UdpSocket,
     services: &[SocketAddrV4],
@@ -61,7 +61,7 @@ fn hear(
                 }
             }
             Ok(_) => {}
-            // A port without a listener gives an error of the socket.
+            // A port without a listener causes an error of the socket.
             Err(e) if is_no_answer(e.kind()) => {}
             Err(e) => return Err(e),
         }
@@ -83,7 +83,7 @@ fn question() -> [u8; HEADER_LEN] {
     packet
 }
 
-/// The text of an answer.
+/// The text of a reply.
 fn version(packet: &[u8]) -> Option<String> {
     let (header, text) = packet.split_at_checked(HEADER_LEN)?;
     if header.get(KIND_AT) != Some(&VERSION) {

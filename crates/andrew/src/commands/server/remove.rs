@@ -1,4 +1,4 @@
-//! `andrew server remove`.
+//! `andrew server remove`: removes a server from the location database.
 
 use crate::commands::vos::ops::Ops;
 use crate::error::CommandResult;
@@ -24,12 +24,12 @@ pub struct Args {
 struct Removed {
     addresses: Vec<Ipv4Addr>,
     uuid: Option<String>,
-    /// It is one of the cell's database servers too.
+    /// Whether it is also one of the cell's database servers.
     database: bool,
 }
 
 impl Args {
-    /// Takes the server out of the location database.
+    /// Removes the server from the location database.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::remove_server`].

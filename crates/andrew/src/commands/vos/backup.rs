@@ -1,4 +1,4 @@
-//! `andrew vos backup` and `andrew vos backupsys`.
+//! `andrew vos backup` and `andrew vos backupsys`: backup volumes.
 
 use super::ops::{Ops, partition_id};
 use crate::error::{CommandError, CommandResult};
@@ -61,7 +61,7 @@ struct BackupReport {
 }
 
 impl Args {
-    /// Makes the backup volume, or brings it up to date.
+    /// Creates the backup volume, or brings it up to date.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::backup`].
@@ -75,7 +75,7 @@ impl Args {
 }
 
 impl AllArgs {
-    /// Makes the backup volumes of many volumes.
+    /// Creates the backup volumes of many volumes.
     ///
     /// # Errors
     /// The location database cannot be listed, or one of the volumes could not be backed up.

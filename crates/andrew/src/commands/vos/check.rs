@@ -68,14 +68,14 @@ struct Shown {
     name: String,
     server: Option<Ipv4Addr>,
     partition: Option<String>,
-    /// What kind of thing is wrong, as one word.
+    /// Kind of the fault, as one word.
     fault: &'static str,
     says: String,
     /// `repair`, `mended`, `failed` or `person`.
     remedy: &'static str,
-    /// What a person may run.
+    /// A command that the administrator may run.
     run: Option<String>,
-    /// Why it was not mended.
+    /// Why the repair failed.
     error: Option<String>,
 }
 
@@ -91,7 +91,7 @@ struct CheckReport {
     volumes: u64,
     findings: Vec<Shown>,
     silent: Vec<Unreachable>,
-    /// There was more than one check looks at.
+    /// Whether there were more faults than one check lists.
     more: bool,
 }
 
@@ -99,7 +99,7 @@ impl Args {
     /// Compares the location database with the servers.
     ///
     /// # Errors
-    /// See [`afs_admin::Admin::check`]; status 1 when something is wrong, or a server does not answer.
+    /// See [`afs_admin::Admin::check`]; status 1 if there is a fault, or a server does not reply.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let server = self.server.or(self.bare).map(|s| ops.server(&s)).transpose()?;
         check(ops, json, CheckOptions { server, volume: self.volume, half: Half::Both, repair: self.repair })
@@ -107,7 +107,7 @@ impl Args {
 }
 
 impl HalfArgs {
-    /// One half.
+    /// Runs one half.
     ///
     /// # Errors
     /// As [`Args::run`].

@@ -1,4 +1,4 @@
-//! `andrew vos clone`.
+//! `andrew vos clone`: creates a clone of a volume.
 
 use super::ops::{Ops, volume_id};
 use crate::error::CommandResult;
@@ -51,7 +51,7 @@ struct Cloned {
 }
 
 impl Args {
-    /// Makes the clone.
+    /// Creates the clone.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::clone_volume`].

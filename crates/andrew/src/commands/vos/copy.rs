@@ -1,4 +1,4 @@
-//! `andrew vos copy` and `andrew vos shadow`.
+//! `andrew vos copy` and `andrew vos shadow`: copy a volume.
 
 use super::ops::{Ops, volume_id};
 use crate::error::{CommandError, CommandResult};
@@ -58,7 +58,7 @@ struct Copied {
 }
 
 impl Args {
-    /// Makes the copy, with an entry unless it is a shadow.
+    /// Copies the volume; creates an entry unless it is a shadow.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::copy_volume`].

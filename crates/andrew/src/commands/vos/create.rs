@@ -1,4 +1,4 @@
-//! `andrew vos create`.
+//! `andrew vos create`: creates a volume.
 
 use super::ops::{Ops, volume_id};
 use crate::error::{CommandError, CommandResult};
@@ -50,7 +50,7 @@ struct Created {
 }
 
 impl Args {
-    /// Makes the volume and its entry (docs/protocol/volserver.md "create").
+    /// Creates the volume and its entry (docs/protocol/volserver.md "create").
     ///
     /// # Errors
     /// See [`afs_admin::Admin::create`].

@@ -1,4 +1,4 @@
-//! Dates as the field's tools print and read them, in the user's time zone: `Sat Nov 21 04:01:18 2026`, `11/21/2026 04:01`.
+//! Dates in the formats of OpenAFS's tools, in the user's time zone: `Sat Nov 21 04:01:18 2026`, `11/21/2026 04:01`.
 
 use afs_wire::ids::UnixSeconds;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::civil::DateTime;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
-/// A moment in the form of ctime(3), without a newline.
+/// Formats a time as ctime(3) does, without a newline.
 pub(in crate::commands) fn show(at: UnixSeconds) -> String {
     show_in(at, TimeZone::system())
 }
@@ -16,10 +16,10 @@ fn show_in(at: UnixSeconds, zone: TimeZone) -> String {
     moment.to_zoned(zone).strftime("%a %b %e %H:%M:%S %Y").to_string()
 }
 
-/// Reads a moment: `mm/dd/yyyy`, with ` hh:MM` or ` hh:MM:SS` behind it if wanted; `yyyy-mm-dd` likewise; or seconds since 1970.
+/// Parses a time: `mm/dd/yyyy`, optionally with ` hh:MM` or ` hh:MM:SS`; `yyyy-mm-dd` likewise; or seconds since 1970.
 ///
 /// # Errors
-/// In words, what it has to look like.
+/// The text has another format; the message describes the valid ones.
 pub(super) fn parse(text: &str) -> Result<UnixSeconds, String> {
     parse_in(text, TimeZone::system())
 }

@@ -1,4 +1,4 @@
-//! `andrew vos dump`.
+//! `andrew vos dump`: writes a dump of a volume.
 
 use super::dump_files::Sink;
 use super::ops::Ops;
@@ -59,7 +59,7 @@ impl Args {
     /// Dumps the volume.
     ///
     /// # Errors
-    /// See [`afs_admin::Admin::dump`]; a file that cannot be written.
+    /// See [`afs_admin::Admin::dump`]; or the file cannot be written.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let volume = self.bare.or(self.id).unwrap_or_default();
         let options = DumpOptions {
@@ -93,7 +93,7 @@ impl fmt::Display for Dumped {
     }
 }
 
-/// A file or pipe that does not do.
+/// Error for a file or pipe.
 pub(super) fn cannot(what: &str, file: &std::path::Path, error: &std::io::Error) -> CommandError {
     CommandError::usage(format!("vos: cannot {what} {}: {error}", file.display()))
 }

@@ -1,4 +1,4 @@
-//! Where dumps go to and come from.
+//! Sink and source of dumps: a file, a pipe, standard output or input.
 
 use super::dump::cannot;
 use crate::error::{CommandError, CommandResult};
@@ -10,25 +10,25 @@ use std::future::ready;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that takes its name when it is whole, or standard output.
+/// A file that gets its name when it is complete, or standard output.
 pub(super) enum Sink {
     /// Standard output.
     Output(io::Stdout),
-    /// A pipe or a device, which keeps its name.
+    /// A pipe or a device, which is written directly.
     Special(File, PathBuf),
-    /// A file beside its later name.
+    /// A file under a temporary name.
     File {
         /// Open for writing.
         file: File,
-        /// What it is called until it is whole.
+        /// The temporary name.
         part: PathBuf,
-        /// What it will be called.
+        /// The final name.
         name: PathBuf,
     },
 }
 
 impl Sink {
-    /// Opens a file, or standard output, which may not be a terminal.
+    /// Opens a file, or standard output, which must not be a terminal.
     pub(super) fn open(name: Option<&Path>) -> CommandResult<Self> {
         let Some(name) = name else {
             if io::stdout().is_terminal() {
@@ -49,7 +49,7 @@ impl Sink {
         Ok(Self::File { file, part, name: name.to_owned() })
     }
 
-    /// Everything has been written.
+    /// Completes the dump: flushes it, and renames the file.
     pub(super) fn finish(self) -> CommandResult {
         match self {
             Self::Output(mut out) => {
@@ -79,7 +79,7 @@ impl DumpSink for Sink {
     }
 }
 
-/// A file or standard input.
+/// A file, or standard input.
 pub(super) struct Source {
     from: Box<dyn Read + Send>,
     name: String,
@@ -88,11 +88,11 @@ pub(super) struct Source {
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
-/// What a dump begins with: a tag and a number (docs/protocol/dump.md).
+/// First bytes of a dump: a tag and a number (docs/protocol/dump.md).
 const MAGIC: [u8; 5] = [1, 0xb3, 0xa1, 0x13, 0x22];
 
 impl Source {
-    /// Opens a file, or standard input, and looks whether it begins as a dump does.
+    /// Opens a file, or standard input, and checks that it begins as a dump.
     pub(super) fn open(name: Option<&Path>) -> CommandResult<Self> {
         let (mut from, shown, size): (Box<dyn Read + Send>, _, _) = match name {
             None => (Box::new(io::stdin()), "standard input".to_owned(), None),

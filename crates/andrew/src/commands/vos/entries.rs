@@ -1,4 +1,4 @@
-//! Entries of the location database, as they are shown.
+//! Entries of the location database in the output.
 
 use afs_wire::ids::{PartitionId, VolumeKind};
 use afs_wire::vl::{Entry, EntryFlags, SiteFlags};
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
 
-/// One place of a volume.
+/// One site of a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ShownSite {
     pub(super) server: Ipv4Addr,
@@ -14,11 +14,11 @@ pub(super) struct ShownSite {
     /// `RW` or `RO`.
     #[serde(serialize_with = "role")]
     pub(super) role: &'static str,
-    /// Not released, new release, old release; empty if there is nothing to say.
+    /// State of the site: not released, new release, old release; otherwise empty.
     pub(super) state: &'static str,
 }
 
-/// An entry as it is shown.
+/// An entry in the output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ShownEntry {
     pub(super) name: String,
@@ -62,7 +62,8 @@ impl From<&Entry> for ShownEntry {
     }
 }
 
-/// In JSON: which of the entry's volumes the place has. The location database does not tell a snapshot from a read-write volume.
+/// Serializes the role: which of the entry's volumes the site has. The location database does not distinguish a
+/// snapshot from a read-write volume.
 fn role<S: Serializer>(role: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(if role == "RW" { "read-write" } else { "read-only" })
 }
@@ -73,7 +74,7 @@ pub(super) fn partition(partition: Option<PartitionId>) -> String {
 }
 
 impl fmt::Display for ShownEntry {
-    /// The block without the name (docs/protocol/volserver.md "Output formats that scripts parse").
+    /// Formats the lines after the name (docs/protocol/volserver.md "Output formats that scripts parse").
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids = [
             ("RWrite", self.read_write),

@@ -1,4 +1,4 @@
-//! `andrew vos examine`.
+//! `andrew vos examine`: a volume at its sites, and its entry.
 
 use super::entries::{ShownEntry, partition};
 use super::operations::Shown as Operation;
@@ -29,9 +29,9 @@ struct VolumeDetails {
     volumes: Vec<ShownVolume>,
     entry: ShownEntry,
     unreachable: Vec<String>,
-    /// What holds the entry's lock, if the journal knows and tells.
+    /// The operation that holds the entry's lock, if the journal may be read and has it.
     operation: Option<Operation>,
-    /// Whether the journal was asked, and knows of none.
+    /// Whether the journal was read and has no such operation.
     #[serde(skip)]
     held_by_nobody: bool,
 }
@@ -40,7 +40,7 @@ impl Args {
     /// Prints the volume at each of its sites, then its entry.
     ///
     /// # Errors
-    /// No such volume, or no location server answers.
+    /// The volume does not exist, or no location server replies.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let name = self.bare.or(self.id).unwrap_or_default();
         let answer = ops.run(|admin| async move { examine(&admin, &name).await })?;
@@ -55,7 +55,7 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
     for site in group.entry.sites.iter().filter(|s| has(s, group.kind)) {
         match at(admin, site, &group).await {
             Ok(Some(volume)) => volumes.push(volume),
-            // A copy that waits for its first release is not there yet.
+            // A copy before its first release does not exist yet.
             Ok(None) if site.flags.contains(SiteFlags::DONT_USE) => {}
             Ok(None) => unreachable.push(format!(
                 "vos: volume {} is not on {}, where the VLDB has it; `andrew vos check` compares them",
@@ -66,7 +66,7 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
         }
     }
     let entry = ShownEntry::from(&group.entry);
-    // Those who may not read the journal see the volume all the same.
+    // Users who may not read the journal see the volume all the same.
     let open = if entry.locked { admin.operations().await.ok() } else { None };
     let ids = group.entry.ids;
     let holder = open.iter().flatten().find(|record| ids.contains(&record.draft.volume));
@@ -74,7 +74,7 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
     Ok(VolumeDetails { volumes, entry, unreachable, operation, held_by_nobody })
 }
 
-/// A backup volume is where its read-write volume is.
+/// Whether a site has a volume of this kind. A backup volume is at the site of its read-write volume.
 fn has(site: &Site, kind: VolumeKind) -> bool {
     let flag = if kind == VolumeKind::ReadOnly { SiteFlags::RO_VOLUME } else { SiteFlags::RW_VOLUME };
     site.flags.contains(flag)

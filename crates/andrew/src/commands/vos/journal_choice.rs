@@ -1,5 +1,5 @@
-//! The cell's own journal, or one in files where the cell keeps none: which, is found out when it is needed first, so that
-//! words that only look ask no journal.
+//! Journal of operations that is chosen at its first use: the cell's own, or one in files if the cell keeps none.
+//! Commands that only read use no journal.
 
 use super::journal_files::FileJournal;
 use afs_admin::CellJournal;
@@ -8,16 +8,16 @@ use bytes::Bytes;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// See this file's head.
+/// The choice between the cell's journal and one in files.
 pub(super) struct JournalChoice {
     cell: CellJournal,
-    /// Directory of the other one.
+    /// Directory of the journal in files.
     files: PathBuf,
     chosen: OnceLock<Arc<dyn Journal>>,
 }
 
 impl JournalChoice {
-    /// The cell's, or else one in a directory.
+    /// The cell's journal, or else one in a directory.
     pub(super) fn new(cell: CellJournal, files: PathBuf) -> Self {
         Self { cell, files, chosen: OnceLock::new() }
     }

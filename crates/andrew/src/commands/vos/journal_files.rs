@@ -1,7 +1,7 @@
-//! The journal of operations in files: for cells whose servers keep none.
+//! Journal of operations in files, for cells whose servers keep none.
 //!
-//! One file for each operation, `NUMBER.json`, replaced as a whole at every step. Its holder keeps a lock on `NUMBER.lock`,
-//! which ends with his process, however that ends. It knows only of operations begun on this machine by this user.
+//! Each operation has a file `NUMBER.json`, replaced atomically at every step. Its holder locks `NUMBER.lock`; the lock
+//! ends with the process, also after a crash. The journal has only operations begun on this machine by this user.
 
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
@@ -26,7 +26,7 @@ pub(super) struct FileJournal {
     held: Mutex<BTreeMap<u64, File>>,
 }
 
-/// An operation as its file has it.
+/// Contents of an operation's file.
 #[derive(Clone, Serialize, Deserialize)]
 struct Kept {
     operation: String,
@@ -43,10 +43,10 @@ struct Kept {
 type Outcome<T> = Result<T, JournalError>;
 
 impl FileJournal {
-    /// Takes a directory, which is made if it is not there.
+    /// Opens the journal in a directory, which is created if it is missing.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub(super) fn open(directory: PathBuf) -> CommandResult<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|e| {
             CommandError::failed(format!("vos: cannot keep a journal in {}: {e}", directory.display()))
@@ -54,7 +54,7 @@ impl FileJournal {
         Ok(Self { directory, held: Mutex::default() })
     }
 
-    /// Keeps other processes away while numbers and files are looked at together.
+    /// Locks the directory, for changes that read numbers and files together.
     fn alone(&self) -> Outcome<File> {
         let file = lock_file(&self.directory.join("lock")).map_err(|e| self.failed(&e))?;
         flock(&file, FlockOperation::LockExclusive).map_err(|e| self.failed(&e.into()))?;
@@ -96,7 +96,7 @@ impl FileJournal {
         secret_file::write(&self.file(id), &json).map_err(|e| JournalError::Store(e.to_string()))
     }
 
-    /// The lock of an operation, if nobody holds it.
+    /// Takes the lock of an operation; `None` if another process holds it.
     fn try_hold(&self, id: u64) -> Outcome<Option<File>> {
         let path = self.directory.join(format!("{id}.lock"));
         let file = lock_file(&path).map_err(|e| self.failed(&e))?;
@@ -142,7 +142,7 @@ impl FileJournal {
         Ok(Lease { id: OperationId(id), holding: 1 })
     }
 
-    /// A number never used before.
+    /// A number that was never used.
     fn next_number(&self, numbers: &[u64]) -> Outcome<u64> {
         let path = self.directory.join("last");
         let last = fs::read_to_string(&path).ok().and_then(|t| t.trim().parse().ok()).unwrap_or(0);
@@ -208,7 +208,7 @@ impl Journal for FileJournal {
     }
 
     fn heartbeat(&self, lease: Lease) -> Pending<'_, ()> {
-        // The lock on the file says that the holder lives.
+        // The lock on the file shows that the holder is alive.
         Box::pin(ready(self.held_by(lease).map(drop)))
     }
 

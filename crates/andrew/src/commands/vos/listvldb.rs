@@ -1,4 +1,4 @@
-//! `andrew vos listvldb`.
+//! `andrew vos listvldb`: entries of the location database.
 
 use super::entries::ShownEntry;
 use super::ops::{Ops, partition_id};
@@ -37,7 +37,7 @@ impl Args {
     /// Prints the entries, sorted by name.
     ///
     /// # Errors
-    /// A name, server or partition that makes no sense, or no location server answers.
+    /// An invalid name, server or partition, or no location server replies.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let filter = EntryFilter {
             server: self.server.as_deref().map(|s| ops.server(s)).transpose()?,

@@ -1,4 +1,4 @@
-//! `andrew vos listvol`.
+//! `andrew vos listvol`: volumes of a server.
 
 use super::ops::Ops;
 use super::volume_text::ShownVolume;
@@ -50,7 +50,7 @@ impl Args {
     /// Prints the volumes of each partition.
     ///
     /// # Errors
-    /// A server or partition that makes no sense, or does not answer.
+    /// An invalid server or partition, or the server does not reply.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let server = ops.server_or_own(self.server.or(self.bare_server).as_deref())?;
         let wanted = self.partition.or(self.bare_partition);
@@ -78,7 +78,7 @@ async fn list(
     Ok(partitions)
 }
 
-/// The partitions of a server, or the one that is wanted.
+/// The partitions of a server, or the given one.
 pub(super) async fn places(
     admin: &Admin,
     server: Ipv4Addr,

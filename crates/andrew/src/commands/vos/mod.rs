@@ -1,8 +1,8 @@
-//! `andrew vos`: volumes and where they are, in the words of OpenAFS's `vos`.
+//! `andrew vos`: volumes and their sites, with the commands of OpenAFS's `vos`.
 //!
-//! With `--servers` the calls go to that cell. Without, they go to the cell that runs on the state directory, with its key:
-//! whoever may read it is its owner. Every word is an operation of `afs-admin` ([`ops`]), so that each call reaches the
-//! server that was named; what changes several things has a journal.
+//! With `--servers` the calls go to that cell. Without, they go to the cell that runs on the state directory, with its
+//! key: every user who may read the key is its owner. Every command is an operation of `afs-admin` ([`ops`]), so that
+//! each call goes to the server that was named; commands that change several things use a journal.
 
 mod backup;
 mod check;
@@ -143,10 +143,10 @@ enum Command {
 }
 
 impl Args {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// One line; status 2 when a name or value was wrong.
+    /// One line; status 2 if a name or value was invalid.
     pub fn run(self, json: bool) -> CommandResult {
         let route = &self.route;
         let ops = || Ops::open(route, json);

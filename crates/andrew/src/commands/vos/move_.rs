@@ -1,4 +1,4 @@
-//! `andrew vos move`.
+//! `andrew vos move`: moves a volume to another server or partition.
 
 use super::ops::Ops;
 use crate::error::CommandResult;

@@ -1,4 +1,4 @@
-//! `andrew vos operations` and `andrew vos resume`: what is under way, and what was interrupted.
+//! `andrew vos operations` and `andrew vos resume`: operations in progress and interrupted ones.
 
 use super::dates;
 use super::ops::{Ops, told};
@@ -75,7 +75,7 @@ impl From<&Record> for Shown {
 }
 
 impl Args {
-    /// Prints what is under way.
+    /// Prints the operations in progress.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -87,7 +87,7 @@ impl Args {
 }
 
 impl ResumeArgs {
-    /// Completes or undoes what was interrupted.
+    /// Completes or undoes the interrupted operations.
     ///
     /// # Errors
     /// The journal cannot be read, or an operation can be neither completed nor undone now.

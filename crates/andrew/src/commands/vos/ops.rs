@@ -1,4 +1,4 @@
-//! The way to a cell for operations that need more than single calls: over the network, with a journal.
+//! Access to a cell for operations of `afs-admin`: connections, identity and journal.
 
 use super::journal_choice::JournalChoice;
 use super::journal_files::FileJournal;
@@ -20,33 +20,33 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Most partitions that an error shows.
+/// Most partitions listed in an error.
 const PLACES_SHOWN_MAX: usize = 8;
 
-/// A cell whose volumes can be worked on.
+/// A cell with the means to run operations on its volumes.
 pub(in crate::commands) struct Ops {
     system: Arc<System>,
     _udp: Udp,
     admin: Admin,
     bar: Arc<Bar>,
-    /// The server that runs here: what `localhost` means, and what is meant when none is named.
+    /// The server that runs here: the meaning of `localhost`, and the default server.
     own: Option<Ipv4Addr>,
-    /// Whom to ask where volumes are.
+    /// Location servers.
     location: Vec<SocketAddr>,
 }
 
-/// Which cell, before anything is opened.
+/// The selected cell, before any socket is opened.
 struct Found {
     cell: Cell,
     own: Option<Ipv4Addr>,
-    /// The key file of the cell that runs here: it is used.
+    /// Key file of the cell that runs here, to be used for its calls.
     key_file: Option<PathBuf>,
     name: Option<afs_wire::ids::CellName>,
     servers: Vec<Ipv4Addr>,
 }
 
 impl Ops {
-    /// Opens the way.
+    /// Selects the cell and opens connections and journal.
     pub(in crate::commands) fn open(route: &RouteOptions, json: bool) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(failed)?;
@@ -101,11 +101,11 @@ impl Ops {
         self.location.first().map_or(7000, |server| server.port().saturating_sub(3))
     }
 
-    /// The address that a server's name means.
+    /// The address for a server's name.
     pub(in crate::commands) fn server(&self, name: &str) -> CommandResult<Ipv4Addr> {
         match self.own {
             Some(own) if name == "localhost" => return Ok(own),
-            // Where the cell itself is on loopback, each of its addresses is a server's own.
+            // If the cell itself is on loopback, each loopback address is a server of its own.
             Some(own) if name == "127.0.0.1" && !own.is_loopback() => return Ok(own),
             _ => {}
         }
@@ -118,7 +118,7 @@ impl Ops {
         })
     }
 
-    /// The server that was named, or the one that runs here.
+    /// The server with this name, or the one that runs here.
     pub(in crate::commands) fn server_or_own(&self, name: Option<&str>) -> CommandResult<Ipv4Addr> {
         match name {
             Some(name) => self.server(name),
@@ -130,8 +130,8 @@ impl Ops {
         }
     }
 
-    /// A server and a partition. Where a server runs here, it need not be named; nor need the partition, which is the
-    /// first one then.
+    /// A server and a partition. If a server runs here, it need not be given; nor need the partition, which is then the
+    /// first one.
     pub(in crate::commands) fn place(
         &self,
         server: Option<&str>,
@@ -153,7 +153,7 @@ impl Ops {
         Ok(Some(ServerPartition::new(server, partition)))
     }
 
-    /// As [`Ops::place`], where one has to be given.
+    /// As [`Ops::place`], if a partition is required.
     pub(in crate::commands) fn needed_place(
         &self,
         server: Option<&str>,
@@ -166,12 +166,12 @@ impl Ops {
         }
     }
 
-    /// The one partition that the cell has.
+    /// The cell's only partition.
     fn only_place(&self) -> CommandResult<ServerPartition> {
         let places = self.run(|admin| async move {
             let mut places = Vec::new();
             for server in admin.servers().await? {
-                // One that is away cannot take a volume either.
+                // An unreachable server cannot take a volume either.
                 let partitions = admin.partitions(server.address()).await.unwrap_or_default();
                 places.extend(
                     partitions.into_iter().map(|partition| ServerPartition::new(server.address(), partition)),
@@ -193,7 +193,7 @@ impl Ops {
     }
 }
 
-/// A partition as a person writes it.
+/// Parses a partition.
 pub(in crate::commands) fn partition_id(text: &str) -> CommandResult<PartitionId> {
     text.parse().map_err(|_| {
         CommandError::usage(format!(
@@ -202,14 +202,14 @@ pub(in crate::commands) fn partition_id(text: &str) -> CommandResult<PartitionId
     })
 }
 
-/// A volume's number as a person writes it.
+/// Parses the number of a volume.
 pub(in crate::commands) fn volume_id(text: &str) -> CommandResult<VolumeId> {
     text.parse::<u32>()
         .map(VolumeId)
         .map_err(|_| CommandError::usage(format!("vos: '{text}' is not the number of a volume")))
 }
 
-/// An operation's error as the command's.
+/// Error of a command for the error of an operation.
 pub(in crate::commands) fn told(error: &AdminError) -> CommandError {
     let line = format!("vos: {error}");
     if error.is_refusal() { CommandError::usage(line) } else { CommandError::failed(line) }
@@ -255,7 +255,7 @@ fn find(route: &RouteOptions) -> CommandResult<Found> {
     })
 }
 
-/// Whom to ask where volumes are: this host first, if it knows.
+/// Location servers, that of this host first if it is one.
 fn location_servers(own: Ipv4Addr, mut all: Vec<Ipv4Addr>) -> Vec<Ipv4Addr> {
     if all.is_empty() {
         return vec![own];
@@ -264,7 +264,7 @@ fn location_servers(own: Ipv4Addr, mut all: Vec<Ipv4Addr>) -> Vec<Ipv4Addr> {
     all
 }
 
-/// The cell's own journal where it keeps one, else one in files on this machine.
+/// The cell's own journal if it keeps one, otherwise one in files on this machine.
 fn journal(route: &RouteOptions, kept: CellJournal, cell: &Cell) -> CommandResult<Arc<dyn Journal>> {
     if let Some(path) = &route.journal {
         return Ok(Arc::new(FileJournal::open(path.clone())?));

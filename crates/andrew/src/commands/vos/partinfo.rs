@@ -1,4 +1,4 @@
-//! `andrew vos partinfo`.
+//! `andrew vos partinfo`: free space of partitions.
 
 use super::listvol::places;
 use super::ops::Ops;
@@ -42,10 +42,10 @@ struct FreeSpace {
 struct PartitionSpace(Vec<FreeSpace>);
 
 impl Args {
-    /// Prints the room.
+    /// Prints the free space.
     ///
     /// # Errors
-    /// A server or partition that makes no sense, or does not answer.
+    /// An invalid server or partition, or the server does not reply.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let server = ops.server_or_own(self.server.or(self.bare_server).as_deref())?;
         let wanted = self.partition.or(self.bare_partition);

@@ -1,4 +1,4 @@
-//! What a person sees while an operation runs: a bar on a terminal, lines otherwise.
+//! Progress of an operation on standard error: a bar on a terminal, lines otherwise.
 
 use afs_admin::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,12 +9,12 @@ use std::time::Duration;
 pub(super) struct Bar {
     /// On a terminal.
     bar: Option<ProgressBar>,
-    /// Lines are written.
+    /// Whether lines are written.
     lines: bool,
 }
 
 impl Bar {
-    /// A bar on a terminal; lines elsewhere, unless a program reads the answer and nobody asked for them.
+    /// A bar on a terminal; lines elsewhere, except for JSON output without `--verbose`.
     pub(super) fn new(json: bool, verbose: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !verbose;
         let bar = terminal.then(|| {
@@ -26,7 +26,7 @@ impl Bar {
         Self { bar, lines: verbose || (!terminal && !json) }
     }
 
-    /// Takes the bar away: what follows is the answer.
+    /// Removes the bar before the output.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! `andrew vos release`.
+//! `andrew vos release`: brings the replicas of a volume up to date.
 
 use super::ops::Ops;
 use crate::error::CommandResult;

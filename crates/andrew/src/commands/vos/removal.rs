@@ -1,4 +1,4 @@
-//! What the removal of a volume would lose, and the question about it.
+//! Confirmation of the removal of a volume that has data.
 
 use crate::error::{CommandError, CommandResult};
 use crate::size;
@@ -8,10 +8,10 @@ use afs_wire::ids::{VolumeId, VolumeKind};
 use std::fmt;
 use std::io::{BufRead, Write};
 
-/// Longest answer that is read, in bytes.
+/// Longest input read, in bytes.
 const ANSWER_MAX: u64 = 1024;
 
-/// A read-write volume that holds something.
+/// The data that the removal of a read-write volume would delete.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Loss {
     name: String,
@@ -21,8 +21,8 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    /// What would be lost; `None` if that is nothing that somebody wrote (an empty volume, a copy, a snapshot), or if the
-    /// volume would not be removed anyway.
+    /// The data that would be lost; `None` if there is none (an empty volume, a copy, a snapshot), or if the volume
+    /// would not be removed anyway.
     pub(super) async fn of(admin: &Admin, options: &RemoveOptions) -> AdminResult<Option<Self>> {
         let Some((place, id)) = read_write(admin, options).await? else { return Ok(None) };
         let Some(info) = admin.volume_at(place, id).await? else { return Ok(None) };
@@ -39,10 +39,10 @@ impl Loss {
         Ok(Some(Self { name: info.name.to_string(), files, bytes, snapshots: snapshots.len() }))
     }
 
-    /// Has the user type the volume's name.
+    /// Asks the user to type the volume's name.
     ///
     /// # Errors
-    /// Anything else was typed, or the terminal was closed: nothing is to be removed.
+    /// Another text was typed, or the terminal was closed: the volume must not be removed.
     pub(super) fn confirm(&self, from: impl BufRead, mut to: impl Write) -> CommandResult {
         let _ = write!(to, "{self}. Type its name to remove it: ");
         let _ = to.flush();
@@ -55,7 +55,7 @@ impl Loss {
     }
 }
 
-/// ServerPartition and number of the read-write volume that is meant.
+/// Partition and number of the read-write volume.
 async fn read_write(
     admin: &Admin,
     options: &RemoveOptions,
@@ -65,7 +65,7 @@ async fn read_write(
             Ok(options.place.or(group.home()).map(|place| (place, group.id())))
         }
         Some(_) => Ok(None),
-        // One that only its server knows of.
+        // A volume without an entry.
         None => Ok(options.place.zip(options.volume.parse().ok().map(VolumeId))),
     }
 }

@@ -1,4 +1,4 @@
-//! `andrew vos remove`.
+//! `andrew vos remove`: removes a volume and its entry.
 
 use super::entries;
 use super::ops::Ops;
@@ -55,12 +55,12 @@ struct Removed {
     id: u32,
     server: Ipv4Addr,
     partition: String,
-    /// Whether read-only copies of the volume are left.
+    /// Whether read-only copies of the volume remain.
     copies_remain: bool,
 }
 
 impl Args {
-    /// Removes the volume and what the location database says of it.
+    /// Removes the volume and its data in the location database.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::remove`].

@@ -1,4 +1,4 @@
-//! `andrew vos restore`.
+//! `andrew vos restore`: restores a volume from a dump.
 
 use super::dump_files::Source;
 use super::ops::{Ops, volume_id};
@@ -99,7 +99,7 @@ impl Args {
     /// Restores the volume.
     ///
     /// # Errors
-    /// See [`afs_admin::Admin::restore`]; a file that cannot be read or is no dump.
+    /// See [`afs_admin::Admin::restore`]; or the file cannot be read or is not a dump.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let mut bare = self.bare;
         let name = self.name.or_else(|| bare.pop());

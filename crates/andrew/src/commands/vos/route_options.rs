@@ -1,4 +1,4 @@
-//! Which cell `vos` speaks to.
+//! Options of `andrew vos` that select the cell and the journal.
 
 use crate::commands::auth_options::AuthOptions;
 use afs_cell::tokens::CellLocation;
@@ -6,7 +6,7 @@ use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// Which cell to speak to.
+/// Options that select the cell and the journal.
 #[derive(clap::Args, Debug, Default)]
 pub(in crate::commands) struct RouteOptions {
     /// Location servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
@@ -33,7 +33,7 @@ pub(in crate::commands) struct RouteOptions {
 }
 
 impl RouteOptions {
-    /// The way to the servers of one cell, with the user's token of it if there is one.
+    /// Options for the servers of one cell, with the user's token of it if there is one.
     pub(in crate::commands) fn of(place: &CellLocation) -> Self {
         let (servers, base_port, cell) = (place.servers.clone(), place.base_port, Some(place.cell.clone()));
         RouteOptions { servers, base_port, cell, ..RouteOptions::default() }

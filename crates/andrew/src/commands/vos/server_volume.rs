@@ -1,4 +1,4 @@
-//! `andrew vos zap`, `online`, `offline`, `endtrans`: orders to one server.
+//! `andrew vos zap`, `online`, `offline` and `endtrans`: commands on a volume or transaction of one server.
 
 use super::ops::{Ops, volume_id};
 use crate::error::{CommandError, CommandResult};
@@ -9,7 +9,7 @@ use afs_wire::vol::TransactionId;
 use serde::Serialize;
 use std::fmt;
 
-/// A volume at a server.
+/// Arguments for a volume at a server.
 #[derive(clap::Args, Debug)]
 pub struct ServerVolume {
     /// Server, partition and the volume's name or number
@@ -124,7 +124,7 @@ impl ZapArgs {
     /// Deletes the volume.
     ///
     /// # Errors
-    /// See [`afs_admin::Admin::zap`]; it is not there.
+    /// See [`afs_admin::Admin::zap`]; or the volume does not exist.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let (place, volume) = self.at.parts(ops)?;
         let there = ops.run(|admin| async move { admin.zap(place, volume, self.force).await })?;

@@ -1,4 +1,4 @@
-//! `andrew vos rename`, `setfields`, `lock`, `unlock`, `size`: one volume, found by its entry.
+//! `andrew vos rename`, `setfields`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
 
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
@@ -8,7 +8,7 @@ use afs_wire::ids::UnixSeconds;
 use serde::Serialize;
 use std::fmt;
 
-/// A volume.
+/// Argument for a volume.
 #[derive(clap::Args, Debug)]
 pub struct VolumeArg {
     /// The volume's name or number

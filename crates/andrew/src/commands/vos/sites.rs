@@ -1,4 +1,4 @@
-//! `andrew vos addsite`, `remsite`, `changeloc` and `convertROtoRW`: a volume and a place.
+//! `andrew vos addsite`, `remsite`, `changeloc` and `convertROtoRW`: changes of a volume's sites.
 
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
@@ -7,7 +7,7 @@ use afs_admin::{ConvertOptions, ServerPartition};
 use serde::Serialize;
 use std::fmt;
 
-/// A place and a volume.
+/// Arguments for a volume and a partition.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Server, partition and the volume's name or number
@@ -73,7 +73,7 @@ impl Args {
         Ok((ops.needed_place(server.as_deref(), partition.as_deref())?, volume))
     }
 
-    /// Takes a read-only site out of the entry.
+    /// Removes a read-only site from the entry.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::remove_site`].
@@ -84,7 +84,7 @@ impl Args {
         shown(json, "removed the site", volume, place)
     }
 
-    /// Writes into the entry that the read-write volume is here.
+    /// Records in the entry that the read-write volume is at this site.
     ///
     /// # Errors
     /// See [`afs_admin::Admin::change_location`].

@@ -1,4 +1,4 @@
-//! `andrew vos snapshot`.
+//! `andrew vos snapshot`: named snapshots of a volume.
 
 use super::dates;
 use super::ops::Ops;
@@ -78,7 +78,7 @@ struct Changed {
 }
 
 impl Args {
-    /// Does what the subcommand says.
+    /// Runs the subcommand.
     ///
     /// # Errors
     /// See the operations of [`afs_admin::Admin`].

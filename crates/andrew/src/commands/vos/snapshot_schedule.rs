@@ -1,4 +1,4 @@
-//! `andrew vos snapshot schedule`.
+//! `andrew vos snapshot schedule`: the cell's schedule of snapshots.
 
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
@@ -60,11 +60,11 @@ impl Args {
     /// Shows or changes the cell's schedule.
     ///
     /// # Errors
-    /// The database servers do not answer, or not to this user, or are another maker's.
+    /// The database servers do not reply, refuse this user, or are those of another implementation.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let found = ops.run(|admin| async move { admin.snapshot_schedule().await })?;
         let mut schedule = found.ok_or_else(|| {
-            CommandError::usage("vos: the database servers of this cell keep no schedule; only ours do")
+            CommandError::usage("vos: the database servers of this cell keep no schedule; only Andrew's do")
         })?;
         match &self.command {
             None | Some(Command::Show) => {}

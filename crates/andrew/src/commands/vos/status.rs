@@ -1,4 +1,4 @@
-//! `andrew vos status`.
+//! `andrew vos status`: open transactions of a volume server.
 
 use super::dates;
 use super::entries;
@@ -33,7 +33,7 @@ struct Transaction {
     volume: u32,
     partition: String,
     last_procedure: String,
-    /// What it belongs to, if the journal knows and tells.
+    /// The operation it belongs to, if the journal may be read and has it.
     operation: Option<Operation>,
 }
 
@@ -47,12 +47,12 @@ impl Args {
     /// Prints the open transactions.
     ///
     /// # Errors
-    /// A server that makes no sense, or does not answer.
+    /// An invalid server, or it does not reply.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let server = ops.server_or_own(self.server.or(self.bare).as_deref())?;
         let (open, records) = ops.run(|admin| async move {
             let open = admin.status(server).await?;
-            // Those who may not read the journal see the transactions all the same.
+            // Users who may not read the journal see the transactions all the same.
             let records = if open.is_empty() { None } else { admin.operations().await.ok() };
             Ok((open, records.unwrap_or_default()))
         })?;

@@ -1,4 +1,4 @@
-//! A volume at a server, as it is shown.
+//! Text and JSON of a volume at a server.
 
 use super::dates;
 use crate::units;
@@ -15,7 +15,7 @@ pub(super) struct ShownVolume {
     pub(super) id: u32,
     /// `read-write`, `read-only`, `backup` or `snapshot`.
     pub(super) kind: &'static str,
-    /// `RW`, `RO` or `BK`: what AFS knows.
+    /// `RW`, `RO` or `BK`: the kinds that AFS knows.
     #[serde(skip)]
     pub(super) letters: &'static str,
     /// `OK`, `BUSY` or `UNATTACHABLE`.
@@ -49,7 +49,7 @@ pub(super) struct ShownVolume {
 }
 
 impl ShownVolume {
-    /// From what the volume server says.
+    /// From the reply of the volume server.
     pub(super) fn new(info: &VolumeInfo, server: Ipv4Addr, partition: String) -> Self {
         Self {
             name: info.name.to_string(),
@@ -85,7 +85,7 @@ impl ShownVolume {
         }
     }
 
-    /// The one line of `listvol`; with two blanks after the size in the long form.
+    /// Writes the line of `listvol`; with two blanks after the size in the long form.
     pub(super) fn line(&self, out: &mut String, long: bool) -> fmt::Result {
         match self.status {
             "BUSY" => return writeln!(out, "**** Volume {} is busy ****", self.id),
@@ -99,7 +99,7 @@ impl ShownVolume {
         writeln!(out, "{name:<32} {id:>10} {kind} {size:>10} K{gap}{state}{salvage}")
     }
 
-    /// The lines that follow in the long form and in `examine`.
+    /// Writes the lines that follow in the long form and in `examine`.
     pub(super) fn details(&self, out: &mut String) -> fmt::Result {
         if self.status != "OK" {
             return Ok(());
