@@ -1,8 +1,8 @@
-//! Whole cells: in one process, simulated, and against real peers.
+//! Test kit for whole cells: in one process, simulated, and with real peers.
 //!
-//! `live` brings up what a test with real mounts needs, in namespaces, folders and address ranges of its own, and takes it
-//! all down again. `sim` is a cell in a world made from a seed, and `model` is what its histories are held against.
-//! `hostile` is what a live cell must bear, and `real_input` a program that is built in one.
+//! `live` starts what a test with real mounts needs, in namespaces, folders and address ranges of its own, and removes
+//! it again. `sim` is a cell in a simulated world from one seed, and `model` has the models with which its histories
+//! are compared. `hostile` has hostile conditions for a live cell, and `real_input` a program that is built in one.
 
 #![allow(clippy::unwrap_used, reason = "tests may fail")]
 

@@ -1,4 +1,4 @@
-//! What a cell has acknowledged: the only thing it owes.
+//! Record of acknowledged operations, against which the files of a cell are verified.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use afs_sim::SimRng;
 
-/// Which bytes a file has: they follow from a number, as many as are wanted.
+/// Contents of a file: bytes that follow from a number, and their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     number: u64,
@@ -15,17 +15,17 @@ pub struct Version {
 }
 
 impl Version {
-    /// What a file has that was made and not written yet.
+    /// Contents of a file that was created and not written yet.
     pub const EMPTY: Self = Self { number: 0, length: 0 };
 
-    /// A version of `length` bytes.
+    /// Contents of `length` bytes.
     #[must_use]
     pub const fn new(number: u64, length: u64) -> Self {
         Self { number, length }
     }
 
-    /// A version of a length that follows from its number too. Some are so short that they are kept beside the file's
-    /// status, some fill many pieces.
+    /// Contents with a length that follows from the number too: some are short enough to be stored with the status,
+    /// some fill many chunks.
     #[must_use]
     pub fn of_any_length(number: u64) -> Self {
         let mut rng = SimRng::new(number);
@@ -47,19 +47,19 @@ impl Version {
     }
 }
 
-/// What each name may show. More than one thing only after an operation that ended without an answer, or with an error.
+/// Possible contents of each name; more than one only after an operation that ended without a reply, or with an error.
 #[derive(Clone, Debug, Default)]
 pub struct Acknowledged {
     names: BTreeMap<String, Vec<Option<Version>>>,
 }
 
 impl Acknowledged {
-    /// Something is about to be done that gives `name` this version, or takes it away.
+    /// An operation begins that gives `name` these contents, or removes it.
     pub fn attempt(&mut self, name: &str, outcome: Option<Version>) {
         self.names.entry(name.to_owned()).or_insert_with(|| vec![None]).push(outcome);
     }
 
-    /// A file is about to be written. One that is new is empty for a moment: making it and closing it are two calls.
+    /// A write of a file begins. A new file is empty for a moment, since creating and closing it are two calls.
     pub fn attempt_to_write(&mut self, name: &str, version: Version) {
         if self.known(name).is_none() {
             self.attempt(name, Some(Version::EMPTY));
@@ -67,14 +67,14 @@ impl Acknowledged {
         self.attempt(name, Some(version));
     }
 
-    /// It was acknowledged: nothing else may be seen from here on.
+    /// The operation was acknowledged: from now on only its result may be seen.
     pub fn acknowledge(&mut self, name: &str) {
         if let Some(possible) = self.names.get_mut(name) {
             possible.drain(..possible.len().saturating_sub(1));
         }
     }
 
-    /// The version a name is known to have.
+    /// The contents of a name, if they are certain.
     #[must_use]
     pub fn known(&self, name: &str) -> Option<Version> {
         match self.names.get(name).map(Vec::as_slice) {
@@ -83,21 +83,21 @@ impl Acknowledged {
         }
     }
 
-    /// Names that are known to be there.
+    /// Names that certainly exist.
     #[must_use]
     pub fn present(&self) -> Vec<String> {
         self.names.keys().filter(|name| self.known(name).is_some()).cloned().collect()
     }
 
-    /// Takes over what another one says of other names.
+    /// Adds the record of other names.
     pub fn merge(&mut self, other: Self) {
         self.names.extend(other.names);
     }
 
-    /// Holds a folder against all this: every name, and that there is no other.
+    /// Compares a folder with the record: every name, and that there are no others.
     ///
     /// # Panics
-    /// If something acknowledged is missing, or something is there that nobody wrote.
+    /// If acknowledged data is missing, or there is data that was not written.
     pub fn verify(&self, folder: &Path) {
         assert!(!self.names.is_empty(), "nothing was done");
         for (name, possible) in &self.names {

@@ -1,4 +1,4 @@
-//! A client that makes the calls a test wants, whatever they are. It answers servers as a client must.
+//! Client that makes any call a test wants, well formed or not, and replies to servers as a client must.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use bytes::Bytes;
 use super::samples::Server;
 use crate::live::process::seconds;
 
-/// The client, on one cell.
+/// A client of one cell.
 pub struct Caller {
-    // Before the system, which its socket needs to the end.
+    // Dropped before the system, which its socket needs to the end.
     udp: Udp,
     system: Arc<System>,
     servers: Ipv4Addr,
 }
 
 impl Caller {
-    /// A client with a socket and an identity of its own.
+    /// A client with a socket and a UUID of its own.
     ///
     /// # Panics
-    /// If there is no socket to be had.
+    /// If the socket cannot be opened.
     #[must_use]
     pub fn new(servers: Ipv4Addr, uuid: [u8; 16]) -> Self {
         let system = System::with_workers(2).unwrap_or_else(|error| panic!("no threads: {error}"));
@@ -39,18 +39,18 @@ impl Caller {
         Self { udp, system, servers }
     }
 
-    /// Makes a call that is well formed.
+    /// Makes a well-formed call.
     ///
     /// # Errors
-    /// The server's answer, or that there was none within half a minute.
+    /// The server's error, or that there was no reply within half a minute.
     pub fn call<R: Request>(&self, server: Server, request: &R) -> Result<R::Reply, CallError> {
         self.system.block_on(self.connection(server).call(request))
     }
 
-    /// Makes a call of these bytes to whoever is there; answers the length of the reply.
+    /// Makes a call with these bytes to a peer; returns the length of the reply.
     ///
     /// # Errors
-    /// The server's answer, or that there was none within half a minute.
+    /// The server's error, or that there was no reply within half a minute.
     pub fn call_raw(&self, peer: SocketAddr, server: Server, body: Vec<u8>) -> Result<usize, CallError> {
         let connection = self.connection_to(peer, server);
         self.system.block_on(async move {
@@ -78,12 +78,13 @@ impl std::fmt::Debug for Caller {
 /// Most bytes read of one reply: more than any reply to these calls has.
 const REPLY_MAX: usize = 64 << 20;
 
-/// What file servers ask of every client before they trust it to hear of changes, and that they are told of at once.
+/// Callback service that replies to the identity query, which file servers send to every client first, and acknowledges
+/// breaks at once.
 pub fn callback_service(uuid: Uuid) -> Table<Uuid> {
     identity_service(uuid).call(|_, _, _: cb::CallBack| async { Ok::<_, AbortCode>(()) })
 }
 
-/// A client that says who it is, and never answers the break of a promise.
+/// Callback service that replies to the identity query and never to a break.
 pub fn silent_callback_service(uuid: Uuid) -> Table<Uuid> {
     identity_service(uuid).call(|_, _, _: cb::CallBack| std::future::pending::<Result<(), AbortCode>>())
 }

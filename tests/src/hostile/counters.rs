@@ -1,19 +1,19 @@
-//! How many calls a client has made, as it counts them itself.
+//! Counters of a client's calls, from the attribute `afs.counters` of its mount.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// All calls to servers since the client whose mount this is was started.
+/// All calls to servers since the client was started.
 #[must_use]
 pub fn calls(mount: &Path) -> u64 {
     counted(mount).values().sum()
 }
 
-/// One of the other numbers, as `bytes_stored`.
+/// Another counter, such as `bytes_stored`.
 ///
 /// # Panics
-/// If it has no such number.
+/// If there is no such counter.
 #[must_use]
 pub fn number(mount: &Path, name: &str) -> u64 {
     counters(mount)[name].as_u64().unwrap_or_else(|| panic!("afs.counters have no {name}"))
@@ -24,7 +24,7 @@ fn counters(mount: &Path) -> Value {
         .unwrap_or_else(|error| panic!("afs.counters of {}: {error}", mount.display()))
 }
 
-/// The calls by name.
+/// Calls by name.
 #[must_use]
 pub fn counted(mount: &Path) -> std::collections::BTreeMap<String, u64> {
     let counters = counters(mount);
@@ -32,10 +32,10 @@ pub fn counted(mount: &Path) -> std::collections::BTreeMap<String, u64> {
     calls.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect()
 }
 
-/// An extended attribute that is text.
+/// Reads an extended attribute as text.
 ///
 /// # Panics
-/// If there is none of that name.
+/// If it does not exist.
 #[must_use]
 pub fn attribute(path: &Path, name: &str) -> String {
     let mut value = vec![0; 64 << 10];
@@ -45,10 +45,10 @@ pub fn attribute(path: &Path, name: &str) -> String {
     String::from_utf8_lossy(&value).into_owned()
 }
 
-/// Sets one.
+/// Sets an extended attribute.
 ///
 /// # Panics
-/// If it is refused.
+/// If the mount refuses it.
 pub fn set_attribute(path: &Path, name: &str, value: &str) {
     let set = rustix::fs::setxattr(path, name, value.as_bytes(), rustix::fs::XattrFlags::empty());
     set.unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));

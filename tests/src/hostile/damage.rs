@@ -1,8 +1,8 @@
-//! What happens to bytes on a bad road, and what somebody does to them who means harm.
+//! Random damage of bytes: noise, flipped bits, edge values, pieces of other messages.
 
 use afs_sim::SimRng;
 
-/// Damages bytes in one of several ways, or a few after each other. `other` is something to take pieces from.
+/// Damages bytes in one way or in a few successive ones. `other` is a source of pieces.
 #[must_use]
 pub fn damage(rng: &mut SimRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
@@ -24,7 +24,7 @@ fn once(rng: &mut SimRng, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// Bytes that mean nothing, fewer than `bound`.
+/// Random bytes, fewer than `bound`.
 #[must_use]
 pub fn noise_up_to(rng: &mut SimRng, bound: u64) -> Vec<u8> {
     let mut out = vec![0; usize::try_from(rng.below(bound)).unwrap_or(0)];
@@ -41,7 +41,7 @@ fn flip_bits(rng: &mut SimRng, bytes: &mut [u8]) {
     }
 }
 
-/// Counts and lengths are words: those at the edges find what was not bounded.
+/// Sets an aligned word: counts and lengths are words, and edge values find those without a bound.
 fn set_word(rng: &mut SimRng, bytes: &mut [u8]) {
     const EDGES: [u32; 12] = [
         0,
@@ -71,7 +71,7 @@ fn set_byte(rng: &mut SimRng, bytes: &mut [u8]) {
     }
 }
 
-/// The front of one and the back of the other.
+/// Joins the front of one message and the back of another.
 fn splice(rng: &mut SimRng, bytes: &mut Vec<u8>, other: &[u8]) {
     bytes.truncate(rng.index(bytes.len() + 1));
     bytes.extend_from_slice(other.get(rng.index(other.len() + 1)..).unwrap_or_default());

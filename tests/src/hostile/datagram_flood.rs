@@ -1,4 +1,4 @@
-//! Datagrams by the thousand to one port.
+//! Flood of damaged datagrams to one port.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -10,7 +10,7 @@ use super::damage::{damage, noise_up_to};
 use crate::live::process::seconds;
 use crate::live::wait::until;
 
-/// Where datagrams come from: a few sockets, each of which is a host to the servers.
+/// Sockets that send datagrams, each of which is a host to the servers.
 #[derive(Debug)]
 pub struct DatagramFlood {
     sockets: Vec<UdpSocket>,
@@ -21,7 +21,7 @@ impl DatagramFlood {
     /// A flood that follows from its seed.
     ///
     /// # Panics
-    /// If there are no sockets to be had.
+    /// If the sockets cannot be opened.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let socket = || -> io::Result<UdpSocket> {
@@ -33,10 +33,12 @@ impl DatagramFlood {
         Self { sockets: sockets.unwrap_or_else(|error| panic!("{error}")), rng: SimRng::new(seed) }
     }
 
-    /// Sends `count` datagrams, most of them `genuine` ones that were damaged. Every few it waits until the port has
-    /// answered a question, so that none is lost for want of room: what is sent has been looked at.
+    /// Sends `count` datagrams, most of them damaged copies of `genuine` ones. Every few datagrams it waits until the
+    /// port has replied to a VERSION request, so that all of them have been received and none was lost to a full
+    /// buffer.
     ///
     /// # Panics
+    /// If the port does not reply.
     /// If the port does not answer.
     pub fn send_all(&mut self, port: SocketAddrV4, genuine: &[Vec<u8>], count: u64) {
         for number in 0..count {
@@ -65,7 +67,7 @@ impl DatagramFlood {
     fn send(&mut self, port: SocketAddrV4, datagram: &[u8]) {
         let datagram = datagram.get(..datagram.len().min(65_507)).unwrap_or_default();
         let Some(socket) = self.rng.pick(&self.sockets) else { return };
-        // What the machine refuses to send, because its own buffer is full, is not the cell's trouble.
+        // A datagram that this machine refuses to send, because its own buffer is full, does not matter.
         let _ = socket.send_to(datagram, port);
         let mut answer = [0; 2048];
         while socket.recv_from(&mut answer).is_ok() {}
@@ -91,7 +93,7 @@ impl DatagramFlood {
     }
 }
 
-/// The header stays as it is, so that what is damaged is understood as far as it can be; the connection is new.
+/// Damages the contents and leaves the header, so that as much as possible is decoded; the connection is new.
 fn damaged_inside(rng: &mut SimRng, one: &[u8], other: &[u8]) -> Vec<u8> {
     let Some((head, body)) = one.split_at_checked(28) else { return one.to_vec() };
     let mut out = head.to_vec();
@@ -103,7 +105,7 @@ fn damaged_inside(rng: &mut SimRng, one: &[u8], other: &[u8]) -> Vec<u8> {
     out
 }
 
-/// docs/protocol/rx.md "13. DEBUG and VERSION".
+/// A VERSION request: docs/protocol/rx.md "13. DEBUG and VERSION".
 fn version_question() -> Vec<u8> {
     let kind = PacketType::VERSION;
     let (flags, service) = (flags::CLIENT_INITIATED | flags::LAST_PACKET, 0);
@@ -130,5 +132,5 @@ fn is_version_answer(bytes: &[u8]) -> bool {
         .is_some_and(|header| header.kind == PacketType::VERSION && header.epoch == 0x0123_4567)
 }
 
-/// Datagrams between two questions. They fit into any socket's buffer.
+/// Datagrams between two VERSION requests; they fit into the buffer of any socket.
 const PACE: u64 = 32;

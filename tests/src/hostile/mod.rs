@@ -1,4 +1,4 @@
-//! What a cell must bear: packets that mean nothing or harm, processes killed where they stand, disks that are full.
+//! Kit for tests of hostile conditions: damaged packets, killed processes, full disks.
 
 pub mod acknowledged;
 pub mod caller;

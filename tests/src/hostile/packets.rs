@@ -1,4 +1,4 @@
-//! Datagrams as they are on the wire: two endpoints talk, and somebody listens.
+//! Genuine Rx datagrams, recorded from a call between two endpoints.
 
 use std::net::SocketAddr;
 
@@ -7,10 +7,10 @@ use afs_rx::{Config, Endpoint, Event, Instant, NullClient, NullServer};
 use afs_sim::SimRng;
 use bytes::Bytes;
 
-/// Every datagram of a call with this request, from both sides: data, acknowledgements, the reply, an abort.
+/// All datagrams of a call with this request, from both sides: data, acknowledgements, the reply, an abort.
 ///
 /// # Panics
-/// If the two do not understand each other.
+/// If the call fails.
 #[must_use]
 pub fn of_call(rng: &mut SimRng, service: u16, request: &[u8], reply: &[u8]) -> Vec<Vec<u8>> {
     let mut recording = Recording::new(rng, service);
@@ -34,7 +34,7 @@ pub fn of_call(rng: &mut SimRng, service: u16, request: &[u8], reply: &[u8]) -> 
     recording.heard
 }
 
-/// Questions of rxdebug, and packets of every type, with nothing in them or too much.
+/// Packets of rxdebug, and packets of every type, without contents or with too much.
 #[must_use]
 pub fn of_every_type(rng: &mut SimRng, service: u16) -> Vec<Vec<u8>> {
     let header = |rng: &mut SimRng, kind| Header {
@@ -58,7 +58,7 @@ pub fn of_every_type(rng: &mut SimRng, service: u16) -> Vec<Vec<u8>> {
     (0..=20).map(|kind| packet(rng, kind)).collect()
 }
 
-/// Two endpoints and what was heard between them.
+/// Two endpoints, and the datagrams recorded between them.
 struct Recording {
     client: Endpoint,
     server: Endpoint,
@@ -72,7 +72,7 @@ impl Recording {
             rng.fill(&mut seed);
             seed
         };
-        // Packets of the size that travels between hosts: more of them, and some that are one of many.
+        // Packets of the size used between hosts: more packets, and some that are one of several.
         let mut config = Config::default();
         config.packet_size_loopback = config.packet_size;
         let client = Endpoint::new(config.clone(), seed());
@@ -82,7 +82,7 @@ impl Recording {
         Self { client, server, heard: Vec::new() }
     }
 
-    /// Carries datagrams to and fro until there are none.
+    /// Carries datagrams in both directions until there are none.
     fn play(&mut self) {
         loop {
             let there = taken(&mut self.client);

@@ -1,10 +1,10 @@
-//! What the kernel knows of a process of the cell.
+//! Sockets and memory of a process of the cell, from `/proc`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Every UDP address that a process has bound. What is bound to no address in particular is given as loopback.
+/// All UDP addresses that a process has bound. The unspecified address is given as loopback.
 ///
 /// # Panics
 /// If there is no such process.
@@ -23,7 +23,7 @@ pub fn udp_addresses(pid: u32) -> Vec<SocketAddrV4> {
         .collect()
 }
 
-/// `0100007F:1B58`: the address in the machine's byte order, the port in the network's.
+/// Parses `0100007F:1B58`: the address in the machine's byte order, the port in the network's.
 fn address(text: &str) -> Option<SocketAddrV4> {
     let (address, port) = text.split_once(':')?;
     let address = Ipv4Addr::from(u32::from_str_radix(address, 16).ok()?.to_ne_bytes());
@@ -31,7 +31,7 @@ fn address(text: &str) -> Option<SocketAddrV4> {
     Some(SocketAddrV4::new(address, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Memory a process has now, in KiB.
+/// Resident memory of a process, in KiB.
 ///
 /// # Panics
 /// If there is no such process.

@@ -1,4 +1,4 @@
-//! Calls that are well formed: what a client sends, to be damaged afterwards.
+//! Well-formed calls to every service, to be damaged by tests.
 
 use afs_sim::SimRng;
 use afs_wire::fs::{self, LockKind, Name, SetStatus};
@@ -9,7 +9,7 @@ use afs_wire::{bos, cb, pt, vl, vol};
 
 use super::damage::noise_up_to;
 
-/// Who is called.
+/// The called service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// The file server.
@@ -18,17 +18,17 @@ pub enum Server {
     Location,
     /// The volume server.
     Volume,
-    /// What ubik's tools ask of the location server.
+    /// The voting service of the location server, for ubik's tools.
     Vote,
     /// The protection server.
     Protection,
-    /// What `bos` asks of a host.
+    /// The overseer service of a host, for `bos`.
     Overseer,
     /// A client, called by a file server.
     Callback,
 }
 
-/// Every service.
+/// All services.
 pub const SERVERS: [Server; 7] = [
     Server::File,
     Server::Location,
@@ -39,11 +39,11 @@ pub const SERVERS: [Server; 7] = [
     Server::Callback,
 ];
 
-/// The ports of a cell's servers: whoever is at another one is a client.
+/// Ports of a cell's servers; any other port is a client's.
 pub const SERVER_PORTS: [u16; 5] = [7000, 7002, 7003, 7005, 7007];
 
 impl Server {
-    /// Its port, where the cell has the well-known ones.
+    /// Its port, with the well-known ports.
     #[must_use]
     pub const fn port(self) -> u16 {
         match self {
@@ -85,7 +85,7 @@ impl Server {
     }
 }
 
-/// Calls to one service: those below, and every opcode there is with arguments that mean nothing.
+/// Calls to one service: those below, and every opcode with random arguments.
 #[must_use]
 pub fn calls_to(server: Server, rng: &mut SimRng, directory: Fid, file: Fid) -> Vec<Vec<u8>> {
     let mut calls = match server {

@@ -1,4 +1,4 @@
-//! A disk with little room: a file system in memory of a fixed size.
+//! Disk of limited size: a file system in memory.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::Command;
 use crate::live::process::{run, seconds};
 use crate::live::scratch::unmount;
 
-/// A mounted disk. Unmounted when this is dropped.
+/// A mounted disk; unmounted when this is dropped.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// A disk of `mebibytes` on a folder.
+    /// Mounts a disk of `mebibytes` on a folder.
     #[must_use]
     pub fn new(folder: PathBuf, mebibytes: u64) -> Self {
         let mut mount = Command::new("mount");
@@ -21,16 +21,16 @@ impl SmallDisk {
         Self(folder)
     }
 
-    /// Where it is.
+    /// The mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Somebody else takes all the room there is.
+    /// Fills the disk with a file.
     ///
     /// # Panics
-    /// If the disk ends with anything but "no space".
+    /// If writing ends with another error than "no space".
     #[must_use]
     pub fn fill(&self) -> Filler {
         let path = self.0.join("ballast");
@@ -52,7 +52,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// What takes the room. Dropping it gives it back.
+/// The file that fills the disk; dropping it removes the file.
 #[derive(Debug)]
 pub struct Filler(PathBuf);
 

@@ -1,4 +1,4 @@
-//! Users who write, rename and remove without pause, and note what they were told.
+//! Users who write, rename and remove files without pause, and record which operations were acknowledged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Writers {
 }
 
 impl Writers {
-    /// Sets `count` users to work. What each does follows from the seed, and from what it is told.
+    /// Starts `count` users. Their operations follow from the seed and from the outcomes.
     #[must_use]
     pub fn start(folder: &Path, count: u64, seed: u64) -> Self {
         let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -45,13 +45,13 @@ impl Writers {
         Self { users, stop, acknowledged, refusals }
     }
 
-    /// What was refused so far. Nothing may be while nothing is the matter.
+    /// Refused operations so far; there must be none while the servers are in order.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.refusals.lock().clone()
     }
 
-    /// Waits until so many more operations were acknowledged.
+    /// Waits until `count` more operations were acknowledged.
     ///
     /// # Panics
     /// If that takes more than a minute and a half.
@@ -62,15 +62,15 @@ impl Writers {
         });
     }
 
-    /// Has everybody begin nothing more; who waits for a server goes on waiting.
+    /// Lets the users begin nothing more; one that waits for a server continues to wait.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Lets everybody end what they are at; answers what they were told.
+    /// Lets the users end their operations; returns the record of acknowledged operations.
     ///
     /// # Panics
-    /// If one of them did.
+    /// If one of them panicked.
     #[must_use]
     pub fn finish(self) -> Acknowledged {
         self.stop();
@@ -100,7 +100,7 @@ impl FolderUser {
                 }
                 Err(error) => {
                     self.refusals.lock().push(error.to_string());
-                    // A dead client refuses everything at once.
+                    // A killed client refuses all operations at once.
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }
             }
@@ -122,7 +122,7 @@ impl FolderUser {
         done.map_err(|error| io::Error::new(error.kind(), format!("{what} {name}: {error}")))
     }
 
-    /// A name never used before: one that is in doubt is not touched again.
+    /// A name that was never used: a name with uncertain contents is not used again.
     fn fresh(&mut self) -> String {
         self.versions += 1;
         format!("{}-{}", self.name, self.versions & 0xffff_ffff)

@@ -1,17 +1,17 @@
-//! Hosts of ours: network namespaces on a bridge, each with a cable that can be pulled.
+//! Hosts as network namespaces on a bridge, each with a cable that can be disconnected.
 
 use std::process::Command;
 
 use super::netns::{Netns, PATH};
 use super::process::{run, seconds};
 
-/// A bridge with hosts. Taken down when this is dropped.
+/// A bridge with hosts; removed when this is dropped.
 #[derive(Debug)]
 pub struct Bridge {
     number: u8,
 }
 
-/// A host on a bridge. What was started on it must be dropped before.
+/// A host on a bridge. Processes on it must be dropped before.
 #[derive(Debug)]
 pub struct Host {
     netns: Netns,
@@ -20,8 +20,8 @@ pub struct Host {
 }
 
 impl Bridge {
-    /// `number` (0 to 99) gives the hosts their addresses, 10.100+number.0.x, and the namespaces their names. What an
-    /// earlier run left is taken down.
+    /// `number` (0 to 99) determines the addresses of the hosts, 10.100+number.0.x, and the names of the namespaces.
+    /// Namespaces of an earlier run are removed.
     #[must_use]
     pub fn new(number: u8) -> Self {
         let bridge = Self { number };
@@ -32,13 +32,13 @@ impl Bridge {
         bridge
     }
 
-    /// A host with the address that ends so.
+    /// Adds a host with this last byte of the address.
     #[must_use]
     pub fn host(&self, number: u8) -> Host {
         let (name, cable) = (format!("andrew{}-h{number}", self.number), self.cable(number));
         let address = format!("10.{}.0.{number}", 100 + u16::from(self.number));
         let netns = Netns::fresh(&name);
-        // One of an earlier run goes away only some time after its namespace.
+        // A cable of an earlier run disappears only some time after its namespace.
         remove(&cable);
         ip(&["link", "add", &cable, "type", "veth", "peer", "name", "eth0", "netns", &name]);
         ip(&["link", "set", &cable, "master", &self.name(), "up"]);
@@ -79,12 +79,12 @@ impl Host {
         &self.address
     }
 
-    /// Cuts it off from all others: what it sends and what is sent to it is lost without a word.
+    /// Disconnects the host from all others: packets in both directions are lost.
     pub fn cut_off(&self) {
         ip(&["link", "set", &self.cable, "nomaster"]);
     }
 
-    /// Ends that.
+    /// Connects it again.
     pub fn mend(&self, bridge: &Bridge) {
         ip(&["link", "set", &self.cable, "master", &bridge.name()]);
     }

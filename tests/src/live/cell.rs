@@ -1,4 +1,4 @@
-//! Cells of ours: `andrew up` or `andrew serve`, as a process of the test.
+//! Cells started by `andrew up` or `andrew serve`, as a process of the test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,27 +15,27 @@ pub fn andrew() -> PathBuf {
     std::env::var_os("ANDREW").map_or_else(|| target().join("release/andrew"), PathBuf::from)
 }
 
-/// How a cell is to be started.
+/// Options of a cell.
 #[derive(Clone, Debug)]
 pub struct CellOptions {
     /// Its name.
     pub cell: String,
     /// Where its servers listen.
     pub listen: String,
-    /// Rights of everybody in the top directory.
+    /// Rights of `system:anyuser` in the top directory.
     pub anyuser: String,
-    /// Further words for the command.
+    /// Further arguments of the command.
     pub more: Vec<String>,
 }
 
 impl CellOptions {
-    /// A cell on loopback where the owner may do everything and others may read.
+    /// A cell on loopback where the owner has all rights and others may read.
     #[must_use]
     pub fn on_loopback() -> Self {
         Self::at("127.0.0.1", "rl")
     }
 
-    /// A cell at an address, with rights for everybody.
+    /// A cell at an address, with rights for `system:anyuser`.
     #[must_use]
     pub fn at(listen: &str, anyuser: &str) -> Self {
         Self {
@@ -47,20 +47,20 @@ impl CellOptions {
     }
 }
 
-/// A running cell. Stopped when this is dropped.
+/// A running cell; stopped when this is dropped.
 #[derive(Debug)]
 pub struct Cell {
-    /// The servers' process, and the mount's where there is one.
+    /// The process of the servers, and of the mount if there is one.
     pub process: Daemon,
     state: PathBuf,
     mount: Option<PathBuf>,
 }
 
 impl Cell {
-    /// `andrew up`: a cell and its mount, in one process. What it keeps is below `folder`, and stays there.
+    /// Runs `andrew up`: a cell and its mount, in one process. Its state is below `folder`, and stays there.
     ///
     /// # Panics
-    /// If it does not come up in half a minute.
+    /// If it does not start within half a minute.
     #[must_use]
     pub fn up(netns: &Netns, folder: &Path, options: &CellOptions) -> Self {
         let (state, mount) = (folder.join("state"), folder.join("afs"));
@@ -69,10 +69,10 @@ impl Cell {
         Self::run(command, folder, state, Some(mount))
     }
 
-    /// `andrew serve`: a cell without a mount.
+    /// Runs `andrew serve`: a cell without a mount.
     ///
     /// # Panics
-    /// If it does not come up in half a minute.
+    /// If it does not start within half a minute.
     #[must_use]
     pub fn serve(netns: &Netns, folder: &Path, options: &CellOptions) -> Self {
         let state = folder.join("state");
@@ -80,29 +80,29 @@ impl Cell {
     }
 
     fn run(command: Command, folder: &Path, state: PathBuf, mount: Option<PathBuf>) -> Self {
-        // Each start has a log of its own, so that a word in it is of this start.
+        // Each start has a log of its own, so that a line in it belongs to this start.
         let log = (0..).map(|n| folder.join(format!("cell{n}.log"))).find(|log| !log.exists());
         let mut process = Daemon::start(command, &log.unwrap_or_else(|| folder.join("cell.log")));
         wait_for_word(&mut process, "its state is in");
         Self { process, state, mount }
     }
 
-    /// Where `andrew up` has mounted it.
+    /// The mount point of `andrew up`.
     ///
     /// # Panics
-    /// If it was `andrew serve`.
+    /// If the command was `andrew serve`.
     #[must_use]
     pub fn mount(&self) -> &Path {
         self.mount.as_deref().unwrap_or_else(|| panic!("this cell has no mount"))
     }
 
-    /// What it keeps.
+    /// Its state directory.
     #[must_use]
     pub fn state(&self) -> &Path {
         &self.state
     }
 
-    /// Kills it where it stands: nothing is said to anybody, nothing is tidied up.
+    /// Kills it with SIGKILL: it neither notifies clients nor cleans up.
     pub fn kill(&mut self) {
         self.process.kill();
         if let Some(mount) = &self.mount {
@@ -110,10 +110,10 @@ impl Cell {
         }
     }
 
-    /// Stops it in good order.
+    /// Stops it in an orderly way.
     ///
     /// # Panics
-    /// If it does not end well.
+    /// If it fails.
     pub fn stop(mut self) {
         let status = self.process.end(seconds(60));
         assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", self.process.said());
@@ -127,7 +127,7 @@ fn start(netns: &Netns, verb: &str, state: &Path, options: &CellOptions) -> Comm
     command
 }
 
-/// One `andrew` command that must succeed; answers what it prints.
+/// Runs an `andrew` command that must succeed; returns its output.
 #[must_use]
 pub fn command(netns: &Netns, words: &[&str]) -> String {
     let mut command = netns.command(andrew());
@@ -135,7 +135,7 @@ pub fn command(netns: &Netns, words: &[&str]) -> String {
     run(command, seconds(60))
 }
 
-/// One `andrew` command, whatever comes of it.
+/// Runs an `andrew` command with any outcome.
 #[must_use]
 pub fn try_command(netns: &Netns, words: &[&str]) -> Output {
     let mut command = netns.command(andrew());

@@ -1,4 +1,4 @@
-//! What `close` says: the standard library throws it away.
+//! close(2) with its error, which the standard library discards.
 
 #![allow(unsafe_code)]
 
@@ -7,22 +7,22 @@ use std::io::{self, Write};
 use std::os::fd::IntoRawFd;
 use std::path::Path;
 
-/// Closes a file, and answers what the file system says to it.
+/// Closes a file.
 ///
 /// # Errors
-/// Of `close`, which is where a file that could not be stored is told of.
+/// Those of close(2), which reports a file that could not be stored.
 pub fn close(file: File) -> io::Result<()> {
-    // SAFETY: the descriptor was this file's own and nobody else has it; it is not used again.
+    // SAFETY: the descriptor was this file's own and has no other user; it is not used again.
     match unsafe { libc::close(file.into_raw_fd()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Replaces what is in a file, or makes it, and closes it. What comes back without an error was acknowledged.
+/// Replaces the contents of a file, or creates it, and closes it. Without an error the contents are acknowledged.
 ///
 /// # Errors
-/// Of any step.
+/// Those of any step.
 pub fn write_and_close(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
     let written = file.write_all(contents);

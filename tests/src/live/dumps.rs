@@ -1,4 +1,4 @@
-//! What is in a dump, to be compared with another.
+//! Contents of a dump, for comparison with another dump.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -7,13 +7,13 @@ use std::path::Path;
 use afs_wire::dump::{DumpReader, Event, VnodeEnd, VnodeFields};
 use afs_wire::ids::{Uniquifier, VnodeId};
 
-/// A vnode: its uniquifier, what the dump says of it (nothing if it is bare), and a sum of its data.
+/// A vnode: its uniquifier, its fields in the dump (`None` if it has none), and a checksum of its data.
 pub type DumpedVnode = (Uniquifier, Option<VnodeFields>, u64);
 
 /// All vnodes of a dump.
 ///
 /// # Panics
-/// If the file cannot be read or is no whole dump.
+/// If the file cannot be read or is not a complete dump.
 #[must_use]
 pub fn vnodes(file: &Path) -> BTreeMap<u32, DumpedVnode> {
     let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -39,10 +39,10 @@ pub fn vnodes(file: &Path) -> BTreeMap<u32, DumpedVnode> {
     all
 }
 
-/// Compares what two dumps have of vnodes.
+/// Compares the vnodes of two dumps.
 ///
 /// # Panics
-/// If they differ; says where.
+/// If they differ; the message has the first difference.
 pub fn assert_alike(what: &str, one: &BTreeMap<u32, DumpedVnode>, other: &BTreeMap<u32, DumpedVnode>) {
     for (vnode, here) in one {
         let there = other.get(vnode);

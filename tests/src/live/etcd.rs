@@ -1,4 +1,4 @@
-//! etcd, as one server of a cluster or alone.
+//! etcd servers, alone or in a cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::netns::{Netns, PATH};
 use super::process::{Daemon, run, run_any, seconds};
 use super::wait::until;
 
-/// An etcd server. Ended when this is dropped.
+/// An etcd server; stopped when this is dropped.
 #[derive(Debug)]
 pub struct Etcd {
     process: Daemon,
@@ -22,7 +22,7 @@ pub struct Etcd {
 pub struct Certificates(PathBuf);
 
 impl Etcd {
-    /// The server of `host` in a cluster of all these addresses, with its data below `folder`.
+    /// Starts the server of `host` in a cluster of all these addresses, with its data below `folder`.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -45,7 +45,7 @@ impl Etcd {
         Self::start(host.netns(), &words, folder)
     }
 
-    /// One server alone on 127.0.0.1.
+    /// Starts a single server on 127.0.0.1.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -61,7 +61,7 @@ impl Etcd {
         Self::start(netns, &words, folder)
     }
 
-    /// One server alone on 127.0.0.1, which shows a certificate and asks its clients for one.
+    /// Starts a single server on 127.0.0.1 that has a certificate and requires one of its clients.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -92,21 +92,21 @@ impl Etcd {
         Self { process: launch(netns, &words, &log), words, log }
     }
 
-    /// Kills it where it stands.
+    /// Kills it with SIGKILL.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it again with the data it had.
+    /// Starts it again with its data.
     pub fn again(&mut self, netns: &Netns) {
         self.process = launch(netns, &self.words, &self.log);
     }
 }
 
-/// Waits until an etcd takes changes.
+/// Waits until an etcd accepts changes.
 ///
 /// # Panics
-/// If it does not in two minutes.
+/// If it does not within two minutes.
 pub fn wait_until_healthy(netns: &Netns, words: &[&str]) {
     until("an etcd that takes changes", seconds(120), || {
         let health = run_any(etcdctl(netns, &[words, &["endpoint", "health"]].concat()), seconds(30));
@@ -114,7 +114,7 @@ pub fn wait_until_healthy(netns: &Netns, words: &[&str]) {
     });
 }
 
-/// `etcdctl` on a host.
+/// The command `etcdctl` on a host.
 #[must_use]
 pub fn etcdctl(netns: &Netns, words: &[&str]) -> Command {
     let mut command = netns.command("etcdctl");
@@ -123,7 +123,7 @@ pub fn etcdctl(netns: &Netns, words: &[&str]) -> Command {
 }
 
 impl Certificates {
-    /// An authority, a server at 127.0.0.1, and a client.
+    /// Creates certificates of an authority, a server at 127.0.0.1, and a client.
     ///
     /// # Panics
     /// If a file cannot be written, or `openssl` fails.
@@ -146,7 +146,7 @@ impl Certificates {
                 ["key", "csr", "pem", "ext"].map(|ending| format!("{name}.{ending}"));
             let written = fs::write(folder.join(&extra), extension);
             written.unwrap_or_else(|error| panic!("{extra}: {error}"));
-            // Without a common name: etcd would take it for a user's, which its JSON side does not allow.
+            // Without a common name: etcd would take it for a user name, which its JSON gateway does not permit.
             let subject = format!("/O={name}");
             let asked = ["-keyout", &secret, "-out", &request, "-subj", &subject];
             openssl(&[&["req"], &key[..5], &asked].concat());
@@ -160,7 +160,7 @@ impl Certificates {
         made
     }
 
-    /// One of the files: `authority.pem`, and `.pem` and `.key` of `server` and `client`.
+    /// Path of one of the files: `authority.pem`, and `.pem` and `.key` of `server` and `client`.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)

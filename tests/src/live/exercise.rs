@@ -1,4 +1,4 @@
-//! What people do with files: done through one mount, seen through another.
+//! Exercise of file operations: done through one mount, compared through another.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -11,31 +11,31 @@ use super::files::{Pattern, names};
 use super::process::{run, seconds};
 use super::wait::until_equal;
 
-/// Two views of one folder; the same one twice, or two mounts of the cell.
+/// Two views of one folder: the same mount twice, or two mounts of the cell.
 #[derive(Clone, Debug)]
 pub struct Views {
-    /// Where things are done.
+    /// Folder in which operations are done.
     pub here: PathBuf,
-    /// Where they are looked for afterwards.
+    /// Folder in which their effects are compared.
     pub there: PathBuf,
-    /// What is done is seen at once: when `close`, or the call that made the change, has returned.
+    /// Whether effects are visible at once: when `close`, or the call that made the change, has returned.
     pub at_once: bool,
 }
 
 impl Views {
-    /// A folder as seen through two mounts. One of them is OpenAFS's `afsd.fuse`, which stores some time after `close`.
+    /// A folder through two mounts, of which one is OpenAFS's `afsd.fuse`, which stores some time after `close`.
     #[must_use]
     pub fn new(here: &Path, there: &Path) -> Self {
         Self { here: here.to_owned(), there: there.to_owned(), at_once: false }
     }
 
-    /// A folder as seen through two mounts of ours.
+    /// A folder through two mounts of Andrew's.
     #[must_use]
     pub fn of_ours(here: &Path, there: &Path) -> Self {
         Self { at_once: true, ..Self::new(here, there) }
     }
 
-    /// Compares what is seen from there, at once or after a while.
+    /// Compares the effects in `there`, at once or after a while.
     fn see<T: PartialEq + Debug>(&self, what: &str, wanted: &T, mut probe: impl FnMut() -> T) {
         if self.at_once {
             let seen = probe();
@@ -63,10 +63,10 @@ impl Views {
     }
 }
 
-/// All of it, in new folders; everything is taken away again.
+/// Runs all exercises in new folders, and removes them.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn everything(views: &Views) {
     small_files(views);
     names_and_folders(views);
@@ -76,10 +76,10 @@ pub fn everything(views: &Views) {
     large_files(views);
 }
 
-/// Create, read, write, append.
+/// Creates, reads, writes and appends.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn small_files(views: &Views) {
     let file = views.here.join("small");
     fs::write(&file, "one\n").unwrap();
@@ -105,7 +105,7 @@ pub fn small_files(views: &Views) {
 /// Directories, renames, hard links, removals.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn names_and_folders(views: &Views) {
     let folder = views.here.join("folder");
     fs::create_dir(&folder).unwrap();
@@ -122,7 +122,7 @@ pub fn names_and_folders(views: &Views) {
     views.expect("folder/inner/c", b"through the link");
     fs::remove_file(folder.join("inner/c")).unwrap();
     views.expect_names("folder/inner", &["d"]);
-    // A rename onto a name that exists takes its place.
+    // A rename onto an existing name replaces it.
     fs::write(folder.join("inner/e"), "e").unwrap();
     fs::rename(folder.join("inner/e"), folder.join("inner/d")).unwrap();
     views.expect("folder/inner/d", b"e");
@@ -135,10 +135,10 @@ pub fn names_and_folders(views: &Views) {
     views.expect_names("", &[]);
 }
 
-/// chmod and truncate, both ways.
+/// chmod and truncate, in both directions.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn modes_and_lengths(views: &Views) {
     let file = views.here.join("file");
     fs::write(&file, "0123456789").unwrap();
@@ -154,10 +154,10 @@ pub fn modes_and_lengths(views: &Views) {
     views.expect_names("", &[]);
 }
 
-/// Writes here and there in a file, among them far behind its end.
+/// Writes at several offsets of a file, some far beyond its end.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn random_writes(views: &Views) {
     let path = views.here.join("random");
     let mut model = Vec::new();
@@ -185,10 +185,10 @@ pub fn random_writes(views: &Views) {
     views.expect_names("", &[]);
 }
 
-/// A file changed through a shared mapping.
+/// Changes a file through a shared mapping.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn shared_mapping(views: &Views) {
     let path = views.here.join("mapped");
     fs::write(&path, vec![b'.'; 10_000]).unwrap();
@@ -204,10 +204,10 @@ pub fn shared_mapping(views: &Views) {
     views.expect_names("", &[]);
 }
 
-/// 8 MiB and 100 MiB.
+/// Files of 8 MiB and 100 MiB.
 ///
 /// # Panics
-/// If anything is not as it should be.
+/// If a comparison fails.
 pub fn large_files(views: &Views) {
     for (name, blocks) in [("large8", 128), ("large100", 1600)] {
         let pattern = Pattern(blocks);
@@ -215,7 +215,7 @@ pub fn large_files(views: &Views) {
         let seen = views.there.join(name);
         let length = blocks * super::files::BLOCK as u64;
         views.see(name, &length, || fs::metadata(&seen).map_or(0, |meta| meta.len()));
-        // The length may be there some time before the bytes with a client that stores after `close`.
+        // With a client that stores after `close`, the length may be visible some time before the bytes.
         views.see(name, &Ok(()), || {
             pattern.check(&seen, blocks).unwrap_or_else(|error| Err(error.to_string()))
         });

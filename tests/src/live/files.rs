@@ -1,15 +1,15 @@
-//! Files to write and compare.
+//! Files with known contents, to write and compare.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Bytes that follow from a seed: every place in the file tells where it is.
+/// Contents that follow from a seed; each block differs from all others.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern(pub u64);
 
 impl Pattern {
-    /// The bytes at `block`, of 64 KiB.
+    /// The contents of block number `block`, of 64 KiB.
     #[must_use]
     pub fn block(self, block: u64) -> Vec<u8> {
         let mut state = self.0 ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -26,16 +26,16 @@ impl Pattern {
     /// Writes `blocks` blocks to a new file and closes it.
     ///
     /// # Errors
-    /// Of the file.
+    /// Those of the file.
     pub fn write(self, path: &Path, blocks: u64) -> io::Result<()> {
         let mut file = File::create(path)?;
         (0..blocks).try_for_each(|block| file.write_all(&self.block(block)))
     }
 
-    /// Whether a file has just these bytes; says where not.
+    /// Compares a file with these contents; the inner error is the first difference.
     ///
     /// # Errors
-    /// Of the file.
+    /// Those of the file.
     pub fn check(self, path: &Path, blocks: u64) -> io::Result<Result<(), String>> {
         let mut file = File::open(path)?;
         let mut have = vec![0; BLOCK];
@@ -55,7 +55,7 @@ impl Pattern {
 /// Bytes of one block.
 pub const BLOCK: usize = 64 << 10;
 
-/// The names in a folder, in order.
+/// The names in a folder, sorted.
 ///
 /// # Panics
 /// If it cannot be read.

@@ -1,4 +1,4 @@
-//! A cell of several servers of ours: databases and volumes on the first, volumes on the others.
+//! A cell of several Andrew servers: databases and volumes on the first, volumes on the others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ use super::netns::Netns;
 use super::process::{Daemon, run, run_any, seconds};
 use super::scratch::unmount;
 
-/// The servers of a cell, each a process on a host of its own. Stopped when this is dropped.
+/// The servers of a cell, each a process on a host of its own; stopped when this is dropped.
 #[derive(Debug)]
 pub struct Fleet {
     folder: PathBuf,
@@ -22,17 +22,17 @@ pub struct Fleet {
 struct Member {
     netns: Netns,
     address: String,
-    /// How it is started anew.
+    /// Arguments to start it again.
     words: Vec<String>,
     process: Option<Daemon>,
 }
 
 impl Fleet {
-    /// Starts a server on each host, given by its namespace and address. The first is `andrew up`, whose mount is the
-    /// owner's; everybody may do everything in the top directory. What they keep is below `folder`.
+    /// Starts a server on each host, given by its namespace and address. The first is `andrew up`, with the owner's
+    /// mount; every user has all rights in the top directory. The state is below `folder`.
     ///
     /// # Panics
-    /// If one of them does not come up in two minutes.
+    /// If one of them does not start within two minutes.
     #[must_use]
     pub fn start(folder: &Path, hosts: Vec<(Netns, String)>) -> Self {
         let mut fleet = Self { folder: folder.to_owned(), members: Vec::new() };
@@ -61,7 +61,7 @@ impl Fleet {
         words
     }
 
-    /// Has the first host write what makes another one a server.
+    /// Writes a join file on the first host; returns the arguments that start the new server with it.
     fn join(&self, number: usize, address: &str) -> Vec<String> {
         let file = self.folder.join(format!("join{number}.toml"));
         let (file, state) = (file.to_string_lossy(), self.folder.join(format!("state{number}")));
@@ -72,28 +72,28 @@ impl Fleet {
         words(&["serve", "--join", &file, "--state", &state.to_string_lossy()])
     }
 
-    /// Where the owner has mounted the cell.
+    /// Mount point of the owner's mount.
     #[must_use]
     pub fn owner(&self) -> PathBuf {
         self.folder.join("owner")
     }
 
-    /// What the first server keeps.
+    /// State directory of the first server.
     #[must_use]
     pub fn state(&self) -> String {
         self.folder.join("state0").to_string_lossy().into_owned()
     }
 
-    /// The address of a server.
+    /// Address of a server.
     #[must_use]
     pub fn address(&self, number: usize) -> &str {
         &self.members[number].address
     }
 
-    /// The owner's mount goes, and the first server becomes one without.
+    /// Restarts the first server without the owner's mount.
     ///
     /// # Panics
-    /// If it does not end, or not come up again.
+    /// If it does not stop, or not start again.
     pub fn without_owner(&mut self) {
         self.members[0].words = self.words_of_first("serve", self.address(0));
         let ended = self.members[0].process.take().and_then(|mut process| process.end(seconds(60)));
@@ -101,7 +101,7 @@ impl Fleet {
         self.begin(0);
     }
 
-    /// Kills a server where it stands.
+    /// Kills a server with SIGKILL.
     pub fn kill(&mut self, number: usize) {
         if let Some(mut process) = self.members[number].process.take() {
             process.kill();
@@ -111,15 +111,15 @@ impl Fleet {
         }
     }
 
-    /// Starts a server that was killed.
+    /// Starts a killed server.
     ///
     /// # Panics
-    /// If it does not come up in two minutes.
+    /// If it does not start within two minutes.
     pub fn begin(&mut self, number: usize) {
         let member = &self.members[number];
         let mut command = member.netns.command(andrew());
         command.args(&member.words);
-        // Each start has a log of its own, so that a word in it is of this start.
+        // Each start has a log of its own, so that a line in it belongs to this start.
         let log =
             (0..).map(|n| self.folder.join(format!("server{number}.{n}.log"))).find(|log| !log.exists());
         let mut process = Daemon::start(command, &log.unwrap_or_else(|| self.folder.join("server.log")));
@@ -133,7 +133,7 @@ impl Fleet {
         self.tool_at(&self.members[host].netns, words)
     }
 
-    /// The same on any host.
+    /// As [`Fleet::tool`], in any namespace.
     #[must_use]
     pub fn tool_at(&self, netns: &Netns, words: &[&str]) -> Command {
         let mut command = netns.command(andrew());
@@ -141,7 +141,7 @@ impl Fleet {
         command
     }
 
-    /// A `vos` command that must succeed; answers its JSON.
+    /// Runs a `vos` command that must succeed; returns its JSON.
     ///
     /// # Panics
     /// If it fails.
@@ -150,14 +150,14 @@ impl Fleet {
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{words:?}: {error} in {said}"))
     }
 
-    /// A `vos` command, whatever comes of it.
+    /// Runs a `vos` command with any outcome.
     #[must_use]
     pub fn try_vos(&self, words: &[&str]) -> Output {
         run_any(self.tool(0, &[&["vos", "--json"], words].concat()), seconds(300))
     }
 
-    /// Makes a volume on a server, mounted in the top directory under its name, where everybody may do everything. Needs
-    /// the owner's mount.
+    /// Creates a volume on a server, mounted in the top directory under its name, where every user has all rights.
+    /// Needs the owner's mount.
     pub fn make_volume(&self, server: usize, name: &str) {
         let _ = self.vos(&["create", self.address(server), "a", name, "--maxquota", "0"]);
         let point = self.owner().join(name);
@@ -171,7 +171,7 @@ impl Fleet {
         fs(&["fs", "setacl", &point, "system:anyuser", "all"]);
     }
 
-    /// What the servers have said, for a test that fails.
+    /// Output of all servers, for a test that fails.
     #[must_use]
     pub fn said(&self) -> String {
         let all = self.members.iter().filter_map(|m| m.process.as_ref()).map(Daemon::said);
@@ -181,7 +181,7 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        // The databases last: the others tell them nothing when they stop, but might ask.
+        // The databases last: the other servers call them until they have stopped.
         while let Some(mut member) = self.members.pop() {
             if let Some(mut process) = member.process.take() {
                 process.end(seconds(20));

@@ -1,4 +1,4 @@
-//! The AFS client of the Linux kernel, in an emulated machine.
+//! Linux kernel with its own AFS client, in an emulated machine.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -18,13 +18,13 @@ pub struct Guest<'a> {
 }
 
 impl<'a> Guest<'a> {
-    /// A guest for the cell whose location server is at `servers`.
+    /// A guest for the cell with location servers at `servers`.
     #[must_use]
     pub fn new(hosts: &'a Hosts, cell: &'a str, servers: &'a str) -> Self {
         Self { hosts, cell, servers, share: None }
     }
 
-    /// Shows a folder of this machine as `/share`, for reading and writing.
+    /// Shares a folder of this machine as `/share`, for reading and writing.
     #[must_use]
     pub fn with_share(self, folder: &'a Path) -> Self {
         Self { share: Some(folder), ..self }
@@ -52,7 +52,7 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// The guest's kernel and programs are made once, and again when the scripts that make them have changed.
+/// Builds the guest's kernel and programs once, and again when the scripts that build them have changed.
 fn build() {
     if std::env::var_os(CHOSEN).is_none() {
         let mut command = guest("build");
@@ -67,8 +67,8 @@ fn guest(verb: &str) -> Command {
     command
 }
 
-/// Where the guest is: `$ANDREW_GUEST` (for one with another kernel, made with `guest build --kernel ... --state ...`),
-/// else `target/guest`.
+/// Directory of the guest: `$ANDREW_GUEST` (for another kernel, made with `guest build --kernel ... --state ...`), else
+/// `target/guest`.
 fn state() -> PathBuf {
     std::env::var_os(CHOSEN).map_or_else(|| target().join("guest"), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! One host of a cell, as `andrew serve --config` runs it: next to servers of ours, or in a cell of OpenAFS's.
+//! One host of a cell that runs `andrew serve --config`: beside other Andrew servers, or in a cell of OpenAFS's.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use super::mount::wait_for_word;
 use super::netns::Netns;
 use super::process::{Daemon, seconds};
 
-/// What a host is to be.
+/// Options of a host.
 #[derive(Clone, Debug)]
 pub struct HostOptions<'a> {
     /// The cell.
     pub cell: &'a str,
     /// Its address.
     pub listen: &'a str,
-    /// Addresses of the cell's database servers; none: it is the one, and makes itself a key for rxkad.
+    /// Addresses of the cell's database servers; if empty, this host is the only one, and creates a key for rxkad.
     pub databases: &'a [&'a str],
-    /// The cell's keys, where they are not in its own state.
+    /// File with the cell's keys, if they are not in its own state directory.
     pub key_file: Option<&'a Path>,
     /// Letters of its partitions.
     pub partitions: &'a [&'a str],
 }
 
-/// A running host. Stopped when this is dropped; what it keeps stays in its folder.
+/// A running host; stopped when this is dropped, while its state stays in its folder.
 #[derive(Debug)]
 pub struct HostServer {
     /// Its process.
@@ -33,10 +33,10 @@ pub struct HostServer {
 }
 
 impl HostServer {
-    /// Starts a host that keeps everything below `folder`.
+    /// Starts a host with its state below `folder`.
     ///
     /// # Panics
-    /// If it does not come up.
+    /// If it does not start.
     #[must_use]
     pub fn start(netns: Netns, folder: &Path, options: &HostOptions<'_>) -> Self {
         let made = std::fs::create_dir_all(folder);
@@ -46,24 +46,24 @@ impl HostServer {
         Self { process, netns, folder: folder.to_owned() }
     }
 
-    /// What it keeps.
+    /// Folder of its state.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Its keys, where they are in its own state.
+    /// Its key file, if that is in its own state directory.
     #[must_use]
     pub fn keys(&self) -> PathBuf {
         self.folder.join("keys/KeyFileExt")
     }
 
-    /// Kills it where it stands.
+    /// Kills it with SIGKILL.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it anew, after it was killed or stopped.
+    /// Starts it again, after it was killed or stopped.
     pub fn restart(&mut self) {
         self.process.end(seconds(30));
         self.process = run(&self.netns, &self.folder);
@@ -91,7 +91,7 @@ impl HostOptions<'_> {
 fn run(netns: &Netns, folder: &Path) -> Daemon {
     let mut command = netns.command(andrew());
     command.args(["serve", "--config"]).arg(folder.join("server.toml"));
-    // Each start has a log of its own, so that a word in it is of this start.
+    // Each start has a log of its own, so that a line in it belongs to this start.
     let log = (0..).map(|n| folder.join(format!("log{n}"))).find(|log| !log.exists());
     let mut process = Daemon::start(command, &log.unwrap_or_else(|| folder.join("log")));
     wait_for_word(&mut process, "its state is in");

@@ -1,11 +1,11 @@
-//! Hosts of a test's own on one network, which nobody else sees: namespaces on a bridge.
+//! Hosts of one test on a network of their own: namespaces on a bridge.
 
 use std::process::Command;
 
 use super::netns::{Netns, PATH};
 use super::process::{run, seconds};
 
-/// Hosts with addresses 10.0.0.NUMBER. Gone when this is dropped.
+/// Hosts with addresses 10.0.0.NUMBER; removed when this is dropped.
 #[derive(Debug)]
 pub struct Lan {
     hosts: Vec<(u8, String, Netns)>,
@@ -13,7 +13,7 @@ pub struct Lan {
 }
 
 impl Lan {
-    /// Hosts of these numbers. `name` begins the names of the namespaces: at most six letters.
+    /// Creates hosts with these numbers. `name` is the prefix of the names of the namespaces: at most six letters.
     #[must_use]
     pub fn new(name: &str, numbers: &[u8]) -> Self {
         let hub = format!("{name}-hub");
@@ -36,7 +36,7 @@ impl Lan {
     /// The namespace of a host.
     ///
     /// # Panics
-    /// If there is none of that number.
+    /// If there is no host with that number.
     #[must_use]
     pub fn netns(&self, number: u8) -> Netns {
         Netns::existing(self.name(number))
@@ -48,12 +48,12 @@ impl Lan {
         address(number)
     }
 
-    /// What a host sends goes out so slowly from now on.
+    /// Limits the rate at which a host sends.
     pub fn slow_down(&self, number: u8, bytes_a_second: u32) {
         let rate = format!("{bytes_a_second}bps");
         let mut command = Command::new("tc");
         command.env("PATH", PATH).args(["-n", self.name(number), "qdisc", "replace", "dev", "eth0", "root"]);
-        // One datagram is let through at once, and none is thrown away.
+        // One datagram may pass at once, and none is dropped.
         command.args(["tbf", "rate", &rate, "burst", "1600", "limit", "1000000"]);
         drop(run(command, seconds(60)));
     }

@@ -1,8 +1,8 @@
-//! Addresses on loopback that no other test has: the whole of 127.0.0.0/8 is this machine.
+//! Loopback addresses that no other test uses: the whole of 127.0.0.0/8 is this machine.
 
 use std::net::Ipv4Addr;
 
-/// An address for the servers of a cell. It differs from test program to test program, and by `number` within one.
+/// An address for the servers of a cell, which differs between test programs, and by `number` within one.
 #[must_use]
 pub fn own_address(number: u8) -> Ipv4Addr {
     let [.., high, low] = std::process::id().to_be_bytes();

@@ -1,4 +1,4 @@
-//! Everything that is seen of a tree through a mount of ours, to be compared with what is seen of it somewhere else.
+//! Manifest of a tree: all that is visible of it through a mount, for comparison with the same tree elsewhere.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use super::cell::andrew;
 use super::netns::PATH;
 use super::process::{run, seconds};
 
-/// What is seen of a file, directory, link or mount point.
+/// Properties of a file, directory, link or mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     mode: u32,
@@ -24,18 +24,18 @@ pub struct Seen {
     length: u64,
     modified: i64,
     content: String,
-    /// Number and uniquifier, the same wherever the volume goes.
+    /// Vnode number and uniquifier, which the volume keeps when it is moved.
     fid: String,
     access: String,
 }
 
-/// A tree: by path below its top, with bytes that are no text escaped.
+/// A tree: by path below its top, with bytes that are not UTF-8 escaped.
 pub type Manifest = BTreeMap<String, Seen>;
 
-/// Name of the only mount point that a tree may have; nothing behind it is looked at.
+/// Name of the only mount point that a tree may have; it is not crossed.
 pub const MOUNT_POINT: &str = "mount-point";
 
-/// Has the client forget what it has of the volume, and reads everything in it.
+/// Flushes the client's cache of the volume, and reads all of the tree.
 ///
 /// # Panics
 /// If anything cannot be read.
@@ -51,7 +51,7 @@ pub fn manifest(top: &Path) -> Manifest {
 /// Compares two trees.
 ///
 /// # Panics
-/// If they differ; says where.
+/// If they differ; the message has the first difference.
 pub fn assert_same(what: &str, wanted: &Manifest, seen: &Manifest) {
     for (path, one) in wanted {
         let other = seen.get(path);
@@ -61,10 +61,10 @@ pub fn assert_same(what: &str, wanted: &Manifest, seen: &Manifest) {
     assert!(more.is_empty(), "{what}: nobody made {more:?}");
 }
 
-/// Quota and blocks in use of the volume at `top`, in KiB.
+/// Quota and space used of the volume at `top`, in KiB.
 ///
 /// # Panics
-/// If that is not to be had.
+/// If they cannot be read.
 #[must_use]
 pub fn quota(top: &Path) -> (u64, u64) {
     let said = fs_command("listquota", &[top.to_owned()]);
@@ -74,7 +74,7 @@ pub fn quota(top: &Path) -> (u64, u64) {
     (kib("quota_bytes"), kib("used_bytes"))
 }
 
-/// An `andrew fs` command that must succeed.
+/// Runs an `andrew fs` command that must succeed.
 ///
 /// # Panics
 /// If it fails.
@@ -150,7 +150,7 @@ fn sum(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// An attribute of the mount, of a link and not of where it leads.
+/// An attribute of the mount; of a link itself, not of its target.
 fn attribute(path: &Path, name: &str) -> String {
     let mut value = vec![0; 64 << 10];
     let length = rustix::fs::lgetxattr(path, name, &mut value);

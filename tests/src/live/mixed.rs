@@ -1,5 +1,5 @@
-//! A cell of OpenAFS's servers, srv1 and srv2, in which one file server is ours, vice. A mount of ours whose user is an administrator is on
-//! venus, OpenAFS's own client on cl1.
+//! A cell of OpenAFS's servers, srv1 and srv2, with one Andrew file server, vice. The host venus has a mount of
+//! Andrew's whose user is an administrator, cl1 has OpenAFS's own client.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::watchdog::Watchdog;
 pub struct Mixed {
     ours: Mount,
     theirs: PathBuf,
-    /// The file server of ours.
+    /// The Andrew file server.
     pub vice: HostServer,
     hosts: Hosts,
     admin: String,
@@ -29,7 +29,7 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// For the test of that name; `number` is that of [`Hosts::with_servers`].
+    /// For the test with that name; `number` is that of [`Hosts::with_servers`].
     #[must_use]
     pub fn new(name: &'static str, number: u8) -> Self {
         let turn = Exclusive::take();
@@ -70,14 +70,14 @@ impl Mixed {
         self.scratch.path()
     }
 
-    /// OpenAFS's `vos` with the cell's key. It must succeed. OURS, SRV1 and SRV2 stand for the servers.
+    /// Runs OpenAFS's `vos` with the cell's key; it must succeed. OURS, SRV1 and SRV2 stand for the servers.
     pub fn vos(&self, line: &str) -> String {
         let line = self.line(line);
         let words = ["vos"].into_iter().chain(line.split(' ')).chain(["-localauth"]);
         self.hosts.tool("cl1", &words.collect::<Vec<_>>())
     }
 
-    /// Our `vos`, in the same way.
+    /// Runs Andrew's `vos`, likewise.
     pub fn andrew_vos(&self, line: &str) -> String {
         let line = self.line(line);
         let keys = self.hosts.state().join("hosts/srv1/etc-openafs/server/KeyFileExt");
@@ -87,7 +87,7 @@ impl Mixed {
         self.hosts.andrew_with("venus", &self.admin, &self.scratch.path().join("home"), &words)
     }
 
-    /// A line in which the servers stand with their addresses.
+    /// A line with the addresses of the servers in place of their names.
     #[must_use]
     pub fn line(&self, line: &str) -> String {
         [("OURS", 5), ("SRV1", 11), ("SRV2", 12)]
@@ -95,7 +95,7 @@ impl Mixed {
             .fold(line.to_owned(), |line, (name, host)| line.replace(name, &self.hosts.address(host)))
     }
 
-    /// Mounts a volume where everybody may write, under its name; answers where our mount has it.
+    /// Mounts a volume where all users may write, under its name; returns its path in Andrew's mount.
     #[must_use]
     pub fn mounted(&self, volume: &str) -> PathBuf {
         let point = self.ours.path().join("scratch").join(volume);
@@ -103,13 +103,13 @@ impl Mixed {
         point
     }
 
-    /// Where OpenAFS's client has such a volume.
+    /// Path of such a volume in OpenAFS's client.
     #[must_use]
     pub fn seen_by_theirs(&self, volume: &str) -> PathBuf {
         self.theirs.join(CELL).join("scratch").join(volume)
     }
 
-    /// Makes a volume with a tree in it; one of its files has `blocks` blocks of 64 KiB.
+    /// Creates a volume with a tree, of which one file has `blocks` blocks of 64 KiB.
     #[must_use]
     pub fn volume_with_tree(&self, volume: &str, place: &str, blocks: u64) -> (PathBuf, Manifest) {
         self.vos(&format!("create {place} {volume} -maxquota 1000000"));
@@ -121,7 +121,7 @@ impl Mixed {
 }
 
 impl Drop for Mixed {
-    /// A test that fails shows what the server of ours warned of: OpenAFS's tools tell a code at best.
+    /// A test that fails prints the warnings of the Andrew server: OpenAFS's tools show at most a code.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let log = self.vice.process.said();

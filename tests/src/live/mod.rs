@@ -1,4 +1,4 @@
-//! Real sockets, real mounts, real peers.
+//! Kit for tests with real sockets, real mounts and real peers.
 
 pub mod bridge;
 pub mod cell;

@@ -1,4 +1,4 @@
-//! Mounts of a cell by our own client, as processes of the test.
+//! Mounts of a cell by `andrew mount`, as processes of the test.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::process::{Daemon, seconds};
 use super::scratch::unmount;
 use super::wait::until;
 
-/// `andrew mount`: a running client. Unmounted when this is dropped.
+/// A running client; unmounted when this is dropped.
 #[derive(Debug)]
 pub struct Mount {
     /// The client's process.
@@ -17,10 +17,10 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts the cell whose location servers are at `servers` on `folder`/`name`, with a cache beside it.
+    /// Mounts the cell with location servers at `servers` on `folder`/`name`, with a cache beside it.
     ///
     /// # Panics
-    /// If it is not mounted in two minutes.
+    /// If it is not mounted within two minutes.
     #[must_use]
     pub fn new(netns: &Netns, cell: &str, servers: &str, folder: &Path, name: &str, more: &[&str]) -> Self {
         let point = folder.join(name);
@@ -33,13 +33,13 @@ impl Mount {
         Self { process, folder: point }
     }
 
-    /// Where it is.
+    /// The mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Kills the client where it stands, and clears the dead mount away.
+    /// Kills the client with SIGKILL, and unmounts the dead mount.
     pub fn kill(&mut self) {
         self.process.kill();
         unmount(&self.folder);
@@ -53,10 +53,10 @@ impl Drop for Mount {
     }
 }
 
-/// Waits for a word of a process that is starting.
+/// Waits for a word in the output of a starting process.
 ///
 /// # Panics
-/// If the process ends, or has not said it after two minutes.
+/// If the process ends, or has not printed it after two minutes.
 pub fn wait_for_word(process: &mut Daemon, word: &str) {
     until(&format!("'{word}' from a process that starts"), seconds(120), || {
         let said = process.said();

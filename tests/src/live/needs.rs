@@ -1,18 +1,18 @@
-//! What a test needs of the machine, and what happens when it is not there.
+//! Requirements of a test on the machine, and what happens if they are not met.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Something that not every machine has.
+/// A requirement that not every machine meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// To be root, for namespaces and disks.
+    /// Root, for namespaces and disks.
     Root,
-    /// `/dev/fuse` and the programs to mount with.
+    /// `/dev/fuse` and the programs that mount.
     Fuse,
-    /// OpenAFS, and what `tests/peers/openafs-cell` runs it with.
+    /// OpenAFS, and the programs with which `tests/peers/openafs-cell` runs it.
     OpenAfs,
     /// An emulated machine with the kernel's own client.
     Guest,
@@ -24,7 +24,7 @@ pub enum Need {
     Etcd,
 }
 
-/// Whether all of `needs` are there. Otherwise the test says what it leaves out, and passes; where `CI=true` it fails.
+/// Whether all of `needs` are met. If not, the test prints what is missing, and passes; if `CI=true` it fails.
 #[must_use]
 pub fn all_there(needs: &[Need]) -> bool {
     let missing: Vec<String> = needs.iter().filter_map(|need| need.missing()).collect();
@@ -33,7 +33,7 @@ pub fn all_there(needs: &[Need]) -> bool {
     }
     let text = missing.join("; ");
     assert!(std::env::var("CI").as_deref() != Ok("true"), "needed on CI: {text}");
-    // Past the test program's capture: a test that was left out should not look like one that passed.
+    // Written past the test program's capture: a skipped test must not look like one that passed.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {text}");
     false
 }
@@ -71,7 +71,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/")).to_owned()
 }
 
-/// Where tests keep what may be used again: `target` of the project.
+/// Folder for files that tests may use again: `target` of the project.
 #[must_use]
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)

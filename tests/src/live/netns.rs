@@ -1,22 +1,22 @@
-//! Network namespaces: each cell has ports and addresses of its own.
+//! Network namespaces, so that each cell has ports and addresses of its own.
 
 use std::process::Command;
 
 use super::process::{run, seconds};
 
-/// Where programs are looked for, whatever the caller's path is.
+/// Search path for programs, independent of the caller's.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A network namespace. One that was made here goes away with it.
+/// A network namespace. One that was created here is removed when this is dropped.
 #[derive(Debug)]
 pub struct Netns {
-    /// None: the one this test runs in.
+    /// `None`: the namespace of this test.
     name: Option<String>,
     made_here: bool,
 }
 
 impl Netns {
-    /// A new namespace with nothing but its own loopback. One of that name left by an earlier run is replaced.
+    /// Creates a namespace with nothing but its own loopback; replaces one with that name of an earlier run.
     #[must_use]
     pub fn fresh(name: &str) -> Self {
         let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", name]).output();
@@ -25,20 +25,20 @@ impl Netns {
         Self { name: Some(name.to_owned()), made_here: true }
     }
 
-    /// A namespace that somebody else keeps.
+    /// An existing namespace, which this does not remove.
     #[must_use]
     pub fn existing(name: &str) -> Self {
         Self { name: Some(name.to_owned()), made_here: false }
     }
 
-    /// The namespace this test runs in: nobody needs to be root for it, and its sockets reach the cell. Such a cell
-    /// listens at an address of its own ([`own_address`](super::loopback::own_address)).
+    /// The namespace of this test: it needs no root, and its sockets reach the cell. Such a cell listens at an address
+    /// of its own ([`own_address`](super::loopback::own_address)).
     #[must_use]
     pub fn machine() -> Self {
         Self { name: None, made_here: false }
     }
 
-    /// `program` in this namespace, with the machine's own files.
+    /// Command that runs `program` in this namespace, with the machine's own files.
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let Some(name) = &self.name else {
@@ -53,7 +53,7 @@ impl Netns {
 }
 
 impl Netns {
-    /// Does `work` on a thread of this process that is in the namespace.
+    /// Runs `work` on a thread of this process that is in the namespace.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.name {
             Some(name) => super::netns_thread::in_namespace(name, work),

@@ -1,4 +1,4 @@
-//! Work in a network namespace without a process of its own.
+//! Threads of this process in another network namespace.
 
 #![allow(unsafe_code, reason = "the standard library has no setns")]
 
@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Does `work` on a thread in the namespace of that name. A socket that it opens stays in the namespace, whichever thread uses it later.
+/// Runs `work` on a thread in the namespace. A socket that it opens stays in the namespace, whichever thread uses it
+/// later.
 ///
 /// # Panics
 /// If there is no such namespace, or this process may not enter it, or `work` panics.
@@ -20,7 +21,7 @@ pub fn in_namespace<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// The calling thread is in the namespace from here on, and no other thread is.
+/// Moves the calling thread into the namespace; other threads stay.
 fn enter(name: &str) -> io::Result<()> {
     let file = File::open(format!("/run/netns/{name}"))?;
     // SAFETY: the descriptor is open until the end of this function; the call touches no memory of this process.

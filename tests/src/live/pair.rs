@@ -1,4 +1,4 @@
-//! A cell of ours on two hosts, with OpenAFS's tools on a third and a mount of ours, as administrator, on a fourth.
+//! An Andrew cell on two hosts, with OpenAFS's tools on a third host and an administrator's mount on a fourth.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -17,7 +17,7 @@ use super::scratch::{Scratch, unmount_below};
 use super::tree::make;
 use super::watchdog::Watchdog;
 
-/// The two hosts and what stands around them. Each host has the partitions a and b.
+/// The two hosts with their clients and tools. Each host has the partitions a and b.
 #[derive(Debug)]
 pub struct Pair {
     mount: Mount,
@@ -32,7 +32,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// For the test of that name; `number` is that of [`Hosts::around_our_cell`].
+    /// For the test with that name; `number` is that of [`Hosts::around_our_cell`].
     #[must_use]
     pub fn new(name: &'static str, number: u8) -> Self {
         let turn = Exclusive::take();
@@ -58,7 +58,7 @@ impl Pair {
         pair
     }
 
-    /// Who uses the mount is an administrator; the cell also has a user alice.
+    /// The user of the mount is an administrator; the cell also has a user alice.
     fn become_admin(&self) {
         let state = self.first.folder().to_string_lossy().into_owned();
         let file = self.scratch.path().join("passphrase");
@@ -71,7 +71,7 @@ impl Pair {
         self.andrew(&["login", "admin", "--passphrase-file", &file, "--cell", CELL, "--servers", &servers]);
     }
 
-    /// An `andrew` command on the mount's host that must succeed.
+    /// Runs an `andrew` command on the mount's host that must succeed.
     pub fn andrew(&self, words: &[&str]) -> String {
         let mut command: Command = self.hosts.netns("venus").command(andrew());
         command.args(words).env("XDG_STATE_HOME", self.scratch.path().join("home"));
@@ -102,19 +102,19 @@ impl Pair {
         self.scratch.path()
     }
 
-    /// OpenAFS's `vos` with the cell's key; ONE and TWO stand for the hosts. It must succeed.
+    /// Runs OpenAFS's `vos` with the cell's key; it must succeed. ONE and TWO stand for the hosts.
     pub fn vos(&self, line: &str) -> String {
         let line = self.line(line);
         self.hosts.tool("cl1", &line.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The same, whatever comes of it.
+    /// As [`Pair::vos`], with any outcome.
     pub fn try_vos(&self, line: &str) -> Output {
         let line = self.line(line);
         self.hosts.try_tool("cl1", &line.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The same, which must fail; answers what it says.
+    /// As [`Pair::vos`], but it must fail; returns its error output.
     ///
     /// # Panics
     /// If it succeeds.
@@ -137,7 +137,7 @@ impl Pair {
         words.map(word).collect()
     }
 
-    /// Mounts a volume in the cell's top directory, under its name.
+    /// Mounts a volume in the cell's top directory, under its name; returns the path.
     #[must_use]
     pub fn mounted(&self, volume: &str) -> PathBuf {
         let point = self.mount.path().join(volume);
@@ -145,7 +145,7 @@ impl Pair {
         point
     }
 
-    /// Makes a volume with a tree in it, at the place of that name, as in `ONE a`; answers where it is mounted and what is in it.
+    /// Creates a volume with a tree, at a site given as in `ONE a`; returns its mount point and its manifest.
     #[must_use]
     pub fn volume_with_tree(&self, volume: &str, place: &str) -> (PathBuf, Manifest) {
         self.vos(&format!("create {place} {volume} -maxquota 100000"));

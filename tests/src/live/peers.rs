@@ -1,4 +1,4 @@
-//! OpenAFS: clients and servers that we did not write, each host a network namespace on a bridge.
+//! Hosts that run OpenAFS's clients and servers, each a network namespace on a bridge.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use super::needs::peer;
 use super::netns::{Netns, PATH};
 use super::process::{run, run_any, seconds};
 
-/// Hosts on a bridge with addresses of their own, run by the `openafs-cell` script. Taken down when this is dropped.
+/// Hosts on a bridge with addresses of their own, run by the `openafs-cell` script; removed when this is dropped.
 #[derive(Debug)]
 pub struct Hosts {
     state: PathBuf,
@@ -18,7 +18,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// `number` (0 to 99) gives the hosts their addresses, 10.100+number.0.x, and their namespaces' names.
+    /// `number` (0 to 99) determines the addresses of the hosts, 10.100+number.0.x, and the names of their namespaces.
     fn named(state: &Path, number: u8) -> Self {
         let hosts = Self {
             state: state.join("hosts"),
@@ -29,8 +29,8 @@ impl Hosts {
         hosts
     }
 
-    /// The client hosts cl1 (.21) and cl2 (.22), set up for a cell whose servers are on the host `vice` (.5), which is
-    /// there and empty.
+    /// Client hosts cl1 (.21) and cl2 (.22), configured for a cell with servers on the host `vice` (.5), which exists
+    /// and runs nothing.
     #[must_use]
     pub fn around_our_cell(state: &Path, number: u8, cell: &str) -> Self {
         let hosts = Self::named(state, number);
@@ -41,13 +41,13 @@ impl Hosts {
         hosts
     }
 
-    /// One more host for a server or client of ours, at the address of that number.
+    /// Adds a host for an Andrew server or client, with this last byte of the address.
     pub fn add(&self, host: &str, number: u8) {
         self.script(&["host", host, &number.to_string()], seconds(120));
     }
 
-    /// A whole OpenAFS cell with its servers on srv1 (.11) and srv2 (.12), whose volume `scratch` anybody may write,
-    /// a client host cl1 (.21), and the host `venus` (.6) for a client of ours.
+    /// A whole OpenAFS cell with its servers on srv1 (.11) and srv2 (.12), whose volume `scratch` every user may write,
+    /// a client host cl1 (.21), and the host `venus` (.6) for an Andrew client.
     #[must_use]
     pub fn with_servers(state: &Path, number: u8, cell: &str) -> Self {
         let hosts = Self::named(state, number);
@@ -56,12 +56,12 @@ impl Hosts {
         hosts
     }
 
-    /// One more host, with the address that ends so.
+    /// Adds a host with this last byte of the address.
     pub fn host(&self, name: &str, number: u8) {
         self.script(&["host", name, &number.to_string()], seconds(120));
     }
 
-    /// What the hosts are made of: `krb5.conf`, `kdc/USER.keytab`, and below `hosts/NAME` each host's own files.
+    /// Folder of the hosts' files: `krb5.conf`, `kdc/USER.keytab`, and each host's own files below `hosts/NAME`.
     #[must_use]
     pub fn state(&self) -> &Path {
         &self.state
@@ -104,7 +104,7 @@ impl Hosts {
         write(etc.join("server/KeyFileExt"), &keys);
     }
 
-    /// Gets a user's tickets from the KDC of an OpenAFS cell, by his key; answers the name of the cache they are in.
+    /// Gets a user's tickets from the KDC of an OpenAFS cell, with the user's key; returns the name of their cache.
     #[must_use]
     pub fn kinit(&self, user: &str) -> String {
         let keytab = self.state.join(format!("kdc/{user}.keytab"));
@@ -114,7 +114,7 @@ impl Hosts {
         cache
     }
 
-    /// An `andrew` command on a host that must succeed, with the tickets of a cache; tokens are kept below `home`.
+    /// Runs an `andrew` command on a host that must succeed, with the tickets of a cache; tokens are kept below `home`.
     #[must_use]
     pub fn andrew_with(&self, host: &str, cache: &str, home: &Path, words: &[&str]) -> String {
         let mut command = self.netns(host).command(andrew());
@@ -129,7 +129,7 @@ impl Hosts {
         self.script(&["mount", "--host", host, "--strict", &folder], seconds(120));
     }
 
-    /// Takes such a mount down.
+    /// Unmounts such a mount.
     pub fn umount(&self, folder: &Path) {
         self.script(&["umount", &folder.to_string_lossy()], seconds(120));
     }
@@ -139,7 +139,7 @@ impl Hosts {
         self.script(&[&["run", host], words].concat(), seconds(120))
     }
 
-    /// Runs one of OpenAFS's programs on a host, whatever comes of it.
+    /// Runs one of OpenAFS's programs on a host, with any outcome.
     pub fn try_tool(&self, host: &str, words: &[&str]) -> Output {
         run_any(self.command(&[&["run", host], words].concat()), seconds(120))
     }
@@ -156,7 +156,7 @@ impl Hosts {
         command
     }
 
-    /// Takes down what an earlier run of this test may have left: the namespaces' names tell.
+    /// Removes what an earlier run of this test may have left, by the names of its namespaces.
     fn clear(&self) {
         self.script(&["down"], seconds(120));
     }

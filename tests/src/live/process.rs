@@ -1,4 +1,4 @@
-//! Programs, run to their end or in the background; none outlives the test.
+//! Programs run to their end or in the background; none outlives the test.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,16 +7,16 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// So many seconds.
+/// This many seconds.
 #[must_use]
 pub const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Runs a program that must succeed within `limit`; answers its standard output.
+/// Runs a program that must succeed within `limit`; returns its standard output.
 ///
 /// # Panics
-/// If it fails, or is not done in time (it is killed then).
+/// If it fails, or exceeds the limit (it is killed then).
 pub fn run(command: Command, limit: Duration) -> String {
     let what = format!("{command:?}");
     let output = run_any(command, limit);
@@ -30,7 +30,7 @@ pub fn run(command: Command, limit: Duration) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a program to its end, whatever that is. After `limit` it is killed.
+/// Runs a program to its end, with any outcome. After `limit` it is killed.
 ///
 /// # Panics
 /// If it cannot be started.
@@ -38,7 +38,7 @@ pub fn run_any(mut command: Command, limit: Duration) -> Output {
     let what = format!("{command:?}");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{what}: {error}"));
-    // Pipes are emptied while the program runs, or it could block on a full one.
+    // Pipes are read while the program runs, since it could block on a full one.
     let stdout = collect(child.stdout.take());
     let stderr = collect(child.stderr.take());
     let status = wait(&mut child, limit).unwrap_or_else(|| {
@@ -72,7 +72,7 @@ fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// A program in the background, with its output in a log. Ended when this is dropped.
+/// A program in the background, with its output in a log; ended when this is dropped.
 #[derive(Debug)]
 pub struct Daemon {
     child: Child,
@@ -80,7 +80,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts it; its output is added to `log`.
+    /// Starts it; its output is appended to `log`.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -95,7 +95,7 @@ impl Daemon {
         Self { child, log: log.to_owned() }
     }
 
-    /// Its process number. `nsenter` replaces itself with the program, so it is the program's.
+    /// Its process id. `nsenter` replaces itself by the program, so the id is that of the program.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -106,21 +106,21 @@ impl Daemon {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// All it has said.
+    /// Its output so far.
     #[must_use]
     pub fn said(&self) -> String {
         std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Kills it where it stands.
+    /// Kills it with SIGKILL.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Asks it to end, and answers how it did; kills it after `limit`.
+    /// Sends SIGTERM and returns the exit status; kills it after `limit`.
     pub fn end(&mut self, limit: Duration) -> Option<ExitStatus> {
-        // The number of a process that is gone may be somebody else's by now.
+        // The process id may belong to another process once this one has been waited for.
         if let Ok(Some(status)) = self.child.try_wait() {
             return Some(status);
         }

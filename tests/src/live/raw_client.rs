@@ -1,4 +1,4 @@
-//! A client in this process that speaks to any server, as whomever its token says.
+//! Client in this process that calls any server, with any token.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use afs_wire::rpc::{Request, ServiceId};
 use super::process::seconds;
 use crate::hostile::caller::callback_service;
 
-/// The client. It answers servers as a client must.
+/// The client. It replies to servers as a client must.
 pub struct RawClient {
-    // Before the system, which its socket needs to the end.
+    // Dropped before the system, which its socket needs to the end.
     udp: Udp,
     system: Arc<System>,
 }
 
 impl RawClient {
-    /// A client with a socket on all addresses of the namespace this process is in.
+    /// A client with a socket on all addresses of the namespace of this process.
     ///
     /// # Panics
-    /// If there is none to be had.
+    /// If the socket cannot be opened.
     #[must_use]
     pub fn new() -> Self {
         let system = System::with_workers(2).unwrap_or_else(|error| panic!("no threads: {error}"));
@@ -38,7 +38,7 @@ impl RawClient {
         Self { udp, system }
     }
 
-    /// What makes its connections prove the token.
+    /// Security of connections with this token.
     #[must_use]
     pub fn security(&self, token: &Token) -> Security {
         Security::new(token.source(self.system.env()))
@@ -47,10 +47,10 @@ impl RawClient {
     /// Makes a call.
     ///
     /// # Errors
-    /// The code that the server refuses with.
+    /// The code of the server's refusal.
     ///
     /// # Panics
-    /// If there is no answer within half a minute.
+    /// If there is no reply within half a minute.
     pub fn call<R: Request>(
         &self,
         (server, service): (SocketAddr, ServiceId),

@@ -1,19 +1,19 @@
-//! A folder of a test's own.
+//! Folder of one test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::needs::target;
 
-/// A folder below `target/live`, empty at first. Kept when the test fails, for its logs.
+/// A folder below `target/live`, empty at first. Kept if the test fails, for its logs.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// The folder of that name. Mounts that an earlier run left in it are taken down.
+    /// Creates the folder with that name. Mounts that an earlier run left in it are unmounted.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let path = target().join("live").join(name);
@@ -29,10 +29,10 @@ impl Scratch {
         &self.0
     }
 
-    /// A new folder in it.
+    /// Creates a folder in it.
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[must_use]
     pub fn folder(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
@@ -50,7 +50,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Takes down every mount at or below a folder, lazily: nothing here waits for a dead server.
+/// Unmounts every mount at or below a folder, lazily, so that this does not wait for a dead server.
 pub fn unmount_below(folder: &Path) {
     let Ok(mounts) = std::fs::read_to_string("/proc/self/mounts") else { return };
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(PathBuf::from);
@@ -59,7 +59,7 @@ pub fn unmount_below(folder: &Path) {
     below.iter().for_each(|point| unmount(point));
 }
 
-/// Takes one mount down, lazily, if there is one; with the means of who is not root where it must be.
+/// Unmounts one mount lazily, if there is one; by `fusermount3` for a user who is not root.
 pub fn unmount(point: &Path) {
     let umount = Command::new("umount").arg("-l").arg(point).output();
     if !umount.is_ok_and(|output| output.status.success()) {

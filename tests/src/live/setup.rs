@@ -1,4 +1,4 @@
-//! What a test on a cell of ours stands on: a folder, an address, and somebody who watches that it ends.
+//! Setup of a test on an Andrew cell: a folder, an address, and a watchdog.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::netns::Netns;
 use super::scratch::{Scratch, unmount_below};
 use super::watchdog::Watchdog;
 
-/// The ground of one test. What was started on it must be dropped before.
+/// The setup of one test. Cells and mounts in it must be dropped before.
 #[derive(Debug)]
 pub struct Setup {
     _watchdog: Watchdog,
@@ -20,7 +20,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A setup for the test of that name, the `number`th of its program, which is over within `limit`.
+    /// For the test with that name, the `number`th of its program, which must end within `limit`.
     #[must_use]
     pub fn new(name: &'static str, number: u8, limit: Duration) -> Self {
         let scratch = Scratch::new(name);
@@ -30,7 +30,7 @@ impl Setup {
         Self { _watchdog: watchdog, netns: Netns::machine(), address, scratch }
     }
 
-    /// Where its cell listens.
+    /// Address of its cell.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
@@ -42,25 +42,25 @@ impl Setup {
         &self.scratch
     }
 
-    /// The namespace for commands.
+    /// Namespace of its commands.
     #[must_use]
     pub fn netns(&self) -> &Netns {
         &self.netns
     }
 
-    /// `andrew up`, with these rights for everybody and further words.
+    /// Runs `andrew up`, with these rights for `system:anyuser` and further arguments.
     #[must_use]
     pub fn up(&self, anyuser: &str, more: &[&str]) -> Cell {
         Cell::up(&self.netns, self.scratch.path(), &self.options(anyuser, more))
     }
 
-    /// `andrew serve`, with its state in a folder.
+    /// Runs `andrew serve`, with its state in a folder.
     #[must_use]
     pub fn serve_in(&self, folder: &Path, anyuser: &str) -> Cell {
         Cell::serve(&self.netns, folder, &self.options(anyuser, &[]))
     }
 
-    /// `andrew mount` on the folder of that name, as nobody in particular.
+    /// Runs `andrew mount` on the folder with that name, anonymously.
     #[must_use]
     pub fn mount(&self, name: &str, more: &[&str]) -> Mount {
         Mount::new(&self.netns, CELL, &self.address, self.scratch.path(), name, more)
@@ -73,7 +73,7 @@ impl Setup {
     }
 }
 
-/// Kills every program that was started on a folder, by the folder's name among its words, and unmounts what is below.
+/// Kills every program that has the folder's path among its arguments, and unmounts all mounts below.
 pub fn clear(folder: &Path) {
     let name = folder.to_string_lossy().into_owned();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();

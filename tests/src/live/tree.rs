@@ -1,4 +1,4 @@
-//! A tree that has one of everything that volumes hold.
+//! Tree with one object of every kind that volumes hold.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes, Permissions};
@@ -11,18 +11,18 @@ use std::time::{Duration, SystemTime};
 use super::files::Pattern;
 use super::manifest::{MOUNT_POINT, fs_do};
 
-/// Makes the tree in an empty directory of a mount whose user is an administrator; the cell has a user alice. One file has
-/// `blocks` blocks of 64 KiB.
+/// Creates the tree in an empty directory of a mount whose user is an administrator; the cell has a user alice. One
+/// file has `blocks` blocks of 64 KiB.
 ///
 /// # Panics
-/// If anything cannot be made.
+/// If anything cannot be created.
 pub fn make(top: &Path, blocks: u64) {
     let made = files(top, blocks).and_then(|()| folders(top)).and_then(|()| names(&top.join("names")));
     made.unwrap_or_else(|error| panic!("{}: {error}", top.display()));
     access(top);
 }
 
-/// Changes something of each kind in such a tree.
+/// Changes one object of each kind in such a tree.
 ///
 /// # Panics
 /// If anything cannot be changed.
@@ -45,7 +45,8 @@ fn files(top: &Path, blocks: u64) -> io::Result<()> {
     sparse.write_all_at(b"and far behind", 5_000_000)?;
     sparse.set_len(6_000_000)?;
     fs::hard_link(top.join("small"), top.join("another name"))?;
-    // Owners as the mount shows them: 0 is the administrator whose token it has, the others are nobody's here.
+    // Owners as the mount shows them: 0 is the administrator with the mount's token, the others are not users of this
+    // machine.
     for (name, mode, owner) in
         [("small", 0o640, 77), ("empty", 0o400, 4002), ("medium", 0o755, 0), ("mapped", 0o600, 32_000)]
     {
@@ -68,7 +69,7 @@ fn folders(top: &Path) -> io::Result<()> {
     for n in 0..MANY {
         fs::write(many.join(format!("file number {n}")), format!("this is {n}\n"))?;
     }
-    // Room in the middle of its pages.
+    // Free slots in the middle of the directory's pages.
     (0..MANY).step_by(3).try_for_each(|n| fs::remove_file(many.join(format!("file number {n}"))))?;
     fs::create_dir_all(top.join("closed"))?;
     fs::set_permissions(top.join("closed"), Permissions::from_mode(0o700))?;
@@ -129,5 +130,5 @@ fn alter(top: &Path, round: u64) -> io::Result<()> {
     symlink("many", top.join(format!("folder {round}/link {round}")))
 }
 
-/// Files in the folder with many.
+/// Files in the folder with many files.
 const MANY: u64 = 200;

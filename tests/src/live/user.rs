@@ -9,7 +9,7 @@ use super::cell::{Cell, andrew, command};
 use super::netns::Netns;
 use super::process::{run, run_any, seconds};
 
-/// One user: a number on the machine that no account has, a name and a passphrase in the cell.
+/// One user: a user id without an account on the machine, a name and a passphrase in the cell.
 #[derive(Debug)]
 pub struct User<'a> {
     netns: &'a Netns,
@@ -19,7 +19,7 @@ pub struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    /// Makes a user of the cell, and a home for the one of the machine, which is in `folder`.
+    /// Creates a user of the cell, and a home directory for the user id, in `folder`.
     ///
     /// # Panics
     /// If the cell or the machine refuses.
@@ -51,13 +51,13 @@ impl<'a> User<'a> {
         self.home.join("passphrase").display().to_string()
     }
 
-    /// The home of the user on the machine.
+    /// Home directory of the user.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// A program, as this user.
+    /// A command that runs a program as this user.
     #[must_use]
     pub fn command(&self, program: &str, words: &[&str]) -> Command {
         let mut command = self.netns.command("setpriv");
@@ -67,7 +67,7 @@ impl<'a> User<'a> {
         command
     }
 
-    /// A line of the shell, in which `$A` is `path`.
+    /// Runs a line of the shell, in which `$A` is `path`.
     #[must_use]
     pub fn sh(&self, path: &Path, line: &str) -> Output {
         let mut command = self.command("sh", &["-c", line]);
@@ -75,18 +75,18 @@ impl<'a> User<'a> {
         run_any(command, seconds(60))
     }
 
-    /// An `andrew` command, which must succeed.
+    /// Runs an `andrew` command that must succeed.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it fails.
     pub fn andrew(&self, words: &[&str]) -> String {
         run(self.command(&andrew().display().to_string(), words), seconds(60))
     }
 
-    /// Gets a token of the cell, which all mounts of the machine get that the user may trust.
+    /// Logs in to the cell; all mounts of the machine that the user trusts get the token.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the login fails.
     pub fn log_in(&self, cell: &str, servers: &str) {
         let secret = self.secret();
         let words = ["login", &self.name, "--cell", cell, "--servers", servers, "--passphrase-file", &secret];

@@ -1,12 +1,12 @@
-//! Waiting for something that has no other sign: bounded, and it says what was waited for.
+//! Bounded waiting for a condition that is not signalled, with a description of it.
 
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// Asks `probe` again and again until it gives a value.
+/// Calls `probe` until it returns a value.
 ///
 /// # Panics
-/// If it has given none after `limit`.
+/// If it has returned none after `limit`.
 pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + limit;
     loop {
@@ -18,12 +18,12 @@ pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T
     }
 }
 
-/// Asks `probe` until it answers `wanted`: a client without flush stores some time after `close`, in parts, and the
-/// kernel of an old client keeps attributes for a second. How long that takes is the machine's business: what counts is
-/// that something still changes.
+/// Calls `probe` until it returns `wanted`: a client without flush stores some time after `close`, in parts, and the
+/// kernel of an old client keeps attributes for a second. How long that takes depends on the machine, so the limit
+/// applies to the time without any change.
 ///
 /// # Panics
-/// If the answer has not changed for a minute, or is not `wanted` after three.
+/// If the value has not changed for a minute, or is not `wanted` after three.
 pub fn until_equal<T: PartialEq + Debug>(what: &str, wanted: &T, mut probe: impl FnMut() -> T) {
     let began = Instant::now();
     let (mut last, mut changed) = (None, began);
@@ -45,7 +45,7 @@ pub fn until_equal<T: PartialEq + Debug>(what: &str, wanted: &T, mut probe: impl
     }
 }
 
-/// How long nothing may change: more than a busy machine needs to store a large file and sync it to its disk.
+/// Longest time without a change: more than a busy machine needs to store a large file and sync it to its disk.
 const QUIET_MAX: Duration = Duration::from_secs(60);
-/// How long it may take in all.
+/// Longest time in total.
 const WAIT_MAX: Duration = Duration::from_secs(180);

@@ -1,14 +1,14 @@
-//! A test on a mount that hangs cannot be ended from inside: its threads sleep in the kernel.
+//! Watchdog for tests on mounts: a test that hangs on one cannot end itself, since its threads sleep in the kernel.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Ends the whole test program when it is not dropped in time.
+/// Ends the whole test program if it is not dropped in time.
 #[derive(Debug)]
 pub struct Watchdog(#[allow(dead_code, reason = "its drop is the signal")] Sender<()>);
 
 impl Watchdog {
-    /// `rescue` kills servers and mounts, so that threads that hang on them get an error.
+    /// `rescue` kills servers and mounts, so that hanging threads get an error.
     #[must_use]
     pub fn new(name: &'static str, limit: Duration, rescue: impl FnOnce() + Send + 'static) -> Self {
         let (sender, receiver) = channel();

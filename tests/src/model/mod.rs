@@ -1,4 +1,4 @@
-//! What is allowed to be seen: simple models that histories of a cell are held against.
+//! Models with which histories of a cell are compared.
 
 pub mod names;
 pub mod register;

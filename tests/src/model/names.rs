@@ -1,10 +1,10 @@
-//! A directory as a set of names, each of which appears once and disappears once.
+//! Model of a directory: a set of names, each of which is created once and removed once.
 
 use std::collections::BTreeMap;
 
 use super::register::Time;
 
-/// From when and until when a name may, and must, be there.
+/// Times from and until which a name may exist, and must exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Life {
     made: Option<Span>,
@@ -18,7 +18,7 @@ struct Span {
     end: Option<Time>,
 }
 
-/// What was done to the names of one directory, and what was seen of them.
+/// Operations on the names of one directory, and observations of them.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     lives: BTreeMap<String, Life>,
@@ -26,23 +26,23 @@ pub struct Names {
 }
 
 impl Names {
-    /// A name was made: created, linked, or renamed to.
+    /// Records that a name was created: by creation, link or rename.
     pub fn made(&mut self, name: &str, begin: Time, end: Option<Time>) {
         self.lives.entry(name.to_owned()).or_default().made = Some(Span { begin, end });
     }
 
-    /// A name was taken away: removed, or renamed from.
+    /// Records that a name was removed: by removal or rename.
     pub fn gone(&mut self, name: &str, begin: Time, end: Option<Time>) {
         self.lives.entry(name.to_owned()).or_default().gone = Some(Span { begin, end });
     }
 
-    /// Somebody looked.
+    /// Records an observation.
     pub fn saw(&mut self, name: &str, there: bool, begin: Time, end: Time) {
         self.seen.push((name.to_owned(), there, begin, end));
     }
 
-    /// Whether what makes or takes a name may have been carried out at this moment: while it was asked for, or at any time
-    /// after its beginning if it was never acknowledged. True for names that were not written down.
+    /// Whether the operation that creates or removes a name may take effect at this time: between its begin and end, or
+    /// at any time after its begin if it was never acknowledged. True for names without a record.
     #[must_use]
     pub fn may_happen(&self, name: &str, made: bool, at: Time) -> bool {
         let Some(life) = self.lives.get(name) else { return true };
@@ -50,22 +50,22 @@ impl Names {
         span.is_some_and(|span| span.begin <= at && span.end.is_none_or(|end| at <= end))
     }
 
-    /// Whether the name was made and everything done to it was acknowledged.
+    /// Whether the name was created and all operations on it were acknowledged.
     #[must_use]
     pub fn is_settled(&self, name: &str) -> bool {
         let life = self.lives.get(name).copied().unwrap_or_default();
         life.made.is_some_and(|made| made.end.is_some()) && life.gone.is_none()
     }
 
-    /// All names that were ever made.
+    /// All names that were ever created.
     pub fn ever(&self) -> impl Iterator<Item = &str> {
         self.lives.iter().filter(|(_, life)| life.made.is_some()).map(|(name, _)| name.as_str())
     }
 
-    /// Whether everything seen can be explained.
+    /// Whether all observations can be explained.
     ///
     /// # Errors
-    /// Says what cannot.
+    /// The first observation that cannot.
     pub fn check(&self) -> Result<(), String> {
         for (name, there, begin, end) in &self.seen {
             let life = self.lives.get(name).copied().unwrap_or_default();

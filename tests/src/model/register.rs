@@ -1,39 +1,40 @@
-//! A file as a register: each close stores a whole new content, each open reads one.
+//! Model of a file: a register to which each close stores whole new contents, and which each open reads.
 //!
-//! What is promised: whoever opens after a close was acknowledged reads that content or a later one, and nobody who has
-//! seen a content sees an older one afterwards. While a close is under way, one machine may read the new content and
-//! another still the old one: the server commits first and then breaks its promises.
+//! The guarantee: an open after an acknowledged close reads its contents or later ones, and a machine that has read
+//! contents never reads older ones afterwards. While a close is in progress, one machine may read the new contents and
+//! another still the old ones: the server commits first and then breaks its promises.
 //!
-//! A store may happen more than once between its beginning and its end, which is what comes of asking again when a
-//! server died before it could answer.
+//! A store may take effect more than once between its begin and its end: the client repeats the request if a server
+//! died before it could reply.
 
 use std::fmt;
 
-/// A moment; any clock that all operations of a history share.
+/// A time of any clock that all operations of a history share.
 pub type Time = u64;
 
-/// A content that is stored by one close only. 0 is the content at the beginning.
+/// Identity of contents that one close only stores. 0 stands for the initial contents.
 pub type Content = u64;
 
-/// One operation that was carried out, or perhaps was.
+/// One operation that was carried out, or may have been.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Op {
-    /// Who did it.
+    /// The machine.
     pub client: usize,
     /// Store or read.
     pub kind: Kind,
-    /// Which content.
+    /// The contents.
     pub content: Content,
-    /// When it began.
+    /// Time of its begin.
     pub begin: Time,
-    /// When it ended; `None` for a store that was not acknowledged: it may take effect at any time from its beginning on, or never.
+    /// Time of its end; `None` for a store that was not acknowledged: it may take effect at any time after its begin,
+    /// or never.
     pub end: Option<Time>,
-    /// A read by a machine that may not have been told of what is newer: it may see what had been replaced, but nothing
-    /// older than what it has seen or stored.
+    /// A read by a machine that may have missed notifications: it may return contents that had been replaced, but none
+    /// older than the contents that the machine has read or stored.
     pub doubted: bool,
 }
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A close that stores.
@@ -42,14 +43,14 @@ pub enum Kind {
     Read,
 }
 
-/// Why a history cannot be.
+/// Why a history violates the guarantee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// A read gave what nobody stored, or what was stored only afterwards.
+    /// A read returned contents that were never stored, or were stored only later.
     FromNowhere(Op),
-    /// A content was read after another one had taken its place for certain: its store, the later store, the read.
+    /// Contents were read after others had certainly replaced them: their store, the later store, the read.
     Lost(Box<[Op; 3]>),
-    /// Somebody read a content and afterwards an older one: the store of the older, that of the newer, both reads.
+    /// A machine read contents and afterwards older ones: the store of the older, that of the newer, both reads.
     Backwards(Box<[Op; 4]>),
 }
 
@@ -69,10 +70,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Whether the history of one file is as promised.
+/// Checks the history of one file.
 ///
 /// # Errors
-/// Operations that cannot be.
+/// The operations that violate the guarantee.
 pub fn check(history: &[Op]) -> Result<(), Violation> {
     let beginning =
         Op { client: usize::MAX, kind: Kind::Store, content: 0, begin: 0, end: Some(0), doubted: false };
@@ -90,7 +91,8 @@ pub fn check(history: &[Op]) -> Result<(), Violation> {
         }
         reads.push((*source, *read));
     }
-    // What a machine has stored it has seen. What it could not store it has for itself, until it is stored or given up.
+    // A machine has seen contents that it stored. Contents that it could not store stay in its own cache, until they
+    // are stored or dropped.
     let own = stores.iter().filter(|store| store.end.is_some() && store.client != usize::MAX);
     let common = reads.iter().filter(|(source, read)| source.end.is_some() || source.client != read.client);
     let seen: Vec<(Op, Op)> = own.map(|store| (*store, *store)).chain(common.copied()).collect();
@@ -110,7 +112,7 @@ fn check_nobody_goes_back(seen: &[(Op, Op)], reads: &[(Op, Op)]) -> Result<(), V
     Ok(())
 }
 
-/// One was over for certain before the other began.
+/// Whether one certainly ended before the other began.
 fn precedes(one: &Op, other: &Op) -> bool {
     one.end.is_some_and(|end| end < other.begin)
 }
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(check(&[lost, read(0, 5, 6), read(1, 7, 8)]), Ok(()));
         let given_up = [store(2, 1, 2), Op { client: 2, ..lost }, read(1, 3, 4), read(2, 5, 6)];
         assert_eq!(check(&given_up), Ok(()));
-        // Once more, since nobody told its client that it had happened.
+        // Once more, since its client was not notified of the store.
         let repeated = [lost, read(1, 3, 4), store(2, 5, 6), read(2, 7, 8), read(1, 9, 10)];
         assert_eq!(check(&repeated), Ok(()));
     }
@@ -174,7 +176,7 @@ mod tests {
     #[test]
     fn a_lost_update_is_found() {
         assert!(matches!(check(&[store(1, 1, 2), store(2, 3, 4), read(1, 5, 6)]), Err(Violation::Lost(..))));
-        // Stores side by side may end in any order.
+        // Concurrent stores may take effect in any order.
         assert_eq!(check(&[store(1, 1, 4), store(2, 2, 3), read(1, 5, 6), read(1, 7, 8)]), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! Configure, make, test: what its maintainers do with it.
+//! Build and tests of a program: configure, make, make test.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::live::process::{run, seconds};
 
-/// Builds what was unpacked in `folder` as two jobs at a time. No path gets into what is built: it may be compared
-/// with what was built elsewhere.
+/// Builds the source in `folder` with two jobs. The result contains no path, so that it can be compared with one built
+/// elsewhere.
 pub fn build(folder: &Path) {
-    // Dates in archives are left out, and the folder's name is a dot in what the compiler says for debuggers.
+    // Archives contain no dates, and the folder's name is a dot in debug information.
     let flags = format!("-O1 -g -ffile-prefix-map={}=.", folder.display());
     let mut configure = in_folder(folder, "./configure");
     configure.env("CFLAGS", flags).env("ARFLAGS", "rcD");
@@ -19,7 +19,7 @@ pub fn build(folder: &Path) {
     run(make, BUILD_MAX);
 }
 
-/// Runs its own tests; they must succeed. Answers what they said.
+/// Runs the program's own tests; they must succeed. Returns their output.
 #[must_use]
 pub fn test(folder: &Path) -> String {
     let mut make = in_folder(folder, "make");
@@ -29,7 +29,7 @@ pub fn test(folder: &Path) -> String {
 
 fn in_folder(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
-    // Another make above this one must not count our jobs.
+    // The job server of a make that runs this test must not limit these jobs.
     command.current_dir(folder).env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
     command.env("LC_ALL", "C");
     command

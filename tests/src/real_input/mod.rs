@@ -1,4 +1,4 @@
-//! A program of the real world: fetched as Debian has it, built, and looked at from two sides.
+//! A real program: its source from Debian, its build, and the comparison of trees.
 
 pub mod build;
 pub mod source;

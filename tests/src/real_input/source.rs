@@ -1,4 +1,4 @@
-//! The source of a Debian package, fetched once, without touching how this machine's own apt is set up.
+//! Source of a Debian package, downloaded once, without a change to this machine's apt configuration.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::live::needs::target;
 use crate::live::process::{run, seconds};
 
-/// The upstream source of `package`, as Debian keeps it: the path of a tarball below `target`.
+/// The upstream source of `package`, as Debian has it: the path of a tarball below `target`.
 ///
 /// # Panics
-/// If it is not there and cannot be fetched.
+/// If it is missing and cannot be downloaded.
 #[must_use]
 pub fn tarball(package: &str) -> PathBuf {
     let folder = target().join("sources").join(package);
@@ -21,7 +21,7 @@ pub fn tarball(package: &str) -> PathBuf {
     find(&folder).unwrap_or_else(|| panic!("{package} has no .orig.tar in {}", folder.display()))
 }
 
-/// Unpacks it in a new folder, without the name that its top folder has.
+/// Unpacks it in a new folder, without the name of its top folder.
 pub fn unpack(tarball: &Path, folder: &Path) {
     let _ = fs::create_dir_all(folder);
     let mut tar = Command::new("tar");
@@ -35,7 +35,7 @@ fn find(folder: &Path) -> Option<PathBuf> {
     paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".orig.tar.")))
 }
 
-/// In a folder beside it, so that one that broke off is not taken for a whole one.
+/// Downloads into another folder first, so that an interrupted download is not taken for a complete one.
 fn fetch(package: &str, folder: &Path) {
     let work = folder.with_extension("part");
     let _ = fs::remove_dir_all(&work);
@@ -72,7 +72,7 @@ fn apt(work: &Path, words: &[&str]) -> Command {
     apt
 }
 
-/// This machine's release of Debian; the stable one where it is none.
+/// This machine's release of Debian; the stable one on another system.
 fn release() -> String {
     let about = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = about.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));

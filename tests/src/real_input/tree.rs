@@ -1,4 +1,4 @@
-//! Everything below a folder, to be compared.
+//! Contents of a tree, for comparison.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 pub enum Object {
     /// A folder.
     Folder,
-    /// A file: whether it can be run, and its bytes.
+    /// A file: whether it is executable, and its bytes.
     File(bool, Vec<u8>),
-    /// Where a symbolic link leads.
+    /// Target of a symbolic link.
     Link(PathBuf),
 }
 
 /// Objects by their path below the top.
 pub type Tree = BTreeMap<PathBuf, Object>;
 
-/// Reads all of it, every byte.
+/// Reads the whole tree.
 ///
 /// # Errors
-/// Of the first thing that cannot be read.
+/// The first error.
 pub fn read(top: &Path) -> io::Result<Tree> {
     let mut tree = Tree::new();
     let mut folders = vec![top.to_owned()];
@@ -51,7 +51,7 @@ fn object(path: &Path) -> io::Result<Object> {
     Ok(Object::File(status.permissions().mode() & 0o111 != 0, fs::read(path)?))
 }
 
-/// Where two trees differ; nothing if they are alike.
+/// Differences of two trees; empty if they are equal.
 #[must_use]
 pub fn differences(one: &Tree, other: &Tree) -> Vec<String> {
     let mut paths: Vec<_> = one.keys().chain(other.keys()).collect();
@@ -74,8 +74,8 @@ fn shown(object: Option<&Object>) -> String {
     }
 }
 
-/// Forgets what two builds do not have in common: the path they were made at, in the files that name it, and files that
-/// say when they were made.
+/// Removes what two builds do not share: the path of the build, in files that contain it, and files that contain its
+/// time.
 #[must_use]
 pub fn comparable(mut tree: Tree, made_at: &Path, dated: &[&str]) -> Tree {
     let path = made_at.to_string_lossy().into_owned();

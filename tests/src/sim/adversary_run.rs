@@ -1,4 +1,4 @@
-//! A world with an adversary in it: a cell, users at work, faults, and what must hold at the end.
+//! Runs of a simulated cell with an adversary: users at work, faults, and the checks at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,33 +19,33 @@ use super::invariants::{Invariants, Secrecy};
 use super::settings::CellSettings;
 use super::user::{Habits, User};
 
-/// What happens in a world, beside what its users do.
+/// What happens in a world besides the work of its users.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the adversary does, in turn.
+    /// The adversary's moves, in turn.
     pub moves: Vec<Move>,
-    /// How the users prove who they are, in turn.
+    /// The security levels of the users, in turn; `None`: unauthenticated.
     pub proofs: Vec<Option<Level>>,
-    /// The network.
+    /// The faults.
     pub faults: FaultClass,
-    /// The server is started again and again.
+    /// Whether the server is restarted repeatedly.
     pub restarts: bool,
-    /// Files that there are.
+    /// Number of files.
     pub files: usize,
-    /// All machines look at all files all the time.
+    /// Whether all machines access all files all the time.
     pub crowd: bool,
 }
 
-/// What came of a world.
+/// Outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// Equal for equal runs.
     pub fingerprint: u64,
-    /// Whether everything held.
+    /// The first violation, if any.
     pub verdict: Result<(), String>,
-    /// What all operations of the slowest user took, and the longest operation of any.
+    /// The total duration of the slowest user's operations, and the longest operation of any.
     pub took: (Duration, Duration),
-    /// The most memory held beyond that of the beginning.
+    /// Most memory held in addition to that at the beginning, in bytes.
     pub held: isize,
     /// The last events.
     pub log: String,
@@ -57,7 +57,8 @@ impl Plan {
     pub fn of(moves: &[Move], rng: &mut SimRng) -> Self {
         let has = |one| moves.contains(&one);
         let levels: &[Level] = match has(Move::Replay) || has(Move::ReplayEvicted) || has(Move::Overtake) {
-            // What proves who calls and protects nothing is a promise to those who cannot forge a source address.
+            // A level without integrity guarantees something only against adversaries that cannot forge a source
+            // address.
             true => &[Level::Crypt, Level::Auth],
             false => &[Level::Crypt, Level::Auth, Level::Clear],
         };
@@ -66,7 +67,7 @@ impl Plan {
             proofs[1] = None;
         }
         if has(Move::Suspend) {
-            // Who has a token asks for its rights again at every second, and hears then what it has missed.
+            // A user with a token requests its rights again every second, and is then notified of what it missed.
             proofs = vec![proofs[0], None, None];
         }
         let crowd = has(Move::Crowd) || has(Move::CrowdCutOff);
@@ -89,17 +90,17 @@ impl Plan {
         self.moves.contains(&one)
     }
 
-    /// Whether the server loses its memory now and then.
+    /// Whether the server loses its memory during the run.
     fn forgets(&self) -> bool {
         self.restarts || self.faults == FaultClass::PowerFailures
     }
 
-    /// Whether every operation must succeed, and soon.
+    /// Whether every operation must succeed within its time limit.
     fn is_calm(&self) -> bool {
         !self.forgets() && self.faults.is_without_failures() && !self.has(Move::Suspend)
     }
 
-    /// Whether it counts how much is sent to those who never answer.
+    /// Whether the bytes sent to false sources are checked.
     fn weighs(&self) -> bool {
         self.has(Move::Amplify) || self.has(Move::Questions)
     }
@@ -112,8 +113,8 @@ impl Plan {
         if sealed { Secrecy::FromListeners } else { Secrecy::FromStrangers }
     }
 
-    /// What all machines of the world may hold together, beyond what the cell holds before it is started. An ordinary run
-    /// takes half of it.
+    /// Limit of the memory that all machines of the world hold together, beyond what the cell holds before it is
+    /// started. An ordinary run takes half of it.
     fn held_max(&self) -> isize {
         if self.crowd { 64 << 20 } else { 20 << 20 }
     }
@@ -124,7 +125,7 @@ impl Plan {
             settings.files.timeouts.break_reply = Duration::from_secs(30);
         }
         if self.has(Move::SequenceGaps) {
-            // So many calls as a server takes by default: what each of them holds is what counts here.
+            // As many calls as a server accepts by default, since the memory of each is what counts here.
             settings.rx.incoming_calls_max = afs_rx::Config::default().incoming_calls_max;
             settings.calls = Limits::default();
         }
@@ -133,7 +134,7 @@ impl Plan {
         }
         settings.venus.statuses_max = 100;
         if self.crowd {
-            // What is not kept any longer is given back again and again in the course of a run.
+            // Promises that are no longer needed are given back repeatedly in the course of a run.
             settings.venus.maintenance = Duration::from_millis(200);
         }
         settings
@@ -162,7 +163,7 @@ pub fn run(seed: u64, plan: &Plan) -> Outcome {
     let invariants = Invariants::new(&cell, plan.secrecy(), plan.weighs(), plan.held_max());
     let mut users = Vec::new();
     let lived = live(&cell, &history, &invariants, seed, plan, &mut users);
-    // The worst first.
+    // The most serious violation first.
     let verdict = invariants
         .verdict()
         .and_then(|()| match plan.forgets() {
@@ -208,7 +209,7 @@ fn live(
     for user in &*users {
         set_to_work(user, &files, plan, &working, rng.fork());
     }
-    spawn_fate(cell, users, &files, plan, &working, &mut rng);
+    spawn_faults(cell, users, &files, plan, &working, &mut rng);
     let victims = users.iter().map(|user| client_address(user.number)).collect();
     Adversary::spawn(cell, plan.moves.clone(), victims, invariants.clone(), working.clone(), rng.fork());
     if plan.is_calm() && !plan.crowd {
@@ -236,7 +237,7 @@ fn set_to_work(user: &User, files: &[String], plan: &Plan, working: &AtWork, mut
     }));
 }
 
-fn spawn_fate(
+fn spawn_faults(
     cell: &Cell,
     users: &[User],
     files: &[String],
@@ -257,7 +258,7 @@ fn spawn_fate(
     }
 }
 
-/// A client machine that the server has never heard of comes to work while the adversary is at it.
+/// A client machine that the server does not know begins to work during the adversary's moves.
 fn newcomer(
     cell: &Cell,
     history: &History,
@@ -278,7 +279,7 @@ fn newcomer(
     Ok(user)
 }
 
-/// The adversary is gone; everybody looks at everything, and so does a client that has nothing cached.
+/// After the adversary has ended, all users read everything, and so does a client without a cache.
 fn finish(
     cell: &Cell,
     history: &History,
@@ -294,7 +295,7 @@ fn finish(
     history.look_away(false);
     let newcomer = nothing_cached(cell, history, plan)?;
     if plan.restarts {
-        // The last one comes after the work has ended; a call that it meets is told that there is no answer.
+        // The last restart is after the work has ended; a call at that moment fails.
         cell.sim.run_for(faults::RESTARTS_MAX);
         cell.sim.run_until(RUN, || cell.sim.is_up(cell.server)).map_err(|hang| hang.to_string())?;
     }
@@ -312,11 +313,11 @@ fn finish(
     Ok(())
 }
 
-/// A client that has nothing cached.
+/// A client without a cache.
 ///
-/// A server that is started again has forgotten the calls it has taken, and does not answer pings about them
-/// (docs/protocol/rx.md "4. Call life cycle"): who begins at such a moment is told after the dead time that there is no
-/// answer, and begins again.
+/// A restarted server has forgotten the calls it has received, and does not reply to pings about them
+/// (docs/protocol/rx.md "4. Call life cycle"): a client that starts at such a moment gets an error after the dead time,
+/// and starts again.
 fn nothing_cached(cell: &Cell, history: &History, plan: &Plan) -> Result<User, String> {
     let tries = if plan.forgets() { 20 } else { 1 };
     let mut begun = Err(String::new());
@@ -329,7 +330,7 @@ fn nothing_cached(cell: &Cell, history: &History, plan: &Plan) -> Result<User, S
     begun
 }
 
-/// Every file gets new contents, so that a client whose promise was lost on the way is found out.
+/// Every file gets new contents, so that a client whose promise was lost is found.
 fn change_everything(cell: &Cell, user: &User, files: &[String]) -> Result<(), String> {
     let (user, node, files) = (user.clone(), user.node, files.to_vec());
     let changed = cell.sim.block_on(node, RUN, async move {
@@ -349,7 +350,7 @@ async fn look_at_everything(user: User, files: Vec<String>) -> Result<(), VenusE
     user.list().await
 }
 
-/// The server made no change for a user that the user's machine has not asked for.
+/// Checks that the server made no change for a user that the user's machine did not request.
 fn only_what_was_asked_for(cell: &Cell, users: &[User]) -> Result<(), String> {
     for user in users {
         let asked = user.venus.counters().calls;
@@ -366,8 +367,8 @@ fn only_what_was_asked_for(cell: &Cell, users: &[User]) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for a server that may carry out a call twice, since it was started anew before it could answer: no name was made
-/// or taken away when nobody was waiting for it.
+/// The same for a server that may carry out a call twice, since it was restarted before it could reply: no name was
+/// created or removed while no request for it was in progress.
 fn only_while_it_was_asked_for(cell: &Cell, history: &History) -> Result<(), String> {
     let start = cell.sim.wall_start();
     for entry in cell.machine.ledger.entries() {
@@ -388,12 +389,12 @@ fn in_time(history: &History, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of the first client that comes when the others have done their work.
+/// Number of the first client that starts when the others have done their work.
 const NEWCOMERS: usize = 9;
 const STEPS: u32 = 24;
-/// Virtual time for a whole run.
+/// Limit of virtual time for a whole run.
 const RUN: Duration = Duration::from_secs(400_000);
-/// What an operation may take while the server is up, whatever an adversary does.
+/// Limit of one operation while the server is up, during any attack.
 const OPERATION_MAX: Duration = Duration::from_secs(15);
-/// What all operations of a user may.
+/// Limit of all operations of a user together.
 const WORK_MAX: Duration = Duration::from_secs(40);

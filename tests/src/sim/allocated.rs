@@ -1,29 +1,29 @@
-//! An allocator that counts what the current thread holds.
+//! Allocator that counts the memory held by the current thread.
 //!
-//! A simulated world runs in one thread, so this is the memory of all its machines together. It is what an adversary's
-//! packets really cost, whatever the product's own counters say.
+//! A simulated world runs in one thread, so this is the memory of all its machines together: the real cost of an
+//! adversary's packets, independent of the product's own counters.
 
 #![allow(unsafe_code, reason = "a global allocator cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, with a count for each thread. A test program makes it its `#[global_allocator]`.
+/// The system's allocator, with a counter for each thread. A test program makes it its `#[global_allocator]`.
 pub struct Counting;
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
-/// Bytes that this thread has allocated and not given back; what another thread gives back counts there. 0 in a program
-/// whose allocator is another one.
+/// Bytes that this thread has allocated and not freed; memory freed by another thread is subtracted there. 0 in a
+/// program with another allocator.
 #[must_use]
 pub fn held() -> isize {
     HELD.try_with(Cell::get).unwrap_or(0)
 }
 
 fn count(bytes: isize) {
-    // A thread that ends allocates after its counters are gone.
+    // A thread that ends allocates after its counters have been dropped.
     let _ = HELD.try_with(|held| held.set(held.get() + bytes));
 }
 
@@ -31,7 +31,7 @@ fn signed(size: usize) -> isize {
     isize::try_from(size).unwrap_or(isize::MAX)
 }
 
-// SAFETY: every call goes to the system's allocator as it came; the counter neither allocates nor unwinds.
+// SAFETY: every call goes to the system's allocator unchanged; the counter neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(signed(layout.size()));

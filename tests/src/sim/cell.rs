@@ -1,4 +1,4 @@
-//! The cell: one server machine with a disk, and client machines, in a simulated world.
+//! Simulated cell: one server machine with a disk, and client machines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -23,21 +23,21 @@ pub struct Cell {
     pub sim: Sim,
     /// The server machine.
     pub server: NodeId,
-    /// How it is started.
+    /// Its disk and the state to start it.
     pub machine: Machine,
 }
 
-/// Something could not be brought up.
+/// Error of the setup.
 pub type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Cell {
-    /// A world with a server machine that has not been started, in a cell without security.
+    /// A world with a server machine that is not started, in a cell without security.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::with(seed, CellSettings::default())
     }
 
-    /// The same on other settings.
+    /// As [`Cell::new`], with other settings.
     #[must_use]
     pub fn with(seed: u64, settings: CellSettings) -> Self {
         let sim = Sim::new(seed);
@@ -56,10 +56,10 @@ impl Cell {
         Self { sim, server, machine }
     }
 
-    /// Starts the servers, and waits until they have.
+    /// Starts the servers, and waits until they run.
     ///
     /// # Panics
-    /// If they cannot be.
+    /// If they cannot be started.
     pub fn start(&self) {
         let machine = self.machine.clone();
         let start = async move { machine.start().await.map_err(|e| e.to_string()) };
@@ -75,7 +75,7 @@ impl Cell {
         self.machine.inside(|inside| inside.volume).unwrap_or_default()
     }
 
-    /// A client machine with an empty cache, and a user at it.
+    /// Adds a client machine with an empty cache, and a user.
     ///
     /// # Errors
     /// The cell cannot be reached.
@@ -137,7 +137,7 @@ fn client_byte(number: usize) -> u8 {
     u8::try_from(10 + number).unwrap_or(255)
 }
 
-/// Where the client machine with that number calls from, and is called back.
+/// Callback address of the client machine with that number.
 #[must_use]
 pub fn client_address(number: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, client_byte(number))), 7001)

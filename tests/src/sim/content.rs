@@ -1,21 +1,21 @@
-//! File contents that tell which store they come from.
+//! File contents from which the store that wrote them can be identified.
 
 use bytes::Bytes;
 
 use crate::model::register::Content;
 
-/// What contents look like to who finds them where they do not belong.
+/// Form of contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContentForm {
-    /// Noise.
+    /// Random bytes.
     Plain,
-    /// Records of the store's log: docs/format.md "Log record". Some have the number that comes next, as far as one can
-    /// guess, some the highest there is.
+    /// Records of the store's log: docs/format.md "Log record". Some have the expected next number, some the highest
+    /// possible.
     LogRecords,
 }
 
 impl ContentForm {
-    /// What is added to the numbers of such contents.
+    /// First number of contents of this form.
     #[must_use]
     pub fn base(self) -> Content {
         match self {
@@ -25,7 +25,7 @@ impl ContentForm {
     }
 }
 
-/// The whole content of that number: its length and every byte follow from the number. Content 0 is empty.
+/// The contents with that number: its length and every byte follow from the number. Contents 0 are empty.
 #[must_use]
 pub fn bytes(content: Content) -> Bytes {
     if content == 0 {
@@ -42,7 +42,7 @@ pub fn bytes(content: Content) -> Bytes {
     Bytes::from(out)
 }
 
-/// Whether the beginning of some content is in these bytes.
+/// Whether these bytes contain the beginning of any contents.
 #[must_use]
 pub fn is_in(data: &[u8]) -> bool {
     data.windows(MARK.len()).any(|window| window == MARK)
@@ -58,7 +58,7 @@ fn noise(content: Content, out: &mut Vec<u8>) {
     }
 }
 
-/// Empty records of the log, 25 bytes apart, so that they begin at every place of a word.
+/// Empty records of the log, 25 bytes apart, so that they begin at every alignment.
 fn records(content: Content, out: &mut Vec<u8>) {
     let mut guess = content % 512;
     while out.len() < length(content) {
@@ -72,10 +72,10 @@ fn records(content: Content, out: &mut Vec<u8>) {
     }
 }
 
-/// Which content this is.
+/// Identifies contents.
 ///
 /// # Errors
-/// It is none: bytes of several, or too few, or too many.
+/// The bytes are a mixture of several contents, or too few, or too many.
 pub fn identify(data: &[u8]) -> Result<Content, String> {
     if data.is_empty() {
         return Ok(0);
@@ -94,10 +94,10 @@ pub fn identify(data: &[u8]) -> Result<Content, String> {
     ))
 }
 
-/// Mostly small, as files are; some longer than one datagram, some longer than a chunk of the cache's fetches.
+/// Mostly short, as files are; some longer than one datagram, some longer than a chunk of the cache.
 fn length(content: Content) -> usize {
     if content >= LOG_RECORDS {
-        // So small that the store keeps them as rows, which go through its log.
+        // So short that the store keeps them as rows, which are written to its log.
         return 400 + usize::try_from(content % 4000).unwrap_or(0);
     }
     let draw = content.wrapping_mul(0xd134_2543_de82_ef95) >> 32;
@@ -109,9 +109,9 @@ fn length(content: Content) -> usize {
     8 + usize::try_from((draw >> 8) % most).unwrap_or(0)
 }
 
-/// In every content of some length.
+/// Part of all contents of some length.
 const MARK: &[u8; 16] = b"kept by the cell";
-/// Numbers from here on are of contents that look like the store's log.
+/// Numbers from here on are of contents in the form of the store's log.
 const LOG_RECORDS: Content = 1 << 40;
 
 #[cfg(test)]

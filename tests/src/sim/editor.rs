@@ -1,4 +1,4 @@
-//! A user who works on the contents of files only: replaces them, amends them, and reads them.
+//! Simulated user who replaces, amends and reads the contents of files.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::model::register::Time;
 type Outcome = Result<(), VenusError>;
 
 impl User {
-    /// Works on the files, whatever comes of each operation.
+    /// Works on the files, whatever the outcome of each operation.
     pub async fn edit(self, files: Vec<String>, steps: u32, think: Duration, mut rng: SimRng) {
         for _ in 0..steps {
             self.env.sleep(rng.duration(Duration::ZERO, think)).await;
-            // Half of the work is on a few files, so that machines meet; the rest drives those out of the caches.
+            // Half of the operations are on a few files, so that machines meet; the others evict these from the caches.
             let among = if rng.chance(500_000) { HOT_FILES } else { files.len() };
             let file = &files[rng.index(among)];
             let outcome = match rng.below(10) {
@@ -25,20 +25,20 @@ impl User {
                 2..5 => self.amend(file, &mut rng).await,
                 _ => self.read(file).await,
             };
-            // What failed is in the history as not acknowledged.
+            // A failed operation is in the history as not acknowledged.
             if let Err(error) = outcome {
                 self.history.failed(self.number, &error);
             }
         }
     }
 
-    /// Changes some places of what is in a file, and its length. What is stored is the whole file as this user saw it, with
+    /// Changes some ranges of a file, and its length. The stored contents are the whole file as this user saw it, with
     /// the changes. Acknowledged when close has returned without an error.
     ///
     /// # Errors
-    /// Of the cell; the store may have happened or may yet happen.
+    /// Those of the cell; the store may have taken effect or may yet do so.
     async fn amend(&self, file: &str, rng: &mut SimRng) -> Outcome {
-        // What is open is the version of then.
+        // The open version is that of this time.
         let begin = self.history.now();
         let entry = self.venus.walk(file.as_bytes(), true).await?;
         let flags = OpenFlags { read: true, ..OpenFlags::WRITE };
@@ -68,7 +68,8 @@ impl User {
             0 => 8 + rng.index(before.len() + 1),
             _ => before.len().max(8),
         };
-        // Now and then all behind some place goes first, and what comes in its stead is zeros that nobody has written.
+        // Sometimes the file is first truncated at an offset, so that zeros which were never written take the place of
+        // the rest.
         let kept = if rng.chance(250_000) { rng.index(before.len() + 1) } else { before.len() };
         let cut = (kept.min(length) < before.len()).then_some(kept.min(length));
         let behind_the_number = length - 8;

@@ -1,25 +1,25 @@
-//! What a world does to its cell.
+//! Classes of faults of a world.
 
 use std::time::Duration;
 
 use afs_sim::{LinkConfig, SimRng};
 
-/// How bad it is.
+/// Class of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultClass {
-    /// A good network.
+    /// No faults.
     Fair,
-    /// A network that loses, doubles and delays.
+    /// A network that loses, duplicates and delays packets.
     Foul,
-    /// A good network, and a server that loses its power in the middle of its writes, again and again.
+    /// A good network, and a server with power failures in the middle of its writes.
     Crashes,
-    /// A good network that is cut between a client and the server for a while, in one direction or both, and wall clocks
-    /// that jump.
+    /// A good network that is partitioned between a client and the server for a while, in one direction or both, and
+    /// wall clocks that jump.
     Cuts,
 }
 
 impl FaultClass {
-    /// The faults of a seed: all kinds in turn.
+    /// The class of a seed: all of them in turn.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         match seed % 4 {
@@ -30,9 +30,10 @@ impl FaultClass {
         }
     }
 
-    /// Whether what a user sees while working counts.
+    /// Whether observations of a working user count.
     ///
-    /// Who is cut off goes on with the promises it has, and is told of what it missed when it can be reached again.
+    /// A partitioned client continues to trust its promises, and is notified of what it missed when it can be reached
+    /// again.
     #[must_use]
     pub fn is_seen_by_all(self) -> bool {
         self != Self::Cuts
@@ -44,7 +45,7 @@ impl FaultClass {
         matches!(self, Self::Fair | Self::Foul)
     }
 
-    /// The network in it.
+    /// The network of this class.
     #[must_use]
     pub fn link(self, rng: &mut SimRng) -> LinkConfig {
         match self {

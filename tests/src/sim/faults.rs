@@ -1,6 +1,6 @@
-//! What happens to the machines of a cell while its users work: power cuts, partitions, clocks that jump, suspended machines.
+//! Actors that cause faults while users work: power failures, partitions, clock jumps, suspended machines.
 //!
-//! Each is an actor on a machine of its own, which draws from the seed what to do next until nobody works any longer.
+//! Each is an actor on a machine of its own, which draws its next action from the seed until no user works any longer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,31 +13,32 @@ use super::cell::Cell;
 use super::machine::Machine;
 use super::user::User;
 
-/// How many users are still at work.
+/// Number of users still at work.
 pub type AtWork = Arc<AtomicUsize>;
 
-fn anybody(working: &AtWork) -> bool {
+fn users_at_work(working: &AtWork) -> bool {
     working.load(Ordering::Relaxed) > 0
 }
 
 /// The machine that the actors run on.
-fn fate(cell: &Cell) -> (World, EnvRef) {
+fn actor_machine(cell: &Cell) -> (World, EnvRef) {
     let world = cell.sim.world();
     let node = world.node("fate", std::net::IpAddr::from([10, 0, 0, 250]));
     let env = world.env(node);
     (world, env)
 }
 
-/// Cuts clients off for up to two minutes, and has clocks jump by up to a day.
+/// Partitions clients from the server for up to two minutes, and makes clocks jump by up to a day.
 ///
-/// Who is cut off goes on with the promises it has, and is told of what it missed when it can be reached again.
+/// A partitioned client continues to trust its promises, and is notified of what it missed when it can be reached
+/// again.
 pub fn spawn_cuts(cell: &Cell, users: Vec<User>, working: AtWork, mut rng: SimRng) {
-    let (world, env) = fate(cell);
+    let (world, env) = actor_machine(cell);
     let (server, clock) = (cell.server, env.clone());
     env.spawn(Box::pin(async move {
-        while anybody(&working) {
+        while users_at_work(&working) {
             clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(10))).await;
-            if !anybody(&working) {
+            if !users_at_work(&working) {
                 return;
             }
             let user = &users[rng.index(users.len())];
@@ -62,13 +63,13 @@ pub fn spawn_cuts(cell: &Cell, users: Vec<User>, working: AtWork, mut rng: SimRn
     }));
 }
 
-/// Takes the server's power away at one of its writes, and starts it again.
+/// Causes a power failure of the server at one of its writes, and starts it again.
 pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
-    let (world, env) = fate(cell);
+    let (world, env) = actor_machine(cell);
     let machine = cell.machine.clone();
     let clock = env.clone();
     env.spawn(Box::pin(async move {
-        while anybody(&working) {
+        while users_at_work(&working) {
             machine.disk.crash_after(rng.below(150));
             let died =
                 afs_rpc::future::select(world.died(machine.node), clock.sleep(Duration::from_secs(20))).await;
@@ -81,13 +82,13 @@ pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
     }));
 }
 
-/// Ends the server's processes while the users do nothing in particular, and starts them again at once.
+/// Ends the server's processes at random times, and starts them again at once.
 pub fn spawn_restarts(cell: &Cell, working: AtWork, mut rng: SimRng) {
-    let (world, env) = fate(cell);
+    let (world, env) = actor_machine(cell);
     let machine = cell.machine.clone();
     let clock = env.clone();
     env.spawn(Box::pin(async move {
-        while anybody(&working) {
+        while users_at_work(&working) {
             clock.sleep(rng.duration(Duration::from_millis(500), RESTARTS_MAX)).await;
             world.crash(machine.node);
             clock.sleep(rng.duration(Duration::from_millis(50), Duration::from_millis(500))).await;
@@ -96,16 +97,16 @@ pub fn spawn_restarts(cell: &Cell, working: AtWork, mut rng: SimRng) {
     }));
 }
 
-/// Suspends client machines for up to five hours. Before and after, the machine's user looks at all files.
+/// Suspends client machines for up to five hours. Before and after, the machine's user reads all files.
 ///
-/// A short sleep goes unnoticed: the machine may have missed a break, and has a promise that its clock still counts. What its
-/// user reads does not count until it had time to hear from the server. After a longer one what is read counts at once; of
-/// a machine whose clock stood still meanwhile, as soon as it has compared its clocks.
+/// A short sleep is not noticed: the machine may have missed a break, and its clock still counts the promise as valid.
+/// Its reads do not count until it had time to hear from the server. After a longer sleep its reads count at once; on a
+/// machine whose clock stood still meanwhile, as soon as it has compared its clocks.
 pub fn spawn_sleeps(cell: &Cell, users: Vec<User>, files: Vec<String>, working: AtWork, mut rng: SimRng) {
-    let (world, env) = fate(cell);
+    let (world, env) = actor_machine(cell);
     let clock = env.clone();
     env.spawn(Box::pin(async move {
-        while anybody(&working) {
+        while users_at_work(&working) {
             clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(60))).await;
             let user = users[rng.index(users.len())].clone();
             let kind = if rng.chance(700_000) { SleepClock::GoesOn } else { SleepClock::StandsStill };
@@ -127,22 +128,22 @@ pub fn spawn_sleeps(cell: &Cell, users: Vec<User>, files: Vec<String>, working: 
     }));
 }
 
-/// A user looks at all files.
+/// A user reads all files.
 async fn look(user: &User, files: &[String], working: &AtWork) {
-    if !anybody(working) {
+    if !users_at_work(working) {
         return;
     }
     let (at_work, files) = (user.clone(), files.to_vec());
     let looking = user.env.spawn_with_result(async move {
         for file in &files {
-            // What comes of it is in the history.
+            // The outcome is in the history.
             let _ = at_work.read(file).await;
         }
     });
     let _ = looking.await;
 }
 
-/// Starts the server of a machine whose life has ended.
+/// Starts the server of a machine whose processes have ended.
 ///
 /// # Panics
 /// If it does not start.
@@ -159,13 +160,13 @@ pub async fn start_again(machine: &Machine) {
     }
 }
 
-/// The longest time from one start of the server to the next end of it.
+/// Longest time from one start of the server to its next end.
 pub const RESTARTS_MAX: Duration = Duration::from_secs(4);
-/// The longest time that a client is cut off.
+/// Longest partition of a client.
 const CUT_MAX: Duration = Duration::from_secs(120);
-/// A client hears within this time of what it has missed.
+/// Time within which a client is notified of what it has missed.
 const HEARS_WITHIN: Duration = Duration::from_secs(75);
-/// A sleep of more than this is noticed: what the clocks may differ by, and the time between two looks at them.
+/// A longer sleep is noticed: the permitted difference of the clocks, and the time between two comparisons.
 const UNNOTICED_MAX: Duration = Duration::from_secs(30 + 15 + 1);
-/// The clocks are compared so often.
+/// Time between two comparisons of the clocks.
 const COMPARES_WITHIN: Duration = Duration::from_secs(16);

@@ -1,4 +1,4 @@
-//! What everybody did and saw in one world.
+//! History of a world: operations of all users and their observations.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ use super::content::{self, ContentForm};
 use crate::model::names::Names;
 use crate::model::register::{self, Content, Kind, Op, Time};
 
-/// A record that all users of a world write to.
+/// The record that all users of a world write to.
 #[derive(Clone)]
 pub struct History(Arc<Mutex<Inner>>, World);
 
@@ -22,22 +22,22 @@ struct Inner {
     files: BTreeMap<String, Vec<Op>>,
     names: Names,
     last_content: Content,
-    /// What is added to the numbers of contents.
+    /// First number of contents of the present form.
     form: Content,
-    /// Contents that users have made of others.
+    /// Contents that users have made from others.
     made: BTreeMap<Content, Bytes>,
     torn: Vec<String>,
-    /// What is seen is not written down.
+    /// Whether observations are ignored.
     blind: bool,
-    /// Until when a user may not have been told of what is newer.
+    /// Until when a user may have missed notifications.
     doubted: BTreeMap<usize, Time>,
     failed: Vec<String>,
-    /// What the operations of each user took, all together and the longest.
+    /// Duration of the operations of each user: in total, and the longest.
     took: BTreeMap<usize, (Duration, Duration)>,
 }
 
 impl History {
-    /// An empty one, on the world's clock.
+    /// An empty history, on the world's clock.
     #[must_use]
     pub fn new(world: World) -> Self {
         Self(Arc::default(), world)
@@ -47,13 +47,13 @@ impl History {
         work(&mut self.0.lock())
     }
 
-    /// The time, for beginnings and ends.
+    /// The present time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.1.now().as_nanos()
     }
 
-    /// A content that nobody has stored.
+    /// New contents, never stored before.
     #[must_use]
     pub fn new_content(&self) -> Content {
         self.with(|inner| {
@@ -62,7 +62,7 @@ impl History {
         })
     }
 
-    /// A content that a user makes of another: `change` is given its number, and makes all of its bytes.
+    /// New contents that a user makes from others: `change` is given their number, and returns all of their bytes.
     pub fn make_content(&self, change: impl FnOnce(Content) -> Vec<u8>) -> (Content, Bytes) {
         let content = MADE + self.new_content();
         let bytes = Bytes::from(change(content));
@@ -70,7 +70,7 @@ impl History {
         (content, bytes)
     }
 
-    /// Which content this is.
+    /// Identifies contents.
     ///
     /// # Errors
     /// As [`content::identify`].
@@ -90,30 +90,30 @@ impl History {
         }
     }
 
-    /// What contents look like from now on.
+    /// Form of new contents from now on.
     pub fn form(&self, form: ContentForm) {
         self.with(|inner| inner.form = form.base());
     }
 
-    /// Whether what is seen from now on counts. Torn contents always do.
+    /// Whether observations from now on are ignored. Mixed contents are always an error.
     pub fn look_away(&self, away: bool) {
         self.with(|inner| inner.blind = away);
     }
 
-    /// This user may not be told of what is newer for so long.
+    /// For this long, this user may miss notifications.
     pub fn doubt(&self, client: usize, time: Duration) {
         let until = self.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.with(|inner| inner.doubted.insert(client, until));
     }
 
-    /// A store that is about to begin. It counts as unacknowledged until [`History::stored`].
+    /// Records the begin of a store. It counts as unacknowledged until [`History::stored`].
     pub fn storing(&self, client: usize, file: &str, content: Content) {
         let op = Op { client, kind: Kind::Store, content, begin: self.now(), end: None, doubted: false };
         self.with(|inner| inner.files.entry(file.to_owned()).or_default().push(op));
         self.1.note(format!("user {client} stores {content} in {file}"));
     }
 
-    /// The store of that content was acknowledged.
+    /// Records that the store of these contents was acknowledged.
     pub fn stored(&self, file: &str, content: Content) {
         let now = self.now();
         self.with(|inner| {
@@ -125,7 +125,7 @@ impl History {
         self.1.note(format!("content {content} is stored in {file}"));
     }
 
-    /// Somebody opened the file and read this.
+    /// Records the contents that a user read.
     pub fn read(&self, client: usize, file: &str, found: Result<Content, String>, begin: Time) {
         self.1.note(format!("user {client} finds {found:?} in {file}"));
         let end = Some(self.now());
@@ -140,20 +140,20 @@ impl History {
         });
     }
 
-    /// An operation of a user ended with an error.
+    /// Records that an operation of a user failed.
     pub fn failed(&self, client: usize, error: &dyn Display) {
         let what = format!("user {client} is told: {error}");
         self.1.note(&what);
         self.with(|inner| inner.failed.push(what));
     }
 
-    /// The first error that a user was told.
+    /// The first error of any user.
     #[must_use]
     pub fn first_failure(&self) -> Option<String> {
         self.with(|inner| inner.failed.first().cloned())
     }
 
-    /// An operation of a user has ended after this time.
+    /// Records the duration of an operation of a user.
     pub fn took(&self, client: usize, time: Duration) {
         self.with(|inner| {
             let (total, longest) = inner.took.entry(client).or_default();
@@ -162,7 +162,7 @@ impl History {
         });
     }
 
-    /// What all operations of the slowest user took, and the longest operation of any.
+    /// The total duration of the slowest user's operations, and the longest operation of any.
     #[must_use]
     pub fn slowest(&self) -> (Duration, Duration) {
         self.with(|inner| {
@@ -172,7 +172,7 @@ impl History {
         })
     }
 
-    /// A name was looked for.
+    /// Records whether a name was found.
     pub fn saw(&self, name: &str, there: bool, begin: Time) {
         let end = self.now();
         self.with(|inner| {
@@ -182,21 +182,21 @@ impl History {
         });
     }
 
-    /// Works on the record of names.
+    /// Access to the record of names.
     pub fn names<T>(&self, work: impl FnOnce(&mut Names) -> T) -> T {
         self.with(|inner| work(&mut inner.names))
     }
 
-    /// Reads and acknowledged stores so far.
+    /// Number of reads and acknowledged stores.
     #[must_use]
     pub fn count(&self) -> usize {
         self.with(|inner| inner.files.values().flatten().filter(|op| op.end.is_some()).count())
     }
 
-    /// Whether all of it is as promised.
+    /// Whether the whole history satisfies the models.
     ///
     /// # Errors
-    /// Says what is not.
+    /// The first violation.
     pub fn check(&self) -> Result<(), String> {
         self.with(|inner| {
             if let Some(torn) = inner.torn.first() {
@@ -210,5 +210,5 @@ impl History {
     }
 }
 
-/// Numbers from here on are of contents that users have made of others.
+/// Numbers from here on are of contents that users have made from others.
 const MADE: Content = 1 << 48;

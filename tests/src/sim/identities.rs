@@ -1,4 +1,4 @@
-//! The users of a simulated cell: their names, the cell's key, and their rxgk tokens.
+//! Identities of a simulated cell: user names, the cell's key, and rxgk tokens.
 
 use std::future::ready;
 use std::net::IpAddr;
@@ -12,13 +12,13 @@ use afs_rpc::{EnvRef, Identity, Level, Principal, Security, ServerSecurity, Unix
 use afs_server::subject::{NameService, Pending, Subject};
 use afs_wire::ids::{Uuid, ViceId};
 
-/// The user at client machine `number` is called `u<number>`.
+/// Name of the user at client machine `number`: `u<number>`.
 #[must_use]
 pub fn name_of(number: usize) -> String {
     format!("u{number}")
 }
 
-/// A protection database without groups: every `u<number>` is user 100 + number.
+/// Protection database without groups: every `u<number>` is user 100 + number.
 pub struct UserDirectory;
 
 impl NameService for UserDirectory {
@@ -51,10 +51,10 @@ fn id_of(name: &str) -> Option<ViceId> {
 pub struct Keys(KeyRing);
 
 impl Keys {
-    /// Of a new cell.
+    /// Keys of a new cell.
     ///
     /// # Panics
-    /// If none can be made.
+    /// If none can be created.
     #[must_use]
     pub fn new(env: &EnvRef) -> Self {
         let mut ring = KeyRing::default();
@@ -63,13 +63,13 @@ impl Keys {
         Self(ring)
     }
 
-    /// Those of a cell that has a file for them.
+    /// Keys read from a file.
     #[must_use]
     pub fn of(ring: KeyRing) -> Self {
         Self(ring)
     }
 
-    /// The class that a server of the cell offers its services under, beside that without security.
+    /// The class under which a server of the cell offers its services, besides that without security.
     #[must_use]
     pub fn server_class(&self, env: &EnvRef) -> Box<dyn ServerSecurity> {
         let names = Arc::new(LocalNames::of_cell("sim.test"));
@@ -77,7 +77,7 @@ impl Keys {
         Box::new(RxgkServer::new(Variant::OpenAfs, keys, names, env.clone(), Level::Clear))
     }
 
-    /// A user's token as the security of connections, and the class under which the user's machine is called back.
+    /// A user's token as security of connections, and the class under which the user's machine is called back.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -100,7 +100,7 @@ impl Keys {
     }
 }
 
-/// aes128-cts-hmac-sha256-128 would do as well; its number is 19.
+/// aes256-cts-hmac-sha384-192; aes128-cts-hmac-sha256-128, number 19, would do as well.
 const AES: i32 = 20;
-/// Longer than any jump of a wall clock.
+/// Longer than any clock jump, in seconds.
 const TOKEN_SECONDS: u64 = 10 * 365 * 86_400;

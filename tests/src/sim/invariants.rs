@@ -1,4 +1,4 @@
-//! What must hold whatever an adversary does: who learns what, who is sent how much, and what a server holds.
+//! Checker of the invariants that hold during any attack: secrecy, amplification, and bounds of what a server holds.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,29 +14,29 @@ use super::cell::{Cell, SERVER};
 use super::machine::Machine;
 use super::{allocated, content};
 
-/// Listens for as long as the world lasts, and writes down the first thing that must not be.
+/// Listens as long as the world lasts, and records the first violation.
 #[derive(Clone)]
 pub struct Invariants(Arc<Mutex<Inner>>);
 
 struct Inner {
     machine: Machine,
     secrecy: Secrecy,
-    /// Whether it minds how much false sources are sent.
+    /// Whether bytes sent to false sources are checked.
     weighs: bool,
-    /// By address in whose name the adversary sends: bytes it sent, bytes the server sent there.
+    /// By false source: bytes it sent, bytes the server sent to it.
     exchanged: BTreeMap<SocketAddr, (u64, u64)>,
-    /// What all machines together may hold, caches included.
+    /// Limit of the memory that all machines hold together, caches included.
     held_max: isize,
-    /// What the machines held at the beginning.
+    /// Memory that the machines held at the beginning.
     base: isize,
     most: isize,
     complaint: Option<String>,
 }
 
-/// Where the contents of files must not be seen.
+/// Where the contents of files must not appear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Secrecy {
-    /// Anywhere.
+    /// No restriction.
     Nothing,
     /// At the adversary's own addresses.
     FromStrangers,
@@ -45,7 +45,7 @@ pub enum Secrecy {
 }
 
 impl Invariants {
-    /// Begins to listen; with `weighs`, also to how much the server sends where nobody ever answers.
+    /// Begins to listen; `weighs`: also checks how much the server sends to false sources.
     #[must_use]
     pub fn new(cell: &Cell, secrecy: Secrecy, weighs: bool, held_max: isize) -> Self {
         let world = cell.sim.world();
@@ -78,10 +78,10 @@ impl Invariants {
         }
     }
 
-    /// Whether nothing was seen that must not be.
+    /// Whether there was no violation.
     ///
     /// # Errors
-    /// Says what was.
+    /// The first violation.
     pub fn verdict(&self) -> Result<(), String> {
         let inner = self.0.lock();
         if let Some(complaint) = &inner.complaint {
@@ -95,12 +95,12 @@ impl Invariants {
         Ok(())
     }
 
-    /// Something that must not be was seen elsewhere.
+    /// Records a violation that was found elsewhere.
     pub fn complain(&self, what: String) {
         self.0.lock().complain(what);
     }
 
-    /// The most memory that was held beyond that of the beginning, in bytes.
+    /// Most memory held in addition to that at the beginning, in bytes.
     #[must_use]
     pub fn most_held(&self) -> isize {
         self.0.lock().most
@@ -111,7 +111,7 @@ impl Inner {
     fn look_at(&mut self, seen: &Seen) {
         let size = seen.data.len() as u64;
         if is_false(seen.from) {
-            // What the network delivers twice the server was sent twice.
+            // A packet that the network duplicates counts twice for the server.
             self.exchanged.entry(seen.from).or_default().0 += size * (1 + u64::from(seen.doubled));
         }
         if is_false(seen.to) && seen.from.ip() == IpAddr::V4(SERVER) {
@@ -167,9 +167,9 @@ impl Inner {
     }
 }
 
-/// What an address that has proven nothing may be sent for each byte from it, as in QUIC (RFC 9000, 8.1).
+/// Bytes that may be sent to an unvalidated address for each byte from it, as in QUIC (RFC 9000, 8.1).
 const AMPLIFICATION: u64 = 3;
-/// Calls that a server makes itself, which are counted with those it gets.
+/// Calls that a server makes itself, which are counted with those it receives.
 const CALLS_OUT_MAX: usize = 512;
-/// Connections that servers, or others in their name, have to a client.
+/// Connections to a client, from servers or with their addresses.
 const CLIENT_CONNECTIONS_MAX: usize = 512;

@@ -1,4 +1,4 @@
-//! What a server carried out and for whom, from its audit log.
+//! Ledger of the calls that a server carried out, by principal, from its audit log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use afs_server::audit::{AuditObject, AuditRecord};
 use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
-/// How often each principal made each call, as the server believes. It outlives the server.
+/// Count of each call for each principal, as the server identified it. It outlives the server.
 #[derive(Clone, Default)]
 pub struct Ledger(Arc<Mutex<Inner>>);
 
@@ -21,14 +21,14 @@ struct Inner {
     entries: Vec<Entry>,
 }
 
-/// A name that was made or taken away.
+/// A name that was created or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// Made, or taken away.
+    /// Whether it was created; otherwise it was removed.
     pub made: bool,
-    /// When, by the server's wall clock.
+    /// Time of the server's wall clock.
     pub at: UnixTime,
 }
 
@@ -37,7 +37,7 @@ impl Ledger {
         work(&mut self.0.lock())
     }
 
-    /// How often `who` made changes: by name of the call.
+    /// Count of the changes made in the name `who`, by call.
     #[must_use]
     pub fn changes_of(&self, who: &str) -> BTreeMap<&'static str, u64> {
         self.with(|inner| {
@@ -46,7 +46,7 @@ impl Ledger {
         })
     }
 
-    /// Names that users made and took away, in order.
+    /// Names that users created and removed, in order.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         self.with(|inner| inner.entries.clone())
@@ -90,7 +90,7 @@ fn is_change(call: &str) -> bool {
     CHANGES.contains(&call)
 }
 
-/// Calls that change something others see, by the protocol's names.
+/// Calls with effects that others see, by the protocol's names.
 const CHANGES: [&str; 11] = [
     "StoreData",
     "StoreData64",

@@ -1,4 +1,4 @@
-//! The server machine: what is on its disk, and how its services are started on it.
+//! Simulated server machine: its disk, and the start of its services.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -21,32 +21,32 @@ use super::identities::{Keys, UserDirectory};
 use super::ledger::Ledger;
 use super::settings::CellSettings;
 
-/// A server machine and everything that outlives its processes.
+/// A server machine with all state that outlives its processes.
 #[derive(Clone)]
 pub struct Machine {
-    /// The world it is in.
+    /// The world of the machine.
     pub world: afs_sim::World,
     /// The machine.
     pub node: NodeId,
     /// Its disk.
     pub disk: SimDisk,
-    /// The settings of the cell.
+    /// Settings of the cell.
     pub settings: Arc<CellSettings>,
-    /// What was carried out for whom.
+    /// Calls that the server carried out.
     pub ledger: Ledger,
-    /// States of volumes, for tests that set them.
+    /// Volume states, for tests that set them.
     pub states: Arc<VolumeStates>,
     pub(super) keys: Arc<Keys>,
     pub(super) inside: Arc<Mutex<Option<Inside>>>,
-    /// Rx of the client machines.
+    /// Rx endpoints of the client machines.
     pub(super) clients: Arc<Mutex<Vec<WeakRx>>>,
 }
 
-/// The processes of the machine's present life, as far as tests look into them.
+/// The running processes of the machine, for tests that inspect them.
 pub struct Inside {
-    /// Rx of the file service.
+    /// Rx endpoint of the file service.
     pub files_rx: WeakRx,
-    /// Rx of the location service.
+    /// Rx endpoint of the location service.
     pub locations_rx: WeakRx,
     /// The file service.
     pub files: Weak<FileServer>,
@@ -55,10 +55,10 @@ pub struct Inside {
 }
 
 impl Machine {
-    /// Starts the servers on what the disk holds; on an empty disk a cell is made, with one volume.
+    /// Starts the servers on the contents of the disk; on an empty disk a cell with one volume is created first.
     ///
     /// # Errors
-    /// The disk fails while they start, or what is on it cannot be.
+    /// The disk fails during the start, or its contents are invalid.
     pub async fn start(&self) -> Result<(), SetupError> {
         let (env, disk) = (self.world.env(self.node), &self.disk);
         let rows = self.index(&env, "index", afs_volume::TABLES)?;
@@ -69,7 +69,7 @@ impl Machine {
         env.spawn(Box::pin(store.clone().run_background()));
         let sweeping = store.clone();
         env.spawn(Box::pin(async move {
-            // An error here is a disk that has failed, which the next change to the store says too.
+            // An error here means that the disk has failed, which the next change to the store reports too.
             let _ = sweeping.sweep().await;
         }));
         if store.volumes().is_empty() {
@@ -84,7 +84,7 @@ impl Machine {
         Ok(Kv::open(Arc::new(self.disk.medium(name)), tables, env.clone(), config)?)
     }
 
-    /// Looks into the processes of the present life, if the machine has been started.
+    /// Inspects the running processes, if the machine has been started.
     pub fn inside<T>(&self, look: impl FnOnce(&Inside) -> T) -> Option<T> {
         self.inside.lock().as_ref().map(look)
     }
@@ -141,7 +141,7 @@ impl Machine {
             volume,
         };
         *self.inside.lock() = Some(inside);
-        // For as long as this life of the machine lasts.
+        // Kept until the processes of the machine end.
         env.spawn(Box::pin(async move {
             let _held = (rx, locations, files);
             std::future::pending::<()>().await;
@@ -171,13 +171,13 @@ async fn enter_volume(db: &dyn LocationDb) -> Result<VolumeId, SetupError> {
     Ok(id)
 }
 
-/// The name of the cell's volume.
+/// Name of the cell's volume.
 pub(super) fn volume_name() -> VolumeName {
     VolumeName::new(VOLUME).unwrap_or_else(|error| panic!("{error}"))
 }
 
 const VOLUME: &str = "root.cell";
 const SERVER_UUID: Uuid = Uuid([0x5e; 16]);
-/// Small, so that checkpoints fall into every run.
+/// Small, so that every run includes checkpoints.
 const LOG_BYTES: u64 = 64 << 10;
 const SEGMENT_BYTES: u64 = 1 << 20;

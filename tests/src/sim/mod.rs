@@ -1,4 +1,4 @@
-//! A whole cell in one process, from one seed.
+//! Simulation of a whole cell in one process, from one seed.
 
 pub mod adversary;
 pub mod adversary_run;

@@ -1,4 +1,4 @@
-//! How a simulated cell is set up: who its users are, and the bounds of its server.
+//! Settings of a simulated cell: security of its users, and bounds of its server.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use afs_rpc::{Level, Limits};
 use afs_server::FileServerLimits;
 use afs_wire::ids::Rights;
 
-/// What is fixed before a cell begins.
+/// Settings fixed before a cell starts.
 #[derive(Clone)]
 pub struct CellSettings {
-    /// Bytes of the server's indexes that are kept in memory. Default 1 MiB.
+    /// Cache of the server's indexes, in bytes. Default 1 MiB.
     pub index_cache: usize,
-    /// How the users prove who they are, in turn; `None` is not at all.
+    /// Security levels of the users, in turn; `None`: unauthenticated.
     pub proofs: Vec<Option<Level>>,
-    /// What everybody may do in the volume. Users who prove who they are may do everything.
+    /// Rights of `system:anyuser` in the volume. Authenticated users have all rights.
     pub anyuser: Rights,
-    /// Rx at the server.
+    /// Configuration of Rx at the server.
     pub rx: afs_rx::Config,
-    /// Calls that the server serves and has waiting.
+    /// Bounds of the calls that the server serves and queues.
     pub calls: Limits,
     /// Bounds of the file service.
     pub files: FileServerLimits,
-    /// Bytes of each client's cache. Default 16 MiB.
+    /// Size of each client's cache, in bytes. Default 16 MiB.
     pub cache: u64,
     /// Bounds of the clients.
     pub venus: afs_venus::Limits,
 }
 
 impl Default for CellSettings {
-    /// A cell without security in which everybody may do everything.
+    /// A cell without security in which all users have all rights.
     fn default() -> Self {
-        // A network that loses datagrams must not make the server think a client away: it would let others read old data.
+        // On a lossy network a server must not declare a client unreachable, which then could read old data.
         let mut files = FileServerLimits::default();
         files.timeouts.break_reply = Duration::from_secs(30);
         Self {
@@ -47,10 +47,10 @@ impl Default for CellSettings {
 }
 
 impl CellSettings {
-    /// A cell whose users prove who they are. Strangers see its names; they see no file if `secret`.
+    /// A cell with authenticated users. Anonymous users see its names, and its files unless `secret`.
     ///
-    /// The bounds of the server are a hundredth of the defaults or so, in about the same proportions, so that an adversary
-    /// of a hundred packets a second reaches them within a run.
+    /// The bounds of the server are about a hundredth of the defaults, in similar proportions, so that an adversary
+    /// with a hundred packets a second reaches them within a run.
     #[must_use]
     pub fn guarded(proofs: Vec<Option<Level>>, secret: bool) -> Self {
         let mut rx = afs_rx::Config::default();

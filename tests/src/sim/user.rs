@@ -1,4 +1,4 @@
-//! A user of the cell: works on files through a cache manager, and writes down what was done and seen.
+//! Simulated user: works on files through a cache manager, and records operations and observations.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,38 +16,38 @@ use crate::model::register::Content;
 /// A user at a client machine.
 #[derive(Clone)]
 pub struct User {
-    /// For reports, and for names of their own.
+    /// Number for reports, and for names of its own.
     pub number: usize,
     /// The machine's cache manager.
     pub venus: Arc<Venus>,
     /// The machine.
     pub node: afs_sim::NodeId,
-    /// Time.
+    /// Its clock.
     pub env: EnvRef,
-    /// Where everything is written down.
+    /// The record of operations.
     pub history: History,
 }
 
-/// How a user works.
+/// Parameters of a user's work.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
-    /// How many operations.
+    /// Number of operations.
     pub steps: u32,
     /// The longest pause between two.
     pub think: Duration,
-    /// Calls the server before each operation, so that what is seen is what the present life of the server promised.
+    /// Calls the server before each operation, so that observations are covered by promises of its present run.
     pub calls_first: bool,
-    /// Changes nothing.
+    /// Makes no changes.
     pub reads_only: bool,
 }
 
 type Outcome<T> = Result<T, VenusError>;
 
 impl User {
-    /// Makes the files that everybody works on, empty.
+    /// Creates the files that all users work on, empty.
     ///
     /// # Errors
-    /// Of the cell.
+    /// Those of the cell.
     pub async fn prepare(&self, files: &[String]) -> Outcome<()> {
         for file in files {
             let (entry, opened) =
@@ -59,10 +59,10 @@ impl User {
         Ok(())
     }
 
-    /// Replaces what is in a file. Acknowledged when close has returned without an error.
+    /// Replaces the contents of a file. Acknowledged when close has returned without an error.
     ///
     /// # Errors
-    /// Of the cell; the store may have happened or may yet happen.
+    /// Those of the cell; the store may have taken effect or may yet do so.
     pub async fn store(&self, file: &str) -> Outcome<()> {
         let content = self.history.new_content();
         self.history.storing(self.number, file, content);
@@ -99,7 +99,7 @@ impl User {
     /// Opens and reads a file.
     ///
     /// # Errors
-    /// Of the cell; then nothing was seen.
+    /// Those of the cell; then there is no observation.
     pub async fn read(&self, file: &str) -> Outcome<()> {
         let begin = self.history.now();
         let data = self.get(file).await?;
@@ -107,13 +107,13 @@ impl User {
         Ok(())
     }
 
-    /// Opens and reads a file, and says which content that is.
+    /// Opens and reads a file, and identifies its contents.
     ///
     /// # Errors
-    /// Of the cell.
+    /// Those of the cell.
     ///
     /// # Panics
-    /// If what is read was never stored as a whole.
+    /// If the bytes were never stored as a whole.
     pub async fn content(&self, file: &str) -> Outcome<Content> {
         let data = self.get(file).await?;
         Ok(self.history.identify(&data).unwrap_or_else(|what| panic!("{file}: {what}")))
@@ -144,10 +144,10 @@ impl User {
         }
     }
 
-    /// Makes a name: a file, a directory, or a symbolic link.
+    /// Creates a name: a file, a directory, or a symbolic link.
     ///
     /// # Errors
-    /// Of the cell; the name may have been made.
+    /// Those of the cell; the name may exist.
     pub async fn make(&self, name: &str, draw: u64) -> Outcome<()> {
         let begin = self.history.now();
         self.history.names(|names| names.made(name, begin, None));
@@ -163,10 +163,10 @@ impl User {
         Ok(())
     }
 
-    /// Takes a name made by [`User::make`] away.
+    /// Removes a name created by [`User::make`].
     ///
     /// # Errors
-    /// Of the cell; the name may be gone.
+    /// Those of the cell; the name may be gone.
     pub async fn remove(&self, name: &str, draw: u64) -> Outcome<()> {
         let begin = self.history.now();
         self.history.names(|names| names.gone(name, begin, None));
@@ -179,10 +179,10 @@ impl User {
         Ok(())
     }
 
-    /// Gives what is called `name` the name `to`.
+    /// Renames `name` to `to`.
     ///
     /// # Errors
-    /// Of the cell; it may have been renamed.
+    /// Those of the cell; it may have been renamed.
     pub async fn rename(&self, name: &str, to: &str) -> Outcome<()> {
         let begin = self.history.now();
         self.history.names(|names| {
@@ -198,10 +198,10 @@ impl User {
         Ok(())
     }
 
-    /// Looks whether a name is there.
+    /// Looks a name up.
     ///
     /// # Errors
-    /// Of the cell, other than that there is no such name.
+    /// Those of the cell, except that there is no such name.
     pub async fn look(&self, name: &str) -> Outcome<()> {
         let begin = self.history.now();
         let there = match self.venus.lookup(NodeId::ROOT, name.as_bytes()).await {
@@ -209,7 +209,7 @@ impl User {
                 self.venus.forget(node, 1);
                 true
             }
-            // Stale: its name was read before it was taken away, and it was asked for afterwards.
+            // Stale: the name was read before it was removed, and its status requested afterwards.
             Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Stale) => false,
             Err(error) => return Err(error),
         };
@@ -217,10 +217,10 @@ impl User {
         Ok(())
     }
 
-    /// Lists the root, and writes down for every name that ever was whether it is there.
+    /// Lists the root, and records for every name that ever existed whether it is there.
     ///
     /// # Errors
-    /// Of the cell.
+    /// Those of the cell.
     pub async fn list(&self) -> Outcome<()> {
         let begin = self.history.now();
         let mut listed = Vec::new();
@@ -238,10 +238,10 @@ impl User {
         Ok(())
     }
 
-    /// Waits until a server that was away, or forgot this machine, has spoken with it again.
+    /// Waits until a server that was unreachable, or forgot this machine, has contacted it again.
     ///
     /// # Errors
-    /// Of the cell, when that takes long.
+    /// Those of the cell, if that takes long.
     pub async fn hear_of_server(&self, file: &str) -> Outcome<()> {
         let mut tries = 0;
         while let Err(error) = self.ask_server(file).await {
@@ -254,20 +254,20 @@ impl User {
         Ok(())
     }
 
-    /// Any call that the server must answer and that changes nothing.
+    /// Makes a call to which the server must reply and that changes nothing.
     async fn ask_server(&self, file: &str) -> Outcome<()> {
         let entry = self.venus.walk(file.as_bytes(), true).await?;
         self.venus.forget(entry.node, 1);
         self.venus.statfs(NodeId::ROOT).await.map(drop)
     }
 
-    /// Has the server hear from this machine.
+    /// Makes the server hear from this machine.
     ///
-    /// A server that has been started again knows none of its clients, and breaks no promises made in its former life:
-    /// a client learns of that at its next call.
+    /// A restarted server knows none of its clients, and breaks no promises of its earlier run: a client learns of that
+    /// at its next call.
     ///
     /// # Errors
-    /// Of the cell.
+    /// Those of the cell.
     pub async fn call_server(&self, step: u32) -> Outcome<()> {
         let name = format!("u{}c{step}", self.number);
         let entry = self.venus.mknod(NodeId::ROOT, name.as_bytes(), 0o644).await?;
@@ -275,10 +275,10 @@ impl User {
         Ok(())
     }
 
-    /// Makes four files at the same time, and takes them away at the same time.
+    /// Creates four files at the same time, and removes them at the same time.
     ///
     /// # Errors
-    /// Of the cell; any of the files may be there.
+    /// Those of the cell; any of the files may exist.
     pub async fn burst(&self, step: u32) -> Outcome<()> {
         let names: Vec<String> = (0..4).map(|n| format!("u{}b{step}x{n}", self.number)).collect();
         let made = afs_rpc::future::join_all(names.iter().map(|name| self.make(name, 2))).await;
@@ -287,10 +287,10 @@ impl User {
         gone.into_iter().collect::<Outcome<Vec<()>>>().map(drop)
     }
 
-    /// Looks at all of these files, as `ls -l` does.
+    /// Gets the status of all these files, as `ls -l` does.
     ///
     /// # Errors
-    /// Of the cell.
+    /// Those of the cell.
     pub async fn walk(&self, files: &[String]) -> Outcome<()> {
         for file in files {
             let entry = self.venus.walk(file.as_bytes(), true).await?;
@@ -299,16 +299,16 @@ impl User {
         Ok(())
     }
 
-    /// Looks at files, any of them, for as long as users work.
+    /// Gets the status of random files, for as long as users work.
     pub async fn look_around(self, files: Vec<String>, working: AtWork, mut rng: SimRng) {
         while working.load(Ordering::Relaxed) > 0 {
             self.env.sleep(rng.duration(Duration::ZERO, Duration::from_millis(40))).await;
-            // What comes of it is for others to see.
+            // Other observations show the outcome.
             let _ = self.walk(&files[rng.index(files.len())..][..1]).await;
         }
     }
 
-    /// Works on the files and on names of its own, whatever comes of each operation.
+    /// Works on the files and on names of its own, whatever the outcome of each operation.
     pub async fn work(self, files: Vec<String>, habits: Habits, mut rng: SimRng) {
         let mut own: Vec<(String, u64)> = Vec::new();
         for step in 0..habits.steps {
@@ -328,8 +328,8 @@ impl User {
             let begin = self.env.now();
             let outcome = self.step(&files, step, &mut own, &mut rng).await;
             self.history.took(self.number, self.env.now() - begin);
-            // What failed is in the history as not acknowledged. A name whose operation failed is left alone, since
-            // nobody knows what it is.
+            // A failed operation is in the history as not acknowledged. A name whose operation failed is not used
+            // again, since its state is unknown.
             if let Err(error) = outcome {
                 self.history.failed(self.number, &error);
                 own.retain(|(name, _)| self.history.names(|names| names.is_settled(name)));
@@ -344,7 +344,7 @@ impl User {
         own: &mut Vec<(String, u64)>,
         rng: &mut SimRng,
     ) -> Outcome<()> {
-        // However many files there are, most work is on a few of them.
+        // Most operations are on a few files, however many there are.
         let file = &files[rng.index(files.len().min(HOT_FILES))];
         match rng.below(14) {
             0..4 => self.store(file).await,
@@ -378,6 +378,6 @@ impl User {
     }
 }
 
-/// Files that users read and write, however many there are to look at.
+/// Number of files that users read and write, however many there are to look up.
 const HOT_FILES: usize = 3;
 const PIECE: usize = 32 << 10;

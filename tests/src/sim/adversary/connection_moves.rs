@@ -1,4 +1,4 @@
-//! Moves against the connections of honest users.
+//! Moves on the connections of honest users.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::packet::{Wire, datagram, question};
 use super::{Adversary, is_third, server};
 
 impl Adversary {
-    /// Calls on connections that listening or rxdebug tells of.
+    /// Makes calls on connections known from packets or rxdebug.
     pub(super) async fn hijack(&mut self) {
         let us = self.third();
         for index in 0..8 {
@@ -33,7 +33,7 @@ impl Adversary {
         }
     }
 
-    /// What answers of rxdebug say: an old server tells everybody epochs, ids and call numbers.
+    /// Connections in replies of rxdebug: an old server shows epochs, ids and call numbers to everyone.
     pub(super) fn told_by_rxdebug(&mut self) -> Vec<(Wire, [u32; 4])> {
         let seen = self.tap.take();
         let mut told = Vec::new();
@@ -47,7 +47,7 @@ impl Adversary {
         told
     }
 
-    /// A call that would show a secret or change something; or any call there is, with nothing behind its number.
+    /// A request that would return a secret or change something; or any opcode without arguments.
     fn request(&mut self) -> Vec<u8> {
         let files = self.ledger.files();
         let fid = self.rng.pick(&files).copied().unwrap_or(self.root);
@@ -70,7 +70,7 @@ impl Adversary {
         }
     }
 
-    /// Requests a moment after they were sent, from another address: some come before the original.
+    /// Sends requests from another address a moment after they were heard: some arrive before the original.
     pub(super) async fn overtake(&mut self) {
         for _ in 0..50 {
             let seen = self.tap.next().await;
@@ -86,7 +86,7 @@ impl Adversary {
         }
     }
 
-    /// Requests once more, some seconds later: the last of each channel, and a few older ones.
+    /// Sends requests again, some seconds later: the last of each channel, and a few older ones.
     pub(super) async fn replay(&mut self) {
         let mut packets = self.knowledge.last_requests();
         let older: Vec<_> = self.knowledge.requests().rev().take(32).cloned().collect();
@@ -99,7 +99,7 @@ impl Adversary {
         }
     }
 
-    /// Aborts and garbage, at both ends.
+    /// Sends aborts and garbage to both ends.
     pub(super) async fn disturb(&mut self) {
         let known = self.knowledge.connections(7000);
         let Some(connection) = self.rng.pick(&known).cloned() else { return };
@@ -128,7 +128,8 @@ impl Adversary {
         }
     }
 
-    /// Breaks and resets, to a client: in the name of nobody, or of its server, whose address has proven itself there.
+    /// Sends breaks and resets to a client: from a false source, or from its server, whose address the client has
+    /// validated.
     pub(super) async fn break_promises(&mut self) {
         let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
         let in_its_name = self.rng.chance(700_000);
@@ -156,13 +157,13 @@ impl Adversary {
         }
     }
 
-    /// Any 32 bits.
+    /// 32 random bits.
     pub(super) fn number(&mut self) -> u32 {
         u32::try_from(self.rng.u64() >> 32).unwrap_or(0)
     }
 }
 
-/// A server connection in an answer of rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
+/// A server connection in a reply of rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
 fn described(answer: &[u8]) -> Option<(Wire, [u32; 4])> {
     let word = |at: usize| {
         answer.get(at..at + 4).and_then(|four| Some(u32::from_be_bytes(four.try_into().ok()?))).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Moves that make a server spend memory, places in its tables, and bandwidth.
+//! Moves that make a server use memory, table entries and bandwidth.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::packet::{Wire, datagram, question};
 use super::{Adversary, server};
 
 impl Adversary {
-    /// A connection that there was never before, without security.
+    /// A connection that never existed before, without security.
     fn fresh(&mut self, service: ServiceId) -> Wire {
-        // Half of them are bound to their address, half of them are not.
+        // Half of them are bound to their address.
         Wire { epoch: self.number(), cid: self.number() & !3, security: 0, service: service.0 }
     }
 
-    /// The first packet of a call, and one far behind it.
+    /// Sends the first packet of a call, and one far after it.
     pub(super) async fn leave_gaps(&mut self) {
         let (from, wire) = (self.false_source(), self.fresh(ServiceId::FILE));
         for channel in 0..4 {
@@ -32,7 +32,7 @@ impl Adversary {
         }
     }
 
-    /// The first packet of a call, and no other.
+    /// Sends only the first packet of calls.
     pub(super) async fn begin_calls(&mut self) {
         let from = self.false_source();
         for _ in 0..8 {
@@ -46,7 +46,7 @@ impl Adversary {
         }
     }
 
-    /// Whole calls that everybody may make.
+    /// Makes complete calls that anonymous users may make, and does not acknowledge the replies.
     pub(super) async fn leave_replies(&mut self) {
         let from = self.false_source();
         for _ in 0..4 {
@@ -57,7 +57,7 @@ impl Adversary {
         }
     }
 
-    /// Connections, each with a whole call, from the adversary's own address.
+    /// Makes connections, each with a complete call, from the adversary's own address.
     pub(super) async fn make_connections(&mut self) {
         let from = self.third();
         for _ in 0..16 {
@@ -66,14 +66,14 @@ impl Adversary {
         }
     }
 
-    /// First contacts whose callers do not answer.
+    /// Makes first contacts from callers that do not reply.
     pub(super) async fn say_nothing(&mut self) {
         let (from, wire) = (self.false_source(), self.fresh(ServiceId::FILE));
         self.call(from, wire, 0, &encode_call(&fs::FetchStatus { fid: self.root })).await;
     }
 
-    /// Questions of rxdebug at the server and at clients: about connections and peers, past the end of the list, and about
-    /// the program. Some of them in the name of an address that never answers.
+    /// Sends rxdebug requests to the server and to clients: about connections and peers, beyond the end of the list,
+    /// and about the program; some of them with a source address that never replies.
     pub(super) async fn ask_questions(&mut self) {
         let from = if self.rng.chance(300_000) { self.false_source() } else { self.third() };
         let client = self.rng.pick(&self.victims).copied();
@@ -90,7 +90,7 @@ impl Adversary {
         }
     }
 
-    /// Single packets that have long answers, in one name.
+    /// Sends single packets that have long replies, with one false source.
     pub(super) async fn amplify(&mut self) {
         let from = SocketAddr::from(([super::FALSE_NET, 0, 0, 1], 7001));
         let (files, locations) = (self.fresh(ServiceId::FILE), self.fresh(ServiceId::LOCATION));

@@ -1,4 +1,4 @@
-//! Moves in which the adversary speaks Rx properly, as a client that it is not or should not be.
+//! Moves in which the adversary speaks Rx correctly, as a client that it is not or should not be.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use parking_lot::Mutex;
 
 use super::{Adversary, FAKE_CLIENTS, THIRD, server};
 
-/// What a client answers to servers.
+/// State of a client that the adversary plays.
 struct FakeClient {
     uuid: Mutex<Uuid>,
     breaks: Breaks,
 }
 
-/// What it does with breaks.
+/// Its treatment of breaks.
 #[derive(Clone, Copy)]
 enum Breaks {
-    /// Answers as if they had been carried out.
+    /// Acknowledges them without effect.
     Swallows,
-    /// Answers shortly before the server loses patience.
+    /// Replies shortly before the server's time-out.
     Delays,
-    /// Never answers.
+    /// Never replies.
     Ignores,
 }
 
@@ -38,7 +38,7 @@ impl FakeClient {
 }
 
 impl Adversary {
-    /// Takes the name of a client, and is called back in its place if the server believes it.
+    /// Takes the UUID of a client, and is called back in its place if the server believes it.
     pub(super) async fn divert(&mut self) {
         let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
         let client = Arc::new(FakeClient { uuid: Mutex::new(Uuid([0; 16])), breaks: Breaks::Swallows });
@@ -47,14 +47,14 @@ impl Adversary {
         let Ok(answer) = asked else { return };
         *client.uuid.lock() = answer.addresses.uuid;
         let files = connection(&rx, server(7000), ServiceId::FILE);
-        // Refusals are as good as answers here: the server has asked who we are.
+        // The reply does not matter: the server has asked for the identity.
         let _ = files.call(&fs::FetchStatus { fid: self.root }).await;
         if self.rng.chance(300_000) {
             let _ = files.call(&fs::GiveUpAllCallBacks {}).await;
         }
     }
 
-    /// Asks for promises under several names, and does not answer when they are broken, or late.
+    /// Requests promises under several UUIDs, and does not reply to their breaks, or replies late.
     pub(super) async fn take_promises(&mut self) {
         if self.fake_clients.len() < 4 || self.rng.chance(100_000) {
             let mut uuid = [0; 16];
@@ -66,11 +66,12 @@ impl Adversary {
         let files = connection(&rx, server(7000), ServiceId::FILE);
         let fids = self.ledger.files().into_iter().take(4).chain([self.root]);
         let requests: Vec<_> = fids.map(|fid| fs::FetchStatus { fid }).collect();
-        // In the time that one call waits for the server to be patient with another client, the users do much.
+        // The calls are made at the same time, since the server may wait for another fake client meanwhile, while the
+        // users do much.
         afs_rpc::future::join_all(requests.iter().map(|request| files.call(request))).await;
     }
 
-    /// Questions of cmdebug to a client, which tells strangers nothing of what is in its cache.
+    /// Sends cmdebug requests to a client, which must not show its cache to others.
     pub(super) async fn ask_client(&mut self) {
         let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
         if self.fake_clients.is_empty() {
@@ -90,7 +91,7 @@ impl Adversary {
         }
     }
 
-    /// A new endpoint of Rx at the adversary's address, with a callback service. The latest sixteen are kept.
+    /// Adds an endpoint of Rx at the adversary's address, with a callback service. The latest sixteen are kept.
     fn add_fake_client(&mut self, client: &Arc<FakeClient>) -> Option<Rx> {
         let number = u16::try_from(self.rng.below(20_000)).unwrap_or(0);
         let address = SocketAddr::new(IpAddr::V4(THIRD), FAKE_CLIENTS + number);
@@ -140,5 +141,5 @@ fn service(client: Arc<FakeClient>, env: EnvRef) -> Table<FakeClient> {
         )
 }
 
-/// A server waits for the answer to a break for four seconds.
+/// A server waits four seconds for the reply to a break.
 const LATE: Duration = Duration::from_millis(3900);

@@ -1,4 +1,4 @@
-//! What listening on the network teaches.
+//! What the adversary knows from the packets that it hears: connections and requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::packet::Wire;
 /// A connection between two honest machines.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// What its packets say.
+    /// The fields of its packets.
     pub wire: Wire,
     /// Its client.
     pub client: SocketAddr,
@@ -25,10 +25,10 @@ pub struct Connection {
     requests: [Option<(Instant, Bytes)>; 4],
 }
 
-/// When it was seen, its source, its destination, and the packet.
+/// Time, source, destination and packet.
 pub type Request = (Instant, SocketAddr, SocketAddr, Bytes);
 
-/// Connections by epoch and id, and requests in the order in which they were seen.
+/// Connections by epoch and id, and requests in the order in which they were heard.
 #[derive(Default)]
 pub struct Knowledge {
     connections: BTreeMap<(u32, u32), Connection>,
@@ -36,7 +36,7 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// Learns from a datagram between honest machines.
+    /// Records a datagram between honest machines.
     pub fn learn(&mut self, seen: &Seen) {
         let Some(header) = Header::decode(&seen.data) else { return };
         if header.kind != PacketType::DATA || !header.from_client() {

@@ -1,7 +1,7 @@
-//! An adversary on the network: it hears every packet between machines, sends from any address, and keeps to a budget.
+//! Adversary on the network: it hears every packet between machines, sends from any address, and keeps to a budget.
 //!
-//! It has no key and no token. What it does is chosen by the seed among the moves it is given; each move is one method of
-//! this actor, in the file of its kind. What must hold whatever it does is for `invariants` to say.
+//! It has no key and no token. The seed chooses its moves from the list that it is given; each move is one method of
+//! this actor, in the file of its kind. `invariants` checks what must hold whatever it does.
 
 mod connection_moves;
 mod floods;
@@ -35,13 +35,13 @@ pub struct Adversary {
     rng: SimRng,
     moves: Vec<Move>,
     knowledge: Knowledge,
-    /// Numbers of files are no secret: cache managers tell them to whoever asks.
+    /// Numbers of files are not secret: cache managers show them to everyone.
     ledger: Ledger,
-    /// Who is told when it learns what it must not.
+    /// Gets a violation if the adversary learns a secret.
     invariants: Invariants,
     root: Fid,
     victims: Vec<SocketAddr>,
-    /// Endpoints under which it plays a client; they answer for as long as it lives.
+    /// Endpoints as which it plays clients; they reply as long as it exists.
     fake_clients: Vec<Rx>,
     next_port: u16,
     next_source: u32,
@@ -49,7 +49,7 @@ pub struct Adversary {
 }
 
 impl Adversary {
-    /// Puts an adversary into a cell for as long as its users work. `victims` are the callback addresses of the clients.
+    /// Adds an adversary to a cell, for as long as its users work. `victims` are the callback addresses of the clients.
     pub fn spawn(
         cell: &Cell,
         moves: Vec<Move>,
@@ -118,12 +118,12 @@ impl Adversary {
         }
     }
 
-    /// It knows what it must not know.
+    /// Reports that the adversary knows a secret.
     fn learned(&self, what: &str) {
         self.invariants.complain(format!("the adversary has learned: {what}"));
     }
 
-    /// Learns what was heard, takes replies that come to third addresses, and answers calls that come there with an abort.
+    /// Learns from heard packets, receives replies at third addresses, and aborts calls that arrive there.
     fn listen(&mut self) {
         for seen in self.tap.take() {
             if is_third(seen.to) {
@@ -140,7 +140,7 @@ impl Adversary {
             return;
         }
         if !header.from_client() {
-            // A reply: it was only wanted for its connection.
+            // A reply: only its connection matters.
             let flags = header.flags | flags::CLIENT_INITIATED;
             let taken = Header { kind: PacketType::ACK_ALL, flags, seq: 0, ..header };
             self.world.inject(us, from, packet::datagram(&taken, &[]));
@@ -163,13 +163,13 @@ impl Adversary {
         }
     }
 
-    /// A port of the adversary's own address that it has not used.
+    /// An unused port of the adversary's own address.
     fn third(&mut self) -> SocketAddr {
         self.next_port = if self.next_port < FAKE_CLIENTS - 1 { self.next_port + 1 } else { 20_000 };
         SocketAddr::new(IpAddr::V4(THIRD), self.next_port)
     }
 
-    /// An address that is nobody's and never answers.
+    /// An address without a machine, which never replies.
     fn false_source(&mut self) -> SocketAddr {
         self.next_source += 1;
         let [_, b, c, d] = self.next_source.to_be_bytes();
@@ -183,20 +183,20 @@ pub fn is_third(address: SocketAddr) -> bool {
     address.ip() == IpAddr::V4(THIRD)
 }
 
-/// Whether the address is one of those in whose name the adversary sends.
+/// Whether the address is a false source.
 #[must_use]
 pub fn is_false(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == FALSE_NET)
 }
 
-/// The server's port of that number.
+/// The server's address with this port.
 fn server(port: u16) -> SocketAddr {
     SocketAddr::new(SERVER.into(), port)
 }
 
 const THIRD: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
 const FALSE_NET: u8 = 99;
-/// From this port on the adversary's address speaks Rx properly.
+/// From this port on, the adversary's address has endpoints of Rx.
 const FAKE_CLIENTS: u16 = 40_000;
 const PACKETS_PER_SECOND: u32 = 150;
 const BYTES_PER_SECOND: u32 = 64 << 10;

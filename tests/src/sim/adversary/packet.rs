@@ -1,9 +1,9 @@
-//! Rx packets as an adversary writes them: docs/protocol/rx.md "1. Fixed header, 28 bytes".
+//! Rx packets with fields of the adversary's choice: docs/protocol/rx.md "1. Fixed header, 28 bytes".
 
 use afs_rx::packet::{Header, PacketType, flags};
 use bytes::Bytes;
 
-/// A connection as its packets name it.
+/// Fields that identify a connection in its packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Wire {
     /// The client's epoch.
@@ -50,7 +50,7 @@ pub fn datagram(header: &Header, payload: &[u8]) -> Bytes {
     Bytes::from([&header.to_bytes()[..], payload].concat())
 }
 
-/// A question of rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
+/// A request of rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
 #[must_use]
 pub fn question(kind: u32, index: u32) -> Bytes {
     let wire = Wire { epoch: 999, cid: 0, security: 0, service: 0 };
