@@ -1,9 +1,10 @@
-//! Whole cells with an adversary on the network: what is acknowledged stays, nobody is robbed or impersonated, honest clients
-//! go on, and the server keeps its bounds.
+//! Simulated cells with an adversary on the network: acknowledged changes are kept, no user loses access or is
+//! impersonated, honest clients continue to work, and the server stays within its bounds.
 //!
-//! Each kind of move has a test of its own, and one test mixes them. `ANDREW_SEEDS=N` runs so many mixed worlds, and a
-//! twelfth of that for each kind; `ANDREW_SEED=S` runs the world of that seed, with `ANDREW_MOVE=NAME` of that kind only.
-//! What fails says its seed and its moves. A test that is ignored is of a move that still does harm; its kind is not mixed with others.
+//! Each kind of move has a test of its own, and one test mixes them. `ANDREW_SEEDS=N` runs that many mixed worlds, and
+//! a twelfth of that for each kind; `ANDREW_SEED=S` runs the world of that seed, with `ANDREW_MOVE=NAME` of that kind
+//! only. A failure message has the seed and the moves. An ignored test is of a move that still does harm; that kind is
+//! not mixed with others.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -25,7 +26,7 @@ fn recorded_packets_do_nothing_after_a_restart() {
     kind(Move::Replay);
 }
 
-/// The server takes a new client's first call, is started again, and does not know of it any more.
+/// The server takes a new client's first call, is restarted, and has no record of it any more.
 #[test]
 fn who_begins_while_the_server_is_started_again_begins_anew() {
     run(4, &plan_of(Move::Replay, 4));
@@ -127,7 +128,7 @@ fn whatever_an_adversary_mixes_harms_nobody() {
     each_seed(number("ANDREW_SEEDS").unwrap_or(10), &mixed);
 }
 
-/// The same seed must give the same run, or a failing seed is no bug report.
+/// The same seed must give the same run, or a failing seed could not be reproduced.
 #[test]
 fn a_siege_from_one_seed_runs_the_same_twice() {
     for seed in 0..3 {
@@ -148,7 +149,7 @@ fn plan_of(one: Move, seed: u64) -> Plan {
     Plan::of(&[one], &mut SimRng::new(seed << 8 | one as u64))
 }
 
-/// Two to four kinds of moves that go together.
+/// Two to four kinds of moves that can be combined.
 fn mixed(seed: u64) -> Plan {
     let mut rng = SimRng::new(seed);
     let count = rng.between(2, 4);

@@ -1,11 +1,12 @@
-//! Every test that a page of the documentation names exists, and every file and function on the map of `ARCHITECTURE.md`.
+//! Every test that a page of the documentation names exists, as does every file and function on the map of
+//! `ARCHITECTURE.md`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Pages beside those in `docs`.
+/// Pages outside `docs`.
 const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"];
 
 #[test]
@@ -28,8 +29,8 @@ fn every_test_that_the_documentation_names_exists() {
     assert!(missing.is_empty(), "no such tests:\n{}", missing.join("\n"));
 }
 
-/// What stands between backticks and has the form of a test's name: words with `::` between them, perhaps a folder in front;
-/// or a sentence of words with `_` between them.
+/// The strings between backticks that have the form of a test's name: words with `::` between them, perhaps with a
+/// folder before them; or several words with `_` between them.
 fn cited(text: &str) -> BTreeSet<String> {
     let is_name = |text: &&str| {
         let of_a_file = text.contains("::") && !text.ends_with("::");
@@ -41,14 +42,14 @@ fn cited(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).filter(is_name).map(str::to_owned).collect()
 }
 
-/// Whether a file of that name, or in a folder of that name, has such a function; `...::tests` is a module of tests.
+/// Whether a file or folder of that name has such a function; `...::tests` is a module of tests.
 fn exists(functions: &BTreeMap<String, Vec<PathBuf>>, name: &str) -> bool {
     let words: Vec<&str> = name.split("::").collect();
     let (function, place) = words.split_last().unwrap();
     let Some(place) = place.iter().rev().find(|word| **word != "tests") else {
         return functions.contains_key(*function);
     };
-    // A folder in front says which of several files of that name.
+    // A folder before the file name selects one of several files of that name.
     let end = Path::new(place);
     let found = functions.get(*function).map(Vec::as_slice).unwrap_or_default();
     found.iter().any(|file| {
@@ -71,7 +72,7 @@ fn functions(top: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     found
 }
 
-/// All files in folders and below whose names end like this.
+/// All files in and below the folders whose names end in `extension`.
 fn files_in(folders: &[PathBuf], extension: &str) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), folders.to_vec());
     while let Some(folder) = folders.pop() {
@@ -131,7 +132,7 @@ fn a_path_and_a_name_that_do_not_exist_are_found() {
     assert_eq!(faults, ["tests/tests/nowhere.rs", "tests/tests/cited.rs, unwritten"]);
 }
 
-/// A path from the top of the project, and the functions or types that the file is said to define.
+/// A path from the top of the project, and the functions or types that the page names after it.
 struct CitedPath {
     path: String,
     names: Vec<String>,
@@ -152,7 +153,7 @@ fn names_after(parts: &[&str], path: usize) -> Vec<String> {
     names.map(|pair| pair[1].to_owned()).collect()
 }
 
-/// What of a place does not exist.
+/// The part of a `Place` that does not exist.
 fn fault(top: &Path, place: &CitedPath) -> Option<String> {
     let path = top.join(&place.path);
     if !path.exists() {
@@ -172,8 +173,8 @@ fn defines(source: &str, name: &str) -> bool {
     words.windows(2).any(|pair| matches!(pair[0], "fn" | "struct" | "enum" | "trait") && pair[1] == name)
 }
 
-/// Underscores in the name of a test that stands without its file: those of options and fields have fewer.
+/// Fewest underscores in the name of a test that is cited without its file: names of options and fields have fewer.
 const SENTENCE_MIN: usize = 4;
 
-/// How a page says what names look like.
+/// The example with which a page explains the form of test names.
 const FORM: &str = "file::test";

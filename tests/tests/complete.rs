@@ -1,12 +1,12 @@
-//! Paths in the project's files: a clone is complete, and none of them leads out of it.
+//! Paths in the project's files: all lead to something inside the clone.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Relative paths end inside of the clone, and lead to something. In Rust's sources most of them are data of tests: those need not lead
-/// anywhere, since the compiler looks for the others.
+/// Relative paths end inside the clone, and lead to something. Those in Rust sources may lead nowhere, since most are
+/// data of tests; the compiler checks the others.
 #[test]
 fn relative_paths_stay_in_the_clone() {
     let mut wrong = Vec::new();
@@ -25,7 +25,7 @@ fn relative_paths_stay_in_the_clone() {
     assert!(wrong.is_empty(), "paths that lead nowhere in the clone: {wrong:#?}");
 }
 
-/// Programs know the project's folder, and do not ask for the one around it.
+/// Programs find the project's folder, and do not use the one that contains it.
 #[test]
 fn programs_do_not_climb_out_of_the_clone() {
     let climbs = [concat!("join(\"", ".."), concat!("ROOT", ".parent"), concat!("CURDIR)", "/..")];
@@ -37,7 +37,8 @@ fn programs_do_not_climb_out_of_the_clone() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// No file names the folder of this clone, or the one around it. Those directly below `/` can have names that mean something else.
+/// No file names the folder of this clone, or the one that contains it. Folders directly below `/` are not checked,
+/// since their names can have other meanings.
 #[test]
 fn no_file_names_where_this_clone_is() {
     let root = root();
@@ -51,7 +52,7 @@ fn no_file_names_where_this_clone_is() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What is below a path that starts in a folder of the project; None if it leads out of the project.
+/// The path that a relative path in a folder of the project leads to; None if it leads out of the project.
 fn resolved(folder: &Path, path: &str) -> Option<PathBuf> {
     let mut location = folder.to_owned();
     for component in Path::new(path).components() {
@@ -64,7 +65,7 @@ fn resolved(folder: &Path, path: &str) -> Option<PathBuf> {
     Some(location)
 }
 
-/// Targets of symbolic links that programs make elsewhere.
+/// Targets of symbolic links that programs create elsewhere.
 fn is_data(file: &Path, path: &str) -> bool {
     let known = [
         ("scripts/soaking/exerciser.py", "../b"),
@@ -80,7 +81,7 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
     text.split(move |letter| !is_of_path(letter)).filter(|word| word.contains('/'))
 }
 
-/// The project's texts, by their paths in it. What is built or fetched does not belong to them.
+/// The project's texts, by their paths in it, without anything built or fetched.
 fn texts() -> Vec<(PathBuf, String)> {
     let (root, mut found) = (root(), Vec::new());
     let mut folders = vec![root.clone()];

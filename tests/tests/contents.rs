@@ -1,8 +1,8 @@
-//! Machines that work on the same files at the same time, with caches too small for them, while the network loses, delays
-//! and is cut: what is read was closed as a whole before or meanwhile, nobody sees anything older than before, and when it
-//! is quiet all machines agree with the server.
+//! Simulated machines that change the same files at the same time, with caches too small for them, while the network
+//! loses, delays and is partitioned: every read returns contents that were closed as a whole before or during it, no
+//! user sees anything older than before, and at the end all machines agree with the server.
 //!
-//! `ANDREW_SEEDS=N` runs so many worlds, `ANDREW_SEED=S` the one of that seed.
+//! `ANDREW_SEEDS=N` runs that many worlds, `ANDREW_SEED=S` the one of that seed.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -18,7 +18,8 @@ use andrew_tests::sim::history::History;
 use andrew_tests::sim::settings::CellSettings;
 use andrew_tests::sim::user::User;
 
-/// More than the longest content once more: a writer of more than half of the cache waits while it is stored in parts.
+/// More than twice the longest content: a writer that fills more than half of the cache waits while its file is stored
+/// in parts.
 const CACHE: u64 = 420 << 10;
 const FILES: usize = 40;
 const STEPS: u32 = 50;
@@ -79,7 +80,7 @@ fn live(cell: &Cell, history: &History, seed: u64, faults: FaultClass) -> Result
     agree(cell, history, users, &files)
 }
 
-/// It is quiet, and everybody has been told: all see what a machine sees that has nothing cached.
+/// Once no notification is outstanding, all machines see the contents that a machine with an empty cache sees.
 fn agree(cell: &Cell, history: &History, users: Vec<User>, files: &[String]) -> Result<(), String> {
     for user in &users {
         cell.sim.mend(user.node, cell.server);
@@ -111,5 +112,6 @@ fn agree(cell: &Cell, history: &History, users: Vec<User>, files: &[String]) -> 
     Ok(())
 }
 
-/// A client that was cut off has been told of everything, its stores have been tried again, and no doubt is left.
+/// Time after which a client that was cut off has received every notification, its stores have been retried, and no
+/// doubt is left.
 const QUIET: Duration = Duration::from_secs(300);

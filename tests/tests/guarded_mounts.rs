@@ -1,4 +1,4 @@
-//! What real mounts show to whom, and what of a cell has no power on a machine.
+//! Access control of real mounts: what each user sees, and the parts of a cell that have no effect on a machine.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -18,11 +18,11 @@ use andrew_tests::live::watchdog::Watchdog;
 
 const ALICE: u32 = 61_001;
 const BOB: u32 = 61_002;
-/// `fusermount3` mounts for users with an account: this one every machine has.
+/// `fusermount3` mounts for users with an account: every machine has this one.
 const NOBODY: u32 = 65_534;
 const SERVER: &str = "127.0.0.1";
 
-/// A folder that all users may enter, and what takes its mounts down when the test hangs.
+/// A folder that all users may enter, and a watchdog that unmounts its mounts if the test hangs.
 fn folder(name: &'static str) -> (Scratch, Watchdog) {
     let scratch = Scratch::new(name);
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -38,7 +38,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).trim().to_owned()
 }
 
-/// Ways to something in `$A` that no right allows.
+/// Commands that access something in `$A` that no right allows.
 const FORBIDDEN: [&str; 14] = [
     "cat $A/secret",
     "tail -c 1 $A/secret",
@@ -50,7 +50,7 @@ const FORBIDDEN: [&str; 14] = [
     "cd $A && ls",
     "readlink $A/link",
     "$A/tool",
-    // Maps the program, and needs no right to execute it.
+    // Maps the program, which needs no right to execute it.
     "$(ls /lib64/ld-linux*.so.*) $A/tool",
     "ln $A/secret $A/../public/taken && cat $A/../public/taken",
     "mv $A/secret $A/../public/taken",
@@ -87,12 +87,12 @@ fn what_one_user_has_read_no_other_reads_lists_or_sees() {
     let made = "mkdir $A/sub && head -c 1000000 /dev/zero > $A/secret && echo secret >> $A/secret && cp /usr/bin/true $A/tool && ln -s secret $A/link";
     let output = alice.sh(&hers, made);
     assert!(output.status.success(), "{}", said(&output));
-    // Open all the time: its pages and its attributes are in the kernel.
+    // Open throughout: its pages and attributes are in the kernel.
     let mut holding = alice.command("sh", &["-c", "exec 3< $A/secret; exec sleep 300"]);
     let mut holding = holding.env("A", &hers).stdout(Stdio::null()).spawn().unwrap();
     let look = "grep -qa secret $A/secret && stat $A/secret && ls -l $A $A/sub && readlink $A/link && $A/tool && $(ls /lib64/ld-linux*.so.*) $A/tool";
     for round in 0..4 {
-        // First as nobody in the cell, then with a token of his own.
+        // First without a token, then with a token of his own.
         if round == 2 {
             bob.log_in(CELL, SERVER);
             assert!(bob.sh(&public, "echo mine > $A/mine && cat $A/mine").status.success());
@@ -112,8 +112,8 @@ fn what_one_user_has_read_no_other_reads_lists_or_sees() {
     cell.stop();
 }
 
-/// Run by root in namespaces of its own, with the program, a folder, the cell's network and her home. `/dev/fuse` is
-/// everybody's on an ordinary machine, and root's alone on some: here it is everybody's.
+/// Run by root in separate namespaces, with the program, a folder, the cell's network and her home. `/dev/fuse` may be
+/// opened by every user on an ordinary machine, and by root alone on some: here every user may.
 const NAMESPACE: &str = r#"
 set -e
 mknod "$2/fuse" c 10 229 && chmod 666 "$2/fuse" && mount --bind "$2/fuse" /dev/fuse
@@ -136,7 +136,7 @@ done
 as 65534 "$1" umount "$3/afs"
 "#;
 
-/// The login is of before the mounts.
+/// The login happens before the mounts.
 const KEPT: &str = r#"
 her_mount() { as 65534 "$1" mount --cell live.test --servers 127.0.0.1 --cache "$3/cache" --detach "$3/afs" > /dev/null; }
 as 65534 "$1" login alice --cell live.test --servers 127.0.0.1 --passphrase-file "$3/passphrase" > /dev/null
@@ -170,7 +170,7 @@ fn a_users_own_mount_is_for_the_user_alone() {
     assert_eq!(lines[2..], ["mode 6755", "65534"]);
 }
 
-/// What a script says that mounts as an ordinary user, who has a passphrase and a secret in the cell.
+/// Output of a script that mounts as an ordinary user with a passphrase and a secret in the cell.
 fn on_her_own_mounts(name: &'static str, script: &str) -> String {
     let (scratch, _watchdog) = folder(name);
     let netns = Netns::fresh(&format!("andrew-{name}"));
@@ -192,7 +192,7 @@ fn on_her_own_mounts(name: &'static str, script: &str) -> String {
     said
 }
 
-/// Lays a program of the administrator's that says as whom it runs, with set-id bits.
+/// Stores a program of the administrator's with set-id bits that prints the user it runs as.
 fn with_powers(top: &Path) {
     fs::copy("/usr/bin/id", top.join("id")).unwrap();
     fs::set_permissions(top.join("id"), fs::Permissions::from_mode(0o6755)).unwrap();
@@ -226,7 +226,7 @@ fn for_everybody(netns: &Netns, folder: &Path) {
     let _ = command(netns, &["fs", "setacl", folder.to_str().unwrap(), "system:anyuser", "all"]);
 }
 
-/// Numbers of a file, a directory, a link and the top of another volume.
+/// Inode numbers of a file, a directory, a link and the root of another volume.
 fn numbers(top: &Path) -> Vec<u64> {
     let number = |name: &str| fs::symlink_metadata(top.join(name)).unwrap().ino();
     ["file", "dir", "dir/below", "link", "other", "other/file"].iter().map(|name| number(name)).collect()
@@ -269,7 +269,7 @@ fn inode_numbers_are_the_same_on_every_mount_and_after_restarts() {
     cell.stop();
 }
 
-/// The number of an error of the system.
+/// The error number of a failed operation.
 fn refused<T>(result: std::io::Result<T>) -> Option<i32> {
     result.err().and_then(|error| error.raw_os_error())
 }
@@ -303,7 +303,7 @@ fn a_volume_that_its_server_has_lost_is_no_device_and_harms_nothing_else() {
         assert_eq!(refused(fs::write(lost.join("new"), "x")), ENODEV);
         assert_eq!(refused(fs::remove_file(lost.join("file"))), ENODEV);
         assert_eq!(refused(fs::read_dir(&lost).and_then(|mut names| names.next().transpose())), ENODEV);
-        // The names around it, and other volumes, are as they were.
+        // The names around it, and other volumes, are unchanged.
         let mut names: Vec<_> =
             fs::read_dir(mount).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();

@@ -1,4 +1,4 @@
-//! The AFS client of the Linux kernel, in an emulated machine, on a cell of ours.
+//! The AFS client of the Linux kernel, in an emulated machine, on an Andrew cell.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -52,7 +52,7 @@ fn the_kernels_client_works_in_our_cell() {
     );
     assert!(said.starts_with(CELL), "{said}");
 
-    // What it wrote is what we read.
+    // The names that it wrote are those that Andrew's mount reads.
     let names = andrew_tests::live::files::names(&ours.path().join("d"));
     assert_eq!(names, ["b", "c", "r", "s"]);
     let bytes = std::fs::read(ours.path().join("d/r")).unwrap();

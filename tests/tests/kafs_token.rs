@@ -1,4 +1,4 @@
-//! The AFS client of the Linux kernel, in an emulated machine, with Kerberos tickets in a cell of ours.
+//! The AFS client of the Linux kernel, in an emulated machine, with Kerberos tickets in an Andrew cell.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -17,8 +17,8 @@ use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
 use serde_json::Value;
 
-/// The guest gets its tickets itself, from the same KDC as everybody, and its kernel makes the tokens of them.
-/// `as USER COMMANDS` runs them in a session keyring with the user's token and nothing else.
+/// The guest gets its tickets itself, from the same KDC as the other hosts, and its kernel makes tokens of them. `as
+/// USER COMMANDS` runs them in a session keyring with the user's token and nothing else.
 const SCRIPT: &str = r#"
 export KRB5_CONFIG=/share/krb5.conf
 as() {
@@ -101,7 +101,7 @@ fn the_kernels_client_is_the_user_of_the_tickets() {
     let guest = Guest::new(&hosts, CELL, &ours).with_share(&share);
     let output = guest.run(SCRIPT);
     assert!(output.status.success() && output.stdout.ends_with(b"done\n"), "{}", said(&output));
-    // What it wrote is what we read.
+    // The names that it wrote are those that Andrew's mount reads.
     let names = andrew_tests::live::files::names(&home);
     assert_eq!(names, ["d", "letter", "r", "sum"]);
     assert_eq!(fs::read_to_string(home.join("d/b")).unwrap(), "one\ntwo\n");
@@ -127,7 +127,7 @@ fn serve(hosts: &Hosts, folder: &Path, address: &str) -> Cell {
     cell
 }
 
-/// What the guest needs to get tickets.
+/// The files that the guest needs to get tickets.
 fn share(hosts: &Hosts, scratch: &Scratch) -> std::path::PathBuf {
     let share = scratch.folder("share");
     for file in ["krb5.conf", "kdc/alice.keytab", "kdc/bob.keytab"] {
@@ -137,7 +137,7 @@ fn share(hosts: &Hosts, scratch: &Scratch) -> std::path::PathBuf {
     share
 }
 
-/// The audit log says so: of the guest's calls, those with a token all came by rxkad with its highest level.
+/// Checks the audit log: of the guest's calls, all those with a token came by rxkad with its highest level.
 fn everything_was_encrypted(state: &Path, guest: &str) {
     let calls = until("the guest's calls in the audit log", seconds(30), || {
         let calls = calls_from(state, guest);
@@ -148,7 +148,7 @@ fn everything_was_encrypted(state: &Path, guest: &str) {
         let known = whos.iter().find(|(who, _)| call["who"] == *who);
         assert!(known.is_some_and(|(_, by)| call["by"] == *by), "{call}");
     }
-    // The kernel asks what somebody may do, and refuses by itself: the server has no refusals to record.
+    // The kernel queries the access rights and refuses by itself: the server has no refusals to record.
     for (who, _) in whos {
         let theirs = || calls.iter().filter(|call| call["who"] == who);
         assert!(theirs().next().is_some(), "{who}: {calls:#?}");

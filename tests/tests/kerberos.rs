@@ -1,4 +1,4 @@
-//! Kerberos tickets as tokens, in a cell of OpenAFS's with an MIT KDC.
+//! Kerberos tickets as tokens, in an OpenAFS cell with an MIT KDC.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -26,7 +26,7 @@ use andrew_tests::live::wait::until_equal;
 use andrew_tests::live::watchdog::Watchdog;
 
 const CELL: &str = "kerb.test";
-/// Where [`as_the_user_of_the_tickets`] finds the servers: the first's address, then the second's.
+/// Environment variable with the addresses of the two servers, for [`as_the_user_of_the_tickets`].
 const SERVERS: &str = "ANDREW_TEST_SERVERS";
 
 #[test]
@@ -40,7 +40,7 @@ fn openafs_servers_take_the_token_for_its_user() {
 
     let none = inside(&hosts, "FILE:/nowhere/krb5cc");
     assert!(said(&none).contains("get some with `kinit`"), "{none:?}");
-    // The volume home.alice is for alice alone; only admin may take volume numbers.
+    // Only alice may read the volume home.alice; only admin may allocate volume numbers.
     for (user, wanted) in [
         ("alice", "location 363546, protection ok, file 127"),
         ("bob", "location 363546, protection 267269, file 0"),
@@ -61,7 +61,7 @@ fn openafs_servers_take_the_token_for_its_user() {
     our_tools_work_with_their_key_file(&hosts, &scratch);
 }
 
-/// Who has the key file of OpenAFS's servers is their administrator with our tools too.
+/// A host with the key file of OpenAFS's servers is their administrator with Andrew's tools too.
 fn our_tools_work_with_their_key_file(hosts: &Hosts, scratch: &Scratch) {
     let key_file = hosts.state().join("hosts/srv1/etc-openafs/server/KeyFileExt").display().to_string();
     let servers = hosts.address(11);
@@ -71,7 +71,7 @@ fn our_tools_work_with_their_key_file(hosts: &Hosts, scratch: &Scratch) {
         words.extend(["--servers", &servers, "--localauth", "--key-file", &key_file]);
         hosts.andrew_with("venus", "FILE:/nowhere/krb5cc", &home, &words)
     };
-    // Only administrators may list or make users.
+    // Only administrators may list or create users.
     ours("pts createuser zoe");
     assert!(ours("pts listentries").contains("zoe"));
     assert!(hosts.tool("cl1", &["pts", "examine", "zoe", "-noauth"]).contains("Name: zoe"));
@@ -79,7 +79,7 @@ fn our_tools_work_with_their_key_file(hosts: &Hosts, scratch: &Scratch) {
     ours("pts delete zoe");
 }
 
-/// What only alice may read is hers on our mount of OpenAFS's servers for as long as she is logged in.
+/// A file that only alice may read is readable on Andrew's mount of OpenAFS's servers for as long as she is logged in.
 #[test]
 fn our_mount_shows_a_user_what_is_hers_on_openafs_servers() {
     if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
@@ -104,7 +104,7 @@ fn our_mount_shows_a_user_what_is_hers_on_openafs_servers() {
     let text = "only for alice\n".repeat(100_000);
     fs::write(home.join("letter"), &text).unwrap();
     assert_eq!(fs::read_to_string(home.join("letter")).unwrap(), text);
-    // The server has it, and gives it to her alone.
+    // The server has it, and sends it to her alone.
     let get = |cache: &str| {
         let line = format!("afsx -krb5 {} get home.alice:/letter | cksum", CELL.to_uppercase());
         hosts.tool("cl1", &["env", &format!("KRB5CCNAME={cache}"), "sh", "-c", &line])
@@ -153,7 +153,7 @@ fn as_the_user_of_the_tickets() {
     }
 }
 
-/// What each service says to somebody: a code it refuses with, or what he may do.
+/// The outcome of a call to each service with some security: the abort code of a refusal, or the granted rights.
 fn answers(client: &RawClient, first: Ipv4Addr, second: Ipv4Addr, security: &Security) -> String {
     let location = (SocketAddr::from((first, 7003)), ServiceId::LOCATION);
     let protection = (SocketAddr::from((first, 7002)), ServiceId::PROTECTION);
@@ -175,5 +175,5 @@ fn outcome<T>(answer: &Result<T, AbortCode>) -> String {
     }
 }
 
-/// The number that the cell gives to alice.
+/// Alice's number in the cell.
 const ALICE: ViceId = ViceId(2);

@@ -11,10 +11,10 @@ use andrew_tests::live::cell::andrew;
 use andrew_tests::live::needs::{Need, all_there, root};
 use andrew_tests::live::process::{run, seconds};
 
-/// `$1` is the script, `$2` the program. The shell stays, to wait for the processes whose parents have ended.
+/// `$1` is the script, `$2` the program. The shell stays, to reap the processes whose parents have ended.
 const AS_ROOT: &str = "ip link set lo up && \"$1\" \"$2\"; exit $?";
 
-/// `/dev/fuse` is everybody's on an ordinary machine, and root's alone on some: here it is everybody's.
+/// `/dev/fuse` may be opened by every user on an ordinary machine, and by root alone on some: here every user may.
 const AS_NOBODY: &str = "ip link set lo up && mknod \"$3/fuse\" c 10 229 && chmod 666 \"$3/fuse\" \
     && mount --bind \"$3/fuse\" /dev/fuse && cd / \
     && setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$1\" \"$2\"; exit $?";
@@ -54,7 +54,7 @@ fn the_start_of_readme_works_word_for_word() {
     assert_eq!(left_by(&folder.0), Vec::<String>::new());
 }
 
-/// A shell line in namespaces of its own: ports and mounts meet nobody else's, and no process outlives the line.
+/// A shell line in separate namespaces: ports and mounts cannot conflict with others, and no process outlives the line.
 fn apart(line: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--net", "--propagation", "private"]);
@@ -62,7 +62,7 @@ fn apart(line: &str) -> Command {
     command
 }
 
-/// Processes that a folder's path leads to: by their arguments or their environment.
+/// Processes whose arguments or environment have the folder's path.
 fn left_by(folder: &Path) -> Vec<String> {
     let path = folder.as_os_str().as_encoded_bytes();
     let names = |bytes: &[u8]| bytes.windows(path.len()).any(|part| part == path);
@@ -90,7 +90,7 @@ fn runs(script: &str, name: &str, how: &str) {
     assert_eq!(left_by(&folder.0), Vec::<String>::new());
 }
 
-/// A folder that every user can look into, wherever the project itself may be.
+/// A folder that every user can read, wherever the project itself is.
 struct Open(PathBuf);
 
 impl Open {

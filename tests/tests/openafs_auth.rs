@@ -1,4 +1,4 @@
-//! OpenAFS's tools in a cell of ours, as somebody: with the cell's key, and with Kerberos tickets.
+//! OpenAFS's tools in an Andrew cell, authenticated: with the cell's key, and with Kerberos tickets.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -13,7 +13,7 @@ use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::watchdog::Watchdog;
 
-/// Whoever has the cell's key may do everything, in every service that OpenAFS's tools speak to.
+/// A host with the cell's key may do everything, in every service that OpenAFS's tools call.
 #[test]
 fn localauth_works_with_the_key_file_of_our_cell() {
     if !all_there(&[Need::Root, Need::OpenAfs]) {
@@ -28,7 +28,7 @@ fn localauth_works_with_the_key_file_of_our_cell() {
     hosts.give_keys("cl1", CELL, &vice, &cell.state().join("keys/KeyFileExt"));
 
     let run = |line: &str| hosts.tool("cl1", &words(line));
-    // Calls to the protection service are encrypted, those of vos only when it is told to.
+    // Calls to the protection service are encrypted, those of vos only with `-encrypt`.
     run(&format!("vos create {vice} a made -localauth"));
     assert!(run("vos examine made -localauth -encrypt").contains("On-line"));
     run("pts createuser carol -localauth");
@@ -45,14 +45,14 @@ fn localauth_works_with_the_key_file_of_our_cell() {
     people(&hosts);
     overseer(&hosts, &vice);
 
-    // A host without the key is nobody in particular.
+    // A host without the key is anonymous.
     for refused in [format!("vos create {vice} a other -noauth"), "pts createuser dave -noauth".to_owned()] {
         let output = hosts.try_tool("cl2", &words(&refused));
         assert!(!output.status.success(), "{refused}: {output:?}");
     }
 }
 
-/// Every word of OpenAFS's `pts`. The host `cl1` has the cell's key, the host `cl2` has not.
+/// Every subcommand of OpenAFS's `pts`. The host `cl1` has the cell's key, the host `cl2` has not.
 fn people(hosts: &Hosts) {
     let run = |line: &str| hosts.tool("cl1", &words(&format!("pts {line} -localauth")));
     run("createuser -name erin -id 77");
@@ -79,12 +79,12 @@ fn people(hosts: &Hosts) {
     assert!(String::from_utf8_lossy(&again.stderr).contains("already exists"), "{again:?}");
     let unknown = hosts.try_tool("cl1", &words("pts examine erin -localauth"));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("User or group doesn't exist"), "{unknown:?}");
-    // Whom nobody knows may translate names and see what is open to all.
+    // An anonymous caller may translate names and see public entries.
     let stranger = hosts.tool("cl2", &words("pts examine carol -noauth"));
     assert!(stranger.contains("Name: carol"), "{stranger}");
 }
 
-/// What OpenAFS's `bos` says of our servers. The host `cl1` has the cell's key, the host `cl2` has not.
+/// Output of OpenAFS's `bos` on Andrew servers. The host `cl1` has the cell's key, the host `cl2` has not.
 fn overseer(hosts: &Hosts, vice: &str) {
     let run = |words: &[&str]| hosts.tool("cl1", &[&["bos"], words].concat());
     let status = "Instance ptserver, currently running normally.\n\
@@ -105,7 +105,7 @@ fn overseer(hosts: &Hosts, vice: &str) {
     assert!(run(&["getrestart", vice, "-localauth"]).contains("restarts never"));
     assert!(run(&["getdate", vice, "fileserver", "-localauth"]).contains("does not exist"));
 
-    // Whoever has the key learns that there is no such call, everybody else that it is not for him.
+    // A caller with the key is told that the call does not exist, any other that it is not authorized.
     let said = |host: &str, words: &[&str]| {
         let output = hosts.try_tool(host, &[&["bos"], words].concat());
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
@@ -124,7 +124,7 @@ fn overseer(hosts: &Hosts, vice: &str) {
     assert_eq!(run(&["status", vice, "-localauth"]), status);
 }
 
-/// A cell that shares its key with a Kerberos realm takes the realm's users for its own.
+/// A cell that shares its key with a Kerberos realm treats the realm's users as its own.
 #[test]
 fn kerberos_users_have_their_rights_in_our_cell() {
     if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
@@ -157,7 +157,7 @@ fn kerberos_users_have_their_rights_in_our_cell() {
     for level in LEVELS {
         assert_eq!(rights(&hosts, "alice", level), "7f/0", "{level}");
         assert_eq!(rights(&hosts, "bob", level), "0/0", "{level}");
-        // Whoever is an administrator may always administer.
+        // An administrator may always administer.
         assert_eq!(rights(&hosts, "admin", level), "7f/0", "{level}");
     }
     contents_survive_every_level(&hosts);
@@ -182,7 +182,7 @@ fn our_mount_is_the_user_of_the_tickets(hosts: &Hosts, scratch: &Scratch) {
 fn contents_survive_every_level(hosts: &Hosts) {
     for (number, level) in LEVELS.into_iter().enumerate() {
         assert!(afsx(hosts, "alice", level, &format!("create home.alice f{number}")).is_some());
-        // More than a window of packets, and no whole number of them.
+        // More than a window of packets, and not a multiple of the packet size.
         let script = format!(
             "seq 1 200000 | {0} put home.alice:/f{number} && {0} get home.alice:/f{number} | cksum && seq 1 200000 | cksum",
             afsx_line(level)
@@ -194,7 +194,7 @@ fn contents_survive_every_level(hosts: &Hosts) {
     }
 }
 
-/// The third number of `afsx stat`: what the caller may do, and what everybody may, in hexadecimal.
+/// The third number of `afsx stat`: the rights of the caller and of all users, in hexadecimal.
 fn rights(hosts: &Hosts, user: &str, level: &str) -> String {
     let said = afsx(hosts, user, level, "stat home.alice").unwrap();
     let at = said.find("rights ").unwrap_or_else(|| panic!("{said}"));
@@ -209,7 +209,7 @@ fn afsx_line(level: &str) -> String {
     format!("afsx -krb5 {} {level}", REALM_CELL.to_uppercase())
 }
 
-/// What a program says that runs with a user's tickets, if it succeeds.
+/// Output of a program that runs with a user's tickets, if it succeeds.
 fn as_user(hosts: &Hosts, user: &str, program: &[&str]) -> Option<String> {
     let cache = format!("KRB5CCNAME=FILE:{}", hosts.state().join(format!("{user}.cc")).display());
     let output = hosts.try_tool("cl1", &[&["env", &cache], program].concat());
@@ -220,7 +220,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// rxkad's levels, as options of `afsx`. None is everything encrypted.
+/// rxkad's levels, as options of `afsx`. The empty option means everything is encrypted.
 const LEVELS: [&str; 3] = ["-clear", "-auth", ""];
 /// The cell whose name is that of its realm in lower case.
 const REALM_CELL: &str = "realm.test";

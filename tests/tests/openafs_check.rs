@@ -1,5 +1,5 @@
-//! `andrew vos check` on a cell of OpenAFS's servers: what is well is not told, what does not fit is, and is mended as OpenAFS's own
-//! tools would have it. Takes about a minute.
+//! `andrew vos check` on a cell of OpenAFS's servers: it reports nothing that is right and everything that is wrong,
+//! and repairs it as OpenAFS's own tools would. Takes about a minute.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -13,13 +13,13 @@ use serde_json::Value;
 const CELL: &str = "check.test";
 const NUMBER: u8 = 36;
 
-/// OpenAFS's word, as the cell itself.
+/// A line of OpenAFS's tools, as the cell itself.
 fn theirs(hosts: &Hosts, line: &str) -> String {
     let words: Vec<_> = ["vos"].into_iter().chain(line.split(' ')).chain(["-localauth"]).collect();
     hosts.tool("srv1", &words)
 }
 
-/// A word of ours: its findings as fault and remedy, sorted. The exit status says whether there are any.
+/// The findings of a line of Andrew's as fault and remedy, sorted. The exit status tells whether there are any.
 fn found(hosts: &Hosts, line: &str) -> Vec<(String, String)> {
     let keys = hosts.state().join("hosts/srv1/etc-openafs/server/KeyFileExt");
     let mut command = hosts.netns("venus").command(andrew());

@@ -1,4 +1,4 @@
-//! OpenAFS's own client, unmodified, on a cell of ours.
+//! OpenAFS's own client, unmodified, on an Andrew cell.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -33,7 +33,7 @@ fn openafs_clients_and_ours_work_in_our_cell() {
     let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
     let (first_top, second_top) = (first.join(CELL), second.join(CELL));
 
-    // One alone, two together, and each with ours.
+    // One alone, two together, and each with Andrew's client.
     for (name, here, there) in [
         ("alone", &first_top, &first_top),
         ("together", &first_top, &second_top),
@@ -47,7 +47,7 @@ fn openafs_clients_and_ours_work_in_our_cell() {
         everything(&Views::new(&here.join(name), &seen));
         fs::remove_dir(here.join(name)).unwrap();
     }
-    // What is taken back and forth many times is never seen old for long: the server breaks the promise.
+    // A file that is modified back and forth many times is never stale for long: the server breaks the promise.
     for round in 0..20 {
         let (here, there) =
             if round % 2 == 0 { (&first_top, &second_top) } else { (&second_top, &first_top) };

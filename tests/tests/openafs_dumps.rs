@@ -1,5 +1,5 @@
-//! Dumps go from OpenAFS's servers to ours and back, whole, incremental and merged, by OpenAFS's `vos` and by ours. Damaged
-//! and cut ones are refused, and leave nothing.
+//! Dumps from OpenAFS's servers restored on Andrew's and back, full, incremental and merged, by OpenAFS's `vos` and by
+//! Andrew's. Damaged and truncated ones are refused, and leave nothing behind.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -33,7 +33,7 @@ fn dumps_of_either_kind_of_server_are_restored_by_the_other() {
     damaged_is_refused(&mixed, there);
 }
 
-/// A volume's dumps, and what was in it when they were made.
+/// Dumps of a volume, and its contents when they were made.
 struct Dumped {
     volume: &'static str,
     full: PathBuf,
@@ -80,7 +80,7 @@ fn restored_by_our_tool(mixed: &Mixed, dump: &Dumped, place: &str) {
     assert_same(&name, &dump.second, &manifest(&point));
 }
 
-/// The incremental dump behind the full one, in one stream.
+/// The incremental dump appended to the full one, in one stream.
 fn merged(mixed: &Mixed, dump: &Dumped, place: &str) {
     let (full, part) = (fs::read(&dump.full).unwrap(), fs::read(&dump.part).unwrap());
     let volume = part.windows(2).position(|bytes| bytes == b"\x02i").unwrap();
@@ -109,7 +109,7 @@ fn damaged_is_refused(mixed: &Mixed, dump: &Dumped) {
     ] {
         let file = mixed.folder().join("bad");
         fs::write(&file, bytes).unwrap();
-        // Of a pipe vos cannot look at the end first.
+        // In a pipe vos cannot read the end first.
         let line = mixed.line(&format!("vos restore OURS b bad -localauth < {}", file.display()));
         let output = mixed.hosts().try_tool("cl1", &["sh", "-c", &line]);
         let said =
@@ -117,7 +117,7 @@ fn damaged_is_refused(mixed: &Mixed, dump: &Dumped) {
         assert!(!output.status.success(), "{what}: {said}");
         assert_eq!(state(mixed), there, "{what}");
         let number = said.split("Id ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-        // A file of its own: OpenAFS's vos unlinks what it could not fill, devices too.
+        // A regular file: OpenAFS's vos unlinks an output that it could not complete, devices too.
         let none = mixed.folder().join("none");
         let line = format!("vos dump {number} -server OURS -partition b -file {} -localauth", none.display());
         let line = mixed.line(&line);
@@ -126,13 +126,13 @@ fn damaged_is_refused(mixed: &Mixed, dump: &Dumped) {
     }
 }
 
-/// What the server and the location database have.
+/// The entries of the server and of the location database.
 fn state(mixed: &Mixed) -> [String; 2] {
     let volumes = mixed.vos("listvol OURS -fast");
     [volumes, mixed.vos("listvldb -quiet")]
 }
 
-/// Waits until changes from now on are later than all before; answers that time in Unix seconds.
+/// Waits until further changes have a later second than all earlier ones; returns that time in Unix seconds.
 fn next_second() -> u64 {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let next = now() + 1;

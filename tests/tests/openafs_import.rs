@@ -1,6 +1,6 @@
-//! A real OpenAFS cell becomes one of ours: its database files are imported into a database server of ours, OpenAFS's own
-//! tools read the same there as before, its file servers go on with the new databases, and its volumes are moved to a
-//! server of ours with all that they hold.
+//! Migration of a real OpenAFS cell: its database files are imported into an Andrew database server, OpenAFS's own
+//! tools read the same there as before, its file servers continue with the new databases, and its volumes are moved to
+//! an Andrew server with all their contents.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -22,10 +22,10 @@ use serde_json::Value;
 
 const CELL: &str = "old.test";
 const NUMBER: u8 = 32;
-/// Hosts for servers of ours: one for the databases, one for volumes.
+/// Hosts for Andrew servers: one for the databases, one for volumes.
 const DATABASES: (&str, u8) = ("venus", 6);
 const FILES: (&str, u8) = ("files", 7);
-/// And one whose databases are in etcd.
+/// A host whose databases are in etcd.
 const SHARED: (&str, u8) = ("vice", 5);
 
 #[test]
@@ -138,7 +138,7 @@ fn afsx(hosts: &Hosts, words: &[&str]) -> String {
     hosts.tool("srv1", &[&["afsx", "-krb5", &CELL.to_uppercase()], words].concat())
 }
 
-/// What OpenAFS's tools say of the databases.
+/// Output of OpenAFS's tools on the databases.
 #[derive(PartialEq, Eq, Debug)]
 struct DatabaseContents {
     people: String,
@@ -149,7 +149,7 @@ struct DatabaseContents {
 impl DatabaseContents {
     fn of(hosts: &Hosts, host: &str) -> Self {
         let ask = |words: &[&str]| hosts.tool(host, &[words, &["-localauth"]].concat());
-        // OpenAFS lists in the order of its file, ours by number.
+        // OpenAFS lists in the order of its file, Andrew by number.
         let sorted = |text: String| {
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();
@@ -188,10 +188,10 @@ fn take_files(hosts: &Hosts, to: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// A file with a byte too few, and one with an entry that leads nowhere.
+/// A file one byte short, and one with an entry that points nowhere.
 fn a_damaged_file_is_refused(databases: &AndrewHost, [prdb, vldb]: &[PathBuf; 2], folder: &Path) {
     let mut bytes = fs::read(prdb).unwrap();
-    // The first continuation or entry gets a kind that there is not.
+    // The first continuation or entry gets an invalid kind.
     let first = 64 + 65_600;
     bytes[first + 3] = 0x3c;
     let [bad, good] = [folder.join("prdb.DB0"), folder.join("vldb.DB0")];
@@ -204,7 +204,7 @@ fn a_damaged_file_is_refused(databases: &AndrewHost, [prdb, vldb]: &[PathBuf; 2]
     assert!(databases.andrew(&["vos", "listvldb"]).contains("Total entries: 0"), "half of it was taken");
 }
 
-/// One volume by OpenAFS's tool and one by ours, with all that is in them.
+/// Moves one volume by OpenAFS's tool and one by Andrew's, with all their contents.
 fn volumes_come_over(hosts: &Hosts, databases: &AndrewHost, to: &AndrewHost) {
     let contents = || {
         ["home.alice", "projects"].map(|volume| {
@@ -225,7 +225,7 @@ fn volumes_come_over(hosts: &Hosts, databases: &AndrewHost, to: &AndrewHost) {
     assert_eq!(contents(), before);
 }
 
-/// A host of ours.
+/// A host with Andrew servers.
 struct AndrewHost {
     netns: andrew_tests::live::netns::Netns,
     address: String,
@@ -264,7 +264,7 @@ impl AndrewHost {
         process
     }
 
-    /// A database server with the old cell's keys, as docs/servers.md says.
+    /// A database server with the old cell's keys, as docs/servers.md describes.
     fn serve_databases(&self, more: &str) -> Daemon {
         fs::copy(&self.key_file, self.keys()).unwrap();
         fs::set_permissions(self.keys(), fs::Permissions::from_mode(0o600)).unwrap();

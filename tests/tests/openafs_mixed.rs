@@ -1,6 +1,6 @@
-//! Volumes go back and forth between OpenAFS's file servers and one of ours in the same cell, by OpenAFS's `vos` and by
-//! ours, with all that is in them: a tree with one of everything and a file of 100 MiB. Two clients, OpenAFS's and ours, have
-//! the volumes in use meanwhile.
+//! Volumes are moved back and forth between OpenAFS's file servers and an Andrew one in the same cell, by OpenAFS's
+//! `vos` and by Andrew's, with all their contents: a tree with a file of every type and a file of 100 MiB. Two clients,
+//! OpenAFS's and Andrew's, use the volumes meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -58,7 +58,7 @@ fn volumes_move_between_openafs_servers_and_ours_while_they_are_in_use() {
     fs::write(theirs.join("small"), "from the other client").unwrap_err();
 }
 
-/// A file that was opened long ago is the file that it was.
+/// A file that was opened long ago still reads as the same file.
 fn goes_on(file: &File) {
     let mut block = vec![0; BLOCK];
     for number in 0..9 {
@@ -103,7 +103,7 @@ fn copies(mixed: &Mixed, there: &Manifest, here: &Manifest) {
     }
 }
 
-/// Read-only copies on both kinds of server, released in full and what changed, by each tool.
+/// Read-only copies on both kinds of server, released in full and incrementally, by each tool.
 fn replicas(mixed: &Mixed, volume: &str, point: &Path, first: &Manifest) {
     for site in ["SRV1 a", "SRV2 a", "OURS a"] {
         mixed.vos(&format!("addsite {site} {volume}"));
@@ -125,7 +125,7 @@ fn replicas(mixed: &Mixed, volume: &str, point: &Path, first: &Manifest) {
     }
 }
 
-/// What each site dumps is the same.
+/// The dumps of all sites are equal.
 fn sites_are_alike(mixed: &Mixed, volume: &str) {
     let [first, second, ours] = ["SRV1", "SRV2", "OURS"].map(|site| {
         let file = mixed.folder().join("replica.dump");

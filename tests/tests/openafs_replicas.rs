@@ -1,6 +1,6 @@
-//! A volume with two read-only sites, one on a server of OpenAFS's and one on ours, read by OpenAFS's client and by ours: each
-//! reads on without an error when the server it reads from is lost (ours for both, then OpenAFS's for ours), when it comes back, and
-//! while a release goes on.
+//! A volume with two read-only sites, one on an OpenAFS server and one on an Andrew server, read by OpenAFS's client
+//! and by Andrew's: each reads on without an error when the server it reads from is lost (Andrew's for both clients,
+//! then OpenAFS's for Andrew's client), when it returns, and during a release.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -22,7 +22,7 @@ use andrew_tests::live::wait::{until, until_equal};
 
 const NUMBER: u8 = 23;
 const HOSTS: [&str; 2] = ["vice", "srv2"];
-/// Blocks that are read in each state of the servers, so far behind those before that no client has them yet.
+/// Blocks that are read in each state of the servers, so far behind those before that no client has them cached.
 const BLOCKS: usize = 32;
 const SPACING: u64 = 160;
 
@@ -37,7 +37,7 @@ fn both_clients_read_on_whichever_kind_of_server_is_lost() {
     Pattern(2).write(&point.join("large"), 6 * SPACING).unwrap();
     fs::write(point.join("word"), "first").unwrap();
     fs_do("setacl", &[point.as_os_str(), OsStr::new("system:anyuser"), OsStr::new("rl")]);
-    // Both begin at the only site that there is, which is ours.
+    // Both begin at the only site so far, which is on the Andrew server.
     mixed.vos("addsite OURS a v");
     mixed.vos("release v");
     let ours = mixed.mounted("v.readonly");
@@ -56,7 +56,7 @@ fn both_clients_read_on_whichever_kind_of_server_is_lost() {
     for reader in &readers {
         let _ = reader.read(&mixed, 2, "it is back");
     }
-    // OpenAFS's client takes more than a minute to give up a server that is silent; it is not waited for.
+    // OpenAFS's client takes more than a minute to give up a server that is silent; the test does not wait for it.
     link(&mixed, "srv2", "down");
     assert_eq!(ours.read(&mixed, 3, "OpenAFS's server is cut off"), "vice");
     link(&mixed, "srv2", "up");
@@ -81,7 +81,7 @@ fn both_clients_read_on_whichever_kind_of_server_is_lost() {
     let _ = (ours.read(&mixed, 5, "it is released"), theirs.read(&mixed, 5, "it is released"));
 }
 
-/// A client that has a file of the replica open all the time.
+/// A client that has a file of the replica open throughout.
 struct Reader {
     name: &'static str,
     folder: PathBuf,
@@ -96,7 +96,7 @@ impl Reader {
         Self { name, folder, file }
     }
 
-    /// Reads what nobody has read yet, and answers which host has sent it.
+    /// Reads blocks not read before, and returns which host has sent them.
     fn read(&self, mixed: &Mixed, step: u64, when: &str) -> &'static str {
         let (before, began) = (HOSTS.map(|host| sent(mixed, host)), Instant::now());
         let mut block = vec![0; BLOCK];

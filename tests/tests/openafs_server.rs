@@ -1,4 +1,4 @@
-//! Our client on a cell of OpenAFS's servers.
+//! Andrew's client on a cell of OpenAFS's servers.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -32,7 +32,7 @@ fn our_client_works_in_an_openafs_cell() {
     let theirs = scratch.folder("theirs");
     hosts.mount("cl1", &theirs);
 
-    // The cell's top is read-only for everybody; its volume `scratch` is not.
+    // The cell's root volume is read-only for all users; its volume `scratch` is not.
     let refused = fs::write(ours.path().join("no"), "no").unwrap_err();
     assert!(matches!(refused.raw_os_error(), Some(13 | 30)), "{refused}");
     let (our_top, their_top) = (ours.path().join("scratch"), theirs.join(CELL).join("scratch"));
@@ -53,7 +53,7 @@ fn our_client_works_in_an_openafs_cell() {
     hosts.umount(&theirs);
 }
 
-/// Their server takes one range a call, and keeps what lies between as a hole of its own.
+/// The server takes one range a call, and represents a gap by a hole of its own.
 fn holes_are_not_sent(ours: &Mount, our_top: &Path, their_top: &Path) {
     const GIB: u64 = 1 << 30;
     const PLACES: [u64; 3] = [0, GIB, 2 * GIB - 1];
@@ -75,7 +75,7 @@ fn holes_are_not_sent(ours: &Mount, our_top: &Path, their_top: &Path) {
     fs::remove_file(&file).unwrap();
 }
 
-/// A change made by another client breaks our promise: what we have cached is not used again.
+/// A change by another client breaks the promise of Andrew's client: the cached contents are not used again.
 fn their_changes_reach_us(hosts: &Hosts, our_top: &Path) {
     let file = our_top.join("called-back");
     fs::write(&file, "ours").unwrap();
@@ -83,7 +83,7 @@ fn their_changes_reach_us(hosts: &Hosts, our_top: &Path) {
         let text = format!("theirs, round {round}");
         let put = format!("printf '{text}' | afsx -noauth put scratch:/called-back");
         hosts.tool("cl1", &["sh", "-c", &put]);
-        // afsx has stored the file when it ends, and the server does not answer it before it has told us.
+        // afsx has stored the file when it ends, and the server replies to it only after the break.
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
     fs::remove_file(&file).unwrap();

@@ -1,4 +1,4 @@
-//! OpenAFS's tools, unmodified, asking a server of ours.
+//! OpenAFS's tools, unmodified, against an Andrew server.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -37,7 +37,7 @@ fn rxdebug_and_vos_understand_our_servers() {
     assert!(volumes.contains("root.cell") && volumes.contains("On-line"), "{volumes}");
     let examined = hosts.tool("cl1", &["vos", "examine", "projects", "-noauth"]);
     assert!(examined.contains("RWrite:") && examined.contains("/vicepa"), "{examined}");
-    // Who proves nothing changes nothing.
+    // An unauthenticated caller may not change anything.
     let refused = hosts.try_tool("cl1", &["vos", "remove", &vice, "a", "projects", "-noauth"]);
     assert!(!refused.status.success(), "anybody may remove a volume: {refused:?}");
     assert!(hosts.tool("cl1", &["vos", "listvldb", "-noauth"]).contains("projects"));

@@ -1,4 +1,4 @@
-//! Mounts of ours on a cell of ours: each sees at once what the other has done.
+//! Two mounts of an Andrew cell: each sees the other's changes at once.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -32,7 +32,8 @@ fn mounts_see_at_once_what_others_have_done() {
     for (name, here, there) in
         [("owner", &owner, &owner), ("to-guest", &owner, &guest), ("to-owner", &guest, &owner)]
     {
-        // Anonymous may do in a folder what its list says, and a new folder has that of the one above.
+        // Anonymous users have the rights that a folder's access list grants, and a new folder inherits the list of its
+        // parent.
         fs::create_dir(guest.join(name)).unwrap();
         everything(&Views::of_ours(&here.join(name), &there.join(name)));
         fs::remove_dir(here.join(name)).unwrap();
@@ -40,7 +41,7 @@ fn mounts_see_at_once_what_others_have_done() {
     }
     symlink("somewhere/else", guest.join("link")).unwrap();
     assert_eq!(fs::read_link(owner.join("link")).unwrap().to_str(), Some("somewhere/else"));
-    // Back and forth: neither ever sees what was there before.
+    // Back and forth: neither ever sees the earlier contents.
     for round in 0..200 {
         let (here, there) = if round % 2 == 0 { (&owner, &guest) } else { (&guest, &owner) };
         fs::write(here.join("ball"), format!("round {round}")).unwrap();
@@ -64,7 +65,7 @@ fn a_descriptor_that_outlives_an_orderly_stop_changes_nothing_that_is_read_later
     let netns = Netns::fresh("andrew-late");
     let cell = Cell::up(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
     let mounted = || Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
-    // Written to after the stop, and after the next start; before the stop, too, or not.
+    // Written to after the stop, and after the next start; in one of two cases also before the stop.
     for (round, (dirty, late)) in
         [(false, false), (false, true), (true, false), (true, true)].into_iter().enumerate()
     {
@@ -96,7 +97,7 @@ fn a_descriptor_that_outlives_an_orderly_stop_changes_nothing_that_is_read_later
     cell.stop();
 }
 
-/// No account of any machine.
+/// A user number without an account on any machine.
 const ALICE: u32 = 61_001;
 
 #[test]
@@ -121,7 +122,7 @@ fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
     alice.log_in(CELL, "127.0.0.1");
     assert!(sh("echo text > $A/f").status.success());
     assert_eq!(said(sh("stat -c '%u %g' $A/f")), format!("{ALICE} {ALICE}"));
-    // What is the administrator's is that of who has made the cell, whoever looks.
+    // Files of the administrator belong to the creator of the cell, on every mount.
     assert_eq!(said(sh("stat -c '%u %g' $A")), "0 0");
     for script in [
         "chown $(id -u):$(id -g) $A/f",
@@ -135,7 +136,7 @@ fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
         assert!(output.status.success() && complaint.is_empty(), "{script}: {complaint}");
     }
     assert!(!sh("chown 0 $A/f").status.success());
-    // The administrator gives a file away and takes it back.
+    // The administrator changes the owner of a file and changes it back.
     let file = hers.join("f");
     let owner = |file: &std::path::Path| {
         use std::os::unix::fs::MetadataExt;

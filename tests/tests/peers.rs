@@ -1,4 +1,5 @@
-//! The scripts of `tests/peers`: what they say when something is missing, and that nothing of a cell is left behind.
+//! The scripts of `tests/peers`: their messages when something is missing, and that they leave no part of a cell
+//! behind.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -67,7 +68,7 @@ fn programs_run_on_their_hosts() {
     assert!(!Path::new("/vicepa/cl2").exists());
 }
 
-/// As a run that was killed leaves them: processes on hosts, one of them without a name, and no list of the hosts.
+/// The remains of a killed run: processes on hosts, one of them without a name, and no list of the hosts.
 #[test]
 fn what_a_killed_run_left_is_taken_down() {
     if !all_there(&[Need::Root, Need::OpenAfs]) {
@@ -85,12 +86,13 @@ fn what_a_killed_run_left_is_taken_down() {
     assert_eq!(pids.lines().count(), 3, "{pids}");
     assert_eq!(hosts.left().len(), 5, "{:?}", hosts.left());
     fs::remove_file(scratch.path().join("cell.json")).unwrap();
-    // As in a mount namespace of its own, which went with the run: the namespace is there as long as its processes.
+    // In a mount namespace of its own, which ended with the run: the namespace exists as long as its processes.
     let _ = run(ip(&["netns", "del", &netns("cl2")]), seconds(60));
 
     let _ = run(hosts.cell(&["down"]), seconds(120));
     assert_eq!(hosts.left(), Vec::<String>::new());
-    // A number that is used again belongs to another program; a process that nobody has waited for yet has no command line.
+    // A process number that is used again belongs to another program; a process that has not been reaped has no command
+    // line.
     let lines = pids.lines().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/cmdline")).ok());
     assert_eq!(lines.filter(|line| line.starts_with("sleep")).count(), 0);
     let _ = run(hosts.cell(&["down"]), seconds(60));
@@ -114,7 +116,7 @@ impl Scripted<'_> {
         command
     }
 
-    /// Namespaces, cables and bridges that are there.
+    /// Namespaces, cables and bridges that exist.
     fn left(&self) -> Vec<String> {
         let names =
             |folder| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().file_name());

@@ -1,4 +1,4 @@
-//! The crate picture of `ARCHITECTURE.md`, held against what cargo knows and what the sources use.
+//! Compares the crate picture of `ARCHITECTURE.md` with cargo's metadata and with the sources.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -44,7 +44,7 @@ fn one_crate_names_the_fuse_binding_and_one_the_embedded_store() {
     }
 }
 
-/// Tokio's locks and traits need no runtime. What needs one belongs to the crates with sockets.
+/// Tokio's locks and traits need no runtime. Features that need one belong to the crates with sockets.
 #[test]
 fn two_crates_have_a_runtime() {
     let needs_none = ["sync", "io-util"];
@@ -57,14 +57,14 @@ fn two_crates_have_a_runtime() {
     assert_eq!(named, ["afs-etcd", "afs-net"]);
 }
 
-/// Whether no feature of a dependency is switched on but these.
+/// Whether no other features of a dependency are enabled.
 fn within(dependency: &serde_json::Value, features: &[&str]) -> bool {
     let on = dependency["features"].as_array().into_iter().flatten();
     dependency["uses_default_features"] == false
         && on.into_iter().all(|feature| feature.as_str().is_some_and(|feature| features.contains(&feature)))
 }
 
-/// Clippy holds every crate to what `clippy.toml` disallows, but for those that have a file of their own.
+/// Clippy holds every crate to `clippy.toml`, except those that have a file of their own.
 #[test]
 fn these_crates_alone_may_reach_outside() {
     let has_its_own = |package: &&serde_json::Value| {
@@ -84,7 +84,7 @@ enum Allowed {
     AllBut(BTreeSet<String>),
 }
 
-/// The table of `ARCHITECTURE.md`: crate, what it may use.
+/// The table of `ARCHITECTURE.md`: each crate and its allowed dependencies.
 fn table() -> BTreeMap<String, Allowed> {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| a"));
@@ -104,7 +104,7 @@ fn table() -> BTreeMap<String, Allowed> {
     .collect()
 }
 
-/// Each crate of the workspace with those of ours that it is built with (what only its tests use does not count).
+/// Each crate of the workspace with its dependencies in the workspace (except those of its tests only).
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let packages = packages();
     let ours: BTreeSet<String> = packages.iter().map(|package| text(&package["name"])).collect();

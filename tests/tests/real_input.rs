@@ -1,4 +1,4 @@
-//! A real program in a real mount: built there, tested there, and the same from every side.
+//! A real program in a real mount: built there, tested there, and the same in every mount.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -18,7 +18,7 @@ use andrew_tests::live::wait::until;
 use andrew_tests::real_input::tree::{self, Tree, comparable, differences};
 use andrew_tests::real_input::{build, source};
 
-/// Says when it was made.
+/// Files that contain their own date.
 const DATED: &[&str] = &["configure.log"];
 
 #[test]
@@ -41,7 +41,7 @@ fn a_program_built_in_a_mount_is_the_one_built_on_local_disk() {
     build::build(&here);
     let said = build::test(&here);
     assert!(said.contains("zlib test OK"), "{said}");
-    // As soon as everything is closed here it is there.
+    // As soon as every file is closed in one mount it is visible in the other.
     let seen_here = tree::read(&here).unwrap();
     let seen_there = tree::read(&there).unwrap();
     assert_eq!(differences(&seen_here, &seen_there), Vec::<String>::new());
@@ -50,7 +50,7 @@ fn a_program_built_in_a_mount_is_the_one_built_on_local_disk() {
     build::build(&local);
     let _ = build::test(&local);
     assert_same(&here, &seen_here, &local, &tree::read(&local).unwrap());
-    // What was built runs from where another machine sees it.
+    // The built program runs from the other machine's mount.
     let mut example = Command::new(there.join("example"));
     example.current_dir(setup.scratch().path());
     let version = run(example, seconds(30));
@@ -71,7 +71,7 @@ fn assert_same(here: &Path, seen: &Tree, local: &Path, expected: &Tree) {
     assert_eq!(differences(&seen, &expected), Vec::<String>::new());
 }
 
-/// Somebody who reads everything, over and over, while it changes.
+/// A thread that reads every file, over and over, while they change.
 struct Reader {
     stop: Arc<AtomicBool>,
     rounds: Arc<AtomicU64>,
@@ -86,7 +86,7 @@ impl Reader {
             while !stopped.load(Ordering::SeqCst) {
                 match tree::read(&folder) {
                     Ok(_) => counted.fetch_add(1, Ordering::SeqCst),
-                    // Taken away between its name and its bytes.
+                    // Removed between the listing and the read.
                     Err(error) if error.kind() == ErrorKind::NotFound => {
                         counted.fetch_add(1, Ordering::SeqCst)
                     }
@@ -124,7 +124,7 @@ fn what_one_mount_has_closed_the_other_sees() {
     cell.stop();
 }
 
-/// The same file again and again, longer and shorter, replaced, appended to and cut.
+/// The same file again and again, longer and shorter, replaced, appended to and truncated.
 fn contents_follow(writer: &Path, reader: &Path, round: usize) {
     let (written, read) = (writer.join("file"), reader.join("file"));
     let mut expected: Vec<u8> = (0..round * 7919 % 50_000).map(|at| (at * (round + 3)) as u8).collect();
@@ -145,7 +145,7 @@ fn contents_follow(writer: &Path, reader: &Path, round: usize) {
     assert_eq!(fs::read(&read).unwrap(), expected, "round {round}: cut");
 }
 
-/// Names are there, have moved, and are gone when the call that did it returns.
+/// Names exist, are renamed, and are removed when the call that did it returns.
 fn names_follow(writer: &Path, reader: &Path, round: usize) {
     let at = |top: &Path, name: &str| -> PathBuf { top.join(format!("folder{round}")).join(name) };
     fs::create_dir(writer.join(format!("folder{round}"))).unwrap();

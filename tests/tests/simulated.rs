@@ -1,6 +1,7 @@
-//! Whole cells from seeds: what was acknowledged is seen by everybody afterwards, whatever the network and the power do.
+//! Simulated cells from seeds: every acknowledged change is visible to all users afterwards, with any faults of the
+//! network and the power.
 //!
-//! `ANDREW_SEEDS=N` runs so many worlds, `ANDREW_SEED=S` the one of that seed.
+//! `ANDREW_SEEDS=N` runs that many worlds, `ANDREW_SEED=S` the one of that seed.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -20,7 +21,7 @@ use andrew_tests::sim::settings::CellSettings;
 use andrew_tests::sim::user::{Habits, User};
 use bytes::Bytes;
 
-/// No operation of Venus waits longer than a minute, and a run has about thirty one behind the other.
+/// No operation of Venus waits longer than a minute, and a run has about thirty-one in succession.
 const RUN: Duration = Duration::from_secs(3600);
 const STEPS: u32 = 30;
 const THINK: Duration = Duration::from_millis(400);
@@ -33,7 +34,7 @@ fn what_was_acknowledged_is_what_others_see() {
     }
 }
 
-/// The same seed must give the same run, or a failing seed is no bug report.
+/// The same seed must give the same run, or a failing seed could not be reproduced.
 #[test]
 fn a_cell_from_one_seed_runs_the_same_twice() {
     for seed in 0..6 {
@@ -52,7 +53,7 @@ fn run(seed: u64) {
     }
 }
 
-/// One world: its fingerprint, whether its history can be explained, and its last events.
+/// Runs one world: its fingerprint, whether its history can be explained, and its last events.
 fn world(seed: u64) -> (u64, Result<(), String>, String) {
     let cell = Cell::new(seed);
     let history = History::new(cell.sim.world());
@@ -109,7 +110,7 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
         cell.sim.mend(cell.server, user.node);
     }
     history.look_away(false);
-    // A newcomer, with nothing cached, and everybody else once the server has heard of them.
+    // A new client, with nothing cached, and all others once the server has heard of them.
     let newcomer = cell.user(9, history)?;
     for user in users.into_iter().chain([newcomer]) {
         let (number, node) = (user.number, user.node);
@@ -122,7 +123,7 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
 }
 
 async fn look_at_everything(user: User, files: Vec<String>) -> Result<(), VenusError> {
-    // A client that was cut off may have to find out first that the server is there again.
+    // A client that was cut off may first have to detect that the server is up again.
     let mut tries = 0;
     while let Err(error) = user.call_server(STEPS + tries).await {
         tries += 1;
@@ -137,7 +138,7 @@ async fn look_at_everything(user: User, files: Vec<String>) -> Result<(), VenusE
     user.list().await
 }
 
-/// The cell of a test that says by itself what happens.
+/// The cell of a test that drives its events directly.
 struct Fixture {
     cell: Cell,
     users: Vec<User>,
@@ -157,7 +158,7 @@ impl Fixture {
         fixture
     }
 
-    /// Has a user do something, and waits for it.
+    /// Runs an operation of a user, and waits for it.
     fn on<T: Send + 'static, F>(&self, user: usize, work: impl FnOnce(User) -> F) -> T
     where
         F: Future<Output = Result<T, VenusError>> + Send + 'static,
@@ -228,8 +229,9 @@ fn a_busy_volume_is_waited_for_up_to_a_minute() {
     assert!((Duration::from_secs(55)..Duration::from_secs(65)).contains(&took), "{took:?}");
 }
 
-/// The promise on a file ends while a machine sleeps, so that the server tells it nothing of a change. `StandsStill` is a
-/// clock that does not count suspend: with it the machine goes on to read the old data, which shows that this test can fail.
+/// The promise on a file ends while a machine sleeps, so that the server does not notify it of a change. `StandsStill`
+/// is a clock that does not count suspend: with it the machine continues to read the old data, which shows that this
+/// test can fail.
 #[test]
 fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
     for (clock, expected) in [(SleepClock::GoesOn, 2), (SleepClock::StandsStill, 1)] {
@@ -238,7 +240,7 @@ fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
         fixture.store(0);
         fixture.on(1, |user| async move { user.list().await });
         assert_eq!(fixture.content(1), 1);
-        // The server speaks with the machine until shortly before its promise ends.
+        // The server exchanges packets with the machine until shortly before its promise ends.
         sim.run_for(Duration::from_secs(600));
         sim.suspend(fixture.users[1].node, clock);
         sim.run_for(Duration::from_secs(4 * 3600));
@@ -248,8 +250,8 @@ fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
     }
 }
 
-/// A cell with nothing in memory: each file was made and some were stored, then the server was started anew twice. The first
-/// start takes the log into the index, the second finds nothing to do. The index does not fit into what is kept of it.
+/// A cell with nothing in memory: every file was created and some were stored, then the server was restarted twice. The
+/// first start moves the log into the index, the second finds nothing to do. The index is larger than its cache.
 fn cold(files: &[String], stored: &[String]) -> Fixture {
     let fixture =
         Fixture::of(Cell::with(3, CellSettings { index_cache: 16 << 10, ..CellSettings::default() }));
@@ -270,7 +272,7 @@ fn numbered(count: u32) -> Vec<String> {
     (0..count).map(|n| format!("file{n}")).collect()
 }
 
-/// Calls begin on the thread that receives datagrams: a call that reads the disk there keeps all other clients waiting.
+/// Calls begin on the thread that receives datagrams: a call that reads the disk there delays all other clients.
 #[test]
 fn listing_and_reading_read_no_disk_on_the_receiving_thread() {
     let files = numbered(200);

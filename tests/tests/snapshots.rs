@@ -1,4 +1,4 @@
-//! Snapshots as a user meets them: in the top of a volume, under a real kernel.
+//! Snapshots from a user's point of view: in the root directory of a volume, under a real kernel.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -82,7 +82,7 @@ fn whole_volume_goes_back(vos: &dyn Fn(&[&str]) -> String, home: &Path) {
     assert_eq!(fs::read_to_string(home.join("letters/to-ann")).unwrap(), "first words");
 }
 
-/// The names in a directory, sorted; none while it is not there.
+/// The names in a directory, sorted; empty if it does not exist.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

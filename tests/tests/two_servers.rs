@@ -1,5 +1,5 @@
-//! A cell of two servers of ours on one host: each word of `andrew vos` reaches the server that was named, and the location
-//! database and the servers agree afterwards. Takes some seconds.
+//! A cell of two Andrew servers on one host: each subcommand of `andrew vos` reaches the server that was named, and the
+//! location database and the servers agree afterwards. Takes some seconds.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -25,7 +25,7 @@ struct TwoServers {
 }
 
 impl TwoServers {
-    /// `name` is that of the test: they run side by side.
+    /// `name` is that of the test: tests run side by side.
     fn new(name: &str, folder: &Path) -> Self {
         let netns = Netns::fresh(name);
         let first = Cell::serve(&netns, folder, &CellOptions::at(FIRST, "rl"));
@@ -65,7 +65,7 @@ impl TwoServers {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Names of the volumes that a server says it has.
+    /// Names of the volumes on a server.
     fn volumes(&self, server: &str) -> Vec<String> {
         let listed = self.json(&format!("listvol {server}"));
         let names = |partition: &Value| -> Vec<String> {
@@ -91,7 +91,7 @@ fn each_word_reaches_the_server_that_was_named() {
     let said = two.vos(&format!("create {FIRST} a one"));
     assert!(said.ends_with(&format!("created on partition /vicepa of {FIRST}\n")), "{said}");
     two.vos(&format!("create -server {SECOND} -partition a -name two -maxquota 321"));
-    // The name alone is for the server that runs on the state directory.
+    // A name without a server means the server that runs on the state directory.
     two.vos("create own");
     assert!(two.volumes(FIRST).ends_with(&[
         "one".into(),
@@ -115,7 +115,7 @@ fn each_word_reaches_the_server_that_was_named() {
     assert!(
         two.refused(&format!("listvol {SECOND} b")).contains("partition 'b' does not exist on 127.0.0.2")
     );
-    // From the other host, which has no databases, everything is reached as well.
+    // From the other host, which has no databases, all servers are reached as well.
     let second = shown(&scratch.path().join("second"));
     let from_second =
         |words: &[&str]| command(&two.netns, &[&["vos", "--state", second.as_str()], words].concat());
@@ -123,7 +123,7 @@ fn each_word_reaches_the_server_that_was_named() {
     assert!(from_second(&["listvol", FIRST]).contains("root.cell"));
     assert!(from_second(&["create", "three"]).ends_with(&format!("/vicepa of {SECOND}\n")));
     assert!(from_second(&["examine", "one"]).contains(&format!("    {FIRST} /vicepa ")));
-    // Nothing is served there.
+    // No server runs there.
     assert!(two.refused("partinfo 127.0.0.3").contains("127.0.0.3"));
 }
 
@@ -140,7 +140,7 @@ fn what_is_removed_is_gone_from_its_server_and_from_the_database() {
     }
     let wrong = two.refused(&format!("remove {FIRST} a two"));
     assert!(wrong.contains("the VLDB does not have it on 127.0.0.1 /vicepa"), "{wrong}");
-    // One copy, and then it is not there to be removed again.
+    // One copy, after which it cannot be removed again.
     two.vos("remove two.backup");
     assert_eq!(two.volumes(SECOND), ["two"]);
     assert_eq!(two.json("examine two")["entry"]["backup_id"], Value::Null);
@@ -162,7 +162,7 @@ fn what_is_removed_is_gone_from_its_server_and_from_the_database() {
     assert_eq!(names, ["root.afs", "root.cell"]);
 }
 
-/// A volume that only its server knows of is removed by place and number.
+/// A volume that only its server has is removed by partition and number.
 #[test]
 fn a_volume_without_an_entry_is_removed_where_it_is() {
     if !all_there(&[Need::Root]) {
@@ -180,7 +180,8 @@ fn a_volume_without_an_entry_is_removed_where_it_is() {
     assert_eq!(two.volumes(FIRST), ["root.afs", "root.cell"]);
 }
 
-/// Each damage is told, nothing is changed by telling; a repair mends what it can, and names the command for the rest.
+/// Each damage is reported, and a report changes nothing; a repair fixes what it can, and names the command for the
+/// rest.
 #[test]
 fn a_check_finds_what_does_not_fit_and_mends_it() {
     if !all_there(&[Need::Root]) {
@@ -199,7 +200,7 @@ fn a_check_finds_what_does_not_fit_and_mends_it() {
     assert_eq!((&clean["findings"], &clean["servers"]), (&Value::Array(Vec::new()), &Value::from(2)));
     assert!(two.vos("check").ends_with("all is well\n"));
 
-    // What only one side knows, made by the words that do not look at the other.
+    // Damage on one side only, made by subcommands that do not look at the other.
     let id = |name: &str| two.json(&format!("examine {name}"))["entry"]["read_write_id"].as_u64().unwrap();
     let copy = two.json("examine replicated")["entry"]["read_only_id"].as_u64().unwrap();
     two.vos(&format!("zap {FIRST} a {}", id("gone")));
@@ -257,7 +258,7 @@ fn a_check_finds_what_does_not_fit_and_mends_it() {
     assert!(two.json("create new")["id"].as_u64().unwrap() > 600_000_000);
 }
 
-/// What is on a server that does not answer is left alone.
+/// Volumes on a server that does not reply are left alone.
 #[test]
 fn a_check_leaves_alone_what_it_cannot_see() {
     if !all_there(&[Need::Root]) {
@@ -275,7 +276,7 @@ fn a_check_leaves_alone_what_it_cannot_see() {
     assert_eq!(two.json("listvldb two")[0]["sites"][0]["server"], SECOND);
 }
 
-/// Snapshots go with their volume, and a check finds everything where it should be.
+/// Snapshots are moved with their volume, and a check finds every volume at its site.
 #[test]
 fn a_move_takes_the_snapshots_along() {
     if !all_there(&[Need::Root]) {

@@ -1,4 +1,5 @@
-//! Hosts that prove where they are, and then take places: requests that are never complete, and replies that nobody takes.
+//! Hosts that prove their addresses and then occupy call slots, with requests that are never complete and replies that
+//! are never acknowledged.
 
 use afs_sim::SimRng;
 use afs_wire::fs::{FetchData64, GetTime, SetStatus, StoreData64};
@@ -10,9 +11,10 @@ use super::crowd::Crowd;
 use super::flood::{Flood, answering, run, silent};
 use super::setup::{Setup, server_at};
 
-/// Hosts that answer pings and do nothing else that is right.
+/// Hosts that reply to pings, and send nothing else that is valid.
 const HOSTS: u16 = 512;
-/// What calls may hold that were admitted (256 MiB of `afs_rx::Config`), connections with their addresses, and 16,384 calls.
+/// Most memory of admitted calls (256 MiB of `afs_rx::Config`), of connections with their addresses, and of 16,384
+/// calls.
 const GROWTH_KIB_MAX: u64 = (256 << 10) + 65_536 * 3 / 2 + 16_384 * 4;
 
 #[test]
@@ -37,12 +39,12 @@ fn places(crowd: &Crowd, rng: &mut SimRng, file: Fid, directory: Fid) -> u64 {
     let (line, files) = (next(crowd, from, ServiceId::FILE.0, NULL), server_at(7000));
     let send = |seq, last, payload: &[u8]| crowd.send(from, files, &data(line, channel, seq, last, payload));
     match kind {
-        // The first packet of a request, as from anywhere.
+        // The first packet of a request, as any host may send it.
         0 | 1 => {
             (0..4).for_each(|channel| crowd.send(from, files, &data(line, channel, 1, false, &[0])));
             4
         }
-        // A store that begins and goes no further.
+        // A store that begins and is never continued.
         2 => {
             let length = 1 << 30;
             let status = SetStatus::default();
@@ -53,7 +55,7 @@ fn places(crowd: &Crowd, rng: &mut SimRng, file: Fid, directory: Fid) -> u64 {
             (2..20).for_each(|seq| send(seq, false, &first));
             19
         }
-        // Calls that everybody may make, whose replies nobody takes.
+        // Calls that any client may make, whose replies are never acknowledged.
         3 => {
             send(1, true, &encode_call(&GetTime {}));
             1

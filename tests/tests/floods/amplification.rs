@@ -1,4 +1,4 @@
-//! The requests with the longest answers, in the names of hosts that never answer.
+//! The requests with the longest replies, from false addresses that never reply.
 
 use afs_sim::SimRng;
 use afs_wire::fs::{FetchData64, FetchStatus, GetStatistics64};
@@ -12,9 +12,10 @@ use super::crowd::Crowd;
 use super::flood::{Flood, run, silent};
 use super::setup::{Setup, server_at};
 
-/// Hosts in whose names is asked, each with four ports.
+/// Hosts whose addresses are used, each with four ports.
 const HOSTS: u16 = 512;
-/// Two connections of each of these ports to each of four services, with their addresses, and 16,384 calls at each service.
+/// Two connections of each of these ports to each of four services, with their addresses, and 16,384 calls at each
+/// service.
 const GROWTH_KIB_MAX: u64 = 16_384 * 3 / 2 + 4 * 16_384 * 2;
 
 #[test]
@@ -43,7 +44,7 @@ fn small_request(crowd: &Crowd, rng: &mut SimRng, directory: Fid) -> u64 {
         3 => (7003, ServiceId::LOCATION, encode_call(&GetEntryByNameN { name: name() })),
         4 => (7003, ServiceId::LOCATION, encode_call(&GetEntryByNameU { name: name() })),
         5 => (7005, ServiceId::VOLUME, encode_call(&ListVolumes { partition: PartitionNumber(0), flags: 1 })),
-        // No such service: the refusal is all that there is.
+        // No such service: the refusal is the whole reply.
         _ => (7002, ServiceId(999), Vec::new()),
     };
     let security = if rng.chance(300_000) { RXGK } else { NULL };

@@ -1,5 +1,4 @@
-//! Clients who have themselves promised to hear of every change of a file that is changed all the time, and never answer when
-//! they are told.
+//! Clients that hold a callback promise on a file that changes all the time, and never reply to breaks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,10 +10,10 @@ use super::crowd::{Crowd, address};
 use super::flood::{Flood, run};
 use super::setup::{CROWD, Setup};
 
-/// Clients, each at an address of its own that is none of the crowd's that speaks.
+/// Clients, each at an address of its own outside those from which the crowd sends.
 const CLIENTS: u16 = 64;
 const FIRST: u16 = 0xff00;
-/// So many clients, and 4096 calls that wait for them, of 8 KiB.
+/// That many clients, and 4096 calls that wait for them, of 8 KiB.
 const GROWTH_KIB_MAX: u64 = 4096 * 8;
 
 #[test]
@@ -33,7 +32,8 @@ fn clients_that_ignore_what_they_are_told_hold_writers_up_seldom() {
     };
     let clients: Vec<Client> = (0..CLIENTS).map(deaf).collect();
     let turn = AtomicUsize::new(0);
-    // Each asks for the status again and again, and so for the promise. That is no flood of datagrams: there is nothing to divert.
+    // Each fetches the status again and again, and so renews the promise. These are no flood datagrams, so there is
+    // nothing to divert.
     let wave = |crowd: &Crowd, _: &mut _| {
         if crowd.is_diverted() {
             return 1;

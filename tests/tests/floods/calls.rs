@@ -1,4 +1,4 @@
-//! Calls and pieces of calls as an attacker sends them.
+//! Calls and fragments of calls as an attacker sends them.
 
 use afs_rx::packet::PacketType;
 use afs_sim::SimRng;
@@ -11,14 +11,14 @@ use super::crowd::{Crowd, Source};
 pub const NULL: u8 = 0;
 pub const RXGK: u8 = 4;
 
-/// A call on a connection.
+/// The address, service and security class of a call on a connection, and its numbers.
 #[derive(Clone, Copy)]
 pub struct Line {
     wire: Wire,
     number: u32,
 }
 
-/// The first call of a connection that there was never before.
+/// The first call of a new connection.
 pub fn fresh(rng: &mut SimRng, service: u16, security: u8) -> Line {
     let [epoch, cid] = [rng.u64() as u32, rng.u64() as u32];
     Line { wire: Wire { epoch, cid: cid & !3, security, service }, number: 1 }
@@ -31,7 +31,7 @@ pub fn next(crowd: &Crowd, from: Source, service: u16, security: u8) -> Line {
     Line { wire: Wire { epoch, cid, security, service }, number: crowd.number() }
 }
 
-/// One packet of a call on a channel; the last one of its request, or not.
+/// One packet of a call on a channel; `last` marks the last one of its request.
 pub fn data(line: Line, channel: u32, seq: u32, last: bool, payload: &[u8]) -> Bytes {
     datagram(&line.wire.client(PacketType::DATA, channel, line.number, seq, last), payload)
 }

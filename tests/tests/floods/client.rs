@@ -15,9 +15,9 @@ use andrew_tests::sim::identities::Keys;
 
 use super::setup::server_at;
 
-/// No call takes longer than this.
+/// Longest time that a call may take.
 const CALL_MAX: Duration = Duration::from_secs(20);
-/// From a refusal because the server is busy to the next try.
+/// Pause after a refusal because the server is busy.
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A client of the cell.
@@ -27,16 +27,16 @@ pub struct Client {
     udp: Udp,
 }
 
-/// Who a client is, and what it can prove.
+/// A client's identity and its credentials.
 pub struct Who {
     name: Uuid,
     security: Security,
-    /// The class under which it is called back.
+    /// The security class of calls from servers to this client.
     class: Option<Box<dyn ServerSecurity>>,
 }
 
 impl Who {
-    /// Nobody in particular.
+    /// A client without a user.
     pub fn anonymous(number: u16) -> Self {
         Self { name: name(number), security: Security::null(), class: None }
     }
@@ -55,7 +55,7 @@ fn name(number: u16) -> Uuid {
 }
 
 impl Client {
-    /// A client at an address of the namespace. `ears` is what it answers servers, for a client of that name.
+    /// A client at an address of the namespace. `ears` makes the callback service for a client of that name.
     pub fn new(
         system: &Arc<System>,
         netns: &Netns,
@@ -86,7 +86,7 @@ impl Client {
         self.system.block_on(self.files.call(request)).map_err(|error| error.to_string())
     }
 
-    /// As [`Client::call`], for one without a token: it comes again where the server is busy, as clients do.
+    /// As [`Client::call`], for a client without a token: retries while the server is busy, as clients do.
     pub fn call_until_free<R: Request>(&self, request: &R) -> Result<R::Reply, String> {
         let begun = Instant::now();
         loop {

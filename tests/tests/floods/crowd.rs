@@ -1,7 +1,8 @@
-//! Thousands of hosts that are one machine: every address of a network, and what came from and went to each.
+//! Thousands of hosts simulated by one machine: every address of a network, with counts of the bytes sent from and to
+//! each.
 //!
-//! Hosts below [`ANSWERING`] never answer anything, as those in whose names an attacker sends. The others answer pings, and
-//! so prove their address; they answer nothing else.
+//! Hosts below [`ANSWERING`] never reply to anything, like hosts whose addresses an attacker forges. The others reply
+//! to pings, and so prove their addresses; they reply to nothing else.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -17,27 +18,27 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::siege::give_way;
 use super::sink;
 
-/// The network of the crowd, as `ip` takes it.
+/// The network of the crowd, in the notation of `ip`.
 pub const NETWORK: &str = "10.77.0.0/16";
-/// Hosts from this one on answer pings.
+/// Hosts from this number on reply to pings.
 pub const ANSWERING: u16 = 1 << 15;
 /// Ports that each host sends from.
 pub const PORTS: usize = 4;
 /// The first of them.
 const FIRST_PORT: u16 = 7001;
-/// How long a receiver waits before it looks whether it shall end.
+/// Interval at which a receiver checks whether to stop.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Bytes of Rx from and to each host.
 struct Tally(Vec<[AtomicU64; 2]>);
 
-/// The crowd. Its receivers end when it is dropped.
+/// The crowd. Its receivers stop when it is dropped.
 pub struct Crowd {
     sockets: Vec<Arc<Socket>>,
     tally: Arc<Tally>,
-    /// Calls numbered so far.
+    /// Number of call numbers given out.
     numbers: AtomicU32,
-    /// Whether what is sent goes to the sink.
+    /// Whether datagrams are sent to the sink.
     diverted: AtomicBool,
     stop: Arc<AtomicBool>,
     receivers: Vec<JoinHandle<()>>,
@@ -57,7 +58,7 @@ pub struct Source {
 }
 
 impl Crowd {
-    /// In a namespace that takes the whole network for its own.
+    /// In a namespace to which the whole network is local.
     pub fn new(netns: &Netns) -> Self {
         let bind = |port: usize| Socket::bind(FIRST_PORT + u16::try_from(port).unwrap()).unwrap();
         let sockets: Vec<_> = netns.inside(|| (0..PORTS).map(|port| Arc::new(bind(port))).collect());
@@ -81,22 +82,22 @@ impl Crowd {
         self.sockets[from.port].send(from.host, to, datagram);
     }
 
-    /// Has all that is sent from now on go to the sink, or where it is meant for.
+    /// Sends all datagrams from now on to the sink, or to their destinations.
     pub fn divert(&self, to_sink: bool) {
         self.diverted.store(to_sink, Ordering::Relaxed);
     }
 
-    /// Whether what is sent goes to the sink, and nothing to the servers.
+    /// Whether datagrams are sent to the sink, and none to the servers.
     pub fn is_diverted(&self) -> bool {
         self.diverted.load(Ordering::Relaxed)
     }
 
-    /// A number for a call, above all earlier ones.
+    /// A call number above all earlier ones.
     pub fn number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Bytes from hosts that never answered, and the most bytes that one of them got for each byte that came from it.
+    /// Bytes from hosts that never replied, and the largest ratio of bytes received to bytes sent of one of them.
     pub fn amplification(&self) -> (u64, f64) {
         let silent = &self.tally.0[..usize::from(ANSWERING)];
         let of = |[sent, got]: &[AtomicU64; 2]| (sent.load(Ordering::Relaxed), got.load(Ordering::Relaxed));
@@ -138,7 +139,7 @@ impl Socket {
     fn send(&self, host: u16, destination: SocketAddr, contents: &[u8]) {
         let src_ip = Some(IpAddr::V4(address(host)));
         let transmit = Transmit { destination, ecn: None, contents, segment_size: None, src_ip };
-        // What this machine refuses to send is not the server's trouble.
+        // A datagram that this machine refuses to send does not concern the server.
         let _ = self.state.try_send((&self.udp).into(), &transmit);
     }
 }
@@ -169,7 +170,7 @@ fn receive(socket: &Socket, tally: &Tally, stop: &AtomicBool) {
     }
 }
 
-/// The answer to a ping.
+/// The reply to a ping.
 fn answer(datagram: &[u8]) -> Option<Vec<u8>> {
     let header = Header::decode(datagram).filter(|header| header.kind == PacketType::ACK)?;
     let ping = Ack::decode(datagram.get(28..)?).filter(|ack| ack.reason == reason::PING)?;

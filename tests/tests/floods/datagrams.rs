@@ -1,4 +1,4 @@
-//! Packets in the names of hosts that do not answer: calls of which only pieces come, with gaps, and handshakes begun.
+//! Packets from forged addresses: incomplete calls, gaps in packet sequences, and handshakes that are never completed.
 
 use afs_sim::SimRng;
 use afs_wire::rpc::ServiceId;
@@ -10,11 +10,11 @@ use super::setup::{Setup, server_at};
 
 /// More connections than a server remembers.
 const AT_LEAST: u64 = 80_000;
-/// 65,536 connections and the addresses they are from (1.5 KiB), 16,384 calls (2 KiB), and a quarter of 256 MiB for packets
+/// 65,536 connections with their addresses (1.5 KiB each), 16,384 calls (2 KiB each), and a quarter of 256 MiB for packets
 /// that wait: `afs_rx::Config`.
 const GROWTH_KIB_MAX: u64 = 65_536 * 3 / 2 + 16_384 * 2 + (64 << 10);
 
-/// Largest payload that a packet may have, and one that no packet has.
+/// Largest payload that a packet may have, and a length above any packet's.
 const LARGEST: usize = 16_384 - 28;
 const TOO_LARGE: usize = 40_000;
 

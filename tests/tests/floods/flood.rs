@@ -1,4 +1,4 @@
-//! Two equal floods, one after the other: what honest clients see of them, and what memory the server takes.
+//! Two equal floods in succession: latencies of honest clients, and memory of the server.
 
 use std::time::{Duration, Instant};
 
@@ -10,26 +10,26 @@ use super::honest_clients::Task;
 use super::latencies::Latencies;
 use super::setup::Setup;
 
-/// What a second flood of the same size may add to the server's memory: what the allocator does not find again at once.
+/// Most memory that a second flood of the same size may add: memory that the allocator does not reuse at once.
 const AGAIN_KIB_MAX: u64 = 24 << 10;
-/// The lowest priority: such a thread runs when no other wants the processor.
+/// The lowest priority: a thread with it runs only on an idle processor.
 const NICE_MAX: i32 = 19;
-/// Datagrams sent between two looks at the clock.
+/// Datagrams sent between two readings of the clock.
 const BURST: u64 = 25;
 
 /// A flood.
 pub struct Flood<'a> {
-    /// Its name in what is printed.
+    /// Name in the printed report.
     pub name: &'static str,
-    /// Datagrams a second, as long as `ANDREW_FLOOD_RATE` says nothing else.
+    /// Datagrams a second, unless `ANDREW_FLOOD_RATE` is set.
     pub rate: u64,
-    /// Fewest datagrams of one flood, for those that are to fill a table.
+    /// Fewest datagrams of one flood, for floods that must fill a table.
     pub at_least: u64,
-    /// What the server may take for it, in KiB.
+    /// Most memory that the server may use for it, in KiB.
     pub growth_kib_max: u64,
-    /// What honest users do besides.
+    /// Additional tasks of honest users.
     pub also: &'a [Task<'a>],
-    /// Sends one datagram or a few; answers how many.
+    /// Sends one datagram or a few; returns how many.
     pub wave: &'a (dyn Fn(&Crowd, &mut SimRng) -> u64 + Sync),
 }
 
@@ -38,8 +38,8 @@ pub fn round() -> Duration {
     seconds(number("ANDREW_FLOOD_SECONDS").unwrap_or(4))
 }
 
-/// Gives way to server and honest clients on the processors that all share here, if `ANDREW_FLOOD_YIELDS` is there: a real attacker has
-/// processors of its own. The calling thread only.
+/// Lowers the calling thread's priority below that of the server and the honest clients, which share its processors, if
+/// `ANDREW_FLOOD_YIELDS` is set: a real attacker has processors of its own.
 pub fn give_way(on: bool) {
     if number("ANDREW_FLOOD_YIELDS").is_some() {
         rustix::process::setpriority_process(None, if on { NICE_MAX } else { 0 }).unwrap();
@@ -48,9 +48,10 @@ pub fn give_way(on: bool) {
 
 /// Floods the cell twice while honest clients are at work.
 ///
-/// Holds that all their calls were answered, that memory stayed within its bound and was not more after the second flood,
-/// and that addresses which proved nothing got at most three times what came from them. What the calls took is printed;
-/// it is held against `ANDREW_FLOOD_P99_MAX`, if that is there: times are for a machine with nothing else to do.
+/// Verifies that all their calls succeeded, that memory stayed within its bound and did not grow in the second flood,
+/// and that addresses which proved nothing were sent at most three times the bytes received from them. The latencies
+/// are printed, and compared with `ANDREW_FLOOD_P99_MAX` if it is set: they are meaningful only on a machine with no
+/// other work.
 pub fn run(setup: &mut Setup, flood: &Flood<'_>) {
     let (quiet, ()) = setup.honest.watch(flood.also, || std::thread::sleep(round().min(seconds(20)) / 2));
     println!("{}: without a flood: {quiet}", flood.name);
@@ -99,7 +100,8 @@ pub fn run(setup: &mut Setup, flood: &Flood<'_>) {
     assert!(said.len() < 1 << 20, "it has said {} bytes, which begin: {:.2000}", said.len(), said);
 }
 
-/// The datagrams of the first flood, sent to nobody, while honest clients are at work: what these see of the attacker's program.
+/// Sends the datagrams of the first flood to the sink while honest clients are at work: measures the effect of the
+/// attacker's program alone.
 fn control(setup: &mut Setup, flood: &Flood<'_>, quiet: &Latencies) -> Latencies {
     setup.crowd.divert(true);
     let (latencies, sent) = setup.honest.watch(flood.also, || flood.pour(&setup.crowd, 1));
@@ -114,7 +116,7 @@ fn control(setup: &mut Setup, flood: &Flood<'_>, quiet: &Latencies) -> Latencies
 }
 
 impl Flood<'_> {
-    /// The flood with that number; answers how many datagrams it had.
+    /// Sends the flood with that number; returns how many datagrams it had.
     fn pour(&self, crowd: &Crowd, number: u64) -> u64 {
         let rate = number_of("ANDREW_FLOOD_RATE").unwrap_or(self.rate as f64);
         let count = ((round().as_secs_f64() * rate) as u64).max(self.at_least);
@@ -135,12 +137,12 @@ impl Flood<'_> {
     }
 }
 
-/// One of the first `count` hosts, which never answer.
+/// One of the first `count` hosts, which never reply.
 pub fn silent(rng: &mut SimRng, count: u16) -> Source {
     Source { host: rng.below(u64::from(count.min(ANSWERING))) as u16, port: rng.index(PORTS) }
 }
 
-/// One of the first `count` hosts that answer pings.
+/// One of the first `count` hosts that reply to pings.
 pub fn answering(rng: &mut SimRng, count: u16) -> Source {
     Source { host: ANSWERING + rng.below(u64::from(count)) as u16, port: rng.index(PORTS) }
 }

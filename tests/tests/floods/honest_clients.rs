@@ -1,4 +1,4 @@
-//! HonestClients clients at work while others flood the server: what each call took, and what was refused.
+//! Honest clients at work during a flood: latency of each call, and refusals.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use andrew_tests::sim::identities::Keys;
 use super::client::{Client, Who};
 use super::latencies::{Latencies, Series};
 
-/// Between the calls of one client.
+/// Pause between the calls of one client.
 const THINK: Duration = Duration::from_millis(1);
-/// From one client that the server has never seen to the next.
+/// Interval between clients that the server has never seen.
 const NEWCOMERS: Duration = Duration::from_millis(100);
 
-/// What a client does again and again, with the time from one beginning to the next at least.
+/// An operation that a client repeats, with the least time between two starts.
 pub struct Task<'a> {
     pub name: &'static str,
     pub every: Duration,
@@ -33,7 +33,7 @@ pub struct Task<'a> {
 pub struct HonestClients {
     known: Client,
     nobody: Client,
-    /// Names given to clients.
+    /// Number of client names given out.
     names: AtomicU16,
     netns: Netns,
     system: Arc<System>,
@@ -62,7 +62,7 @@ impl HonestClients {
         self.directory
     }
 
-    /// The file that the user changes all the time.
+    /// The file that the user changes repeatedly.
     pub fn file(&self) -> Fid {
         self.file
     }
@@ -77,14 +77,15 @@ impl HonestClients {
         &self.nobody
     }
 
-    /// All of them work, and do these tasks besides, while `meanwhile` is done; answers what their calls took.
+    /// Runs all clients' own tasks and the additional `tasks` until `meanwhile` returns; returns the latencies of the
+    /// calls.
     pub fn watch<T>(&self, tasks: &[Task<'_>], meanwhile: impl FnOnce() -> T) -> (Latencies, T) {
         let (stop, own) = (AtomicBool::new(false), self.tasks());
         std::thread::scope(|scope| {
             let stop = &stop;
             let at_work: Vec<_> =
                 own.iter().chain(tasks).map(|task| scope.spawn(move || task.repeat(stop))).collect();
-            // Whatever becomes of it, the others end.
+            // The others stop even if `meanwhile` panics.
             let ender = Ender(stop);
             let done = meanwhile();
             drop(ender);
@@ -112,14 +113,14 @@ impl HonestClients {
         ]
     }
 
-    /// A change is on the disk before it is answered, and everybody who was promised to hear of it has been told.
+    /// A change is on disk before the reply, and every client with a promise has been notified.
     fn change(&self) -> Result<(), String> {
         let mode = Mode(0o600 | u32::from(self.names.load(Ordering::Relaxed)) & 0o77);
         let status = SetStatus { mode: Some(mode), ..SetStatus::default() };
         self.known.call(&StoreStatus { fid: self.file, status }).map(drop)
     }
 
-    /// A client that the server has never heard of.
+    /// A client that the server has never seen.
     fn newcomer(&self) -> Client {
         let name = self.names.fetch_add(1, Ordering::Relaxed);
         Client::new(&self.system, &self.netns, Ipv4Addr::UNSPECIFIED, callback_service, Who::anonymous(name))

@@ -1,4 +1,4 @@
-//! First contacts by the thousand, from hosts that never say who they are.
+//! Thousands of first contacts, from hosts that never reply to the identity query.
 
 use afs_sim::SimRng;
 use afs_wire::fs::{FetchStatus, GetCapabilities, GetTime};
@@ -10,9 +10,10 @@ use super::crowd::Crowd;
 use super::flood::{Flood, answering, run, silent};
 use super::setup::{Setup, server_at};
 
-/// Hosts that answer pings, and as many that do not, each with four ports.
+/// Hosts that reply to pings, and as many that do not, each with four ports.
 const HOSTS: u16 = 2048;
-/// Connections with their addresses, 16,384 calls, and as many questions who that is as there are calls at work (4096, 8 KiB).
+/// Connections with their addresses, 16,384 calls, and as many identity queries as there are calls being served (4096,
+/// 8 KiB).
 const GROWTH_KIB_MAX: u64 = 65_536 * 3 / 2 + 16_384 * 4 + 4096 * 8;
 
 #[test]
@@ -22,7 +23,7 @@ fn hosts_that_do_not_say_who_they_are_keep_nobody_out() {
     let wave = move |crowd: &Crowd, rng: &mut SimRng| contact(crowd, rng, directory);
     let flood = Flood {
         name: "first contacts",
-        // 1500 first contacts a second: each may take two thirds of a second until it has to give way to another one.
+        // 1500 first contacts a second: each may take two thirds of a second until it is displaced by another one.
         rate: 3000,
         at_least: 0,
         growth_kib_max: GROWTH_KIB_MAX,

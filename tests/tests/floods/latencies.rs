@@ -1,25 +1,25 @@
-//! What the calls of honest clients took.
+//! Latencies of the calls of honest clients.
 
 use std::fmt::{self, Display};
 use std::time::{Duration, Instant};
 
-/// Calls of one kind.
+/// Latencies of calls of one kind.
 pub struct Series {
     name: &'static str,
     took: Vec<Duration>,
     failures: Vec<String>,
 }
 
-/// Those of all honest clients, in the order of their kinds.
+/// The series of all honest clients, ordered by kind.
 pub struct Latencies(pub Vec<Series>);
 
 impl Series {
-    /// None yet.
+    /// An empty series.
     pub fn new(name: &'static str) -> Self {
         Self { name, took: Vec::new(), failures: Vec::new() }
     }
 
-    /// Makes a call and notes what came of it.
+    /// Makes a call, and records its latency or error.
     pub fn time(&mut self, call: impl FnOnce() -> Result<(), String>) {
         let began = Instant::now();
         match call() {
@@ -35,7 +35,7 @@ impl Series {
         sorted.get(last * percent / 100).copied().unwrap_or_default()
     }
 
-    /// Every call was answered, and there were some.
+    /// Every call succeeded, and at least one was made.
     fn assert_served(&self, when: &str) {
         let (name, failed) = (self.name, self.failures.len());
         let some = &self.failures[..failed.min(10)];
@@ -45,12 +45,12 @@ impl Series {
 }
 
 impl Latencies {
-    /// Every call was answered, and each client made some.
+    /// Every call succeeded, and each client made some.
     pub fn assert_served(&self, when: &str) {
         self.0.iter().for_each(|series| series.assert_served(when));
     }
 
-    /// How many times as long as at another time the p99 is, of the kind where it has grown most.
+    /// Largest factor, of all kinds, by which the 99th percentile is above that of a quiet time.
     pub fn slowdown(&self, quiet: &Self) -> f64 {
         let of = |(now, then): (&Series, &Series)| {
             now.quantile(99).as_secs_f64() / then.quantile(99).as_secs_f64()

@@ -1,4 +1,4 @@
-//! Logins begun by the thousand in a user's name, while that user logs in from where he usually does.
+//! Thousands of logins begun in a user's name, while that user logs in from the usual host.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -20,12 +20,12 @@ use super::flood::{Flood, answering, run, silent};
 use super::honest_clients::Task;
 use super::setup::{Setup, USER, server_at};
 
-/// Hosts that answer pings, and so are counted.
+/// Hosts that reply to pings, and so are counted.
 const HOSTS: u16 = 1024;
 /// Connections with their addresses, and 16,384 calls.
 const GROWTH_KIB_MAX: u64 = 65_536 * 3 / 2 + 16_384 * 4;
 const PASSPHRASE: &str = "nobody guesses this one";
-/// From one login to the next.
+/// Interval between logins.
 const EVERY: Duration = Duration::from_millis(300);
 
 #[test]
@@ -65,7 +65,7 @@ fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8]) -> u64 {
     1
 }
 
-/// The request with which a login of the user begins, made without the passphrase.
+/// The first request of a login of the user, made without the passphrase.
 fn begin(setup: &Setup) -> Vec<u8> {
     let recorder = Recorder::default();
     let guess = Secret::new(b"some other passphrase".to_vec());
@@ -79,7 +79,7 @@ fn login() -> Login {
     Login::new(CellName::new(CELL).unwrap(), UserName::new(USER).unwrap())
 }
 
-/// Keeps the request, and sends nothing.
+/// Stores the request, and sends nothing.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<u8>>);
 

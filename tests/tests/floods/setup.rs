@@ -27,7 +27,7 @@ pub const CROWD: u8 = 66;
 /// The user with a token.
 pub const USER: &str = "alice";
 
-/// The setup of one test. What is on it is taken down in this order.
+/// The hosts of one test. The fields are dropped in this order.
 pub struct Setup {
     pub honest: HonestClients,
     pub crowd: Crowd,
@@ -40,7 +40,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// For the test of that name; none, and a word about it, where this process may not make it.
+    /// For the test with that name; prints a note and returns None if this process may not create it.
     pub fn new(name: &'static str) -> Option<Self> {
         if !all_there(&[Need::Root]) {
             return None;
@@ -52,7 +52,7 @@ impl Setup {
         let watchdog = Watchdog::new(name, limit, move || clear(&folder));
         let lan = Lan::new("flood", &[SERVER, CLIENTS, CROWD]);
         let crowd_address = lan.address(CROWD);
-        // No address of the crowd is asked for on the wire: the kernel would remember some thousands of them only.
+        // No address of the crowd is resolved by ARP: the kernel would keep some thousands of entries only.
         ip(&["-n", "flood-66", "route", "add", "local", NETWORK, "dev", "lo"]);
         ip(&["-n", "flood-1", "route", "add", NETWORK, "via", &crowd_address]);
         let netns = lan.netns(SERVER);
@@ -73,7 +73,7 @@ impl Setup {
         command(&self.lan.netns(SERVER), &[words, &["--state", &state]].concat())
     }
 
-    /// Memory of the servers' process now, in KiB.
+    /// Memory of the servers' process, in KiB.
     pub fn memory(&self) -> u64 {
         resident_kib(self.cell.process.pid())
     }

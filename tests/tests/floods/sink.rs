@@ -1,6 +1,7 @@
-//! Where a flood goes that is to cost no server anything: a socket on the servers' host that nobody reads.
+//! Destination of a flood that is to cost the server nothing: a socket on the servers' host that is never read.
 //!
-//! What honest clients see of such a flood is what the attacker's program and the kernels take of a machine that all share.
+//! The effect of such a flood on honest clients is the cost of the attacker's program and the kernels on a machine that
+//! all share.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -11,7 +12,7 @@ use super::setup::server_at;
 /// The port of the discard service (RFC 863).
 const PORT: u16 = 9;
 
-/// The socket. The kernel drops what comes once its buffer is full, which is after a datagram or two.
+/// The socket. The kernel drops all datagrams once its buffer is full, after a datagram or two.
 pub struct Sink {
     _socket: UdpSocket,
 }
@@ -25,7 +26,7 @@ impl Sink {
     }
 }
 
-/// Where it is.
+/// The socket's address.
 pub fn address() -> SocketAddr {
     server_at(PORT)
 }

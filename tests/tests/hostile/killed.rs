@@ -1,4 +1,4 @@
-//! Processes that end where they stand.
+//! Processes that are killed at work.
 
 use std::fs;
 
@@ -33,8 +33,8 @@ fn many_at_work_are_never_refused() {
     cell.stop();
 }
 
-/// The kernel lets go of a file some time after its close. If the cut of who opens it meanwhile were stored then, a server
-/// killed before he closes it would have nothing of the file.
+/// The kernel releases a file some time after its close. If the truncation by the next opener were stored then, a
+/// server killed before the next close would have an empty file.
 #[test]
 fn what_is_rewritten_at_once_is_stored_once_for_each_close() {
     const CLOSES: u64 = 150;
@@ -54,9 +54,9 @@ fn what_is_rewritten_at_once_is_stored_once_for_each_close() {
     cell.stop();
 }
 
-/// Times the server is killed.
+/// Number of times the server is killed.
 const ROUNDS: u64 = 3;
-/// Operations between two of its deaths.
+/// Operations between two kills.
 const OPERATIONS: u64 = 60;
 
 #[test]
@@ -107,7 +107,7 @@ fn a_client_killed_at_work_comes_back_with_its_cache() {
     assert_eq!(writers.refusals(), Vec::<String>::new());
     user.process.kill();
     let expected = writers.finish();
-    // The dead client is not told of this.
+    // The killed client is not notified of this.
     write_and_close(&other.path().join("cached/3"), b"changed").unwrap();
     fs::remove_file(other.path().join("cached/4")).unwrap();
 

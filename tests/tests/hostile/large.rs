@@ -1,4 +1,4 @@
-//! More than fits: a directory as large as they come, and files larger than the cache.
+//! A directory of the largest size, and files larger than the cache.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ use andrew_tests::live::setup::Setup;
 
 use crate::assert_calm;
 
-/// A directory of AFS has room for about 64,400 short names: docs/protocol/directory.md.
+/// An AFS directory can hold about 64,400 short names: docs/protocol/directory.md.
 const ENTRIES: u64 = 64_000;
 
 #[test]
@@ -23,7 +23,7 @@ fn a_directory_of_64000_entries() {
         return;
     }
     let setup = Setup::new("large_directory", 5, seconds(400));
-    // 128,000 changes, one after the other, each on disk before the next: on a disk in memory.
+    // 128,000 changes in succession, each on disk before the next: on a disk in memory.
     let disk = SmallDisk::new(setup.scratch().folder("state"), 2048);
     let mut cell = setup.up("rl", &[]);
     let folder = cell.mount().join("folder");
@@ -40,7 +40,7 @@ fn a_directory_of_64000_entries() {
     let list = counted(other.path(), || {
         assert_eq!(names(&seen).len() as u64, ENTRIES);
     });
-    // The directory is 2 MB; statuses may come with it, 50 a call.
+    // The directory is 2 MB; statuses may be fetched with it, 50 a call.
     assert!(list <= ENTRIES / 50 + 50, "{list} calls to list {ENTRIES} names");
     let look = counted(other.path(), || {
         for number in (0..ENTRIES).step_by(97) {
@@ -70,9 +70,9 @@ fn counted(mount: &Path, work: impl FnOnce()) -> u64 {
 
 /// 64 KiB blocks of a file three times as large as the cache.
 const BLOCKS: u64 = 768;
-/// What a cache of 16 MiB may take on disk while a file goes through it: one more of its pieces, and its lists.
+/// Most disk space that a cache of 16 MiB may use while a file passes through it: one more chunk, and its tables.
 const CACHE_KIB_MAX: u64 = 24 << 10;
-/// And in memory.
+/// Most memory of the client meanwhile.
 const MEMORY_KIB_MAX: u64 = 200 << 10;
 
 #[test]
@@ -88,10 +88,10 @@ fn a_cache_smaller_than_the_file() {
     assert_eq!(Pattern(11).check(&other.path().join("large"), BLOCKS).unwrap(), Ok(()));
     let used = kib_below(&setup.scratch().path().join("other.cache"));
     assert!(used < CACHE_KIB_MAX, "a cache of 16 MiB holds {used} KiB");
-    // And from where it was written.
+    // Read back through the mount that wrote it.
     assert_eq!(Pattern(11).check(&file, BLOCKS).unwrap(), Ok(()));
 
-    // Many files that do not fit together; each is whole.
+    // Many files that do not fit in the cache together; each must be complete.
     for number in 0..8 {
         Pattern(number).write(&cell.mount().join(format!("{number}")), 80).unwrap();
     }
@@ -108,7 +108,7 @@ fn a_cache_smaller_than_the_file() {
     cell.stop();
 }
 
-/// What the files below a folder take on disk.
+/// Disk space used by the files below a folder.
 fn kib_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let one = |path: std::path::PathBuf| match fs::symlink_metadata(&path) {

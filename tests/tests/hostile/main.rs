@@ -1,4 +1,5 @@
-//! Damaged and hostile input, full disks, and processes killed at work: always a clear error, nothing acknowledged lost.
+//! Damaged and hostile input, full disks, and processes killed at work: always a clear error, and no loss of
+//! acknowledged changes.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -16,7 +17,7 @@ use andrew_tests::hostile::counters::attribute;
 use andrew_tests::live::cell::{Cell, command};
 use andrew_tests::live::setup::Setup;
 
-/// Which object a path is.
+/// The FID of the object at a path.
 fn fid(path: &Path) -> Fid {
     let text = attribute(path, "afs.fid");
     let mut numbers = text.split('.').map(|number| number.parse().unwrap());
@@ -24,7 +25,7 @@ fn fid(path: &Path) -> Fid {
     Fid { volume: VolumeId(next()), vnode: VnodeId(next()), unique: Uniquifier(next()) }
 }
 
-/// Makes a folder in which everybody has these rights.
+/// Creates a folder in which all users have these rights.
 fn folder_for_all(setup: &Setup, top: &Path, name: &str, rights: &str) -> std::path::PathBuf {
     let folder = top.join(name);
     std::fs::create_dir(&folder).unwrap();
@@ -33,7 +34,7 @@ fn folder_for_all(setup: &Setup, top: &Path, name: &str, rights: &str) -> std::p
     folder
 }
 
-/// No part of the program gave up on itself, and it did not fill a disk with what it had to say.
+/// No task of the process has panicked, and its output has not become large.
 fn assert_calm(cell: &mut Cell) {
     assert!(!cell.process.is_over(), "it has ended:\n{}", cell.process.said());
     let said = cell.process.said();

@@ -44,7 +44,7 @@ fn names_of_every_length_and_of_any_bytes() {
     for name in &names {
         assert!(fs::read(seen.join(name)).unwrap() == name.as_bytes(), "{name:?}");
     }
-    // Each takes the place of another, and they all go.
+    // Each is renamed over another, and all are removed.
     for name in &names {
         let mut longer = name.as_bytes().to_vec();
         longer.truncate(254);
@@ -101,7 +101,8 @@ fn names_that_no_directory_takes_are_refused() {
             assert_eq!(code, Some(errno), "{:?}", name.escape_ascii().to_string());
         }
     }
-    // 256 bytes are a name in AFS, and one too many for Linux: a mount makes none, but what others made can be had.
+    // A name of 256 bytes is valid in AFS, and one byte too long for Linux: a mount creates none, but reads and removes
+    // those of other clients.
     let (name, status) = (Name::new([b'x'; 256]).unwrap(), SetStatus::default());
     caller.call(Server::File, &CreateFile { dir, name: name.clone(), status }).unwrap();
     write_and_close(&folder.join("beside"), b"it").unwrap();
@@ -109,7 +110,7 @@ fn names_that_no_directory_takes_are_refused() {
     assert_eq!(fs::metadata(folder.join(OsStr::from_bytes(&name))).unwrap().len(), 0);
     caller.call(Server::File, &RemoveFile { dir, name }).unwrap();
     fs::remove_file(folder.join("beside")).unwrap();
-    // One byte more does not even fit into the call.
+    // One byte more does not fit into the call's argument.
     let too_long = too_long(dir);
     let peer = std::net::SocketAddr::new(setup.address().parse().unwrap(), Server::File.port());
     let answer = caller.call_raw(peer, Server::File, too_long);

@@ -1,4 +1,4 @@
-//! Bytes that mean nothing, or harm, at every port.
+//! Meaningless and malicious bytes, at every port.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ use crate::{assert_calm, fid, folder_for_all, shown};
 const DATAGRAMS: u64 = 12_000;
 /// Calls to each service.
 const CALLS: u64 = 1_500;
-/// What the storm may leave behind in memory. A connection is remembered for ten minutes, whoever made it.
+/// Most memory that the storm may leave in use. Every connection is kept for ten minutes, also a forged one.
 const GROWTH_KIB_MAX: u64 = 160 << 10;
 
 #[test]
@@ -80,7 +80,7 @@ fn calls_with_damaged_arguments_are_answered() {
     cell.stop();
 }
 
-/// A folder in which everybody may do everything, and one in which nobody may do anything.
+/// A folder in which all users may do everything, and one in which they may do nothing.
 fn grounds(setup: &Setup, top: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let harmed = folder_for_all(setup, top, "harmed", "all");
     write_and_close(&harmed.join("file"), &[7; 20_000]).unwrap();
@@ -90,7 +90,7 @@ fn grounds(setup: &Setup, top: &Path) -> (std::path::PathBuf, std::path::PathBuf
     (harmed, kept)
 }
 
-/// The cell works, and what was out of reach is as it was.
+/// The cell works, and the inaccessible folder is unchanged.
 fn assert_kept(top: &Path, kept: &Path) {
     Pattern(3).check(&kept.join("large"), 40).unwrap().unwrap();
     assert_eq!(fs::read(kept.join("small")).unwrap(), b"kept");
@@ -100,7 +100,7 @@ fn assert_kept(top: &Path, kept: &Path) {
     fs::remove_file(&fresh).unwrap();
 }
 
-/// Real datagrams of calls to whoever is at a port, and some for the others.
+/// Real datagrams of calls to the process at a port, and some for the other ports.
 fn genuine(rng: &mut SimRng, port: SocketAddrV4, harmed: &Path) -> Vec<Vec<u8>> {
     let (directory, file) = (fid(harmed), fid(&harmed.join("file")));
     let mut out = Vec::new();
@@ -128,14 +128,14 @@ fn peers(server: Server, address: &str, ports: &[SocketAddrV4]) -> Vec<SocketAdd
     }
 }
 
-/// Whatever the arguments, the call ends with a reply or with a code, soon.
+/// With any arguments, the call ends with a reply or with an error code, within the time limit.
 fn assert_answered(caller: &Caller, peer: SocketAddr, server: Server, harmed: &Path) {
     let mut rng = SimRng::new(u64::from(server.port()) + u64::from(server.service().0));
     let samples = calls_to(server, &mut rng, fid(harmed), fid(&harmed.join("file")));
     let mut answers = BTreeMap::new();
     for _ in 0..CALLS {
         let (one, other) = (rng.pick(&samples).unwrap(), rng.pick(&samples).unwrap());
-        // The opcode stays: with another one the arguments are not even looked at.
+        // The opcode is kept: with another one the arguments are not decoded.
         let mut body = one[..4].to_vec();
         body.extend(damage(&mut rng, &one[4..], &other[4..]));
         match caller.call_raw(peer, server, body.clone()) {
@@ -144,9 +144,9 @@ fn assert_answered(caller: &Caller, peer: SocketAddr, server: Server, harmed: &P
             Err(error) => panic!("{server:?} at {peer}: {error} to {:.200?}", body),
         }
     }
-    // The owner's own socket is a client without callbacks: nothing of that kind is offered there.
+    // The owner's own socket is a client without a callback service: calls of that kind are not served there.
     let is_offered = !answers.contains_key(&AbortCode::RX_INVALID_OPERATION.0);
-    // What was damaged got past the door, and did not always fail at the same place.
+    // Damaged calls were decoded, and did not always fail at the same place.
     assert!(answers.len() > 1 || !is_offered, "{server:?} answered {answers:?}");
     assert!(answers.len() > 8 || server != Server::File, "{server:?} answered {answers:?}");
 }

@@ -1,4 +1,4 @@
-//! No room left: on the server's disk, and in the volume.
+//! No free space: on the server's disk, and in the volume.
 
 use std::io;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn a_full_disk_is_told_of_and_loses_nothing() {
     expected.verify(&setup.mount("first", &[]).path().join("folder"));
     assert_calm(&mut cell);
 
-    // Files can be removed then, and the room they had is there again.
+    // Files can be removed then, which frees their space.
     for name in expected.present().iter().take(8) {
         expected.attempt(name, None);
         std::fs::remove_file(folder.join(name)).unwrap();
@@ -44,7 +44,7 @@ fn a_full_disk_is_told_of_and_loses_nothing() {
     goes_on(&mut expected, &folder, 1000);
     expected.verify(&setup.mount("second", &[]).path().join("folder"));
 
-    // Somebody else takes what is left.
+    // Another file takes the remaining space.
     let ballast = disk.fill();
     let refused = (2000..4000).find_map(|number| written(&mut expected, &folder, number, 3_000).err());
     let refused = refused.unwrap_or_else(|| panic!("a full disk took 6 MB"));
@@ -61,7 +61,7 @@ fn a_full_disk_is_told_of_and_loses_nothing() {
     cell.stop();
 }
 
-/// Writes a new file; what is acknowledged is noted.
+/// Writes a new file; records it if acknowledged.
 fn written(expected: &mut Acknowledged, folder: &Path, number: u64, length: u64) -> io::Result<()> {
     let (name, version) = (format!("file{number}"), Version::new(number, length));
     expected.attempt_to_write(&name, version);
@@ -70,7 +70,7 @@ fn written(expected: &mut Acknowledged, folder: &Path, number: u64, length: u64)
     Ok(())
 }
 
-/// Room that was given back is found soon, not at once.
+/// Freed space becomes available soon, not at once.
 fn goes_on(expected: &mut Acknowledged, folder: &Path, first: u64) {
     let mut number = first;
     until("room for a file again", seconds(60), || {
@@ -97,7 +97,7 @@ fn a_quota_is_told_of_at_close() {
 
     let other = setup.mount("other", &[]);
     expected.verify(&other.path().join("folder"));
-    // What fits is taken, nothing is when it is used up, and everything when there is more.
+    // Writes that fit are accepted, none when the quota is used up, and all when it is raised.
     written(&mut expected, &folder, 100, 4_000).unwrap();
     written(&mut expected, &folder, 101, 400_000).unwrap();
     let refused = std::fs::File::create(folder.join("one-more")).unwrap_err();

@@ -1,11 +1,11 @@
-//! Whether location database and servers say the same, and nothing was left behind.
+//! Consistency of location database and servers, without leftovers.
 
 use std::collections::BTreeSet;
 
 use andrew_tests::live::fleet::Fleet;
 use serde_json::Value;
 
-/// Every volume of the location database is unlocked, and whole where it says; the servers have no others.
+/// Every volume of the location database is unlocked, and complete at its sites; the servers have no others.
 pub fn check(fleet: &Fleet) {
     let entries = fleet.vos(&["listvldb"]);
     let mut named = BTreeSet::new();
@@ -35,7 +35,7 @@ pub fn check(fleet: &Fleet) {
     assert_eq!(named, held, "left: the location database, right: the servers");
 }
 
-/// What a server has.
+/// The volumes on a server.
 fn volumes(fleet: &Fleet, number: usize) -> Vec<Value> {
     let listed = fleet.vos(&["listvol", fleet.address(number)]);
     let partitions = listed.as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! Everything that takes part in a move is killed at every step of it, by the journal's own words.
+//! Every process that takes part in a move is killed at every step that the journal names.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::consistency;
 use crate::released;
 use crate::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
 
-/// Tries to see a step before it has passed.
+/// Attempts at observing a step before it is over.
 const TRIES: usize = 5;
 
 #[test]
@@ -61,7 +61,7 @@ fn die(name: &'static str, victim: Victim) {
     consistency::check(&setup.fleet);
 }
 
-/// As the product has them, so that a new one is not forgotten.
+/// The journal's own list, so that a new step is covered.
 fn steps(operation: &str) -> &'static [&'static str] {
     afs_admin::steps_of(operation).unwrap()
 }
@@ -70,11 +70,11 @@ fn volume(step: &str) -> String {
     format!("m-{step}")
 }
 
-/// Moves the volume of a step, under a user, and kills when the step is in the journal.
+/// Moves the volume of a step while a user writes to it, and kills the victim when the journal shows the step.
 fn kill_during_move(setup: &mut Setup, step: &str, victim: Victim) -> Writers {
     let name = volume(step);
     let folder = setup.path(&name).join("folder");
-    // The client may take the server that was killed before for dead a little longer.
+    // The client may consider the killed server down a little longer.
     until("a folder", seconds(60), || (fs::create_dir(&folder).is_ok() || folder.is_dir()).then_some(()));
     let writers = Writers::start(&folder, 1, u64::from(step.as_bytes()[0]));
     writers.wait_for_more(20);
@@ -92,7 +92,7 @@ fn kill_during_move(setup: &mut Setup, step: &str, victim: Victim) -> Writers {
     writers
 }
 
-/// The one of source and target where a volume is not.
+/// The source or the target, whichever does not have the volume.
 fn elsewhere(setup: &Setup, name: &str) -> String {
     let entry = setup.fleet.vos(&["listvldb", name]);
     let here = entry[0]["sites"][0]["server"].as_str().unwrap().to_owned();
@@ -100,7 +100,7 @@ fn elsewhere(setup: &Setup, name: &str) -> String {
     if here == source { target.to_owned() } else { source.to_owned() }
 }
 
-/// Makes a move fail before its switch: an administrator ends the transaction at its target.
+/// Makes a move fail before its switch: an administrator aborts the transaction at its target.
 fn fail(setup: &mut Setup, name: &str) {
     let entry = setup.fleet.vos(&["listvldb", name]);
     assert!(setup.wait_for_step(name, "send"), "the move of {name} was over before it could fail");

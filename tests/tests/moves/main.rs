@@ -1,5 +1,5 @@
-//! Volumes moved and released between servers of ours, over real sockets: under writers, and with everything that takes
-//! part killed at every step.
+//! Volumes moved and released between Andrew servers, over real sockets: under writers, and with every process that
+//! takes part killed at every step.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! A release with somebody who dies at every step of it: every site has one whole state, the old one or the new one.
+//! A release with a process killed at every step of it: every site has one complete state, the old one or the new one.
 
 use std::path::Path;
 use std::{fs, io};
@@ -18,7 +18,7 @@ fn volume(step: &str) -> String {
     format!("r-{step}")
 }
 
-/// A volume with two sites that have its old state. Every other one has a site beside it, so that its clone is kept.
+/// A volume with two sites in its old state. Every other volume has a third site, so that its clone is kept.
 pub fn prepare(fleet: &Fleet, number: usize, step: &str) {
     let name = volume(step);
     fleet.make_volume(SOURCE, &name);
@@ -30,7 +30,7 @@ pub fn prepare(fleet: &Fleet, number: usize, step: &str) {
     let _ = fleet.vos(&["release", &name]);
 }
 
-/// A file's contents say which file it is, and of which state.
+/// A file's contents: its number, and the state it belongs to.
 fn line(state: &str, number: usize) -> String {
     format!("<{state} state of file {number}>")
 }
@@ -40,10 +40,10 @@ fn write(folder: &Path, state: &str) -> io::Result<()> {
     (0..FILES).try_for_each(one)
 }
 
-/// Releases the new state of the volume of a step, and kills when the step is in the journal.
+/// Releases the new state of the volume of a step, and kills the victim when the journal shows the step.
 pub fn kill(setup: &mut Setup, step: &str, victim: Victim) {
     let name = volume(step);
-    // The client may take the server that was killed before for dead a little longer.
+    // The client may consider the killed server down a little longer.
     until("the new state", seconds(60), || write(&setup.path(&name), "new").ok());
     let words: &[&str] =
         if step == "back-out" { &["release", &name, "--back-out"] } else { &["release", &name, "--force"] };
@@ -55,7 +55,7 @@ pub fn kill(setup: &mut Setup, step: &str, victim: Victim) {
     setup.kill(victim);
 }
 
-/// Each site shows the old state or the new one, and after one more release the new one.
+/// Each site has the old state or the new one, and after one more release the new one.
 pub fn check(setup: &mut Setup, step: &str) {
     let name = volume(step);
     for (server, state) in states(setup, &name) {
@@ -67,7 +67,7 @@ pub fn check(setup: &mut Setup, step: &str) {
     }
 }
 
-/// What each server with a copy shows, by what a dump of it has; `None` is a mixture.
+/// The state on each server with a copy, read from a dump of it; `None` is a mixture.
 fn states(setup: &Setup, name: &str) -> Vec<(String, Option<&'static str>)> {
     let entry = setup.fleet.vos(&["listvldb", name]);
     let is_copy = |site: &&Value| site["role"] == "read-only" && site["state"] != "Not released";

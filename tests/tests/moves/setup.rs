@@ -1,4 +1,5 @@
-//! A cell of three servers, a client, and a host for tools that is so slow that every step of theirs can be seen.
+//! A cell of three servers, a client, and a tools host whose link is so slow that every step of an operation can be
+//! observed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,29 +12,30 @@ use andrew_tests::live::process::{Daemon, run_any, seconds};
 use andrew_tests::live::wait::until;
 use serde_json::Value;
 
-/// The servers by number: the first has the databases too. Volumes are on the second when they are moved, to the third.
+/// The servers by number: the first also has the databases. Volumes start on the second, and are moved to the third.
 pub const DATABASES: usize = 0;
 pub const SOURCE: usize = 1;
 pub const TARGET: usize = 2;
 
-/// Hosts: servers, a client, tools. Those that wait for a server send too, and would take the others' turns.
+/// Hosts: servers, a client, tools. Tools that wait for a server send too, and would use up the bandwidth of the
+/// others, so each has a host.
 const HOSTS: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const CLIENTS: u8 = 4;
 const TOOLS: [u8; 4] = [5, 6, 7, 8];
 
-/// What the tools' host sends: about a tenth of a second for the smallest datagram.
+/// Bandwidth of a tools host: about a tenth of a second for the smallest datagram.
 const SLOW: u32 = 1500;
 
-/// Who dies.
+/// The process that is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Victim {
     Tool,
     Server(usize),
 }
 
-/// See this file's head.
+/// The hosts described above.
 pub struct Setup {
-    // In the order in which they have to go.
+    // In the order in which they must be dropped.
     pub client: Option<Mount>,
     pub fleet: Fleet,
     slow: Vec<Netns>,
@@ -44,7 +46,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// `name`: at most six letters. `prepare` makes volumes, with the owner's mount.
+    /// `name`: at most six letters. `prepare` creates volumes, with the owner's mount.
     pub fn new(name: &str, folder: &Path, prepare: impl FnOnce(&Fleet)) -> Self {
         let lan = Lan::new(name, &HOSTS);
         let servers = HOSTS[..3].iter().map(|host| (lan.netns(*host), lan.address(*host)));
@@ -66,26 +68,26 @@ impl Setup {
         setup
     }
 
-    /// One more client.
+    /// Mounts the cell on one more client.
     pub fn mount(&self, name: &str) -> Mount {
         Mount::new(&self.clients, CELL, self.fleet.address(DATABASES), &self.folder, name, &[])
     }
 
-    /// A folder on the client's mount.
+    /// A path on the client's mount.
     pub fn path(&self, below: &str) -> PathBuf {
         self.client.as_ref().map(|client| client.path().join(below)).unwrap_or_default()
     }
 
-    /// What is under way: volumes' names and steps.
+    /// The journal's operations: volume names and steps.
     pub fn journal(&self) -> Vec<(String, String)> {
         let output = run_any(self.fleet.tool(TARGET, &["vos", "--json", "operations"]), seconds(60));
-        // While the databases are away there is no answer.
+        // While the databases are down the command prints nothing.
         let all: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         let word = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
         all.as_array().into_iter().flatten().map(|one| (word(one, "name"), word(one, "step"))).collect()
     }
 
-    /// Starts a tool on the slow host.
+    /// Starts a tool on a slow host.
     pub fn begin(&mut self, volume: &str, words: &[&str]) {
         let host = &self.slow[self.tools.len() % self.slow.len()];
         let command = self.fleet.tool_at(host, &[&["vos", "--verbose"], words].concat());
@@ -93,7 +95,7 @@ impl Setup {
         self.tools.push((volume.to_owned(), Daemon::start(command, &log.unwrap())));
     }
 
-    /// Waits until a volume's operation is at a step; false if it ended before anybody saw it there.
+    /// Waits until the operation on a volume is at a step; false if it ended before the step was observed.
     pub fn wait_for_step(&mut self, volume: &str, step: &str) -> bool {
         let seen = until(&format!("step {step} of {volume}"), seconds(120), || {
             let over = self.tools.last_mut().is_none_or(|(_, tool)| tool.is_over());
@@ -111,7 +113,7 @@ impl Setup {
         seen
     }
 
-    /// Kills, and starts again what is a server.
+    /// Kills the victim; a server is restarted.
     pub fn kill(&mut self, victim: Victim) {
         match victim {
             Victim::Tool => self.tools.last_mut().unwrap().1.kill(),
@@ -122,7 +124,8 @@ impl Setup {
         }
     }
 
-    /// Waits until the tools that live have given up or are done, and the servers have ended what was left.
+    /// Waits until all running tools have failed or completed, and the servers have finished the interrupted
+    /// operations.
     pub fn settle(&mut self) {
         for (volume, tool) in &mut self.tools {
             until(&format!("the end of the tool for {volume}"), seconds(240), || {
@@ -135,7 +138,7 @@ impl Setup {
         });
     }
 
-    /// Makes a transaction on a volume at a server end, as an administrator would.
+    /// Aborts a volume's transaction at a server, as an administrator would.
     pub fn end_transaction(&self, server: usize, volume: u64) {
         let address = self.fleet.address(server);
         until("the transaction of the move at its target", seconds(60), || {

@@ -1,4 +1,4 @@
-//! A volume goes back and forth while clients write to it.
+//! A volume is moved back and forth while clients write to it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,11 +15,11 @@ use andrew_tests::live::watchdog::Watchdog;
 use crate::writer::Writer;
 
 const MOVES: usize = 20;
-/// What each writer has done before the first move, and what ours does from one to the next.
+/// Operations of each writer before the first move, and of Andrew's writer between moves.
 const BEFORE: u64 = 250;
 const BETWEEN: u64 = 25;
 
-/// As the writers' histories say it.
+/// In the unit of the writers' histories.
 fn seconds_now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
@@ -52,7 +52,7 @@ fn twenty_moves_under_our_client_and_openafs_lose_nothing_and_nobody_sees_an_err
         busy.push(moved["busy_ms"].as_u64().unwrap());
         ended.push(seconds_now());
         writers[0].wait_for_more(BETWEEN);
-        // Theirs waits for some seconds whenever it is told that a volume is busy.
+        // OpenAFS's client waits for some seconds after each refusal because a volume is busy.
         writers[1].wait_for_more(if turn % 5 == 4 { BETWEEN } else { 0 });
     }
     let written = writers.map(Writer::finish);
@@ -69,7 +69,7 @@ fn twenty_moves_under_our_client_and_openafs_lose_nothing_and_nobody_sees_an_err
     for mount in [&fresh, &ours] {
         let at = |name| mount.path().join("v").join(name);
         assert_eq!(written[0].differences(&at("ours")), nothing);
-        // Their client stores some time after `close` has returned.
+        // OpenAFS's client stores some time after `close` has returned.
         until_equal("what OpenAFS's client wrote", &nothing, || written[1].differences(&at("theirs")));
     }
     hosts.umount(&theirs);

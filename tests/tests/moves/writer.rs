@@ -1,4 +1,4 @@
-//! A program that changes files in every way without pause, and knows what it was told.
+//! A thread that changes files in every way without pause, and records the acknowledged changes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -15,19 +15,19 @@ use andrew_tests::live::closing::close;
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::wait::until;
 
-/// Files that a writer keeps: above that it removes as many as it makes.
+/// Files that a writer keeps: above this count it removes as many as it creates.
 const FILES_MAX: usize = 150;
 
-/// What was acknowledged, by path below the writer's folder. The bytes of all of them are some 15 MB.
+/// Acknowledged contents, by path below the writer's folder: some 15 MB in total.
 #[derive(Debug, Default)]
 pub struct Written {
     files: BTreeMap<PathBuf, Known>,
     folders: Vec<PathBuf>,
-    /// What failed. Nothing may.
+    /// Failed operations. None may fail.
     pub errors: Vec<String>,
-    /// The operation that took longest.
+    /// Duration of the slowest operation.
     pub slowest: Duration,
-    /// Operations.
+    /// Number of operations.
     pub count: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Written {
 #[derive(Debug, Default)]
 struct Known {
     bytes: Vec<u8>,
-    /// What was done to it and when, for whoever finds it otherwise.
+    /// Its operations with their times, for the report of a difference.
     history: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Sets one to work in a new folder.
+    /// Starts a writer in a new folder.
     pub fn start(folder: &Path, seed: u64) -> Self {
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut hand =
@@ -65,7 +65,7 @@ impl Writer {
         Self { thread: std::thread::spawn(work), stop, done }
     }
 
-    /// Waits until it has done so much more.
+    /// Waits until it has completed `count` more operations.
     pub fn wait_for_more(&self, count: u64) {
         let wanted = self.done.load(Ordering::SeqCst) + count;
         until("more operations of a writer", seconds(180), || {
@@ -73,7 +73,7 @@ impl Writer {
         });
     }
 
-    /// Lets it end what it is at.
+    /// Stops it after its current operation.
     pub fn finish(self) -> Written {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.join().unwrap()
@@ -81,7 +81,8 @@ impl Writer {
 }
 
 impl Written {
-    /// Holds a folder against it: every name, every byte, and that there is nothing else. Tells what is otherwise.
+    /// Compares a folder with the record: every name, every byte, and that there are no other names. Returns the
+    /// differences.
     pub fn differences(&self, top: &Path) -> Vec<String> {
         let mut seen = Vec::new();
         let mut found = Vec::new();
@@ -104,7 +105,7 @@ impl Written {
         found.iter().map(|what| format!("{}: {what}", top.display())).collect()
     }
 
-    /// Bytes in files.
+    /// Total length of the files.
     pub fn bytes(&self) -> usize {
         self.files.values().map(|known| known.bytes.len()).sum()
     }
@@ -234,7 +235,7 @@ impl Worker {
     }
 }
 
-/// What comes back without an error was acknowledged.
+/// A return without an error is an acknowledgement.
 fn store(mut file: File, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     write(&mut file)?;
     file.sync_all()?;

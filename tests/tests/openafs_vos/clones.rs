@@ -40,7 +40,7 @@ fn clones_keep_the_state_they_were_made_of() {
     change(&point, 1);
     pair.vos("zap ONE a 610000000");
     pair.vos("zap ONE a 610000001");
-    // The one that is left has no entry, and gets it from what is on the server.
+    // The remaining one has no entry, and gets one from the volume on the server.
     pair.vos("syncvldb ONE a");
     let clone = pair.mounted("c2");
     assert_same("a clone to write to", &second, &manifest(&clone));
@@ -59,7 +59,7 @@ fn replicas_get_what_is_released_and_nothing_else() {
         pair.vos(&format!("addsite {site} v"));
     }
     assert_eq!(pair.vos("listvldb v").matches("Not released").count(), 2);
-    // A volume that is not two seconds older than its copies counts as another one, and goes in full.
+    // A volume less than two seconds older than its copies counts as a different one, and is sent in full.
     let planted = Instant::now();
     until("an older volume", seconds(30), || (planted.elapsed() > seconds(3)).then_some(()));
     pair.vos("release v");
@@ -79,7 +79,7 @@ fn replicas_get_what_is_released_and_nothing_else() {
     let third = manifest(&point);
     replica.is_at_both_sites("released by force", &third);
 
-    // A site that goes, and one that comes: only what is new is sent.
+    // A site is removed, and one is added: only changes are sent.
     pair.vos("remove TWO a v.readonly");
     assert!(!pair.vos("listvldb v").contains("/vicepa RO Site \n       server"));
     pair.vos("addsite TWO b v");
@@ -103,13 +103,13 @@ struct Replica<'a> {
 }
 
 impl Replica<'_> {
-    /// Read through the mount, and at each of the hosts by itself: the other is asked for a dump.
+    /// Read through the mount, and from each of the hosts separately: the other is compared by a dump.
     fn is_at_both_sites(&self, what: &str, wanted: &Manifest) {
         assert_same(what, wanted, &manifest(&self.point));
         self.sites_are_alike(what);
     }
 
-    /// What both sites dump is the same.
+    /// The dumps of both sites are equal.
     fn sites_are_alike(&self, what: &str) {
         let sites = self.sites().into_iter().map(|(server, partition)| {
             let file = self.pair.folder().join("replica.dump");

@@ -1,5 +1,5 @@
-//! Every word of OpenAFS's `vos` on a cell of ours with two hosts. What a word says is read, and what it moves is read back
-//! through a mount of ours: contents, modes, owners, times, links, access lists, quotas and file numbers.
+//! Every subcommand of OpenAFS's `vos` on an Andrew cell with two hosts. Its output is parsed, and the volumes it moves
+//! are read back through an Andrew mount: contents, modes, owners, times, links, access lists, quotas and file numbers.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -11,7 +11,7 @@ mod tables;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::pair::Pair;
 
-/// The ground of one test, where there is what it needs.
+/// The pair of hosts of one test, if the machine has what it needs.
 fn pair(name: &'static str) -> Option<Pair> {
     all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]).then(|| Pair::new(name, NUMBER))
 }

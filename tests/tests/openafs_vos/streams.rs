@@ -36,7 +36,7 @@ fn dumps_restore_what_was_dumped() {
     let len = |file: &Path| fs::metadata(file).unwrap().len();
     assert!(len(&lean) < len(&part) && len(&part) < len(&full));
 
-    // New volumes: of a file, of a pipe, read-only, with a number and a date of their own.
+    // New volumes: from a file, from a pipe, read-only, with a given number and date.
     let restored = restored(&pair, "r1", &format!("restore TWO a r1 -file {}", full.display()));
     assert_same("restored from a file", &first, &manifest(&restored));
     assert_eq!(quota(&restored).0, quota(&point).0);
@@ -57,7 +57,7 @@ fn dumps_restore_what_was_dumped() {
     over_what_is_there(&pair, &restored, [&full, &part, &lean], [&first, &second]);
 }
 
-/// Onto a volume that is there, in use by a client who goes on.
+/// Onto an existing volume, which a client uses meanwhile.
 fn over_what_is_there(
     pair: &Pair,
     point: &Path,
@@ -91,7 +91,8 @@ fn script(pair: &Pair, line: &str) {
     pair.hosts().tool("cl1", &["bash", "-o", "pipefail", "-c", line]);
 }
 
-/// Waits until changes from now on are later than all before, and says the time as `vos dump` takes it, in universal time.
+/// Waits until further changes are later than all earlier ones, and returns the time in the format of `vos dump`, in
+/// universal time.
 fn later() -> String {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let began = now().as_secs();

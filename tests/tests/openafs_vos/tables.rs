@@ -1,5 +1,5 @@
-//! create, remove, rename, setfields, online, offline, the lists, locks, status, endtrans, zap, and the words that compare
-//! servers with the location database.
+//! create, remove, rename, setfields, online, offline, the lists, locks, status, endtrans, zap, and the subcommands
+//! that compare servers with the location database.
 
 use std::process::Command;
 
@@ -79,7 +79,7 @@ fn lists(pair: &Pair, id: &str) {
     assert!(pair.vos("size v -dump").contains("dump_size: "));
 }
 
-/// A transaction is seen, and ended by somebody else than who began it.
+/// A transaction is listed, and ended by another host than the one that began it.
 fn transactions(pair: &Pair) {
     let sleeper = format!("vos offline {} a v -sleep 300 -localauth >/dev/null 2>&1 & echo $!", pair.one());
     let pid = pair.hosts().tool("cl1", &["sh", "-c", &sleeper]);
@@ -127,7 +127,7 @@ fn database_and_servers(pair: &Pair, id: &str) {
     assert!(!pair.vos("listvol TWO a").contains("lost"));
 }
 
-/// Servers that register themselves are not to be renamed by hand.
+/// Servers that register themselves must not be renamed by hand.
 fn addresses(pair: &Pair) {
     let there = pair.vos("listaddrs");
     let two = pair.two();
@@ -135,7 +135,7 @@ fn addresses(pair: &Pair) {
     assert!(refused.contains("multi-homed"), "{refused}");
     assert_eq!(pair.vos("listaddrs"), there);
 
-    // A server that is set by hand, with two addresses, and taken out again.
+    // A server that is set by hand, with two addresses, and removed again.
     let (gone, other) = (two.replace(".7", ".77"), two.replace(".7", ".78"));
     let uuid = "00112233-4455-6677-88-99-aabbccddeeff";
     pair.vos(&format!("setaddrs -uuid {uuid} -host {gone} {other}"));

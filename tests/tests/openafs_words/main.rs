@@ -1,5 +1,6 @@
-//! OpenAFS's `pts`, `vos` and `bos` with the same command lines on a cell of OpenAFS's servers and on one of ours: the answers are
-//! compared word for word, but for numbers and dates. Where ours differ, `docs/differences.md` says why.
+//! OpenAFS's `pts`, `vos` and `bos` with the same command lines on a cell of OpenAFS's servers and on an Andrew cell:
+//! their outputs are compared word for word, except for numbers and dates. `docs/differences.md` explains the
+//! differences.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! Two cells with two hosts each, one of OpenAFS's servers and one of ours, that have the same volumes at first.
+//! Two cells with two hosts each, one of OpenAFS's servers and one of Andrew's, that have the same volumes at first.
 
 use std::path::Path;
 
@@ -48,14 +48,14 @@ impl TwoCells {
         Self { _two: second, _one: first, theirs, ours, _scratch: scratch, _turn: turn }
     }
 
-    /// What a line prints on each of them, and its exit status, in words that do not depend on the cell.
+    /// The output of a command line on each of them, and its exit status, normalized to be independent of the cell.
     pub fn answers(&self, line: &str) -> [String; 2] {
         let theirs = answer(&self.theirs, "srv1", [11, 12], line);
         [theirs, answer(&self.ours, "cl1", [5, 7], line)]
     }
 }
 
-/// Takes away the volumes that the peer's own set-up made and ours has not.
+/// Removes the volumes that the peer's own set-up created and Andrew's has not.
 fn empty(theirs: &Hosts) {
     let vos = |line: &str| {
         let words = ["vos"].into_iter().chain(line.split(' ')).chain(["-localauth"]);
@@ -83,7 +83,7 @@ fn answer(hosts: &Hosts, host: &str, servers: [u8; 2], line: &str) -> String {
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     let mut lines: Vec<String> = said.iter().flat_map(|text| text.lines()).map(general).collect();
     lines.retain(|line| !line.is_empty() && !line.contains("Last Access"));
-    // OpenAFS lists by its hash tables.
+    // OpenAFS lists in the order of its hash tables.
     if line.starts_with("pts listentries") || line.starts_with("vos sync") {
         lines.sort();
     }
@@ -95,7 +95,7 @@ fn answer(hosts: &Hosts, host: &str, servers: [u8; 2], line: &str) -> String {
     format!("{named}\nstatus {:?}", output.status.code())
 }
 
-/// A line without volume numbers, dates and the blanks at its end.
+/// A line without volume numbers, dates and trailing blanks.
 fn general(line: &str) -> String {
     let words = line.trim_end().split_inclusive(' ').map(|word| {
         let bare = word.trim_matches(|c: char| !c.is_ascii_digit());
@@ -117,5 +117,5 @@ fn without_date(line: &str) -> String {
     }
 }
 
-/// Length of a date as ctime(3) writes it.
+/// Length of a date in the format of ctime(3).
 const DATE: usize = "Sun Nov 22 16:32:54 2026".len();

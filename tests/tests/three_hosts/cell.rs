@@ -1,4 +1,4 @@
-//! The cell: one host with its databases beside it, grown to three with etcd.
+//! A cell of one host with its own databases, extended to three hosts with etcd.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ pub struct ThreeHosts {
 }
 
 impl ThreeHosts {
-    /// Does what docs/servers.md says, "Three hosts with the databases".
+    /// Follows docs/servers.md, "Three hosts with the databases".
     pub fn grown_from_one(bridge: &Bridge, folder: &Path) -> Self {
         let passphrase = folder.join("passphrase");
         fs::write(&passphrase, "correct horse\n").unwrap();
@@ -42,24 +42,24 @@ impl ThreeHosts {
         Self { mount, servers, client, passphrase }
     }
 
-    /// The addresses of all, as options take them.
+    /// The addresses of all, in the format of options.
     pub fn addresses(&self) -> String {
         addresses(&self.servers)
     }
 
-    /// A change at the location or protection service of the cell by whoever has its key, on a host.
+    /// A change at the location or protection service of the cell, with its key, on a host.
     pub fn change(&self, on: usize, words: &[&str]) -> String {
         let addresses = self.addresses();
         self.servers[on].andrew(&[words, &["--servers", &addresses, "--localauth"]].concat())
     }
 
-    /// Logs in on the client's host, at whichever of the servers answers.
+    /// Logs in on the client's host, at any server that replies.
     pub fn login(&self) -> String {
         login(&self.client, &self.addresses(), &self.passphrase)
     }
 }
 
-/// All that a database server says of volumes, users, groups and memberships.
+/// The volumes, users, groups and memberships that a database server lists.
 pub fn told(by: &Server) -> String {
     let ask = |words: &[&str]| by.andrew(&[words, &["--servers", by.address(), "--localauth"]].concat());
     let mut all = ask(&["vos", "listvldb"]) + &ask(&["pts", "listentries", "-users", "-groups"]);
@@ -78,7 +78,7 @@ fn login(client: &Server, servers: &str, passphrase: &Path) -> String {
     client.andrew(&["login", "alice", "--cell", CELL, "--servers", servers, "--passphrase-file", file])
 }
 
-/// One host with everything, and something in each of its databases.
+/// One host with all services, and entries in each of its databases.
 fn alone(first: &mut Server, passphrase: &Path) {
     let address = first.address().to_owned();
     first.serve(&["--listen", &address, "--cell", CELL, "--anyuser", "rlidwka"]);
@@ -99,7 +99,7 @@ fn start_etcd(servers: &mut [Server]) {
     wait_until_healthy(servers[0].host.netns(), &["--endpoints", &endpoint]);
 }
 
-/// The first host takes its databases to etcd; the others join.
+/// The first host moves its databases to etcd; the others join.
 fn into_etcd(servers: &mut [Server], before: &str) {
     let quoted = |list: Vec<String>| list.join("\", \"");
     let all = quoted(servers.iter().map(|server| server.address().to_owned()).collect());
@@ -123,7 +123,7 @@ fn into_etcd(servers: &mut [Server], before: &str) {
     }
 }
 
-/// A volume on each host, a replicated one, and all of them mounted in the cell's top, which is replicated too.
+/// A volume on each host, a replicated one, and all of them mounted in the cell's root volume, which is replicated too.
 fn volumes(servers: &[Server], client: &Server, folder: &Path, passphrase: &Path) -> Mount {
     let addresses = addresses(servers);
     let vos = |words: &[&str]| {
@@ -154,7 +154,7 @@ fn volumes(servers: &[Server], client: &Server, folder: &Path, passphrase: &Path
     Mount::new(client.host.netns(), CELL, &addresses, folder, "afs", &[])
 }
 
-/// `udebug` of OpenAFS says this of a database server.
+/// The output of OpenAFS's `udebug` on a database server.
 pub fn udebug(from: &Server, address: &str, port: &str) -> String {
     let mut command = from.host.netns().command("udebug");
     command.args([address, port]);

@@ -1,4 +1,4 @@
-//! etcd that knows its users by certificates and passwords.
+//! etcd that authenticates its users by certificates and passwords.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use super::server::Server;
 
 const NUMBER: u8 = 30;
 
-/// Takes databases with a login record into such an etcd, logs in, and restarts; a wrong password is refused.
+/// Moves databases with a login record into such an etcd, logs in, and restarts; a wrong password is refused.
 pub fn check(scratch: &Scratch) {
     let _watchdog = Watchdog::new("etcd_guarded", seconds(300), || ());
     let bridge = Bridge::new(NUMBER);
@@ -59,7 +59,7 @@ fn login(server: &Server, passphrase: &str) {
     assert!(server.andrew(&words).contains("alice is logged in"));
 }
 
-/// A user of etcd who may read and write what is below the cell's prefix and nothing else.
+/// A user of etcd who may read and write below the cell's prefix and nothing else.
 fn make_user(server: &Server, certificates: &Certificates) {
     let file = |name: &str| certificates.file(name).display().to_string();
     let (authority, certificate, key) = (file("authority.pem"), file("client.pem"), file("client.key"));
@@ -98,7 +98,7 @@ fn configure(server: &Server, certificates: &Certificates) {
     fs::write(server.state().join("server.toml"), text).unwrap();
 }
 
-/// A file for its owner alone; answers its path.
+/// Writes a file that only its owner may read; returns its path.
 fn secret(path: &Path, text: &str) -> String {
     fs::write(path, format!("{text}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();

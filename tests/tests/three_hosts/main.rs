@@ -1,7 +1,7 @@
-//! A cell of three hosts, as docs/servers.md says: the databases of one host are taken over into etcd, two hosts join,
-//! and then each host in turn is killed, and cut off from the others. A reader of a replicated volume sees none of it,
-//! volumes elsewhere are read and written, every kind of change is made; the host that comes back knows of all of it,
-//! and while it was alone it refused changes. Once with etcd behind certificates and a password. And a server that is added,
+//! A cell of three hosts, as docs/servers.md describes: the databases of one host are moved into etcd, two hosts join,
+//! and then each host in turn is killed, and cut off from the others. A reader of a replicated volume is not affected,
+//! volumes elsewhere are read and written, every kind of change is made; the returning host has all changes, and while
+//! it was alone it refused changes. Once with etcd behind certificates and a password. And a server that is added,
 //! emptied while its volumes are in use, and removed.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

@@ -1,4 +1,4 @@
-//! Somebody who reads the replicated volume all the time.
+//! A thread that reads the replicated volume without pause.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use andrew_tests::live::wait::until;
 
 use super::cell::FILES;
 
-/// Reads file after file, and lets the client forget what it has read, until told to stop.
+/// Reads file after file, and flushes each from the client's cache, until stopped.
 pub struct Reader {
     stop: Arc<AtomicBool>,
     read: Arc<AtomicU64>,
@@ -19,7 +19,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// `forget` makes the client forget a file.
+    /// `forget` flushes a file from the client's cache.
     pub fn start(volume: PathBuf, forget: impl Fn(&std::path::Path) + Send + 'static) -> Self {
         let (stop, read) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (stop.clone(), read.clone());

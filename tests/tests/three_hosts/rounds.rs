@@ -1,4 +1,4 @@
-//! One host is lost, everything goes on, and it comes back.
+//! One host is lost, the others continue, and it returns.
 
 use std::fs;
 use std::path::Path;
@@ -14,15 +14,15 @@ use super::reader::Reader;
 /// How a host is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// Its etcd and its `andrew serve` are killed where they stand.
+    /// Its etcd and its `andrew serve` are killed.
     Killed,
-    /// Nothing of what it sends arrives anywhere, nor the other way round.
+    /// None of its packets arrives anywhere, and none arrives at it.
     CutOff,
 }
 
 const PORTS: [&str; 2] = ["7002", "7003"];
 
-/// Loses one host, and gets it back.
+/// Loses one host, and restores it.
 pub fn lose(cell: &mut ThreeHosts, bridge: &Bridge, victim: usize, loss: Loss) {
     let began = Instant::now();
     let reader = start_reader(cell);
@@ -36,7 +36,7 @@ pub fn lose(cell: &mut ThreeHosts, bridge: &Bridge, victim: usize, loss: Loss) {
     others_go_on(cell, victim);
     eprintln!("{loss:?} {victim}: others done after {:.1?}", began.elapsed());
     if loss == Loss::CutOff {
-        // The volume tools ask the others too before they give up, which takes its time: once is enough.
+        // The volume tools try the other hosts too before they give up, which takes time: once is enough.
         alone_it_refuses(cell, victim);
         eprintln!("{loss:?} {victim}: alone done after {:.1?}", began.elapsed());
     }
@@ -62,7 +62,7 @@ fn start_reader(cell: &ThreeHosts) -> Reader {
     Reader::start(cell.mount.path().join("replicated"), flush(cell.client.home.clone()))
 }
 
-/// Everything that does not need the lost host.
+/// Every operation that does not need the lost host.
 fn others_go_on(cell: &ThreeHosts, victim: usize) {
     let (one, two) = ((victim + 1) % 3, (victim + 2) % 3);
     for other in [one, two] {
@@ -94,7 +94,7 @@ fn others_go_on(cell: &ThreeHosts, victim: usize) {
     }
 }
 
-/// A host without a majority tells what it knows, refuses changes, and says why.
+/// A host without a majority serves reads, refuses changes, and gives the reason.
 fn alone_it_refuses(cell: &ThreeHosts, victim: usize) {
     let lost = &cell.servers[victim];
     until("a host that knows that it is alone", seconds(60), || {
@@ -119,7 +119,7 @@ fn alone_it_refuses(cell: &ThreeHosts, victim: usize) {
     }
 }
 
-/// The host knows of all that happened, and its volumes are used again.
+/// The host has all changes, and its volumes are used again.
 fn it_catches_up(cell: &ThreeHosts, victim: usize) {
     let said = told(&cell.servers[(victim + 1) % 3]);
     assert!(said.contains(&format!("made{victim}")) && said.contains(&format!("user{victim}")), "{said}");
@@ -134,7 +134,7 @@ fn it_catches_up(cell: &ThreeHosts, victim: usize) {
     until("the host's volume", seconds(120), || fs::write(&file, "back").ok());
     assert_eq!(fs::read_to_string(&file).unwrap(), "back");
     let own = &cell.servers[victim];
-    // Once it says so, it takes changes.
+    // Once it is the sync site, it takes changes.
     until("a sync site", seconds(60), || {
         PORTS.iter().all(|port| udebug(own, own.address(), port).contains("I am sync site")).then_some(())
     });

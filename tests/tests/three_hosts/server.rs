@@ -1,4 +1,4 @@
-//! A host of the cell: its etcd, its `andrew serve`, and the commands of whoever works on it.
+//! A host of the cell: its etcd, its `andrew serve`, and commands run on it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The host with that number. Nothing runs on it yet.
+    /// The host with that number. No process runs on it yet.
     pub fn new(bridge: &Bridge, folder: &Path, number: u8) -> Self {
         let home = folder.join(format!("h{number}"));
         std::fs::create_dir_all(&home).unwrap();
@@ -30,7 +30,7 @@ impl Server {
         self.host.address()
     }
 
-    /// Where it keeps what it knows: the usual place.
+    /// Its state directory: the default path.
     pub fn state(&self) -> PathBuf {
         self.home.join(".local/state/andrew")
     }
@@ -47,12 +47,12 @@ impl Server {
         command
     }
 
-    /// A command that must succeed; answers what it prints.
+    /// A command that must succeed; returns its output.
     pub fn andrew(&self, words: &[&str]) -> String {
         run(self.command(words), seconds(60))
     }
 
-    /// A command, whatever comes of it.
+    /// A command that may fail.
     pub fn try_andrew(&self, words: &[&str]) -> Output {
         run_any(self.command(words), seconds(60))
     }
@@ -62,7 +62,7 @@ impl Server {
         self.start(&[&["serve"], words].concat());
     }
 
-    /// `andrew serve` or `andrew up`, with all their words.
+    /// `andrew serve` or `andrew up`, given with all arguments.
     pub fn start(&mut self, words: &[&str]) {
         let log = (0..).map(|n| self.home.join(format!("serve{n}.log"))).find(|log| !log.exists()).unwrap();
         let mut process = Daemon::start(self.command(words), &log);
@@ -70,19 +70,19 @@ impl Server {
         self.process = Some(process);
     }
 
-    /// `andrew serve` with the configuration that it has.
+    /// `andrew serve` with its existing configuration.
     pub fn serve_as_configured(&mut self) {
         let config = self.state().join("server.toml");
         self.serve(&["--config", config.to_str().unwrap()]);
     }
 
-    /// Kills all that runs on it where it stands.
+    /// Kills all its processes.
     pub fn kill(&mut self) {
         self.process.as_mut().unwrap().kill();
         self.etcd.as_mut().unwrap().kill();
     }
 
-    /// Starts all that ran on it.
+    /// Starts all its processes again.
     pub fn again(&mut self) {
         self.etcd.as_mut().unwrap().again(self.host.netns());
         self.serve_as_configured();
@@ -91,7 +91,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A server that cannot reach its etcd any more would take its time to stop.
+        // A server that can no longer reach its etcd would take long to stop.
         self.process.take();
         self.etcd.take();
     }

@@ -1,4 +1,4 @@
-//! A second host is added, gets volumes, is emptied and removed again, as docs/servers.md says.
+//! A second host is added, gets volumes, is emptied and removed again, as docs/servers.md describes.
 
 use std::path::Path;
 
@@ -15,7 +15,8 @@ use super::server::Server;
 
 const NUMBER: u8 = 31;
 const VOLUMES: [&str; 5] = ["copied", "backed", "plain", "large", "only-here"];
-/// Blocks of the file in each volume: some are still to be moved when the first emptying is interrupted.
+/// Blocks of the file in each volume: large enough that some are still to be moved when the first emptying is
+/// interrupted.
 const BLOCKS: u64 = 40;
 
 pub fn check(scratch: &Scratch) {
@@ -63,7 +64,7 @@ pub fn check(scratch: &Scratch) {
     removed(&first, &mut second);
 }
 
-/// What `andrew server list` says of a server.
+/// The entry of a server in `andrew server list`.
 fn listed(by: &Server, server: &Server) -> Option<Value> {
     let all: Value = serde_json::from_str(&by.andrew(&["server", "list", "--json"])).unwrap();
     all.as_array().unwrap().iter().find(|one| one["address"] == server.address()).cloned()
@@ -104,7 +105,7 @@ fn emptied_though_interrupted(first: &Server, second: &Server) {
         (work.said().matches("cloning").count() >= 2 || work.is_over()).then_some(())
     });
     work.kill();
-    // What was under way is undone or completed by the servers; until then its volume is somebody else's.
+    // The servers undo or complete interrupted operations; until then the volume is locked by another operation.
     until("an empty server", seconds(120), || {
         let emptied = first.try_andrew(&["server", "empty", second.address()]);
         emptied.status.success().then_some(())
