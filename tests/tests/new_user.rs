@@ -45,7 +45,7 @@ fn the_start_of_readme_works_word_for_word() {
     if !all_there(&[Need::Root, Need::Fuse, Need::Compiler]) {
         return;
     }
-    let folder = Open::new("readme");
+    let folder = ReadableFolder::new("readme");
     let mut command = apart("\"$@\"; exit $?");
     command.arg(root().join("crates/andrew/scripts/readme"));
     command.args([root().join("README.md"), root().join("Makefile"), andrew()]).arg(&folder.0);
@@ -80,7 +80,7 @@ fn runs(script: &str, name: &str, how: &str) {
     if !all_there(&[Need::Root, Need::Fuse, Need::Compiler]) {
         return;
     }
-    let folder = Open::new(name);
+    let folder = ReadableFolder::new(name);
     let script = folder.copy(&root().join("crates/andrew/scripts").join(script));
     let andrew = folder.copy(&andrew());
     let mut command = apart(how);
@@ -91,9 +91,9 @@ fn runs(script: &str, name: &str, how: &str) {
 }
 
 /// A folder that every user can read, wherever the project itself is.
-struct Open(PathBuf);
+struct ReadableFolder(PathBuf);
 
-impl Open {
+impl ReadableFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("andrew-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -108,7 +108,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for ReadableFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::cell::Cell;
 use crate::journal::{Holder, Journal};
-use crate::progress::{Progress, Quiet};
+use crate::progress::{LogProgress, Progress};
 
 /// Operations on the volumes of a cell. Cheap to clone; see the crate's page.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl Admin {
             preferred: AtomicUsize::new(0),
             kinds: Mutex::default(),
         };
-        Self { shared: Arc::new(shared), progress: Arc::new(Quiet) }
+        Self { shared: Arc::new(shared), progress: Arc::new(LogProgress) }
     }
 
     /// The same, with progress reports.

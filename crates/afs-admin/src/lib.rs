@@ -34,6 +34,6 @@ pub use group::Group;
 pub use journal::{CellJournal, Journal};
 pub use ops::*;
 pub use plan::steps_of;
-pub use progress::{Progress, Quiet};
+pub use progress::{LogProgress, Progress};
 pub use resumer::Resumer;
 pub use server_partition::ServerPartition;

@@ -14,9 +14,9 @@ pub trait Progress: Send + Sync + 'static {
 
 /// Writes progress to the log.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Quiet;
+pub struct LogProgress;
 
-impl Progress for Quiet {
+impl Progress for LogProgress {
     fn step(&self, what: &str) {
         tracing::debug!("{what}");
     }

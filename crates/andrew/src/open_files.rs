@@ -12,7 +12,7 @@ const SHOWN_MAX: usize = 4;
 
 /// One use of a mount.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Use {
+pub struct MountUse {
     /// The file or directory.
     #[serde(serialize_with = "crate::output::path")]
     pub path: PathBuf,
@@ -27,16 +27,16 @@ pub struct Use {
 /// Uses of the mount at a directory, sorted, at most 1000. Processes that this user may not inspect are skipped, and so
 /// are memory mappings.
 #[must_use]
-pub fn of(directory: &Path) -> Vec<Use> {
+pub fn of(directory: &Path) -> Vec<MountUse> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut found: Vec<Use> = processes.flat_map(|process| of_process(&process, directory)).collect();
+    let mut found: Vec<MountUse> = processes.flat_map(|process| of_process(&process, directory)).collect();
     found.sort();
     found.dedup();
     found.truncate(TOLD_MAX);
     found
 }
 
-fn of_process(process: &DirEntry, directory: &Path) -> Vec<Use> {
+fn of_process(process: &DirEntry, directory: &Path) -> Vec<MountUse> {
     let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else {
         return Vec::new();
     };
@@ -51,7 +51,7 @@ fn of_process(process: &DirEntry, directory: &Path) -> Vec<Use> {
         let Ok(path) = fs::read_link(link) else { continue };
         if path.starts_with(directory) {
             let writing = info.is_some_and(|info| is_for_writing(&info));
-            found.push(Use { path, pid, program: String::new(), writing });
+            found.push(MountUse { path, pid, program: String::new(), writing });
         }
     }
     if !found.is_empty() {
@@ -70,7 +70,7 @@ fn is_for_writing(info: &Path) -> bool {
 }
 
 /// Uses formatted as one line.
-pub struct Shown<'a>(pub &'a [Use]);
+pub struct Shown<'a>(pub &'a [MountUse]);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

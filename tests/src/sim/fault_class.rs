@@ -8,14 +8,14 @@ use afs_sim::{LinkConfig, SimRng};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultClass {
     /// No faults.
-    Fair,
+    None,
     /// A network that loses, duplicates and delays packets.
-    Foul,
+    LossyNetwork,
     /// A good network, and a server with power failures in the middle of its writes.
-    Crashes,
+    PowerFailures,
     /// A good network that is partitioned between a client and the server for a while, in one direction or both, and
     /// wall clocks that jump.
-    Cuts,
+    Partitions,
 }
 
 impl FaultClass {
@@ -23,10 +23,10 @@ impl FaultClass {
     #[must_use]
     pub fn of(seed: u64) -> Self {
         match seed % 4 {
-            0 => Self::Fair,
-            1 => Self::Foul,
-            2 => Self::Crashes,
-            _ => Self::Cuts,
+            0 => Self::None,
+            1 => Self::LossyNetwork,
+            2 => Self::PowerFailures,
+            _ => Self::Partitions,
         }
     }
 
@@ -36,25 +36,25 @@ impl FaultClass {
     /// again.
     #[must_use]
     pub fn is_seen_by_all(self) -> bool {
-        self != Self::Cuts
+        self != Self::Partitions
     }
 
     /// Whether every operation must succeed.
     #[must_use]
     pub fn is_without_failures(self) -> bool {
-        matches!(self, Self::Fair | Self::Foul)
+        matches!(self, Self::None | Self::LossyNetwork)
     }
 
     /// The network of this class.
     #[must_use]
     pub fn link(self, rng: &mut SimRng) -> LinkConfig {
         match self {
-            Self::Fair | Self::Crashes | Self::Cuts => LinkConfig {
+            Self::None | Self::PowerFailures | Self::Partitions => LinkConfig {
                 latency_min: Duration::from_micros(rng.between(10, 200)),
                 latency_max: Duration::from_micros(rng.between(200, 3000)),
                 ..LinkConfig::default()
             },
-            Self::Foul => LinkConfig {
+            Self::LossyNetwork => LinkConfig {
                 latency_min: Duration::from_micros(rng.between(20, 2000)),
                 latency_max: Duration::from_micros(rng.between(2000, 30_000)),
                 loss_per_million: u32::try_from(rng.below(30_000)).unwrap_or(0),

@@ -55,12 +55,12 @@ fn name(number: u16) -> Uuid {
 }
 
 impl Client {
-    /// A client at an address of the namespace. `ears` makes the callback service for a client of that name.
+    /// A client at an address of the namespace. `callback_service` makes its callback service, for a client of that name.
     pub fn new(
         system: &Arc<System>,
         netns: &Netns,
         address: Ipv4Addr,
-        ears: impl Fn(Uuid) -> Table<Uuid>,
+        callback_service: impl Fn(Uuid) -> Table<Uuid>,
         who: Who,
     ) -> Self {
         let address = SocketAddr::from((address, 0));

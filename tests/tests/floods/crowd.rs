@@ -15,7 +15,7 @@ use andrew_tests::live::netns::Netns;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::siege::give_way;
+use super::flood::give_way;
 use super::sink;
 
 /// The network of the crowd, in the notation of `ip`.

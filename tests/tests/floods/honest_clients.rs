@@ -86,9 +86,9 @@ impl HonestClients {
             let at_work: Vec<_> =
                 own.iter().chain(tasks).map(|task| scope.spawn(move || task.repeat(stop))).collect();
             // The others stop even if `meanwhile` panics.
-            let ender = Ender(stop);
+            let stop_on_drop = StopOnDrop(stop);
             let done = meanwhile();
-            drop(ender);
+            drop(stop_on_drop);
             (Latencies(at_work.into_iter().map(|one| one.join().unwrap()).collect()), done)
         })
     }
@@ -139,9 +139,9 @@ impl Task<'_> {
     }
 }
 
-struct Ender<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ender<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

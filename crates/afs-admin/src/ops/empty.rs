@@ -53,7 +53,7 @@ pub struct EmptyPlan {
 
 /// The volumes of the server.
 #[derive(Default)]
-struct Here {
+struct ServerVolumes {
     sizes: BTreeMap<VolumeId, i64>,
     /// Backup volumes. One with an entry of its own is a named snapshot, which moves with its volume.
     snapshots: BTreeSet<VolumeId>,
@@ -63,7 +63,7 @@ struct Here {
 
 /// Free space on the target partitions, in KiB, after the tasks planned so far.
 #[derive(Clone, Debug, Default)]
-struct Rooms(BTreeMap<ServerPartition, i64>);
+struct TargetSpace(BTreeMap<ServerPartition, i64>);
 
 impl Admin {
     /// Plans the emptying of a server. Nothing is changed.
@@ -76,7 +76,7 @@ impl Admin {
         let filter = EntryFilter { server: Some(options.server), partition: None, locked: false };
         let entries = self.entries(&filter).await?;
         let here = self.here(options, &entries).await?;
-        let mut rooms = self.rooms(options, &own).await?;
+        let mut space = self.space(options, &own).await?;
         let mut plan = EmptyPlan { unlisted: here.unlisted, ..EmptyPlan::default() };
         let is_here = |site: &Site| {
             own.contains(&site.server)
@@ -87,7 +87,7 @@ impl Admin {
         let mut sized: Vec<(i64, &Entry)> = groups.map(|e| (size_of(&here.sizes, e), e)).collect();
         sized.sort_by_key(|(size, entry)| (-size, entry.name));
         for (size_kib, entry) in sized {
-            match rooms.plan(entry, size_kib, &is_here) {
+            match space.plan(entry, size_kib, &is_here) {
                 Ok(Some(task)) => plan.tasks.push(task),
                 Ok(None) => {}
                 Err(why) => plan.stays.push((entry.name.to_string(), why)),
@@ -97,8 +97,8 @@ impl Admin {
     }
 
     /// The volumes on the server.
-    async fn here(&self, options: &EmptyOptions, entries: &[Entry]) -> AdminResult<Here> {
-        let mut here = Here::default();
+    async fn here(&self, options: &EmptyOptions, entries: &[Entry]) -> AdminResult<ServerVolumes> {
+        let mut here = ServerVolumes::default();
         let partitions = self.partitions(options.server).await.map_err(|error| {
             error.with_hint(
                 "a server that is lost cannot be emptied: `andrew vos convertROtoRW` makes read-write volumes of copies elsewhere",
@@ -124,13 +124,13 @@ impl Admin {
     }
 
     /// The space on the target servers. One that does not reply is left out, unless it was named.
-    async fn rooms(&self, options: &EmptyOptions, own: &[Ipv4Addr]) -> AdminResult<Rooms> {
+    async fn space(&self, options: &EmptyOptions, own: &[Ipv4Addr]) -> AdminResult<TargetSpace> {
         let named = !options.to.is_empty();
         let servers = match named {
             true => options.to.clone(),
             false => self.servers().await?.iter().map(super::KnownServer::address).collect(),
         };
-        let mut rooms = Rooms::default();
+        let mut space = TargetSpace::default();
         for server in servers.into_iter().filter(|server| !own.contains(server)) {
             let partitions = match self.partitions(server).await {
                 Err(error) if named => return Err(error),
@@ -142,17 +142,17 @@ impl Admin {
             };
             for partition in partitions {
                 let place = ServerPartition::new(server, partition);
-                rooms.0.insert(place, self.free_space(place).await?.free_kib);
+                space.0.insert(place, self.free_space(place).await?.free_kib);
             }
         }
-        if rooms.0.is_empty() {
+        if space.0.is_empty() {
             let doing = format!("Could not empty server {}", options.server);
             return Err(AdminError::refused(doing, "there is no other server that its volumes could go to")
                 .with_hint(
                     "`andrew server list` shows the servers of the cell; add one with `andrew server add`",
                 ));
         }
-        Ok(rooms)
+        Ok(space)
     }
 
     /// Carries out one task of a plan.
@@ -178,7 +178,7 @@ impl Admin {
     }
 }
 
-impl Rooms {
+impl TargetSpace {
     /// The task for one group; `None` if nothing of it is here. An error message if it cannot be moved.
     fn plan(
         &mut self,
@@ -257,23 +257,23 @@ mod tests {
         Entry { sites: BoundedVec::first_of(sites), ..Entry::default() }
     }
 
-    fn rooms(all: &[(ServerPartition, i64)]) -> Rooms {
-        Rooms(all.iter().copied().collect())
+    fn space(all: &[(ServerPartition, i64)]) -> TargetSpace {
+        TargetSpace(all.iter().copied().collect())
     }
 
     fn plan(
-        rooms: &mut Rooms,
+        space: &mut TargetSpace,
         size: i64,
         sites: &[(ServerPartition, SiteFlags)],
     ) -> Result<Option<EmptyTask>, String> {
-        rooms.plan(&entry(sites), size, &|site| site.server == HERE)
+        space.plan(&entry(sites), size, &|site| site.server == HERE)
     }
 
     #[test]
     fn volumes_go_where_there_is_most_room_until_there_is_none() {
-        let mut rooms = rooms(&[(place(2, 0), 100), (place(3, 0), 150)]);
+        let mut space = space(&[(place(2, 0), 100), (place(3, 0), 150)]);
         let here = [(place(1, 0), SiteFlags::RW_VOLUME)];
-        let mut to = |size| plan(&mut rooms, size, &here).map(|task| task.unwrap().moved.unwrap().1);
+        let mut to = |size| plan(&mut space, size, &here).map(|task| task.unwrap().moved.unwrap().1);
         assert_eq!(to(80), Ok(place(3, 0)));
         assert_eq!(to(80), Ok(place(2, 0)));
         assert!(to(80).unwrap_err().contains("has 70 K"));
@@ -282,22 +282,22 @@ mod tests {
 
     #[test]
     fn the_last_copy_is_made_elsewhere_before_it_goes() {
-        let mut rooms = rooms(&[(place(2, 0), 100), (place(3, 0), 150)]);
+        let mut space = space(&[(place(2, 0), 100), (place(3, 0), 150)]);
         let both = [(place(1, 0), SiteFlags::RW_VOLUME), (place(1, 0), SiteFlags::RO_VOLUME)];
-        let task = plan(&mut rooms, 60, &both).unwrap().unwrap();
+        let task = plan(&mut space, 60, &both).unwrap().unwrap();
         assert_eq!(task.moved, Some((place(1, 0), place(3, 0))));
         assert_eq!((task.copied, task.removed), (Some(place(2, 0)), vec![place(1, 0)]));
         let copied = [both[0], both[1], (place(2, 0), SiteFlags::RO_VOLUME)];
-        assert_eq!(plan(&mut rooms, 10, &copied).unwrap().unwrap().copied, None);
-        let alone = plan(&mut rooms, 10, &both[1..]).unwrap_err();
+        assert_eq!(plan(&mut space, 10, &copied).unwrap().unwrap().copied, None);
+        let alone = plan(&mut space, 10, &both[1..]).unwrap_err();
         assert!(alone.contains("last read-only copy"), "{alone}");
-        assert_eq!(plan(&mut rooms, 10, &copied[2..]), Ok(None));
+        assert_eq!(plan(&mut space, 10, &copied[2..]), Ok(None));
     }
 
     #[test]
     fn a_volume_comes_to_the_partition_of_its_copy() {
-        let mut rooms = rooms(&[(place(2, 0), 100), (place(2, 1), 500)]);
+        let mut space = space(&[(place(2, 0), 100), (place(2, 1), 500)]);
         let sites = [(place(1, 0), SiteFlags::RW_VOLUME), (place(2, 0), SiteFlags::RO_VOLUME)];
-        assert_eq!(plan(&mut rooms, 50, &sites).unwrap().unwrap().moved.unwrap().1, place(2, 0));
+        assert_eq!(plan(&mut space, 50, &sites).unwrap().unwrap().moved.unwrap().1, place(2, 0));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) use restore::RestorePlan;
 
 pub use crate::plan::Outcome;
 pub use backup::{BackedUp, BackupAll};
-pub use check::{CheckOptions, Checked, Fault, Finding, Half, Remedy, Silent};
+pub use check::{CheckDirection, CheckOptions, CheckResult, Fault, Finding, Remedy, SilentServer};
 pub use clone::CloneOptions;
 pub use convert::ConvertOptions;
 pub use copy::{Copied, CopyOptions};

@@ -128,7 +128,7 @@ impl Admin {
 }
 
 /// The sites that have the new state, and the error of the first that has not.
-type Sent = (Vec<ServerPartition>, Option<AdminError>);
+type UpdatedSites = (Vec<ServerPartition>, Option<AdminError>);
 
 /// Whether the site of the read-write volume is also a read-only site: that copy is a clone.
 fn has_clone_at(entry: &Entry, home: ServerPartition) -> bool {
@@ -160,7 +160,7 @@ impl ReleasePlan {
         job.step(&Plan::from(self.clone())).await
     }
 
-    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult<Sent> {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult<UpdatedSites> {
         let entry = admin.lock_entry(self.volume, &self.name, LockOperation::RELEASE).await?;
         if home(&entry) != Some(self.home) {
             return Err(AdminError::failed(
@@ -172,7 +172,7 @@ impl ReleasePlan {
     }
 
     /// The work under the lock. Idempotent.
-    async fn bring_up(&mut self, admin: &Admin, job: &Job, mut entry: Entry) -> AdminResult<Sent> {
+    async fn bring_up(&mut self, admin: &Admin, job: &Job, mut entry: Entry) -> AdminResult<UpdatedSites> {
         if self.read_only.0 == 0 {
             self.read_only = admin.new_id().await?;
             if let Some(id) = entry.ids.get_mut(VolumeKind::ReadOnly.index()) {

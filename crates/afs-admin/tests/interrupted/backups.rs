@@ -3,11 +3,11 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::EntryFlags;
 
-use crate::instants::{self, SECONDS, Scene, every_instant};
-use crate::world::{Maker, World};
+use crate::instants::{self, SECONDS, StartedOperation, every_instant};
+use crate::world::{Implementation, World};
 
-fn backing_up(seed: u64, again: bool) -> Scene {
-    let world = World::new(seed, 1, Maker::OpenAfs);
+fn backing_up(seed: u64, again: bool) -> StartedOperation {
+    let world = World::new(seed, 1, Implementation::OpenAfs);
     let volume = instants::create(&world, "v");
     world.write(volume);
     if again {
@@ -15,14 +15,14 @@ fn backing_up(seed: u64, again: bool) -> Scene {
     }
     world.sim.run_for(SECONDS(2));
     let check = move |world: &World, what: &str| check(world, volume, again, what);
-    Scene::new(world, |admin| async move { admin.backup("v").await.map(drop) }, check)
+    StartedOperation::new(world, |admin| async move { admin.backup("v").await.map(drop) }, check)
 }
 
-fn first(seed: u64) -> Scene {
+fn first(seed: u64) -> StartedOperation {
     backing_up(seed, false)
 }
 
-fn again(seed: u64) -> Scene {
+fn again(seed: u64) -> StartedOperation {
     backing_up(seed, true)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use afs_admin::{Admin, AdminResult, CreateOptions, ServerPartition};
 use afs_wire::ids::{PartitionId, VolumeId};
 
-use crate::world::{Held, World, address};
+use crate::world::{DiskVolume, World, address};
 
 pub const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
@@ -16,14 +16,14 @@ pub const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 type Check = Box<dyn Fn(&World, &str)>;
 
 /// A cell whose tool has begun an operation.
-pub struct Scene {
+pub struct StartedOperation {
     pub world: World,
     /// Whether the tool has finished, with or without success.
     over: Arc<AtomicBool>,
     check: Check,
 }
 
-impl Scene {
+impl StartedOperation {
     /// Lets the tool begin `work`; `check` is called at the end.
     pub fn new<F>(world: World, work: impl FnOnce(Admin) -> F, check: impl Fn(&World, &str) + 'static) -> Self
     where
@@ -64,20 +64,20 @@ pub fn written(world: &World, what: &str) -> BTreeSet<u64> {
     acknowledged
 }
 
-pub fn assert_nothing_lost(held: &Held, acknowledged: &BTreeSet<u64>, what: &str) {
+pub fn assert_nothing_lost(held: &DiskVolume, acknowledged: &BTreeSet<u64>, what: &str) {
     let lost: Vec<_> = acknowledged.iter().filter(|n| !held.numbers.contains_key(n)).collect();
     assert!(lost.is_empty(), "{what}: lost {lost:?}");
 }
 
 /// Checks that a volume's content is one of its states: the client writes number after number.
-pub fn assert_whole(held: &Held, what: &str) {
+pub fn assert_whole(held: &DiskVolume, what: &str) {
     let gap = held.numbers.keys().zip(0..).find(|(number, index)| *number != index);
     assert!(gap.is_none(), "{what}: {} is a mixture: {gap:?}", held.name);
     assert!(held.in_service && !held.destroy_me, "{what}: {} is off line", held.name);
 }
 
 /// Number of events until the tool has finished.
-fn events_of(scene: fn(u64) -> Scene, seed: u64) -> u64 {
+fn events_of(scene: fn(u64) -> StartedOperation, seed: u64) -> u64 {
     let scene = scene(seed);
     let mut events = 0u64;
     let done = scene.world.sim.run_until(SECONDS(60), || {
@@ -92,7 +92,7 @@ fn events_of(scene: fn(u64) -> Scene, seed: u64) -> u64 {
 }
 
 /// One run, with a crash at one event.
-pub fn die_at(scene: fn(u64) -> Scene, seed: u64, event: u64, victim: usize) {
+pub fn die_at(scene: fn(u64) -> StartedOperation, seed: u64, event: u64, victim: usize) {
     let scene = scene(seed);
     let world = &scene.world;
     let node = world.victims()[victim];
@@ -114,7 +114,7 @@ pub fn die_at(scene: fn(u64) -> Scene, seed: u64, event: u64, victim: usize) {
 
 /// `ANDREW_MOVE_STRIDE` is the number of events from one crash to the next (default 7; 1 is every one),
 /// `ANDREW_MOVE_SEED` the run.
-pub fn every_instant(scene: fn(u64) -> Scene, victim: usize) {
+pub fn every_instant(scene: fn(u64) -> StartedOperation, victim: usize) {
     let setting = |name, default| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let (seed, stride) = (setting("ANDREW_MOVE_SEED", 1), setting("ANDREW_MOVE_STRIDE", 7u64).max(1));
     let events = events_of(scene, seed);

@@ -6,24 +6,24 @@ use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::vl::EntryFlags;
 use bytes::Bytes;
 
-use crate::instants::{self, SECONDS, Scene, every_instant, place};
-use crate::world::{Maker, World, address, head, home, row};
+use crate::instants::{self, SECONDS, StartedOperation, every_instant, place};
+use crate::world::{Implementation, World, address, head, home, row};
 
 /// Id of the volume: given, so that it is known whatever happens.
 const VOLUME: VolumeId = VolumeId(4711);
 /// Numbers in the dump.
 const NUMBERS: u64 = 300;
 
-fn creating(seed: u64) -> Scene {
-    let world = World::new(seed, 1, Maker::OpenAfs);
+fn creating(seed: u64) -> StartedOperation {
+    let world = World::new(seed, 1, Implementation::OpenAfs);
     world.sim.run_for(SECONDS(1));
     let options = CreateOptions { name: "v".into(), place: place(0), quota: 0, id: Some(VOLUME) };
     let check = |world: &World, what: &str| check(world, 0, what);
-    Scene::new(world, |admin| async move { admin.create(options).await.map(drop) }, check)
+    StartedOperation::new(world, |admin| async move { admin.create(options).await.map(drop) }, check)
 }
 
-fn restoring(seed: u64) -> Scene {
-    let world = World::new(seed, 1, Maker::OpenAfs);
+fn restoring(seed: u64) -> StartedOperation {
+    let world = World::new(seed, 1, Implementation::OpenAfs);
     world.sim.run_for(SECONDS(1));
     let work = |admin: afs_admin::Admin| async move {
         let options = RestoreOptions {
@@ -39,18 +39,18 @@ fn restoring(seed: u64) -> Scene {
         };
         admin.restore(&options, &mut Rows(0)).await.map(drop)
     };
-    Scene::new(world, work, |world, what| check(world, usize::try_from(NUMBERS).unwrap(), what))
+    StartedOperation::new(world, work, |world, what| check(world, usize::try_from(NUMBERS).unwrap(), what))
 }
 
 /// A volume with its backup volume is removed.
-fn removing(seed: u64) -> Scene {
-    let world = World::new(seed, 1, Maker::OpenAfs);
+fn removing(seed: u64) -> StartedOperation {
+    let world = World::new(seed, 1, Implementation::OpenAfs);
     let options = CreateOptions { name: "v".into(), place: place(0), quota: 0, id: Some(VOLUME) };
     world.run(|admin| async move { admin.create(options).await });
     world.run(|admin| async move { admin.backup("v").await });
     let options = RemoveOptions { volume: "v".into(), ..RemoveOptions::default() };
     let check = |world: &World, what: &str| check(world, 0, what);
-    Scene::new(world, |admin| async move { admin.remove(options).await.map(drop) }, check)
+    StartedOperation::new(world, |admin| async move { admin.remove(options).await.map(drop) }, check)
 }
 
 fn check(world: &World, numbers: usize, what: &str) {
@@ -89,7 +89,7 @@ impl DumpSource for Rows {
 }
 
 /// Each machine in turn: server, tool, databases.
-fn all_die(scene: fn(u64) -> Scene) {
+fn all_die(scene: fn(u64) -> StartedOperation) {
     (0..3).for_each(|victim| every_instant(scene, victim));
 }
 

@@ -15,19 +15,19 @@ mod world;
 use afs_admin::MoveOptions;
 use afs_wire::ids::VolumeId;
 use afs_wire::vl::EntryFlags;
-use instants::{SECONDS, Scene, die_at, every_instant, place};
-use world::{Maker, World, address, home};
+use instants::{SECONDS, StartedOperation, die_at, every_instant, place};
+use world::{Implementation, World, address, home};
 
 /// A volume on the first server that a client writes to, and a tool that moves it to the second.
-fn moving(seed: u64) -> Scene {
-    let world = World::new(seed, 2, Maker::OpenAfs);
+fn moving(seed: u64) -> StartedOperation {
+    let world = World::new(seed, 2, Implementation::OpenAfs);
     let volume = instants::create(&world, "v");
     world.write(volume);
     world.sim.run_for(SECONDS(3));
     let options =
         MoveOptions { volume: "v".into(), from: None, to: place(1), live: false, drop_snapshots: false };
     let moved = |admin: afs_admin::Admin| async move { admin.move_volume(options).await.map(drop) };
-    Scene::new(world, moved, move |world, what| check(world, volume, what))
+    StartedOperation::new(world, moved, move |world, what| check(world, volume, what))
 }
 
 fn check(world: &World, volume: VolumeId, what: &str) {

@@ -5,13 +5,13 @@ use afs_admin::ReleaseOptions;
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, SiteFlags};
 
-use crate::instants::{self, SECONDS, Scene, every_instant, place};
-use crate::world::{Held, Maker, World};
+use crate::instants::{self, SECONDS, StartedOperation, every_instant, place};
+use crate::world::{DiskVolume, Implementation, World};
 
 /// A volume that was released, and written to since, and a tool that releases it once more. With `beside`, one site is
 /// where the volume is.
-fn releasing(seed: u64, beside: bool) -> Scene {
-    let world = World::new(seed, 3, Maker::Ours);
+fn releasing(seed: u64, beside: bool) -> StartedOperation {
+    let world = World::new(seed, 3, Implementation::Andrew);
     let volume = instants::create(&world, "v");
     let first = if beside { 0 } else { 1 };
     for site in [first, 2] {
@@ -22,18 +22,18 @@ fn releasing(seed: u64, beside: bool) -> Scene {
     world.run(|admin| async move { admin.release(options()).await });
     world.sim.run_for(SECONDS(2));
     let check = move |world: &World, what: &str| check(world, volume, beside, what);
-    Scene::new(world, |admin| async move { admin.release(options()).await.map(drop) }, check)
+    StartedOperation::new(world, |admin| async move { admin.release(options()).await.map(drop) }, check)
 }
 
 fn options() -> ReleaseOptions {
     ReleaseOptions { volume: "v".into(), ..ReleaseOptions::default() }
 }
 
-fn to_others(seed: u64) -> Scene {
+fn to_others(seed: u64) -> StartedOperation {
     releasing(seed, false)
 }
 
-fn beside(seed: u64) -> Scene {
+fn beside(seed: u64) -> StartedOperation {
     releasing(seed, true)
 }
 
@@ -67,7 +67,7 @@ fn check(world: &World, volume: VolumeId, beside: bool, what: &str) {
 }
 
 /// The content of the two sites; checks that no other server has any.
-fn copies(world: &World, volume: VolumeId, read_only: VolumeId, beside: bool, what: &str) -> Vec<Held> {
+fn copies(world: &World, volume: VolumeId, read_only: VolumeId, beside: bool, what: &str) -> Vec<DiskVolume> {
     let mut copies = Vec::new();
     for index in 0..world.servers.len() {
         for (id, held) in world.disk(index) {

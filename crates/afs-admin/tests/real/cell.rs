@@ -26,9 +26,9 @@ use afs_wire::vl::{DeleteEntry, RegisterAddrs};
 use afs_wire::xdr::BoundedVec;
 
 /// Every caller is an administrator: permissions have other tests.
-struct Everybody;
+struct AllAdministrators;
 
-impl NameService for Everybody {
+impl NameService for AllAdministrators {
     fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         Box::pin(std::future::ready(Ok(Subject::administrator())))
     }
@@ -113,7 +113,7 @@ impl Cell {
         let env = self.sim.env(self.databases);
         let rx = bind(&self.sim.world(), self.databases, &env, address(1), 7003);
         let kv = index(&env, &self.database_disk, "db", afs_db::TABLES);
-        let guard = Guard::new(Arc::new(Everybody));
+        let guard = Guard::new(Arc::new(AllAdministrators));
         let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
         rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();
         rx.listen(JournalServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
@@ -253,7 +253,7 @@ async fn open(env: &EnvRef, disk: &SimDisk, partition: PartitionId) -> VolumeSto
 fn serve(world: &afs_sim::World, node: NodeId, env: &EnvRef, last: u8, partitions: Partitions) {
     let (rx, volumes) =
         (bind(world, node, env, address(last), 7000), bind(world, node, env, address(last), 7005));
-    let guard = Guard::new(Arc::new(Everybody));
+    let guard = Guard::new(Arc::new(AllAdministrators));
     let states = Arc::new(VolumeStates::default());
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),

@@ -2,7 +2,8 @@
 //! there is nothing to report.
 
 use afs_admin::{
-    CheckOptions, Checked, CopyOptions, CreateOptions, Fault, Half, ReleaseOptions, Remedy, ServerPartition,
+    CheckDirection, CheckOptions, CheckResult, CopyOptions, CreateOptions, Fault, ReleaseOptions, Remedy,
+    ServerPartition,
 };
 use afs_wire::ids::VolumeId;
 use afs_wire::vl::Entry;
@@ -14,7 +15,7 @@ fn create(cell: &Cell, name: &str, place: ServerPartition) -> VolumeId {
     cell.run(|admin| async move { admin.create(options).await }).unwrap()
 }
 
-fn look(cell: &Cell, options: CheckOptions) -> Checked {
+fn look(cell: &Cell, options: CheckOptions) -> CheckResult {
     cell.run(|admin| async move { admin.check(&options).await }).unwrap()
 }
 
@@ -26,7 +27,7 @@ fn zap(cell: &Cell, place: ServerPartition, volume: VolumeId) {
     assert!(cell.run(move |admin| async move { admin.zap(place, volume, false).await }).unwrap());
 }
 
-fn faults(checked: &Checked) -> Vec<(Fault, bool)> {
+fn faults(checked: &CheckResult) -> Vec<(Fault, bool)> {
     let mut all: Vec<_> = checked.findings.iter().map(|f| (f.fault, f.remedy == Remedy::Repair)).collect();
     all.sort();
     all
@@ -173,8 +174,8 @@ fn one_server_one_volume_one_half() {
     assert_eq!(look(&cell, of_first).findings[0].volume, a);
     let of_b = CheckOptions { volume: Some("b".into()), ..all() };
     assert_eq!(look(&cell, of_b).findings[0].volume, b);
-    assert_eq!(look(&cell, CheckOptions { half: Half::Volumes, ..all() }).findings, []);
-    assert_eq!(look(&cell, CheckOptions { half: Half::Entries, ..all() }).findings.len(), 2);
+    assert_eq!(look(&cell, CheckOptions { direction: CheckDirection::Volumes, ..all() }).findings, []);
+    assert_eq!(look(&cell, CheckOptions { direction: CheckDirection::Entries, ..all() }).findings.len(), 2);
 }
 
 /// A volume that is being moved is not diagnosed.

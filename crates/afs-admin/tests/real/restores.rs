@@ -20,19 +20,19 @@ const AT: fn() -> ServerPartition = || place(0, 0);
 
 /// A dump in memory, read in small pieces.
 #[derive(Clone, Default)]
-struct Tape {
+struct MemoryDump {
     bytes: Vec<u8>,
     at: usize,
 }
 
-impl DumpSink for Tape {
+impl DumpSink for MemoryDump {
     fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), String>> {
         self.bytes.extend_from_slice(&piece);
         Box::pin(std::future::ready(Ok(())))
     }
 }
 
-impl DumpSource for Tape {
+impl DumpSource for MemoryDump {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, String>> {
         let end = (self.at + 999).min(self.bytes.len());
         let piece = Bytes::copy_from_slice(&self.bytes[self.at..end]);
@@ -46,16 +46,16 @@ impl DumpSource for Tape {
 }
 
 /// A volume with two sites, and its dumps: a full one, and the changes since.
-struct Scene {
+struct DumpedVolume {
     cell: Cell,
     volume: VolumeId,
     old: Content,
     taped: Content,
-    full: Tape,
-    changes: Tape,
+    full: MemoryDump,
+    changes: MemoryDump,
 }
 
-fn begin(seed: u64) -> Scene {
+fn begin(seed: u64) -> DumpedVolume {
     let cell = Cell::new(seed, 2);
     let options = CreateOptions { name: "v".into(), place: AT(), quota: 0, id: None };
     let volume = cell.run(|admin| async move { admin.create(options).await }).unwrap();
@@ -72,13 +72,13 @@ fn begin(seed: u64) -> Scene {
     cell.run(|admin| async move { admin.add_site("v", place(1, 0), false).await }).unwrap();
     release(&cell);
     cell.sim.run_for(Duration::from_secs(30));
-    Scene { cell, volume, old, taped, full, changes }
+    DumpedVolume { cell, volume, old, taped, full, changes }
 }
 
-fn tape(cell: &Cell, since: UnixSeconds) -> Tape {
+fn tape(cell: &Cell, since: UnixSeconds) -> MemoryDump {
     let options = DumpOptions { volume: "v".into(), since, ..DumpOptions::default() };
     cell.run(|admin| async move {
-        let mut tape = Tape::default();
+        let mut tape = MemoryDump::default();
         admin.dump(&options, &mut tape).await.map(|_| tape)
     })
     .unwrap()
@@ -103,11 +103,11 @@ fn over() -> RestoreOptions {
     }
 }
 
-fn restore(cell: &Cell, mut from: Tape) -> afs_admin::AdminResult<afs_admin::Restored> {
+fn restore(cell: &Cell, mut from: MemoryDump) -> afs_admin::AdminResult<afs_admin::Restored> {
     cell.run(|admin| async move { admin.restore(&over(), &mut from).await })
 }
 
-impl Scene {
+impl DumpedVolume {
     /// Checks that the volume is on line, with its entry unlocked, in one of two states; returns whether it
     /// is the dumped one.
     fn is_taped(&self, what: &str) -> bool {
@@ -126,14 +126,14 @@ impl Scene {
 #[test]
 fn a_dump_that_is_no_good_costs_nothing() {
     let scene = begin(31);
-    let cut = |len: usize| Tape { bytes: scene.full.bytes[..len].to_vec(), at: 0 };
+    let cut = |len: usize| MemoryDump { bytes: scene.full.bytes[..len].to_vec(), at: 0 };
     let mut damaged = scene.full.clone();
     let middle = damaged.bytes.len() - 40;
     damaged.bytes[middle..].fill(0xee);
     for (bad, words) in [
         (cut(0), "ends in the middle of its head"),
         (cut(20), "ends in the middle of its head"),
-        (Tape { bytes: vec![b'x'; 5000], at: 0 }, "this is no volume dump"),
+        (MemoryDump { bytes: vec![b'x'; 5000], at: 0 }, "this is no volume dump"),
         (scene.changes.clone(), "incremental"),
         (cut(scene.full.bytes.len() / 2), ""),
         (cut(scene.full.bytes.len() - 3), ""),
@@ -149,8 +149,9 @@ fn a_dump_that_is_no_good_costs_nothing() {
 #[test]
 fn a_good_one_takes_the_volumes_place_at_its_copies_too() {
     let scene = begin(32);
-    let entry =
-        |scene: &Scene| scene.cell.run(|admin| async move { admin.entries(&Default::default()).await });
+    let entry = |scene: &DumpedVolume| {
+        scene.cell.run(|admin| async move { admin.entries(&Default::default()).await })
+    };
     let before = entry(&scene).unwrap();
     let restored = restore(&scene.cell, scene.full.clone()).unwrap();
     assert_eq!((restored.volume, restored.bytes), (scene.volume, scene.full.bytes.len() as u64));

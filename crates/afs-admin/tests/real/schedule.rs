@@ -82,9 +82,9 @@ fn the_cell_keeps_the_schedule_and_none_is_none() {
 
 /// Records warnings for the user.
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+struct RecordedWarnings(Mutex<Vec<String>>);
 
-impl Progress for Told {
+impl Progress for RecordedWarnings {
     fn step(&self, _: &str) {}
 
     fn bytes(&self, _: u64, _: Option<u64>) {}
@@ -104,7 +104,7 @@ fn a_volume_is_removed_with_the_snapshots_that_its_server_made() {
     let refused = cell.run(|admin| async move { admin.remove(remove()).await }).unwrap_err();
     assert!(refused.to_string().contains("it has snapshots: by-hand, and 1 dated one;"), "{refused}");
     cell.run(|admin| async move { admin.remove_snapshot("v", "by-hand").await }).unwrap();
-    let told = Arc::new(Told::default());
+    let told = Arc::new(RecordedWarnings::default());
     let telling = told.clone();
     cell.run(|admin| async move { admin.with_progress(telling).remove(remove()).await }).unwrap();
     assert_eq!(*told.0.lock().unwrap(), ["the snapshots of v are removed with it: 1 dated one"]);

@@ -24,7 +24,7 @@ pub struct CellIdentity {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct IdentityFile {
     format: u32,
     cell: String,
     file_server: String,
@@ -46,7 +46,7 @@ impl CellIdentity {
 
     fn parse(path: &Path, text: &[u8]) -> CellResult<Self> {
         let damaged = |why| damaged(path, why);
-        let written: Written = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
+        let written: IdentityFile = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
         if written.format != FORMAT {
             let (path, format) = (path.to_owned(), written.format);
             return Err(FileError::Format { path, format, known: FORMAT }.into());
@@ -64,7 +64,7 @@ impl CellIdentity {
         if Self::read(state)?.as_ref() == Some(self) {
             return Ok(());
         }
-        let written = Written {
+        let written = IdentityFile {
             format: FORMAT,
             cell: self.cell.to_string(),
             file_server: self.file_server.to_string(),

@@ -1,6 +1,6 @@
 //! Map of owners of files to users of this machine: token holders, then accounts of the same name, then plain numbers.
 
-use crate::mount::local_accounts::{Found, LocalUser, by_name, by_uid};
+use crate::mount::local_accounts::{AccountLookup, LocalUser, by_name, by_uid};
 use afs_fuse::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY, Owner};
 use afs_rpc::{Connection, EnvExt, EnvRef, Instant};
 use afs_venus::Venus;
@@ -32,11 +32,11 @@ pub struct CellAccounts {
     servers: Vec<Connection>,
     /// A user of the cell that is always shown as the user who mounted.
     owner: Option<Owner>,
-    kept: Mutex<Kept>,
+    kept: Mutex<AccountCache>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct AccountCache {
     /// Version of the tokens at which these results were found.
     tokens: u64,
     accounts: HashMap<ViceId, (Account, Instant)>,
@@ -45,7 +45,7 @@ struct Kept {
 /// Result of a look-up at the protection service.
 enum Lookup<T> {
     Known(T),
-    Nobody,
+    NotFound,
     Nothing,
 }
 
@@ -66,7 +66,7 @@ impl CellAccounts {
         let mut kept = self.kept.lock();
         let tokens = self.venus.token_changes();
         if kept.tokens != tokens || kept.accounts.len() > KEPT_MAX {
-            *kept = Kept { tokens, accounts: HashMap::new() };
+            *kept = AccountCache { tokens, accounts: HashMap::new() };
         }
         let (account, until) = kept.accounts.get(&id)?;
         (self.env.now() < *until).then_some(*account)
@@ -76,7 +76,7 @@ impl CellAccounts {
         let tokens = self.venus.token_changes();
         let account = match self.name(id).await {
             Lookup::Known(name) => self.named(id, &name).await,
-            Lookup::Nobody => self.numbered(id).await,
+            Lookup::NotFound => self.numbered(id).await,
             Lookup::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
         };
         let until = self.env.now() + if account.is_settled { GOOD_FOR } else { SILENT_FOR };
@@ -94,13 +94,13 @@ impl CellAccounts {
         let same_uid = same_name.user().map(|user| user.uid);
         if let Some(uid) = holder(&self.venus, name, same_uid) {
             return match self.local(uid, by_uid).await {
-                Found::User(user) => account(user),
+                AccountLookup::User(user) => account(user),
                 _ => Account { uid, gid: uid, is_settled: true },
             };
         }
         match same_name {
             // A system account does not match by name: the cell does not name the accounts of this machine.
-            Found::User(user) if user.uid >= FIRST_USER && user.uid != NOBODY => account(user),
+            AccountLookup::User(user) if user.uid >= FIRST_USER && user.uid != NOBODY => account(user),
             _ => self.numbered(id).await,
         }
     }
@@ -111,13 +111,13 @@ impl CellAccounts {
         let number = u32::try_from(id.0).ok().filter(|_| id != ViceId::ANONYMOUS && id.0 > 0);
         let Some(uid) = number else { return nobody };
         match self.local(uid, by_uid).await {
-            Found::Nobody => Account { uid, ..nobody },
+            AccountLookup::NotFound => Account { uid, ..nobody },
             _ => nobody,
         }
     }
 
-    async fn local<K: Send + 'static>(&self, key: K, look: fn(K) -> Found) -> Found {
-        self.env.run_blocking(move || look(key)).await.unwrap_or(Found::Unknown)
+    async fn local<K: Send + 'static>(&self, key: K, look: fn(K) -> AccountLookup) -> AccountLookup {
+        self.env.run_blocking(move || look(key)).await.unwrap_or(AccountLookup::Unknown)
     }
 
     async fn name(&self, id: ViceId) -> Lookup<String> {
@@ -128,7 +128,7 @@ impl CellAccounts {
                 // A service replies the number for an id without a name.
                 return match name.filter(|name| name.parse::<i64>().is_err()) {
                     Some(name) => Lookup::Known(name),
-                    None => Lookup::Nobody,
+                    None => Lookup::NotFound,
                 };
             }
         }
@@ -136,14 +136,14 @@ impl CellAccounts {
     }
 
     async fn id_of(&self, name: &str) -> Lookup<ViceId> {
-        let Ok(chars) = NameChars::new(name.to_ascii_lowercase().as_bytes()) else { return Lookup::Nobody };
+        let Ok(chars) = NameChars::new(name.to_ascii_lowercase().as_bytes()) else { return Lookup::NotFound };
         for server in &self.servers {
             let request = NameToId { names: Names::first_of([chars]) };
             if let Ok(Ok(reply)) = self.env.timeout(PATIENCE, server.call(&request)).await {
                 let id = reply.ids.iter().next().copied();
                 return match id.filter(|id| *id != ViceId::ANONYMOUS) {
                     Some(id) => Lookup::Known(id),
-                    None => Lookup::Nobody,
+                    None => Lookup::NotFound,
                 };
             }
         }
@@ -153,14 +153,14 @@ impl CellAccounts {
     async fn find_id(&self, uid: u32) -> Option<ViceId> {
         let mut names: Vec<String> = labels_of(&self.venus, uid);
         match self.local(uid, by_uid).await {
-            Found::User(user) => names.push(user.name),
-            Found::Nobody => {
+            AccountLookup::User(user) => names.push(user.name),
+            AccountLookup::NotFound => {
                 let id = i32::try_from(uid).ok().map(ViceId)?;
                 if names.is_empty() && self.account(id).await.uid == uid {
                     return Some(id);
                 }
             }
-            Found::Unknown => {}
+            AccountLookup::Unknown => {}
         }
         for name in names {
             if let Lookup::Known(id) = self.id_of(&name).await

@@ -12,20 +12,20 @@ pub(crate) struct LocalUser {
 
 /// Result of a look-up.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum AccountLookup {
     /// The account exists.
     User(LocalUser),
     /// There is no such account.
-    Nobody,
+    NotFound,
     /// The look-up failed.
     Unknown,
 }
 
-impl Found {
+impl AccountLookup {
     pub(crate) fn user(&self) -> Option<&LocalUser> {
         match self {
             Self::User(user) => Some(user),
-            Self::Nobody | Self::Unknown => None,
+            Self::NotFound | Self::Unknown => None,
         }
     }
 }
@@ -34,34 +34,33 @@ impl Found {
 const NOT_FOUND: i32 = 2;
 
 /// Looks up the account with a name. Takes as long as the name service.
-pub(crate) fn by_name(name: String) -> Found {
+pub(crate) fn by_name(name: String) -> AccountLookup {
     // `getent` takes a number for a user id.
     if name.is_empty() || name.parse::<i64>().is_ok() {
-        return Found::Nobody;
+        return AccountLookup::NotFound;
     }
     match ask(&name) {
-        Found::User(user) if user.name != name => Found::Nobody,
+        AccountLookup::User(user) if user.name != name => AccountLookup::NotFound,
         found => found,
     }
 }
 
 /// Looks up the account with a user id. Takes as long as the name service.
-pub(crate) fn by_uid(uid: u32) -> Found {
+pub(crate) fn by_uid(uid: u32) -> AccountLookup {
     match ask(&uid.to_string()) {
-        Found::User(user) if user.uid != uid => Found::Nobody,
+        AccountLookup::User(user) if user.uid != uid => AccountLookup::NotFound,
         found => found,
     }
 }
 
-fn ask(key: &str) -> Found {
+fn ask(key: &str) -> AccountLookup {
     let mut command = Command::new("getent");
     let output = command.args(["--", "passwd", key]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     match output {
-        Ok(output) if output.status.success() => {
-            parse(&String::from_utf8_lossy(&output.stdout)).map_or(Found::Unknown, Found::User)
-        }
-        Ok(output) if output.status.code() == Some(NOT_FOUND) => Found::Nobody,
-        _ => Found::Unknown,
+        Ok(output) if output.status.success() => parse(&String::from_utf8_lossy(&output.stdout))
+            .map_or(AccountLookup::Unknown, AccountLookup::User),
+        Ok(output) if output.status.code() == Some(NOT_FOUND) => AccountLookup::NotFound,
+        _ => AccountLookup::Unknown,
     }
 }
 
@@ -87,10 +86,10 @@ mod tests {
     #[test]
     fn root_is_found_by_name_and_by_number() {
         let root = LocalUser { name: "root".into(), uid: 0, gid: 0 };
-        assert_eq!(by_name("root".into()), Found::User(root.clone()));
-        assert_eq!(by_uid(0), Found::User(root));
-        assert_eq!(by_name("0".into()), Found::Nobody);
-        assert_eq!(by_name("no such user here".into()), Found::Nobody);
-        assert_eq!(by_uid(3_999_999_999), Found::Nobody);
+        assert_eq!(by_name("root".into()), AccountLookup::User(root.clone()));
+        assert_eq!(by_uid(0), AccountLookup::User(root));
+        assert_eq!(by_name("0".into()), AccountLookup::NotFound);
+        assert_eq!(by_name("no such user here".into()), AccountLookup::NotFound);
+        assert_eq!(by_uid(3_999_999_999), AccountLookup::NotFound);
     }
 }

@@ -28,7 +28,7 @@ use crate::error::CellResult;
 use crate::servers::import::Importer;
 use crate::servers::owner_requests::{OwnerRequests, owner_calls};
 use crate::servers::remote_databases::RemoteDatabases;
-use crate::servers::roles::{Host, Offer, Overseer, Role};
+use crate::servers::roles::{Host, Overseer, Role, SocketServices};
 use crate::servers::security::CellSecurity;
 use crate::servers::stores::Stores;
 use afs_auth::rxgk::CallbackOffer;
@@ -163,7 +163,7 @@ fn start_roles(
 
 /// Offers the services of a role at its sockets.
 fn offer(role: &dyn Role, security: &CellSecurity) -> CellResult {
-    for Offer { socket, services } in role.offers() {
+    for SocketServices { socket, services } in role.offers() {
         for service in services {
             socket.rx().listen_with(service.clone(), security.classes()).map_err(StartError::Offer)?;
         }

@@ -62,9 +62,9 @@ impl SocketServer {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, name) = (stop.clone(), settings.name);
         let open = Connections::with(settings.limits);
-        let listening = Arc::new(Listening { serve: Box::new(serve), settings, open });
+        let acceptor = Arc::new(Acceptor { serve: Box::new(serve), settings, open });
         let thread =
-            thread::Builder::new().name(name.into()).spawn(move || listening.accept(&listener, &stopped))?;
+            thread::Builder::new().name(name.into()).spawn(move || acceptor.accept(&listener, &stopped))?;
         Ok(Self { path: path.to_owned(), stop, thread: Some(thread) })
     }
 }
@@ -83,13 +83,13 @@ impl Drop for SocketServer {
 
 type Serve<Q, A> = Box<dyn Fn(u32, Q) -> A + Send + Sync>;
 
-struct Listening<Q, A> {
+struct Acceptor<Q, A> {
     serve: Serve<Q, A>,
     settings: Settings,
     open: Arc<Connections>,
 }
 
-impl<Q: RequestFrame, A: ReplyFrame> Listening<Q, A> {
+impl<Q: RequestFrame, A: ReplyFrame> Acceptor<Q, A> {
     fn accept(self: &Arc<Self>, listener: &UnixListener, stop: &AtomicBool) {
         for stream in listener.incoming() {
             if stop.load(Ordering::Acquire) {

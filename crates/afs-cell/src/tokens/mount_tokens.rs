@@ -33,11 +33,11 @@ pub struct MountTokens {
     venus: Arc<Venus>,
     callback: Arc<CallbackOffer>,
     cells: Vec<CellLocation>,
-    held: Mutex<BTreeMap<(TokenOwner, CellName), Held>>,
+    held: Mutex<BTreeMap<(TokenOwner, CellName), MountToken>>,
     own: Weak<Self>,
 }
 
-struct Held {
+struct MountToken {
     kept: KeptToken,
     /// Ends the renewal of the token.
     replaced: Arc<Notify>,
@@ -109,7 +109,7 @@ impl MountTokens {
 
     fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenReply {
         let key = (owner, kept.cell.clone());
-        let of_user = |held: &BTreeMap<(TokenOwner, CellName), Held>| {
+        let of_user = |held: &BTreeMap<(TokenOwner, CellName), MountToken>| {
             held.keys().filter(|other| **other != key && other.0.uid() == owner.uid()).count()
         };
         if of_user(&self.held.lock()) >= OF_USER_MAX {
@@ -119,7 +119,8 @@ impl MountTokens {
             return TokenReply::Refused(line);
         }
         let replaced = Arc::<Notify>::default();
-        let before = self.held.lock().insert(key, Held { kept: kept.clone(), replaced: replaced.clone() });
+        let before =
+            self.held.lock().insert(key, MountToken { kept: kept.clone(), replaced: replaced.clone() });
         if let Some(before) = before {
             before.replaced.notify_waiters();
         }
@@ -188,7 +189,7 @@ impl MountTokens {
     fn list(&self, owner: TokenOwner) -> Vec<HeldToken> {
         let held = self.held.lock();
         let of_owner = held.iter().filter(|((of, _), _)| *of == owner);
-        let show = |((_, cell), held): (&(TokenOwner, CellName), &Held)| HeldToken {
+        let show = |((_, cell), held): (&(TokenOwner, CellName), &MountToken)| HeldToken {
             cell: cell.to_string(),
             user: held.kept.user.clone(),
             expires: held.kept.token().expires().map(|end: UnixTime| end.secs),

@@ -1,7 +1,7 @@
 //! `andrew down`: stops a running cell.
 
 use crate::error::{CommandError, CommandResult};
-use crate::open_files::{self, Shown, Use};
+use crate::open_files::{self, MountUse, Shown};
 use crate::output;
 use crate::running_cells;
 use afs_cell::LeftOpen;
@@ -35,7 +35,7 @@ struct Stopped {
     /// Files of its mount that were open for writing when it was stopped; at most 1000.
     left_open: Vec<PathBuf>,
     /// Files and directories of its mount that were in use before, with their processes, as far as this user may know.
-    uses: Vec<Use>,
+    uses: Vec<MountUse>,
 }
 
 impl Args {

@@ -2,7 +2,7 @@
 
 use crate::commands::vos::dates;
 use crate::error::CommandResult;
-use crate::open_files::{self, Use};
+use crate::open_files::{self, MountUse};
 use crate::output;
 use crate::running_cells;
 use afs_cell::control::ControlClient;
@@ -41,7 +41,7 @@ struct MountStatus {
     /// Whether its program has died.
     dead: bool,
     /// Open files and working directories in it, of processes that this user may inspect.
-    uses: Vec<Use>,
+    uses: Vec<MountUse>,
 }
 
 /// The cell that runs on a state directory.

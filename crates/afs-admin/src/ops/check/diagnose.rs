@@ -12,8 +12,8 @@ use afs_wire::vl::{Entry, EntryFlags, Site};
 use afs_wire::xdr::BoundedVec;
 
 use super::entry::is_locked;
-use super::finding::{Fault, Finding, Half, Remedy};
-use super::snapshot::{Case, Seen};
+use super::finding::{CheckDirection, Fault, Finding, Remedy};
+use super::snapshot::{GroupState, SiteVolume};
 use crate::ServerPartition;
 
 /// Result of a diagnosis.
@@ -26,17 +26,17 @@ pub(super) struct Diagnosis {
 
 /// State of a diagnosis.
 struct Diagnoser<'a> {
-    case: &'a Case,
-    half: Half,
+    case: &'a GroupState,
+    direction: CheckDirection,
     /// The corrected entry so far.
     entry: Entry,
     findings: Vec<Finding>,
 }
 
 /// Diagnoses a group.
-pub(super) fn diagnose(case: &Case, half: Half) -> Diagnosis {
+pub(super) fn diagnose(case: &GroupState, direction: CheckDirection) -> Diagnosis {
     let entry = case.entry.clone().unwrap_or_default();
-    let mut diagnoser = Diagnoser { case, half, entry, findings: Vec::new() };
+    let mut diagnoser = Diagnoser { case, direction, entry, findings: Vec::new() };
     diagnoser.leftovers();
     if case.entry.is_none() && !diagnoser.enter() {
         return Diagnosis { findings: diagnoser.findings, entry: None };
@@ -65,7 +65,7 @@ impl Diagnoser<'_> {
     }
 
     /// Adds a fault that the administrator decides on.
-    fn person(&mut self, seen: &Seen, fault: Fault, says: String, run: String) {
+    fn person(&mut self, seen: &SiteVolume, fault: Fault, says: String, run: String) {
         self.find(seen.info.id, Some(seen.place), fault, says, Remedy::Person(run));
     }
 
@@ -82,15 +82,15 @@ impl Diagnoser<'_> {
     }
 
     fn looks_at_volumes(&self) -> bool {
-        self.half != Half::Entries
+        self.direction != CheckDirection::Entries
     }
 
     fn looks_at_entries(&self) -> bool {
-        self.half != Half::Volumes
+        self.direction != CheckDirection::Volumes
     }
 
     /// Volumes of the group that are not temporary.
-    fn seen(&self) -> impl Iterator<Item = Seen> + use<'_> {
+    fn seen(&self) -> impl Iterator<Item = SiteVolume> + use<'_> {
         self.case.seen.iter().filter(|s| !s.is_temporary()).copied()
     }
 
@@ -131,7 +131,7 @@ impl Diagnoser<'_> {
         }
         let ids = self.entry.ids;
         let told: Vec<_> = self.findings.iter().filter_map(|f| Some((f.volume, f.place?))).collect();
-        let strange = |s: &Seen| {
+        let strange = |s: &SiteVolume| {
             !ids.contains(&s.info.id)
                 && !self.case.snapshots.contains(&s.info.id)
                 && !told.contains(&(s.info.id, s.place))
@@ -158,21 +158,21 @@ impl Diagnoser<'_> {
     }
 }
 
-fn is_damaged(seen: &Seen) -> bool {
+fn is_damaged(seen: &SiteVolume) -> bool {
     use afs_wire::vol::InfoStatus;
     !matches!(seen.info.status, InfoStatus::OK | InfoStatus::BUSY)
 }
 
-fn partition(seen: &Seen) -> String {
+fn partition(seen: &SiteVolume) -> String {
     seen.place.partition.check().map_or_else(|| seen.place.partition.0.to_string(), |p| p.to_string())
 }
 
 /// The command that deletes one volume at one site.
-fn zap(seen: &Seen) -> String {
+fn zap(seen: &SiteVolume) -> String {
     format!("andrew vos zap {} {} {}", seen.place.server, partition(seen), seen.info.id)
 }
 
 /// The command that sets the site of the read-write volume.
-fn change_location(seen: &Seen, name: &str) -> String {
+fn change_location(seen: &SiteVolume, name: &str) -> String {
     format!("andrew vos changeloc {} {} {name}", seen.place.server, partition(seen))
 }

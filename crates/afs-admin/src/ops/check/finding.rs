@@ -8,7 +8,7 @@ use crate::ServerPartition;
 
 /// Direction of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Half {
+pub enum CheckDirection {
     /// Both.
     #[default]
     Both,
@@ -20,11 +20,11 @@ pub enum Half {
 
 /// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// The inconsistencies found.
     pub findings: Vec<Finding>,
     /// Servers that did not reply: their volumes were left alone.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<SilentServer>,
     /// Number of servers to be asked.
     pub servers: usize,
     /// Number of volumes that they have.
@@ -33,7 +33,7 @@ pub struct Checked {
     pub more: bool,
 }
 
-impl Checked {
+impl CheckResult {
     /// Whether there are no findings left, as far as servers replied.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -43,7 +43,7 @@ impl Checked {
 
 /// A server that did not reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Silent {
+pub struct SilentServer {
     /// Its address.
     pub server: Ipv4Addr,
     /// The error, for display.

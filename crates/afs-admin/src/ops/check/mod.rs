@@ -13,7 +13,7 @@ mod repair;
 mod scan;
 mod snapshot;
 
-pub use finding::{Checked, Fault, Finding, Half, Remedy, Silent};
+pub use finding::{CheckDirection, CheckResult, Fault, Finding, Remedy, SilentServer};
 
 use std::net::Ipv4Addr;
 
@@ -22,8 +22,8 @@ use afs_wire::ids::VolumeId;
 use crate::Admin;
 use crate::error::AdminResult;
 use diagnose::Diagnosis;
-use scan::{Scanned, Servers, Suspect};
-use snapshot::Case;
+use scan::{ScanResult, Servers, UnlistedVolumes};
+use snapshot::GroupState;
 
 /// Snapshots of one group; if no two in a row agree, an operation is in progress.
 const SNAPSHOTS_MAX: u32 = 4;
@@ -36,7 +36,7 @@ pub struct CheckOptions {
     /// Only the group of this volume, by name or id.
     pub volume: Option<String>,
     /// The direction.
-    pub half: Half,
+    pub direction: CheckDirection,
     /// Repair what needs no decision by the administrator. Without this nothing is changed.
     pub repair: bool,
 }
@@ -47,12 +47,12 @@ impl Admin {
     /// # Errors
     /// No location server replies, the journal cannot be read, or no such volume. A volume server that does
     /// not reply is reported in the result, and its volumes are left alone.
-    pub async fn check(&self, options: &CheckOptions) -> AdminResult<Checked> {
+    pub async fn check(&self, options: &CheckOptions) -> AdminResult<CheckResult> {
         let scanned = match &options.volume {
             Some(volume) => self.scan_one(volume).await?,
             None => self.scan(options.server).await?,
         };
-        let mut checked = Checked {
+        let mut checked = CheckResult {
             servers: scanned.servers.len(),
             volumes: scanned.volumes,
             more: scanned.more,
@@ -61,7 +61,7 @@ impl Admin {
         };
         for (key, suspect) in &scanned.suspects {
             self.progress().step(&format!("looking at volume {key}"));
-            let found = self.diagnose_group(*key, suspect, &scanned.servers, options.half).await?;
+            let found = self.diagnose_group(*key, suspect, &scanned.servers, options.direction).await?;
             let Some((case, mut diagnosis)) = found else { continue };
             if options.repair {
                 self.repair_group(&case, &mut diagnosis).await;
@@ -77,17 +77,17 @@ impl Admin {
     async fn diagnose_group(
         &self,
         key: VolumeId,
-        suspect: &Suspect,
+        suspect: &UnlistedVolumes,
         servers: &Servers,
-        half: Half,
-    ) -> AdminResult<Option<(Case, Diagnosis)>> {
+        direction: CheckDirection,
+    ) -> AdminResult<Option<(GroupState, Diagnosis)>> {
         let mut before = None;
         for _ in 0..SNAPSHOTS_MAX {
             let case = self.take_snapshot(key, suspect, servers).await?;
             if self.is_under_way(&case.ids()).await? {
                 return Ok(None);
             }
-            let diagnosis = diagnose::diagnose(&case, half);
+            let diagnosis = diagnose::diagnose(&case, direction);
             if diagnosis.findings.is_empty() || before.as_ref() == Some(&diagnosis.findings) {
                 return Ok(Some((case, diagnosis)));
             }
@@ -103,12 +103,12 @@ impl Admin {
 
     async fn check_counter(
         &self,
-        scanned: &Scanned,
+        scanned: &ScanResult,
         options: &CheckOptions,
-        checked: &mut Checked,
+        checked: &mut CheckResult,
     ) -> AdminResult {
         let next = self.next_id().await?;
-        if options.half == Half::Entries || scanned.largest < next {
+        if options.direction == CheckDirection::Entries || scanned.largest < next {
             return Ok(());
         }
         let mut finding = finding::counter(scanned.largest, next);

@@ -4,13 +4,13 @@ use afs_wire::vl::{Entry, EntryFlags};
 
 use super::diagnose::Diagnosis;
 use super::finding::Remedy;
-use super::snapshot::Case;
+use super::snapshot::GroupState;
 use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 
 impl Admin {
     /// Writes the corrected entry, and records the result in the findings.
-    pub(super) async fn repair_group(&self, case: &Case, diagnosis: &mut Diagnosis) {
+    pub(super) async fn repair_group(&self, case: &GroupState, diagnosis: &mut Diagnosis) {
         if !diagnosis.findings.iter().any(|f| f.remedy == Remedy::Repair) {
             return;
         }

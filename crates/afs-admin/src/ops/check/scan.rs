@@ -13,7 +13,7 @@ use afs_wire::vl::{
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 
 use super::entry::{expected, fits, is_locked};
-use super::finding::Silent;
+use super::finding::SilentServer;
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, ServerPartition};
 
@@ -26,17 +26,17 @@ pub(super) const SUSPECTS_MAX: usize = 10_000;
 const INDEX_MAX: i32 = 254;
 
 /// Volumes of a group found at sites that the location database does not have.
-pub(super) type Suspect = BTreeSet<(ServerPartition, VolumeId)>;
+pub(super) type UnlistedVolumes = BTreeSet<(ServerPartition, VolumeId)>;
 
 /// The partitions of each server, or the error of one that did not reply.
 pub(super) type Servers = BTreeMap<Ipv4Addr, Result<Vec<PartitionId>, String>>;
 
 /// Result of the scan.
 #[derive(Default)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     pub(super) servers: Servers,
     /// By an id of the group.
-    pub(super) suspects: BTreeMap<VolumeId, Suspect>,
+    pub(super) suspects: BTreeMap<VolumeId, UnlistedVolumes>,
     pub(super) volumes: u64,
     pub(super) largest: VolumeId,
     pub(super) more: bool,
@@ -44,7 +44,7 @@ pub(super) struct Scanned {
 
 /// The entries of the location database for one server.
 #[derive(Default)]
-struct Known {
+struct ServerEntries {
     /// By an id of the group.
     entries: BTreeMap<VolumeId, KnownEntry>,
     /// The group of every volume id.
@@ -58,12 +58,12 @@ struct KnownEntry {
     missing: Vec<(ServerPartition, VolumeId)>,
 }
 
-impl Scanned {
+impl ScanResult {
     /// Servers that did not reply.
-    pub(super) fn silent(&self) -> Vec<Silent> {
+    pub(super) fn silent(&self) -> Vec<SilentServer> {
         let silent = |(server, answer): (&Ipv4Addr, &Result<_, String>)| {
             let why = answer.as_ref().err()?.clone();
-            Some(Silent { server: *server, why })
+            Some(SilentServer { server: *server, why })
         };
         self.servers.iter().filter_map(silent).collect()
     }
@@ -76,7 +76,7 @@ impl Scanned {
         self.suspects.entry(key).or_default().extend(seen);
     }
 
-    fn add(&mut self, other: Scanned) {
+    fn add(&mut self, other: ScanResult) {
         self.volumes += other.volumes;
         self.largest = self.largest.max(other.largest);
         self.more |= other.more;
@@ -92,12 +92,12 @@ impl Scanned {
 
 impl Admin {
     /// Scans the cell, or one server.
-    pub(super) async fn scan(&self, only: Option<Ipv4Addr>) -> AdminResult<Scanned> {
+    pub(super) async fn scan(&self, only: Option<Ipv4Addr>) -> AdminResult<ScanResult> {
         let servers = match only {
             Some(server) => vec![self.first_address(server).await?],
             None => self.all_servers().await?.into_iter().collect(),
         };
-        let mut scanned = Scanned::default();
+        let mut scanned = ScanResult::default();
         for some in servers.chunks(SERVERS_AT_ONCE) {
             for one in join_all(some.iter().map(|server| self.scan_at(*server))).await {
                 scanned.add(one?);
@@ -107,17 +107,17 @@ impl Admin {
     }
 
     /// Scans one group, at all sites of its entry.
-    pub(super) async fn scan_one(&self, volume: &str) -> AdminResult<Scanned> {
+    pub(super) async fn scan_one(&self, volume: &str) -> AdminResult<ScanResult> {
         let group = self.group(volume).await?;
-        let mut scanned = Scanned::default();
+        let mut scanned = ScanResult::default();
         scanned.suspect(key_of(&group.entry), None);
         Ok(scanned)
     }
 
-    async fn scan_at(&self, server: Ipv4Addr) -> AdminResult<Scanned> {
+    async fn scan_at(&self, server: Ipv4Addr) -> AdminResult<ScanResult> {
         self.progress().step(&format!("looking at server {server}"));
-        let mut scanned = Scanned::default();
-        let mut known = Known::default();
+        let mut scanned = ScanResult::default();
+        let mut known = ServerEntries::default();
         self.each_entry(Some(server), |entry| {
             if is_locked(entry) {
                 scanned.suspect(key_of(entry), None);
@@ -152,8 +152,8 @@ impl Admin {
 
     async fn compare(
         &self,
-        scanned: &mut Scanned,
-        known: &mut Known,
+        scanned: &mut ScanResult,
+        known: &mut ServerEntries,
         place: ServerPartition,
         info: &VolumeInfo,
     ) -> AdminResult {
@@ -262,7 +262,7 @@ pub(super) fn key_of(entry: &Entry) -> VolumeId {
     entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
 }
 
-impl Known {
+impl ServerEntries {
     fn remember(&mut self, entry: &Entry, server: Ipv4Addr) {
         let here = entry.sites.iter().filter(|site| site.server == server);
         let missing =

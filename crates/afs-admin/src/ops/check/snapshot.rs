@@ -7,19 +7,19 @@ use afs_wire::vl::Entry;
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 use afs_wire::volname;
 
-use super::scan::{Servers, Suspect};
+use super::scan::{Servers, UnlistedVolumes};
 use crate::error::AdminResult;
 use crate::{Admin, ServerPartition};
 
 /// The state of a group.
 #[derive(Debug, Default)]
-pub(super) struct Case {
+pub(super) struct GroupState {
     pub(super) key: VolumeId,
     pub(super) entry: Option<Entry>,
     /// Its volumes, with their sites.
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<SiteVolume>,
     /// The sites that were asked, with their replies.
-    pub(super) asked: BTreeMap<ServerPartition, Asked>,
+    pub(super) asked: BTreeMap<ServerPartition, SiteReply>,
     /// Volumes that are snapshots according to their server.
     pub(super) snapshots: BTreeSet<VolumeId>,
     /// Names in the headers that belong to other groups.
@@ -30,14 +30,14 @@ pub(super) struct Case {
 
 /// A volume at a site.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct SiteVolume {
     pub(super) place: ServerPartition,
     pub(super) info: VolumeInfo,
 }
 
 /// Reply of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum SiteReply {
     /// It replied.
     Answered,
     /// Its server does not reply.
@@ -46,7 +46,7 @@ pub(super) enum Asked {
     NoPartition,
 }
 
-impl Seen {
+impl SiteVolume {
     /// Its kind; `None` while a transaction holds it.
     pub(super) fn kind(&self) -> Option<VolumeKind> {
         self.info.kind.check().filter(|_| !self.is_held())
@@ -69,7 +69,7 @@ impl Seen {
 /// Names of the clones that `move`, `copy` and `release` make, of OpenAFS's tools and ours.
 const TEMPORARY: [&str; 3] = ["move-clone-temp", "copy-clone-temp", "readonly-clone-temp"];
 
-impl Case {
+impl GroupState {
     /// All ids related to it.
     pub(super) fn ids(&self) -> Vec<VolumeId> {
         let entry = self.entry.iter().flat_map(|e| e.ids.into_iter().chain([e.clone_id]));
@@ -79,7 +79,7 @@ impl Case {
     }
 
     pub(super) fn answers(&self, place: ServerPartition) -> bool {
-        self.asked.get(&place) == Some(&Asked::Answered)
+        self.asked.get(&place) == Some(&SiteReply::Answered)
     }
 }
 
@@ -87,12 +87,16 @@ impl Admin {
     pub(super) async fn take_snapshot(
         &self,
         key: VolumeId,
-        suspect: &Suspect,
+        suspect: &UnlistedVolumes,
         servers: &Servers,
-    ) -> AdminResult<Case> {
+    ) -> AdminResult<GroupState> {
         let entry = self.entry(key).await?;
-        let mut case =
-            Case { key, entry, some_silent: servers.values().any(Result::is_err), ..Case::default() };
+        let mut case = GroupState {
+            key,
+            entry,
+            some_silent: servers.values().any(Result::is_err),
+            ..GroupState::default()
+        };
         let sites = case.entry.iter().flat_map(|e| e.sites.iter().map(ServerPartition::from));
         let places: BTreeSet<_> = sites.chain(suspect.iter().map(|(place, _)| *place)).collect();
         let ids: BTreeSet<_> = case.ids().into_iter().chain(suspect.iter().map(|(_, id)| *id)).collect();
@@ -107,34 +111,34 @@ impl Admin {
 
     async fn look_at(
         &self,
-        seen: &mut Vec<Seen>,
+        seen: &mut Vec<SiteVolume>,
         place: ServerPartition,
         ids: &BTreeSet<VolumeId>,
         servers: &Servers,
-    ) -> Asked {
+    ) -> SiteReply {
         let partitions = match servers.get(&place.server) {
             Some(Ok(partitions)) => partitions.clone(),
-            Some(Err(_)) => return Asked::Silent,
+            Some(Err(_)) => return SiteReply::Silent,
             None => match self.partitions(place.server).await {
                 Ok(partitions) => partitions,
-                Err(_) => return Asked::Silent,
+                Err(_) => return SiteReply::Silent,
             },
         };
         if !partitions.iter().any(|p| Some(*p) == place.partition.check()) {
-            return Asked::NoPartition;
+            return SiteReply::NoPartition;
         }
         for id in ids {
             match self.volume_at(place, *id).await {
-                Ok(Some(info)) => seen.push(Seen { place, info }),
+                Ok(Some(info)) => seen.push(SiteVolume { place, info }),
                 Ok(None) => {}
-                Err(_) => return Asked::Silent,
+                Err(_) => return SiteReply::Silent,
             }
         }
-        Asked::Answered
+        SiteReply::Answered
     }
 
     /// Backup volumes that the entry does not have may be snapshots, as their servers can tell.
-    async fn look_for_snapshots(&self, case: &mut Case) -> AdminResult {
+    async fn look_for_snapshots(&self, case: &mut GroupState) -> AdminResult {
         let known = |id| case.entry.as_ref().is_some_and(|e| e.ids.contains(&id));
         let unknown: Vec<_> = case
             .seen
@@ -151,9 +155,9 @@ impl Admin {
         Ok(())
     }
 
-    async fn look_for_names(&self, case: &mut Case) -> AdminResult {
+    async fn look_for_names(&self, case: &mut GroupState) -> AdminResult {
         let own = case.entry.as_ref().map(|e| e.name.to_string());
-        let found: BTreeSet<_> = case.seen.iter().filter(|s| !s.is_held()).map(Seen::name).collect();
+        let found: BTreeSet<_> = case.seen.iter().filter(|s| !s.is_held()).map(SiteVolume::name).collect();
         for name in found {
             let base = volname::split(&name).0.to_owned();
             if !base.is_empty() && own.as_ref() != Some(&base) && self.entry_named(&base).await?.is_some() {

@@ -10,14 +10,14 @@ use afs_wire::vl::{Entry, EntryFlags, ReleaseType, Site, SiteFlags};
 use afs_wire::vol::{AttachFlags, ForwardMultiple, HeaderStatus, Replica, VolumeFlags, VolumeInfo};
 use afs_wire::xdr::BoundedVec;
 
-use super::{EditSites, ReleasePlan, Scope, Sent};
+use super::{EditSites, ReleasePlan, Scope, UpdatedSites};
 use crate::calls::{Attach, Transaction, UNPUBLISHED, cookie};
 use crate::error::{AdminError, AdminResult};
 use crate::ops::move_::adjusted;
 use crate::{Admin, ServerPartition};
 
 /// A site ready to receive.
-struct Open {
+struct ReceivingSite {
     held: Transaction,
     since: UnixSeconds,
 }
@@ -29,7 +29,7 @@ impl ReleasePlan {
         admin: &Admin,
         entry: &mut Entry,
         scope: Scope,
-    ) -> AdminResult<Sent> {
+    ) -> AdminResult<UpdatedSites> {
         let needs = |s: &&Site| {
             let at_home = ServerPartition::from(*s) == self.home;
             let lacks = match scope {
@@ -107,7 +107,7 @@ impl ReleasePlan {
             (ServerPartition::from(site), self.open_site(admin, site, source, scope).await)
         });
         let mut outcomes = Vec::new();
-        let mut batches: BTreeMap<u32, Vec<Open>> = BTreeMap::new();
+        let mut batches: BTreeMap<u32, Vec<ReceivingSite>> = BTreeMap::new();
         for (place, opened) in join_all(opened).await {
             match opened {
                 Ok(open) => batches.entry(open.since.0).or_default().push(open),
@@ -134,7 +134,7 @@ impl ReleasePlan {
         site: &Site,
         source: &VolumeInfo,
         scope: Scope,
-    ) -> AdminResult<Open> {
+    ) -> AdminResult<ReceivingSite> {
         let place = ServerPartition::from(site);
         // A server of ours shows the old state until the new one is complete; others must not be read
         // meanwhile.
@@ -146,14 +146,14 @@ impl ReleasePlan {
         if let Some(held) = admin.take(place, self.read_only, attach).await? {
             let status = held.status().await;
             return match status {
-                Ok(status) => Ok(Open { held, since: self.since(&status, source, scope) }),
+                Ok(status) => Ok(ReceivingSite { held, since: self.since(&status, source, scope) }),
                 Err(error) => held.end_after(Err(error)).await,
             };
         }
         let name = format!("{}{}", self.name, VolumeKind::ReadOnly.suffix());
         let held = admin.make(place, self.read_only, &name, VolumeKind::ReadOnly, self.volume).await?;
         held.set_flags(UNPUBLISHED).await?;
-        Ok(Open { held, since: UnixSeconds(0) })
+        Ok(ReceivingSite { held, since: UnixSeconds(0) })
     }
 
     /// `docs/protocol/volserver.md` "9. Traps", 9: the missing changes start at the copy's last change; the
@@ -171,14 +171,14 @@ impl ReleasePlan {
         admin: &Admin,
         clone: &Transaction,
         since: UnixSeconds,
-        open: &[Open],
+        open: &[ReceivingSite],
     ) -> Vec<AdminResult> {
         let mut proven = Vec::new();
         for one in open {
             proven.push(one.held.prove("write to").await);
         }
         let standing = open.iter().zip(&proven).filter_map(|(one, proof)| proof.is_ok().then_some(one));
-        let standing: Vec<&Open> = standing.collect();
+        let standing: Vec<&ReceivingSite> = standing.collect();
         let mut sent = self.send_to_proven(admin, clone, since, &standing).await.into_iter();
         proven.into_iter().map(|proof| proof.and_then(|()| sent.next().unwrap_or(Ok(())))).collect()
     }
@@ -188,7 +188,7 @@ impl ReleasePlan {
         admin: &Admin,
         clone: &Transaction,
         since: UnixSeconds,
-        open: &[&Open],
+        open: &[&ReceivingSite],
     ) -> Vec<AdminResult> {
         let name = format!("{}{}", self.name, VolumeKind::ReadOnly.suffix());
         let cookie = cookie(&name, VolumeKind::ReadOnly, self.volume);
@@ -208,10 +208,10 @@ impl ReleasePlan {
             spare: 0,
             cookie,
         };
-        let doing = |o: &Open| format!("Could not send volume {} to {}", self.name, o.held.place);
+        let doing = |o: &ReceivingSite| format!("Could not send volume {} to {}", self.name, o.held.place);
         match admin.at(self.home.server, &request).await {
             Ok(reply) => {
-                let result = |(o, code): (&&Open, Option<&i32>)| match code {
+                let result = |(o, code): (&&ReceivingSite, Option<&i32>)| match code {
                     Some(0) => Ok(()),
                     Some(code) => {
                         let error = CallError::Abort(AbortCode(*code));
@@ -231,8 +231,9 @@ impl ReleasePlan {
                 sent
             }
             Err(error) => {
-                let failed =
-                    |o: &&Open| Err(AdminError::call(doing(o), Some(self.home.server), error.clone()));
+                let failed = |o: &&ReceivingSite| {
+                    Err(AdminError::call(doing(o), Some(self.home.server), error.clone()))
+                };
                 open.iter().map(failed).collect()
             }
         }

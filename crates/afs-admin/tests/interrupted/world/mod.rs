@@ -2,7 +2,7 @@
 
 mod volumes;
 
-pub use volumes::{Append, Disk, Held, Maker, address, head, row};
+pub use volumes::{Append, Disk, DiskVolume, Implementation, address, head, row};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -26,9 +26,9 @@ use afs_wire::vl::{Entry, GetEntryByIdN, SiteFlags};
 use volumes::VolumeModel;
 
 /// Every caller is an administrator: permissions have other tests.
-struct Everybody;
+struct AllAdministrators;
 
-impl NameService for Everybody {
+impl NameService for AllAdministrators {
     fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         Box::pin(std::future::ready(Ok(Subject::administrator())))
     }
@@ -45,7 +45,7 @@ impl NameService for Everybody {
 /// Machines.
 pub struct World {
     pub sim: Sim,
-    maker: Maker,
+    implementation: Implementation,
     databases: NodeId,
     database_disk: SimDisk,
     /// Volume servers, from 10.0.0.2 on.
@@ -64,7 +64,7 @@ const CALM_MS: u64 = 300;
 
 impl World {
     /// A cell with everything running.
-    pub fn new(seed: u64, servers: u8, maker: Maker) -> Self {
+    pub fn new(seed: u64, servers: u8, implementation: Implementation) -> Self {
         let sim = Sim::new(seed);
         let databases = sim.node("databases", address(1).into());
         let database_disk = sim.disk(databases);
@@ -73,7 +73,17 @@ impl World {
         let tool = sim.node("tool", address(100).into());
         let client = sim.node("client", address(101).into());
         let (acknowledged, pause) = (Arc::default(), Arc::new(AtomicU64::new(BUSY_MS)));
-        let world = Self { maker, sim, databases, database_disk, servers, tool, client, acknowledged, pause };
+        let world = Self {
+            implementation,
+            sim,
+            databases,
+            database_disk,
+            servers,
+            tool,
+            client,
+            acknowledged,
+            pause,
+        };
         world.start_databases();
         (0..world.servers.len()).for_each(|n| world.start_server(n, false));
         world
@@ -92,7 +102,7 @@ impl World {
             afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
         let medium = Arc::new(self.database_disk.medium("db"));
         let kv = Kv::open(medium, afs_db::TABLES, env.clone(), config).expect("the databases open");
-        let guard = Guard::new(Arc::new(Everybody));
+        let guard = Guard::new(Arc::new(AllAdministrators));
         let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
         rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();
         rx.listen(JournalServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
@@ -104,7 +114,8 @@ impl World {
     fn start_server(&self, index: usize, again: bool) {
         let Some((node, disk)) = self.servers.get(index) else { return };
         let (env, rx) = self.rx(*node, 2 + index as u8, 7005);
-        let service = VolumeModel::service(self.maker, env.clone(), rx.downgrade(), disk.clone(), again);
+        let service =
+            VolumeModel::service(self.implementation, env.clone(), rx.downgrade(), disk.clone(), again);
         rx.listen(service).unwrap();
         env.spawn(Box::pin(async move {
             let _held = rx;
@@ -179,7 +190,7 @@ impl World {
     }
 
     /// The volumes of a server, except strangers'.
-    pub fn disk(&self, server: usize) -> BTreeMap<VolumeId, Held> {
+    pub fn disk(&self, server: usize) -> BTreeMap<VolumeId, DiskVolume> {
         volumes::without_strangers(self.servers[server].1.lock().unwrap().clone())
     }
 

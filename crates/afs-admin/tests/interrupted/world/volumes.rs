@@ -3,7 +3,7 @@
 //!
 //! Writes to its disk are immediate; transactions are in memory. It is the worse case for a tool: restores
 //! are visible half-written, an increment is what changed since a date, and unpublished volumes are deleted
-//! when the server starts. One that is [`Maker::Ours`] differs as ours does: a restore becomes visible at
+//! when the server starts. One that is [`Implementation::Andrew`] differs as that server does: a restore becomes visible at
 //! once.
 
 mod streams;
@@ -23,7 +23,7 @@ use afs_wire::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
 
 /// A volume on the disk.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct DiskVolume {
     pub name: String,
     pub kind: KindNumber,
     pub parent: VolumeId,
@@ -34,15 +34,15 @@ pub struct Held {
     pub updated: UnixSeconds,
 }
 
-/// The maker of a server.
+/// The implementation of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Maker {
-    Ours,
+pub enum Implementation {
+    Andrew,
     OpenAfs,
 }
 
 /// State that outlives the server's process.
-pub type Disk = Arc<Mutex<BTreeMap<VolumeId, Held>>>;
+pub type Disk = Arc<Mutex<BTreeMap<VolumeId, DiskVolume>>>;
 
 #[derive(Clone, Copy)]
 struct Open {
@@ -60,7 +60,7 @@ struct Memory {
 
 /// One process of a volume server.
 pub struct VolumeModel {
-    maker: Maker,
+    implementation: Implementation,
     env: EnvRef,
     /// Weak: the endpoint holds this service, and a cycle would leak a megabyte.
     rx: WeakRx,
@@ -101,9 +101,15 @@ const NO_TRANSACTION: AbortCode = AbortCode(Errno::ENOENT as i32);
 
 impl VolumeModel {
     /// The service of a process that starts, the first or `again`. Volumes marked for deletion are deleted.
-    pub fn service(maker: Maker, env: EnvRef, rx: WeakRx, disk: Disk, again: bool) -> Arc<dyn Service> {
+    pub fn service(
+        implementation: Implementation,
+        env: EnvRef,
+        rx: WeakRx,
+        disk: Disk,
+        again: bool,
+    ) -> Arc<dyn Service> {
         disk.lock().unwrap().retain(|_, held| !held.destroy_me);
-        let model = Arc::new(Self { maker, env, rx, disk, memory: Mutex::default() });
+        let model = Arc::new(Self { implementation, env, rx, disk, memory: Mutex::default() });
         if again {
             model.env.spawn(Box::pin(strangers_come(model.env.clone(), Arc::downgrade(&model))));
         }
@@ -155,7 +161,7 @@ impl VolumeModel {
         open.filter(|o| !o.deleted).ok_or(NO_TRANSACTION)
     }
 
-    fn with<T>(&self, tid: TransactionId, work: impl FnOnce(&mut Held) -> T) -> Outcome<T> {
+    fn with<T>(&self, tid: TransactionId, work: impl FnOnce(&mut DiskVolume) -> T) -> Outcome<T> {
         let open = self.open(tid)?;
         let mut disk = self.disk.lock().unwrap();
         disk.get_mut(&open.volume).map(work).ok_or(AbortCode::VNOVOL)
@@ -177,7 +183,7 @@ impl VolumeModel {
     }
 
     fn only_ours(&self) -> Outcome<()> {
-        if self.maker == Maker::Ours { Ok(()) } else { Err(AbortCode::RXGEN_OPCODE) }
+        if self.implementation == Implementation::Andrew { Ok(()) } else { Err(AbortCode::RXGEN_OPCODE) }
     }
 
     fn partitions(&self, _: XListPartitions) -> Outcome<XListPartitionsReply> {
@@ -265,7 +271,7 @@ impl VolumeModel {
         let mut disk = self.disk.lock().unwrap();
         let source =
             disk.get(&open.volume).filter(|h| h.in_service && !h.destroy_me).ok_or(AbortCode::VOFFLINE)?;
-        let clone = Held {
+        let clone = DiskVolume {
             name: call.name.to_text(),
             kind: call.kind,
             parent: source.parent,
@@ -295,14 +301,14 @@ impl VolumeModel {
             return Err(AbortCode(Errno::EIO as i32));
         }
         let transaction = self.hold(call.volume, false)?;
-        let held = Held {
+        let held = DiskVolume {
             name: call.name.to_text(),
             kind: call.kind,
             parent: if call.parent.0 == 0 { call.volume } else { call.parent },
             destroy_me: true,
             created: now,
             updated: now,
-            ..Held::default()
+            ..DiskVolume::default()
         };
         disk.insert(call.volume, held);
         Ok(CreateVolumeReply { volume: call.volume, transaction })
@@ -357,7 +363,7 @@ async fn strangers_come(env: EnvRef, model: std::sync::Weak<VolumeModel>) {
     env.sleep(std::time::Duration::from_secs(1)).await;
     let Some(model) = model.upgrade() else { return };
     for volume in STRANGERS.map(VolumeId) {
-        let held = Held { in_service: true, parent: volume, ..Held::default() };
+        let held = DiskVolume { in_service: true, parent: volume, ..DiskVolume::default() };
         model.disk.lock().unwrap().entry(volume).or_insert(held);
         model.hold(volume, true).unwrap();
     }
@@ -368,11 +374,12 @@ fn is_strangers(volume: VolumeId) -> bool {
 }
 
 /// Removes the strangers' volumes from a server's disk.
-pub fn without_strangers(mut disk: BTreeMap<VolumeId, Held>) -> BTreeMap<VolumeId, Held> {
+pub fn without_strangers(mut disk: BTreeMap<VolumeId, DiskVolume>) -> BTreeMap<VolumeId, DiskVolume> {
     let known = disk.keys().any(|volume| is_strangers(*volume));
     for volume in STRANGERS.map(VolumeId).filter(|_| known) {
         let held = disk.remove(&volume);
-        let untouched = |h: &Held| h.name.is_empty() && h.in_service && !h.destroy_me && h.numbers.is_empty();
+        let untouched =
+            |h: &DiskVolume| h.name.is_empty() && h.in_service && !h.destroy_me && h.numbers.is_empty();
         let whole = held.as_ref().is_some_and(untouched);
         assert!(whole, "the volume of a stranger is now {held:?}");
     }

@@ -1,7 +1,7 @@
 //! Role of a database server: location, operations, protection and login service, and the votes that clients of ubik
 //! request.
 
-use super::{BosRole, Host, Offer, Role, bind_server};
+use super::{BosRole, Host, Role, SocketServices, bind_server};
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
@@ -61,10 +61,10 @@ impl Role for DatabaseServices {
         Ok(())
     }
 
-    fn offers(&self) -> Vec<Offer<'_>> {
+    fn offers(&self) -> Vec<SocketServices<'_>> {
         vec![
-            Offer { socket: &self.location, services: &self.of_location },
-            Offer { socket: &self.protection, services: &self.of_protection },
+            SocketServices { socket: &self.location, services: &self.of_location },
+            SocketServices { socket: &self.protection, services: &self.of_protection },
         ]
     }
 

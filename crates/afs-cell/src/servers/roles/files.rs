@@ -1,6 +1,6 @@
 //! Role of a file server: the file service and the volume service over the partitions of a host.
 
-use super::{BosRole, Host, Offer, Role, bind_server};
+use super::{BosRole, Host, Role, SocketServices, bind_server};
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
@@ -63,10 +63,10 @@ impl Role for FileServices {
         Ok(())
     }
 
-    fn offers(&self) -> Vec<Offer<'_>> {
+    fn offers(&self) -> Vec<SocketServices<'_>> {
         vec![
-            Offer { socket: &self.file, services: &self.of_files },
-            Offer { socket: &self.volume, services: &self.of_volumes },
+            SocketServices { socket: &self.file, services: &self.of_files },
+            SocketServices { socket: &self.volume, services: &self.of_volumes },
         ]
     }
 

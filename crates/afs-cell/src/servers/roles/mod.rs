@@ -32,7 +32,7 @@ pub(super) trait Role: Send {
     fn start(&mut self, host: &Host<'_>) -> CellResult;
 
     /// The sockets of the role, each with the services offered at it; without services before the start.
-    fn offers(&self) -> Vec<Offer<'_>>;
+    fn offers(&self) -> Vec<SocketServices<'_>>;
 
     /// Services that the owner of the cell may call through the control socket, with their ports.
     fn for_owner(&self, ports: Ports) -> Vec<(ServiceId, u16)>;
@@ -45,7 +45,7 @@ pub(super) trait Role: Send {
 }
 
 /// A socket, with the services offered at it.
-pub(super) struct Offer<'a> {
+pub(super) struct SocketServices<'a> {
     pub(super) socket: &'a Udp,
     pub(super) services: &'a [Arc<dyn Service>],
 }

@@ -1,6 +1,6 @@
 //! Role of every host: the overseer service, which reports the other roles to `bos`.
 
-use super::{BosRole, Host, Offer, Role, bind_server};
+use super::{BosRole, Host, Role, SocketServices, bind_server};
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
@@ -49,8 +49,8 @@ impl Role for Overseer {
         Ok(())
     }
 
-    fn offers(&self) -> Vec<Offer<'_>> {
-        vec![Offer { socket: &self.socket, services: &self.services }]
+    fn offers(&self) -> Vec<SocketServices<'_>> {
+        vec![SocketServices { socket: &self.socket, services: &self.services }]
     }
 
     fn for_owner(&self, _ports: Ports) -> Vec<(ServiceId, u16)> {

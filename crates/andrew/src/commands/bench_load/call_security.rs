@@ -95,15 +95,15 @@ pub(super) fn shared(source: &Source) -> Security {
 pub(super) fn fresh(source: &Source) -> Security {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    Security::new(Arc::new(Fresh { source: source.clone(), number }))
+    Security::new(Arc::new(DistinctSource { source: source.clone(), number }))
 }
 
-struct Fresh {
+struct DistinctSource {
     source: Source,
     number: u64,
 }
 
-impl SecuritySource for Fresh {
+impl SecuritySource for DistinctSource {
     fn name(&self) -> String {
         let name = self.source.as_ref().map(|source| source.name()).unwrap_or_default();
         format!("{name} {}", self.number)

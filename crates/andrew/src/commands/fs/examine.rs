@@ -39,7 +39,7 @@ struct Details(Vec<Examined>);
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Free(Vec<VolumeStatus>);
+struct FreeTable(Vec<VolumeStatus>);
 
 impl Args {
     /// Prints the volumes that hold the paths.
@@ -63,7 +63,7 @@ impl DiskfreeArgs {
     pub fn run(self, json: bool) -> CommandResult {
         let all = self.paths.all();
         let statuses = all.iter().map(|p| VolumeStatus::of(p)).collect::<CommandResult<_>>()?;
-        output::show(json, &Free(statuses));
+        output::show(json, &FreeTable(statuses));
         Ok(())
     }
 }
@@ -94,7 +94,7 @@ impl fmt::Display for Details {
     }
 }
 
-impl fmt::Display for Free {
+impl fmt::Display for FreeTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<25}{:>12}{:>12}{:>12}{:>7}", "Volume Name", "kbytes", "used", "avail", "%used")?;
         for s in &self.0 {

@@ -44,7 +44,7 @@ fn parse(text: &str) -> Option<ShownFid> {
 }
 
 #[derive(Serialize)]
-struct Found {
+struct PathFid {
     #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     #[serde(flatten)]
@@ -54,7 +54,7 @@ struct Found {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct FidList(Vec<Found>);
+struct FidList(Vec<PathFid>);
 
 impl Args {
     /// Prints the fids.
@@ -63,7 +63,7 @@ impl Args {
     /// The first path that is not in AFS.
     pub fn run(self, json: bool) -> CommandResult {
         let one = |path: PathBuf| {
-            Ok(Found { fid: of(&path)?, cell: attribute::get_text(&path, "afs.cell")?, path })
+            Ok(PathFid { fid: of(&path)?, cell: attribute::get_text(&path, "afs.cell")?, path })
         };
         let found = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
         output::show(json, &FidList(found));
@@ -73,7 +73,7 @@ impl Args {
 
 impl fmt::Display for FidList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Found { path, fid, cell } in &self.0 {
+        for PathFid { path, fid, cell } in &self.0 {
             writeln!(f, "File {} ({fid}) located in cell {cell}", path.display())?;
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! `andrew fs setacl`: changes access list entries.
 
 use super::access_list::{AccessList, Change};
-use super::access_people::unknown;
 use super::attribute;
+use super::memberships::unknown;
 use super::path_cell;
 use crate::commands::pts::names;
 use crate::commands::pts::route::RouteOptions;

@@ -1,7 +1,7 @@
 //! `andrew pts examine`: entries of users and groups.
 
 use super::access;
-use super::names::{self, Party};
+use super::names::{self, UserOrGroup};
 use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-fn examine(target: &mut Target, party: &Party) -> CommandResult<Shown> {
+fn examine(target: &mut Target, party: &UserOrGroup) -> CommandResult<Shown> {
     let found = target.call(&ListEntry { id: party.id });
     let what = format!("unable to find entry for (id: {})", party.id);
     let entry = found.map_err(|failure| refused(failure, &what))?.entry;

@@ -1,6 +1,6 @@
 //! `andrew pts adduser` and `andrew pts removeuser`: memberships.
 
-use super::names::{self, Party};
+use super::names::{self, UserOrGroup};
 use super::route::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -99,7 +99,7 @@ impl Pairs {
         target: &mut Target,
         json: bool,
         word: &str,
-        change: impl Fn(&mut Target, &Party, &Party) -> CommandResult,
+        change: impl Fn(&mut Target, &UserOrGroup, &UserOrGroup) -> CommandResult,
     ) -> CommandResult {
         let (users, groups) = self.parties(target, word)?;
         let pairs = groups.iter().flat_map(|group| users.iter().map(move |user| (user, group)));
@@ -113,7 +113,7 @@ impl Pairs {
         outcome
     }
 
-    fn parties(self, target: &mut Target, word: &str) -> CommandResult<(Vec<Party>, Vec<Party>)> {
+    fn parties(self, target: &mut Target, word: &str) -> CommandResult<(Vec<UserOrGroup>, Vec<UserOrGroup>)> {
         let (mut users, mut groups) = (self.user, self.group);
         let mut bare = self.bare.into_iter();
         if users.is_empty() {

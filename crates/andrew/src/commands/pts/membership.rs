@@ -1,6 +1,6 @@
 //! `andrew pts membership`: members of groups, and groups of users.
 
-use super::names::{self, Party};
+use super::names::{self, UserOrGroup};
 use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
@@ -63,7 +63,7 @@ impl Args {
     }
 }
 
-fn membership(target: &mut Target, party: &Party, up: bool, expand: bool) -> CommandResult<Membership> {
+fn membership(target: &mut Target, party: &UserOrGroup, up: bool, expand: bool) -> CommandResult<Membership> {
     let members = party.id.is_group() && !up;
     let mut found = BTreeSet::new();
     let mut fresh = vec![party.id];

@@ -10,7 +10,7 @@ const BATCH: usize = 100;
 
 /// A user or group given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Party {
+pub(crate) struct UserOrGroup {
     /// As it was given.
     pub(crate) text: String,
     /// Its id.
@@ -29,7 +29,7 @@ fn bad_name(name: &str) -> CommandError {
 }
 
 /// The users and groups given, in their order. A number is taken for an id, whether or not an entry has it.
-pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<Vec<Party>> {
+pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<Vec<UserOrGroup>> {
     let mut found = Vec::with_capacity(wanted.len());
     for batch in wanted.chunks(BATCH) {
         let names = batch.iter().map(|name| {
@@ -47,18 +47,18 @@ pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<
 }
 
 /// The one user or group given.
-pub(crate) fn find(target: &mut Target, wanted: &str) -> CommandResult<Party> {
+pub(crate) fn find(target: &mut Target, wanted: &str) -> CommandResult<UserOrGroup> {
     let found = find_all(target, &[wanted.to_owned()])?.pop();
     found.ok_or_else(|| CommandError::failed("pts: the server's reply has no id"))
 }
 
 /// The user or group for a text, given the id that the server has for it as a name.
-fn party(text: &str, id: ViceId) -> CommandResult<Party> {
+fn party(text: &str, id: ViceId) -> CommandResult<UserOrGroup> {
     let anonymous = ViceId::ANONYMOUS.well_known_name().unwrap_or_default();
     let known = id != ViceId::ANONYMOUS || text.eq_ignore_ascii_case(anonymous);
     let number = text.parse().ok().map(ViceId);
     match Some(id).filter(|_| known).or(number) {
-        Some(id) => Ok(Party { text: text.to_owned(), id }),
+        Some(id) => Ok(UserOrGroup { text: text.to_owned(), id }),
         None => Err(CommandError::usage(format!(
             "pts: User or group doesn't exist so couldn't look up id for {text}; `andrew pts listentries` shows those there are"
         ))),

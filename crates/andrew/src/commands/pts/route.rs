@@ -2,7 +2,7 @@
 
 use crate::commands::auth_options::AuthOptions;
 use crate::commands::login::cell_choice::mounted_or_logged_in;
-use crate::commands::pts::owner::{Failure, through_control};
+use crate::commands::pts::control_call::{Failure, through_control};
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;

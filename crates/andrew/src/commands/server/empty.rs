@@ -55,7 +55,7 @@ struct Step {
 }
 
 #[derive(Serialize)]
-struct Left {
+struct RemainingVolume {
     volume: String,
     why: String,
 }
@@ -66,7 +66,7 @@ struct Emptied {
     /// Whether this is only a plan.
     plan: bool,
     volumes: Vec<Step>,
-    left: Vec<Left>,
+    left: Vec<RemainingVolume>,
 }
 
 impl Args {
@@ -86,7 +86,7 @@ impl Args {
         let outcomes = if self.plan { Vec::new() } else { work(ops, &plan, self.jobs) };
         for (task, outcome) in plan.tasks.iter().zip(&outcomes) {
             if let Err(error) = outcome {
-                left.push(Left { volume: task.name.clone(), why: error.message.clone() });
+                left.push(RemainingVolume { volume: task.name.clone(), why: error.message.clone() });
             }
         }
         let done = |index: usize| outcomes.get(index).is_some_and(Result::is_ok);
@@ -104,9 +104,10 @@ impl Args {
 }
 
 /// Volumes that will be left when the plan is carried out.
-fn left(plan: &EmptyPlan) -> Vec<Left> {
-    let stays = plan.stays.iter().map(|(volume, why)| Left { volume: volume.clone(), why: why.clone() });
-    let unlisted = plan.unlisted.iter().map(|(id, place)| Left {
+fn left(plan: &EmptyPlan) -> Vec<RemainingVolume> {
+    let stays =
+        plan.stays.iter().map(|(volume, why)| RemainingVolume { volume: volume.clone(), why: why.clone() });
+    let unlisted = plan.unlisted.iter().map(|(id, place)| RemainingVolume {
         volume: id.0.to_string(),
         why: format!("it is on {place} and not in the VLDB; examine it, and remove it with `andrew vos zap`"),
     });
@@ -155,7 +156,7 @@ impl fmt::Display for Emptied {
         for step in volumes.iter().filter(|step| *plan || step.done) {
             write!(f, "{step}")?;
         }
-        for Left { volume, why } in left {
+        for RemainingVolume { volume, why } in left {
             writeln!(f, "{volume} stays: {why}")?;
         }
         let done = volumes.iter().filter(|step| step.done).count();

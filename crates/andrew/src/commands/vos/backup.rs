@@ -47,7 +47,7 @@ pub struct AllArgs {
 }
 
 #[derive(Serialize)]
-struct One {
+struct BackedUpVolume {
     name: String,
     #[serde(rename = "backup_id")]
     backup: Option<u32>,
@@ -56,7 +56,7 @@ struct One {
 
 #[derive(Serialize)]
 struct BackupReport {
-    volumes: Vec<One>,
+    volumes: Vec<BackedUpVolume>,
     dry_run: bool,
 }
 
@@ -68,7 +68,7 @@ impl Args {
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let name = self.bare.or(self.id).unwrap_or_default();
         let done = ops.run(|admin| async move { admin.backup(&name).await })?;
-        let one = One { name: done.name, backup: Some(done.backup.0), error: None };
+        let one = BackedUpVolume { name: done.name, backup: Some(done.backup.0), error: None };
         output::show(json, &BackupReport { volumes: vec![one], dry_run: false });
         Ok(())
     }
@@ -89,10 +89,10 @@ impl AllArgs {
         };
         let done = ops.run(|admin| async move { admin.backup_all(&which).await })?;
         let one = |(name, outcome): (String, afs_admin::AdminResult<afs_admin::BackedUp>)| match outcome {
-            Ok(done) => One { name, backup: Some(done.backup.0), error: None },
-            Err(error) => One { name, backup: None, error: Some(error.to_string()) },
+            Ok(done) => BackedUpVolume { name, backup: Some(done.backup.0), error: None },
+            Err(error) => BackedUpVolume { name, backup: None, error: Some(error.to_string()) },
         };
-        let volumes: Vec<One> = done.into_iter().map(one).collect();
+        let volumes: Vec<BackedUpVolume> = done.into_iter().map(one).collect();
         let failed = volumes.iter().filter(|v| v.error.is_some()).count();
         let of = volumes.len();
         output::show(json, &BackupReport { volumes, dry_run: self.dryrun });

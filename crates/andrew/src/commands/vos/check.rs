@@ -3,7 +3,7 @@
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_admin::{CheckOptions, Checked, Finding, Half, Remedy};
+use afs_admin::{CheckDirection, CheckOptions, CheckResult, Finding, Remedy};
 use serde::Serialize;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -40,13 +40,13 @@ pub struct Args {
 /// Options of `andrew vos syncvldb` and `syncserv`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-One half of `andrew vos check --repair`, as in OpenAFS's vos: syncvldb enters the volumes that the
+One direction of `andrew vos check --repair`, as in OpenAFS's vos: syncvldb enters the volumes that the
 servers have, syncserv removes entries of volumes that they do not have.
 
 Examples:
   andrew vos syncvldb -server 192.0.2.2
   andrew vos syncserv -server 192.0.2.2 -dryrun")]
-pub struct HalfArgs {
+pub struct SyncArgs {
     /// Only what is on this server, or should be
     #[arg(value_name = "SERVER", conflicts_with = "volume")]
     bare: Option<String>,
@@ -102,18 +102,27 @@ impl Args {
     /// See [`afs_admin::Admin::check`]; status 1 if there is a fault, or a server does not reply.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let server = self.server.or(self.bare).map(|s| ops.server(&s)).transpose()?;
-        check(ops, json, CheckOptions { server, volume: self.volume, half: Half::Both, repair: self.repair })
+        check(
+            ops,
+            json,
+            CheckOptions {
+                server,
+                volume: self.volume,
+                direction: CheckDirection::Both,
+                repair: self.repair,
+            },
+        )
     }
 }
 
-impl HalfArgs {
-    /// Runs one half.
+impl SyncArgs {
+    /// Runs one direction of the check.
     ///
     /// # Errors
     /// As [`Args::run`].
-    pub fn run(self, ops: &Ops, json: bool, half: Half) -> CommandResult {
+    pub fn run(self, ops: &Ops, json: bool, direction: CheckDirection) -> CommandResult {
         let server = self.server.or(self.bare).map(|s| ops.server(&s)).transpose()?;
-        check(ops, json, CheckOptions { server, volume: self.volume, half, repair: !self.dryrun })
+        check(ops, json, CheckOptions { server, volume: self.volume, direction, repair: !self.dryrun })
     }
 }
 
@@ -137,8 +146,8 @@ fn check(ops: &Ops, json: bool, options: CheckOptions) -> CommandResult {
     Err(CommandError::failed(format!("vos: {what}{hint}")))
 }
 
-impl From<Checked> for CheckReport {
-    fn from(checked: Checked) -> Self {
+impl From<CheckResult> for CheckReport {
+    fn from(checked: CheckResult) -> Self {
         let silent = checked.silent.into_iter().map(|s| Unreachable { server: s.server, why: s.why });
         Self {
             servers: checked.servers,

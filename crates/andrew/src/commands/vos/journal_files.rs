@@ -28,7 +28,7 @@ pub(super) struct FileJournal {
 
 /// Contents of an operation's file.
 #[derive(Clone, Serialize, Deserialize)]
-struct Kept {
+struct OperationFile {
     operation: String,
     volume: u32,
     name: String,
@@ -81,7 +81,7 @@ impl FileJournal {
         Ok(found)
     }
 
-    fn read(&self, id: u64) -> Outcome<Option<Kept>> {
+    fn read(&self, id: u64) -> Outcome<Option<OperationFile>> {
         match fs::read(self.file(id)) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
@@ -91,7 +91,7 @@ impl FileJournal {
         }
     }
 
-    fn write(&self, id: u64, kept: &Kept) -> Outcome<()> {
+    fn write(&self, id: u64, kept: &OperationFile) -> Outcome<()> {
         let json = serde_json::to_vec_pretty(kept).map_err(|e| JournalError::Store(e.to_string()))?;
         secret_file::write(&self.file(id), &json).map_err(|e| JournalError::Store(e.to_string()))
     }
@@ -126,7 +126,7 @@ impl FileJournal {
         let id = self.next_number(&numbers)?;
         let file = self.try_hold(id)?.ok_or(JournalError::Lost)?;
         let now = now();
-        let kept = Kept {
+        let kept = OperationFile {
             operation: draft.word.clone(),
             volume: draft.volume.0,
             name: draft.name.clone(),
@@ -152,14 +152,14 @@ impl FileJournal {
         Ok(id)
     }
 
-    fn change(&self, lease: Lease, change: impl FnOnce(&mut Kept)) -> Outcome<()> {
+    fn change(&self, lease: Lease, change: impl FnOnce(&mut OperationFile)) -> Outcome<()> {
         let mut kept = self.held_by(lease)?;
         change(&mut kept);
         kept.heard = now();
         self.write(lease.id.0, &kept)
     }
 
-    fn held_by(&self, lease: Lease) -> Outcome<Kept> {
+    fn held_by(&self, lease: Lease) -> Outcome<OperationFile> {
         let kept = self.read(lease.id.0)?.filter(|k| k.holding == lease.holding && self.holds(lease.id.0));
         kept.ok_or(JournalError::Lost)
     }
@@ -225,7 +225,7 @@ impl Journal for FileJournal {
     }
 }
 
-fn record(id: u64, kept: &Kept, lapsed: bool) -> Record {
+fn record(id: u64, kept: &OperationFile, lapsed: bool) -> Record {
     Record {
         id: OperationId(id),
         draft: Draft {

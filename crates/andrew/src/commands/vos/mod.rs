@@ -37,7 +37,7 @@ mod status;
 mod volume_text;
 
 use crate::error::CommandResult;
-use afs_admin::Half;
+use afs_admin::CheckDirection;
 use clap::Subcommand;
 
 use ops::Ops;
@@ -133,9 +133,9 @@ enum Command {
     /// Compare the location database with the servers, and repair it
     Check(check::Args),
     /// Enter the volumes of the servers into the location database
-    Syncvldb(check::HalfArgs),
+    Syncvldb(check::SyncArgs),
     /// Remove entries without volumes from the location database
-    Syncserv(check::HalfArgs),
+    Syncserv(check::SyncArgs),
     /// Show the operations in progress
     Operations(operations::Args),
     /// Complete or undo interrupted operations
@@ -182,8 +182,8 @@ impl Args {
             Command::Lock(args) => args.lock(&ops()?, json, true),
             Command::Unlock(args) => args.lock(&ops()?, json, false),
             Command::Check(args) => args.run(&ops()?, json),
-            Command::Syncvldb(args) => args.run(&ops()?, json, Half::Volumes),
-            Command::Syncserv(args) => args.run(&ops()?, json, Half::Entries),
+            Command::Syncvldb(args) => args.run(&ops()?, json, CheckDirection::Volumes),
+            Command::Syncserv(args) => args.run(&ops()?, json, CheckDirection::Entries),
             Command::Operations(args) => args.run(&ops()?, json),
             Command::Resume(args) => args.run(&ops()?, json),
         }

@@ -36,7 +36,7 @@ pub(in crate::commands) struct Ops {
 }
 
 /// The selected cell, before any socket is opened.
-struct Found {
+struct SelectedCell {
     cell: Cell,
     own: Option<Ipv4Addr>,
     /// Key file of the cell that runs here, to be used for its calls.
@@ -215,8 +215,8 @@ pub(in crate::commands) fn told(error: &AdminError) -> CommandError {
     if error.is_refusal() { CommandError::usage(line) } else { CommandError::failed(line) }
 }
 
-fn find(route: &RouteOptions) -> CommandResult<Found> {
-    let network = |name: Option<&afs_wire::ids::CellName>, servers: &[Ipv4Addr], base_port| Found {
+fn find(route: &RouteOptions) -> CommandResult<SelectedCell> {
+    let network = |name: Option<&afs_wire::ids::CellName>, servers: &[Ipv4Addr], base_port| SelectedCell {
         cell: Cell::new(servers, base_port),
         own: None,
         key_file: None,
@@ -246,7 +246,7 @@ fn find(route: &RouteOptions) -> CommandResult<Found> {
     };
     let servers = location_servers(own, running.locations);
     let key_file = running.key_file.unwrap_or_else(|| KeyStore::of(state.path()).path().to_owned());
-    Ok(Found {
+    Ok(SelectedCell {
         cell: Cell::new(&servers, running.base_port),
         own: Some(own),
         key_file: Some(key_file),

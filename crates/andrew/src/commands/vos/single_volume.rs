@@ -73,7 +73,7 @@ pub struct SizeArgs {
 }
 
 #[derive(Serialize)]
-struct Done {
+struct VolumeChange {
     volume: String,
     done: String,
 }
@@ -156,11 +156,11 @@ impl SizeArgs {
 }
 
 fn shown(json: bool, volume: String, done: impl Into<String>) -> CommandResult {
-    output::show(json, &Done { volume, done: done.into() });
+    output::show(json, &VolumeChange { volume, done: done.into() });
     Ok(())
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for VolumeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Volume {} {}", self.volume, self.done)
     }

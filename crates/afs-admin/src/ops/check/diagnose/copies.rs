@@ -3,23 +3,23 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, SITES_MAX, Site, SiteFlags};
 
-use super::{Diagnoser, Fault, Seen, zap};
+use super::{Diagnoser, Fault, SiteVolume, zap};
 use crate::ServerPartition;
 use crate::group::home;
 use crate::ops::check::entry::name_of;
 
 impl Diagnoser<'_> {
     /// Volumes that are the group's copy of a kind: by id, or by name.
-    fn copies(&self, kind: VolumeKind) -> Vec<Seen> {
+    fn copies(&self, kind: VolumeKind) -> Vec<SiteVolume> {
         let (id, name) = (self.entry.id(kind), name_of(&self.entry, kind));
-        let is = |s: &Seen| {
+        let is = |s: &SiteVolume| {
             let named = s.kind() == Some(kind) && s.name() == name;
             (id.0 != 0 && s.info.id == id) || (named && !self.case.snapshots.contains(&s.info.id))
         };
         self.seen().filter(is).collect()
     }
 
-    fn is_wrong_kind(&mut self, seen: &Seen, kind: VolumeKind) -> bool {
+    fn is_wrong_kind(&mut self, seen: &SiteVolume, kind: VolumeKind) -> bool {
         if seen.is_held() || seen.kind() == Some(kind) {
             return false;
         }
@@ -65,7 +65,7 @@ impl Diagnoser<'_> {
         self.named_copy(&best, VolumeKind::Backup);
     }
 
-    fn enter_backup(&mut self, best: Seen, exists: bool) {
+    fn enter_backup(&mut self, best: SiteVolume, exists: bool) {
         let number = self.entry.id(VolumeKind::Backup);
         if number == best.info.id && exists {
             return;
@@ -77,7 +77,7 @@ impl Diagnoser<'_> {
         self.entry.flags = self.entry.flags.with(EntryFlags::BACK_EXISTS);
     }
 
-    fn named_copy(&mut self, seen: &Seen, kind: VolumeKind) {
+    fn named_copy(&mut self, seen: &SiteVolume, kind: VolumeKind) {
         let name = name_of(&self.entry, kind);
         if seen.is_held() || seen.name() == name {
             return;
@@ -109,7 +109,7 @@ impl Diagnoser<'_> {
     }
 
     /// A site without its copy waits for the next release.
-    fn missing_copies(&mut self, copies: &[Seen]) {
+    fn missing_copies(&mut self, copies: &[SiteVolume]) {
         let number = self.entry.id(VolumeKind::ReadOnly);
         let mut sites = self.entry.sites.to_vec();
         let mut missing = Vec::new();
@@ -130,7 +130,7 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn copy_there(&mut self, seen: &Seen, all: &[Seen]) {
+    fn copy_there(&mut self, seen: &SiteVolume, all: &[SiteVolume]) {
         let mut sites = self.entry.sites.to_vec();
         let number = self.entry.id(VolumeKind::ReadOnly);
         let entered = sites.iter().any(|s| is_copy(s) && ServerPartition::from(s) == seen.place);
@@ -199,7 +199,7 @@ fn is_copy(site: &Site) -> bool {
 }
 
 /// A copy that is older than another waits for the next release: clients would see time run backwards.
-fn state_of(seen: &Seen, all: &[Seen]) -> SiteFlags {
+fn state_of(seen: &SiteVolume, all: &[SiteVolume]) -> SiteFlags {
     let newest = all.iter().filter(|s| !s.is_held()).map(|s| s.info.update_date).max();
     if newest.is_some_and(|newest| newest > seen.info.update_date) {
         SiteFlags::RO_VOLUME.with(SiteFlags::DONT_USE)

@@ -4,7 +4,7 @@ use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Entry, EntryFlags, NameChars, SiteFlags};
 use afs_wire::volname;
 
-use super::{Diagnoser, Fault, Seen, zap};
+use super::{Diagnoser, Fault, SiteVolume, zap};
 use crate::ops::check::finding::Remedy;
 
 impl Diagnoser<'_> {
@@ -61,7 +61,7 @@ impl Diagnoser<'_> {
         false
     }
 
-    fn of_read_write(&self, seen: &Seen) -> Entry {
+    fn of_read_write(&self, seen: &SiteVolume) -> Entry {
         let info = &seen.info;
         Entry {
             ids: [info.id, info.clone_id, info.backup_id],
@@ -71,7 +71,7 @@ impl Diagnoser<'_> {
     }
 }
 
-fn of(seen: &Seen, flags: SiteFlags) -> Entry {
+fn of(seen: &SiteVolume, flags: SiteFlags) -> Entry {
     let name = seen.name();
     Entry {
         name: NameChars::truncated(volname::split(&name).0.as_bytes()),
@@ -80,7 +80,7 @@ fn of(seen: &Seen, flags: SiteFlags) -> Entry {
     }
 }
 
-fn of_read_only(all: &[Seen], first: &Seen) -> Entry {
+fn of_read_only(all: &[SiteVolume], first: &SiteVolume) -> Entry {
     let sites = all.iter().map(|s| s.place.site(SiteFlags::RO_VOLUME));
     Entry {
         ids: [first.info.parent_id, first.info.id, afs_wire::ids::VolumeId(0)],
@@ -91,7 +91,7 @@ fn of_read_only(all: &[Seen], first: &Seen) -> Entry {
 }
 
 /// The entry as `vos snapshot create` makes it.
-fn of_snapshot(seen: &Seen) -> Entry {
+fn of_snapshot(seen: &SiteVolume) -> Entry {
     let none = afs_wire::ids::VolumeId(0);
     Entry {
         name: NameChars::truncated(seen.name().as_bytes()),

@@ -3,12 +3,12 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, NameChars, SiteFlags};
 
-use super::{Diagnoser, Fault, Seen, change_location, zap};
+use super::{Diagnoser, Fault, SiteVolume, change_location, zap};
 use crate::ServerPartition;
 use crate::group::home;
 use crate::ops::check::entry::is_kind;
 use crate::ops::check::finding::Remedy;
-use crate::ops::check::snapshot::Asked;
+use crate::ops::check::snapshot::SiteReply;
 
 impl Diagnoser<'_> {
     pub(super) fn home(&mut self) {
@@ -25,7 +25,7 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn is_of_another_kind(&mut self, seen: &Seen) -> bool {
+    fn is_of_another_kind(&mut self, seen: &SiteVolume) -> bool {
         if seen.is_held() || is_kind(&self.entry, VolumeKind::ReadWrite, &seen.info) {
             return false;
         }
@@ -34,7 +34,7 @@ impl Diagnoser<'_> {
         true
     }
 
-    fn at_home(&mut self, home: ServerPartition, have: &[Seen]) {
+    fn at_home(&mut self, home: ServerPartition, have: &[SiteVolume]) {
         for other in have.iter().filter(|s| s.place != home) {
             let says = format!(
                 "a second read-write volume {} is on {}; the entry has {home}",
@@ -66,7 +66,7 @@ impl Diagnoser<'_> {
     }
 
     /// The header's name is authoritative, as for OpenAFS's tools, unless it is another volume's.
-    fn named(&mut self, seen: &Seen) {
+    fn named(&mut self, seen: &SiteVolume) {
         let (there, here) = (seen.name(), self.name());
         if there == here {
             return;
@@ -81,8 +81,8 @@ impl Diagnoser<'_> {
         self.entry.name = NameChars::truncated(there.as_bytes());
     }
 
-    fn home_is_away(&mut self, home: ServerPartition, have: &[Seen]) {
-        let gone = self.case.asked.get(&home) == Some(&Asked::NoPartition);
+    fn home_is_away(&mut self, home: ServerPartition, have: &[SiteVolume]) {
+        let gone = self.case.asked.get(&home) == Some(&SiteReply::NoPartition);
         for seen in have {
             let says = format!("it is on {}; the entry has {home}, which does not answer", seen.place);
             let run =
@@ -97,7 +97,7 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn not_at_home(&mut self, id: VolumeId, home: Option<ServerPartition>, have: &[Seen]) {
+    fn not_at_home(&mut self, id: VolumeId, home: Option<ServerPartition>, have: &[SiteVolume]) {
         match have {
             [one] if self.looks_at_volumes() => {
                 let had = home.map_or("no place of it".to_owned(), |home| format!("{home}, where it is not"));

@@ -3,8 +3,8 @@ use afs_wire::ids::{KindNumber, PartitionId, VolumeKind};
 use afs_wire::vl::SiteFlags;
 use afs_wire::vol::{InfoStatus, NameChars, VolumeInfo};
 
-use crate::ops::check::snapshot::Asked;
-use crate::ops::check::snapshot::Seen;
+use crate::ops::check::snapshot::SiteReply;
+use crate::ops::check::snapshot::SiteVolume;
 
 const IDS: [VolumeId; 3] = [VolumeId(10), VolumeId(11), VolumeId(12)];
 
@@ -12,7 +12,7 @@ fn place(last: u8) -> ServerPartition {
     ServerPartition::new([192, 0, 2, last].into(), PartitionId(0))
 }
 
-fn seen(last: u8, kind: VolumeKind) -> Seen {
+fn seen(last: u8, kind: VolumeKind) -> SiteVolume {
     let info = VolumeInfo {
         name: NameChars::truncated(format!("v{}", kind.suffix()).as_bytes()),
         id: IDS[kind.index()],
@@ -22,11 +22,11 @@ fn seen(last: u8, kind: VolumeKind) -> Seen {
         in_use: true,
         ..VolumeInfo::default()
     };
-    Seen { place: place(last), info }
+    SiteVolume { place: place(last), info }
 }
 
 /// A consistent read-write volume on the first server.
-fn good() -> Case {
+fn good() -> GroupState {
     let entry = Entry {
         name: afs_wire::vl::NameChars::truncated(b"v"),
         sites: BoundedVec::first_of([place(1).site(SiteFlags::RW_VOLUME)]),
@@ -34,24 +34,24 @@ fn good() -> Case {
         flags: EntryFlags::RW_EXISTS,
         ..Entry::default()
     };
-    let asked = [1, 2, 3].map(|n| (place(n), Asked::Answered)).into();
-    Case {
+    let asked = [1, 2, 3].map(|n| (place(n), SiteReply::Answered)).into();
+    GroupState {
         key: IDS[0],
         entry: Some(entry),
         seen: vec![seen(1, VolumeKind::ReadWrite)],
         asked,
-        ..Case::default()
+        ..GroupState::default()
     }
 }
 
-fn faults(case: &Case) -> Vec<(Fault, bool)> {
-    let diagnosis = diagnose(case, Half::Both);
+fn faults(case: &GroupState) -> Vec<(Fault, bool)> {
+    let diagnosis = diagnose(case, CheckDirection::Both);
     diagnosis.findings.iter().map(|f| (f.fault, f.remedy == Remedy::Repair)).collect()
 }
 
 /// Checks that a repaired case is consistent.
-fn mended(case: &mut Case) -> Option<Entry> {
-    let diagnosis = diagnose(case, Half::Both);
+fn mended(case: &mut GroupState) -> Option<Entry> {
+    let diagnosis = diagnose(case, CheckDirection::Both);
     assert!(diagnosis.findings.iter().all(|f| f.remedy == Remedy::Repair), "{diagnosis:?}");
     assert!(!diagnosis.findings.is_empty());
     case.entry = diagnosis.entry;
@@ -78,13 +78,13 @@ fn a_volume_elsewhere_moves_its_entry() {
 #[test]
 fn while_the_server_of_the_entry_is_away_nothing_is_decided() {
     let mut case = good();
-    case.asked.insert(place(1), Asked::Silent);
+    case.asked.insert(place(1), SiteReply::Silent);
     case.seen.clear();
     assert_eq!(faults(&case), []);
     case.seen = vec![seen(2, VolumeKind::ReadWrite)];
     assert_eq!(faults(&case), [(Fault::Elsewhere, false)]);
     // A partition that is not mounted is no lost volume.
-    case.asked.insert(place(1), Asked::NoPartition);
+    case.asked.insert(place(1), SiteReply::NoPartition);
     case.seen.clear();
     assert_eq!(faults(&case), [(Fault::Missing, false)]);
 }
@@ -124,7 +124,7 @@ fn a_volume_without_an_entry_gets_one() {
     case.entry = None;
     case.taken.insert("v".into());
     assert!(faults(&case).iter().all(|(fault, repair)| *fault == Fault::NoEntry && !repair));
-    assert!(diagnose(&case, Half::Both).entry.is_none());
+    assert!(diagnose(&case, CheckDirection::Both).entry.is_none());
 }
 
 #[test]
@@ -192,11 +192,11 @@ fn clones_of_operations_that_are_gone_are_told() {
 fn each_half_sees_its_own() {
     let mut case = good();
     case.seen = vec![seen(2, VolumeKind::ReadWrite)];
-    assert_eq!(diagnose(&case, Half::Entries).findings.len(), 0);
-    assert_eq!(diagnose(&case, Half::Volumes).findings.len(), 1);
+    assert_eq!(diagnose(&case, CheckDirection::Entries).findings.len(), 0);
+    assert_eq!(diagnose(&case, CheckDirection::Volumes).findings.len(), 1);
     case.seen.clear();
-    assert_eq!(diagnose(&case, Half::Entries).findings.len(), 1);
-    assert_eq!(diagnose(&case, Half::Volumes).findings.len(), 0);
+    assert_eq!(diagnose(&case, CheckDirection::Entries).findings.len(), 1);
+    assert_eq!(diagnose(&case, CheckDirection::Volumes).findings.len(), 0);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_snapshot_is_no_backup_volume_and_gets_an_entry_of_its_own() {
     case.snapshots.insert(VolumeId(77));
     assert_eq!(faults(&case), []);
     let mut alone =
-        Case { key: VolumeId(77), seen: vec![snapshot], snapshots: [VolumeId(77)].into(), ..good() };
+        GroupState { key: VolumeId(77), seen: vec![snapshot], snapshots: [VolumeId(77)].into(), ..good() };
     alone.entry = None;
     let entry = mended(&mut alone).unwrap();
     assert_eq!((entry.name.to_string(), entry.ids[0]), ("v.monday".into(), VolumeId(77)));

@@ -11,7 +11,7 @@ use afs_wire::vol::{Forward, ForwardMultiple, ForwardMultipleReply, Restore};
 use afs_wire::xdr::{BoundedVec, Decode, Encode};
 use bytes::Bytes;
 
-use super::{Held, Maker, NO_TRANSACTION, Outcome, VolumeModel, is_strangers};
+use super::{DiskVolume, Implementation, NO_TRANSACTION, Outcome, VolumeModel, is_strangers};
 
 /// The start of a stream: dates of creation and of the last change.
 pub fn head(created: UnixSeconds, updated: UnixSeconds) -> Bytes {
@@ -82,14 +82,14 @@ impl VolumeModel {
             };
             let number = u64::from_bytes(&row[..8]).unwrap();
             let date = UnixSeconds::from_bytes(&row[8..]).unwrap();
-            if self.maker == Maker::Ours {
+            if self.implementation == Implementation::Andrew {
                 staged.insert(number, date);
             } else {
                 // Each number is stored as it arrives.
                 self.with(request.transaction, |held| held.numbers.insert(number, date))?;
             }
         }
-        self.with(request.transaction, |held: &mut Held| {
+        self.with(request.transaction, |held: &mut DiskVolume| {
             held.numbers.append(&mut staged);
             held.created = UnixSeconds::from_bytes(&head[..4]).unwrap_or_default();
             held.updated = UnixSeconds::from_bytes(&head[4..]).unwrap_or_default();
