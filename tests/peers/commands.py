@@ -1,18 +1,18 @@
-"""Programs, run to their end or in the background, and errors that a person can act on."""
+"""Programs, run to completion or in the background, and errors with a remedy."""
 
 import os, shutil, signal, subprocess, sys, time
 
-# Where programs are looked for, also where the path of the caller leaves out those of the administrator.
+# Search path of programs, with the administrator's even if the caller's path lacks them.
 FOLDERS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
 
 
 class Failure(Exception):
-    """What was asked of what, and why it failed: one message for a person."""
+    """A failed operation and its cause, as one message for the user."""
 
 
 def command_line(name, main, status=1):
     """Runs `main`; a Failure is written to standard error, and the exit status is then `status`."""
-    # As at any other end, what is temporary is removed.
+    # Temporary files are removed as at any other exit.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), *FOLDERS])
     try:
@@ -61,7 +61,7 @@ def begin(words, log, **options):
 
 
 def until(what, is_so, seconds=60):
-    """Asks `is_so` again and again: programs that we did not write do not notify us."""
+    """Polls `is_so`: foreign programs send no notification."""
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:

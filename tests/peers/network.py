@@ -7,7 +7,7 @@ from commands import Failure, attempt, run
 
 
 class Namespace:
-    """A network namespace by its name. What runs in it is found by the namespace, not by numbers kept in files."""
+    """A network namespace by its name. Its processes are found by the namespace, not by numbers kept in files."""
 
     def __init__(self, name):
         self.name, self.path = name, Path("/run/netns") / name
@@ -21,14 +21,14 @@ class Namespace:
         return [int(pid) for pid in attempt("ip", "netns", "pids", self.name).stdout.split()]
 
     def remove(self):
-        """Ends its processes, and removes it. Nothing happens if it is not there."""
+        """Ends its processes, and removes it. Does nothing if it does not exist."""
         if self.path.exists():
             end(self.processes)
             run("ip", "netns", "del", self.name)
 
 
 def end(processes):
-    """Ends what `processes` returns: asks first, and kills what is there five seconds later."""
+    """Ends the processes that `processes` returns: by SIGTERM, and by SIGKILL those that remain after five seconds."""
     for number in [signal.SIGTERM, signal.SIGKILL]:
         send(number, processes())
         deadline = time.monotonic() + 5
@@ -58,7 +58,7 @@ def send(number, pids):
 
 
 def namespaces(prefix):
-    """All namespaces whose names begin so."""
+    """All namespaces whose names begin with the prefix."""
     folder = Path("/run/netns")
     names = [path.name for path in folder.iterdir()] if folder.exists() else []
     return [Namespace(name) for name in sorted(names) if name.startswith(prefix)]
@@ -80,7 +80,7 @@ class Bridge:
         run("ip", "link", "set", self.name, "up")
 
     def connect(self, namespace, cable, address):
-        """Lays a cable of that name into a namespace, where its end is `eth0` with that address."""
+        """Connects a namespace by a cable of that name, where its end is `eth0` with that address."""
         run("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", namespace.name)
         run("ip", "link", "set", cable, "master", self.name, "up")
         run("ip", "-n", namespace.name, "addr", "add", f"{address}/24", "dev", "eth0")
@@ -92,7 +92,7 @@ def exists(link):
 
 
 def remove_links(is_ours):
-    """Removes the links whose names are ours. A cable goes by itself with its namespace, but only some time after."""
+    """Removes the links with the prefix. A cable is removed with its namespace, but only some time later."""
     for link in Path("/sys/class/net").iterdir():
         if is_ours(link.name):
             attempt("ip", "link", "del", link.name)

@@ -1,4 +1,4 @@
-/* Access lists as the file server has them: a count of entries, one of negative entries, and a line "WHO RIGHTS" for each. */
+/* Access lists in the format of the file server: a count of entries, one of negative entries, and a line "WHO RIGHTS" for each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void add(struct list *list, const char *who, int rights)
     list->count++;
 }
 
-/* The list's text, which belongs to the caller. */
+/* The list's text, which the caller must free. */
 static char *fetch(struct afscp_venusfid *object)
 {
     struct AFSOpaque list = { 0, NULL };
@@ -91,7 +91,7 @@ void show_access_list(struct afscp_venusfid *object, char **words)
     fputs(fetch(object), stdout);
 }
 
-/* Replaces the entries of those who are named, and keeps the others; negative entries are lost. */
+/* Replaces the entries of the named users and groups, and keeps the others; negative entries are lost. */
 void set_access(struct afscp_venusfid *object, char **words)
 {
     struct list list = { 0, 0, "" };

@@ -1,4 +1,4 @@
-/* A client of OpenAFS's file server on its own libraries, for what its tools do only with a kernel module. */
+/* A client of OpenAFS's file server, on its own libraries, for functions whose tools need a kernel module. */
 #ifndef AFSX_H
 #define AFSX_H
 
@@ -8,10 +8,10 @@
 #include <rx/rx.h>
 #include <afs/afscp.h>
 
-/* Writes what failed, with the code and its meaning, and exits with status 1. */
+/* Prints the failed operation with the error code and its meaning, and exits with status 1. */
 void fail(const char *what, long code) __attribute__((noreturn));
 
-/* The calls' security by the tickets of a Kerberos cache ($KRB5CCNAME), at an rxkad level. */
+/* Security of calls, from the tickets of a Kerberos cache ($KRB5CCNAME), at an rxkad level. */
 struct rx_securityClass *kerberos_security(const char *cell, const char *realm, int level);
 
 /* The object of a path: VOLUME[:/path], in the read-write volume. */
@@ -20,7 +20,7 @@ struct afscp_venusfid *object(struct afscp_cell *cell, const char *path);
 /* A connection to the file server of an object. */
 struct rx_connection *connection(const struct afscp_venusfid *object);
 
-/* Commands. Each has the object of its path, and the words behind it up to a null pointer. */
+/* Commands. Each takes the object of its path, and the following words up to a null pointer. */
 void show_status(struct afscp_venusfid *object, char **words);
 void read_file(struct afscp_venusfid *object, char **words);
 void write_file(struct afscp_venusfid *object, char **words);

@@ -1,4 +1,4 @@
-/* Files, their status, and mount points. Data moves a MiB a call. */
+/* Files, their status, and mount points. Data is transferred a MiB a call. */
 #include <stdio.h>
 #include <string.h>
 #include "afsx.h"
@@ -71,7 +71,7 @@ void remove_file(struct afscp_venusfid *object, char **words)
         fail("RemoveFile", afscp_errno);
 }
 
-/* A mount point is a symbolic link to "#VOLUME.", with the mode by which servers know it. */
+/* A mount point is a symbolic link to "#VOLUME.", with the mode by which servers recognize it. */
 void make_mount_point(struct afscp_venusfid *object, char **words)
 {
     struct AFSStoreStatus status = with_mode(0644);

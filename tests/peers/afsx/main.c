@@ -47,7 +47,7 @@ static void usage(void)
     exit(2);
 }
 
-/* Takes the options; returns what is behind them. */
+/* Parses the options; returns the words after them. */
 static char **options(char **words)
 {
     for (; *words && **words == '-'; words++) {
@@ -83,7 +83,7 @@ static void name_errors(void)
     initialize_VL_error_table();
 }
 
-/* The cell of the machine's configuration. The library itself takes DES keys only: its security is replaced. */
+/* The cell of the machine's configuration. The library itself accepts DES keys only: its security is replaced. */
 static struct afscp_cell *configured_cell(void)
 {
     int code;

@@ -1,4 +1,4 @@
-/* Paths VOLUME[:/path], and the servers of what they name. */
+/* Paths VOLUME[:/path], and the servers of their volumes. */
 #include <stdlib.h>
 #include <string.h>
 #include "afsx.h"

@@ -5,7 +5,7 @@
 #include <rx/rxkad.h>
 #include <afs/auth.h>
 
-/* Ticket of the cell's service, for the user whose tickets the cache has. */
+/* Ticket for the cell's service, of the user of the ticket cache. */
 static krb5_creds *service_ticket(const char *cell, const char *realm)
 {
     krb5_context context;

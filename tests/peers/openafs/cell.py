@@ -1,4 +1,4 @@
-"""Settings of a cell of OpenAFS's, kept in its state folder, and the files that all its hosts share."""
+"""Settings of an OpenAFS cell, kept in its state folder, and the files that all its hosts share."""
 
 import json, os, sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from network import Bridge, end, namespaces, remove_links, with_variable
 from . import afsx
 from .host import Host
 
-# Environment variable of all that a cell's hosts run: the prefix.
+# Environment variable of every process on a cell's hosts: the prefix.
 MARK = "OPENAFS_CELL_PREFIX"
 # Last bytes of the addresses of the hosts with servers. The first has the KDC and the databases.
 SERVERS = {"srv1": 11, "srv2": 12}
@@ -30,7 +30,7 @@ class Cell:
         return Cell(state, **json.loads(file.read_text()))
 
     def make(self):
-        """The state folder, and what all hosts read."""
+        """Creates the state folder, and the files that all hosts read."""
         if (self.state / "cell.json").exists():
             raise Failure(f"{self.state}: a cell is here already (`down` removes it)")
         if found := namespaces(f"{self.prefix}-"):
@@ -41,7 +41,7 @@ class Cell:
         (self.state / "cell.json").write_text(json.dumps(settings))
         names = [f"{self.address(number)} {host}.{self.name} {host}" for host, number in {**SERVERS, **self.clients}.items()]
         (self.state / "hosts.txt").write_text("\n".join(["127.0.0.1 localhost", *names, ""]))
-        # Nothing replies there, so that look-ups fail at once.
+        # No server replies there, so that look-ups fail at once.
         (self.state / "resolv.conf").write_text("nameserver 127.0.0.1\n")
         (self.state / "krb5.conf").write_text(KRB5_CONF.format(cell=self.name, realm=self.realm, kdc=self.address(SERVERS["srv1"])))
         afsx.build(self.state / "bin/afsx")
@@ -60,12 +60,12 @@ class Cell:
         return host
 
     def environment(self):
-        """What programs on the hosts need to find the KDC, and the tickets of the administrator."""
+        """Environment with which programs on the hosts find the KDC, and the administrator's tickets."""
         return {**os.environ, MARK: self.prefix, "PATH": f"{self.state}/bin:{os.environ['PATH']}",
                 "KRB5CCNAME": f"FILE:{self.state}/admin.cc", "KRB5_CONFIG": f"{self.state}/krb5.conf", "KRB5_KDC_PROFILE": f"{self.state}/kdc/kdc.conf"}
 
     def remove(self):
-        """Everything that was made, also by a run that was killed: the prefix marks what is ours."""
+        """Removes everything that was made, also by a run that was killed: the prefix identifies it."""
         for host in map(self.host, self.names()):
             try:
                 host.shut_down()
@@ -85,7 +85,7 @@ class Cell:
         return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
     def show(self):
-        """The hosts, what runs on them, and the volumes."""
+        """Prints the hosts, their processes, and the volumes."""
         for host in map(self.host, self.names()):
             print(f"{host.name} {host.address()}")
             print(attempt("ps", "-ww", "-o", "pid=,args=", "-p", ",".join(map(str, host.namespace.processes()))).stdout, end="")

@@ -8,7 +8,7 @@ from network import Namespace
 
 from .mount import Mount
 
-# Folders below the host's own, and where its programs see them.
+# Folders below the host's own, and their paths for its programs.
 OWN = {"etc-openafs": "/etc/openafs", "var-openafs": "/var/lib/openafs", "log": "/var/log/openafs", "vicepa": "/vicepa", "vicepb": "/vicepb"}
 BELOW = ["cache", "etc-openafs/server", "var-openafs/db", "var-openafs/local"]
 
@@ -20,7 +20,7 @@ class Host:
         self.mount = Mount(self)
 
     def make(self, number):
-        """Starts the host with the address that ends in `number`. Nothing happens if it is there."""
+        """Starts the host with the address that ends in `number`. Does nothing if it is running."""
         if (self.folder / "anchor.pid").exists():
             return
         for name in [*OWN, *BELOW]:
@@ -57,12 +57,12 @@ class Host:
         (etc / "CellServDB").write_text(f">{name} #test cell\n" + "".join(f"{one} #{one.replace('.', '-')}.{name}\n" for one in servers))
 
     def inside(self):
-        """The words in front of a program that runs on this host."""
+        """The command prefix of a program that runs on this host."""
         file = self.folder / "anchor.pid"
         if not file.exists():
             raise Failure(f"no host {self.name}; there are: {' '.join(self.cell.names()) or 'none'}")
         pid = int(file.read_text())
-        # The number may be another process's by now.
+        # The number may belong to another process by now.
         if pid not in self.namespace.processes():
             raise Failure(f"host {self.name} has ended (`down` removes the cell)")
         return ["nsenter", "-t", str(pid), "--net", "--mount", "--uts", "--root", f"--wdns={os.getcwd()}"]

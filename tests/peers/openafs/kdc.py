@@ -26,7 +26,7 @@ class Kdc:
         return self.folder / f"{principal.split('/')[0]}.keytab"
 
     def give_key(self, host):
-        """Puts the key of the cell's service where OpenAFS's servers on a host look for it."""
+        """Writes the key of the cell's service to the file that OpenAFS's servers on a host read."""
         listed = host.run("klist", "-k", self.keytab(self.service))
         version = re.findall(r"^ *(\d+) .*@", listed, re.MULTILINE)[-1]
         for number in TYPES:

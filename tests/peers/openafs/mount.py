@@ -1,4 +1,4 @@
-"""Mount of a cell by OpenAFS's client in user space, afsd.fuse. It knows no tokens: it is always system:anyuser."""
+"""Mount of a cell by OpenAFS's client in user space, afsd.fuse. It has no tokens: it is always system:anyuser."""
 
 import os, re
 from pathlib import Path
@@ -11,14 +11,14 @@ STRICT = ["-oattr_timeout=0,entry_timeout=0,negative_timeout=0"]
 
 
 class Mount:
-    # Of the cache, KiB.
+    # Size of the cache, in KiB.
     BLOCKS = 400_000
 
     def __init__(self, host):
         self.host = host
 
     def file(self):
-        """Says where the host's mount is."""
+        """The file with the folder of the host's mount."""
         return self.host.folder / "mount"
 
     def is_on(self, folder):
@@ -30,7 +30,7 @@ class Mount:
         folder = Path(folder).absolute()
         if is_mounted(folder):
             raise Failure(f"{folder} is a mount point already")
-        self.host.inside()  # Fails unless the host is there.
+        self.host.inside()  # Fails unless the host is running.
         folder.mkdir(parents=True, exist_ok=True)
         self.file().write_text(str(folder))
         log = self.host.folder / "afsd.log"
@@ -44,7 +44,7 @@ class Mount:
         until(f"{folder} mounted by afsd.fuse (its log is {log})", is_there, 60)
 
     def command(self, folder, is_strict):
-        """Flags of FUSE come first: afsd.fuse takes whatever follows a bare flag of its own for its own.
+        """Flags of FUSE come first: afsd.fuse treats every argument after a bare flag of its own as its own.
 
         Only the network namespace is the host's: the mount belongs to the whole machine."""
         own = self.host.folder
@@ -53,7 +53,7 @@ class Mount:
         return [*fuse, *name_space, "-cachedir", own / "cache", "-blocks", self.BLOCKS, "-chunksize", 20, "-volume-ttl", 600]
 
     def remove(self):
-        """Unmounts; the client ends by itself. Nothing happens where no mount is."""
+        """Unmounts; the client ends by itself. Does nothing if there is no mount."""
         if not self.file().exists():
             return
         folder = Path(self.file().read_text())
@@ -63,7 +63,7 @@ class Mount:
         end(self.processes)
 
     def processes(self):
-        """The client's, which is the only one of that name on its host."""
+        """Process numbers of the client, the only one of that name on its host."""
         return [pid for pid in self.host.namespace.processes() if name_of(pid) == "afsd.fuse"]
 
 

@@ -1,4 +1,4 @@
-"""Users and first volumes of the cell: root.afs and root.cell with replicas, scratch for everybody, home.alice for her."""
+"""Users and first volumes of the cell: root.afs and root.cell with replicas, scratch for every user, home.alice for alice."""
 
 from .kdc import Kdc
 
