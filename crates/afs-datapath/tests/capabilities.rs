@@ -9,6 +9,7 @@ use afs_datapath::capability::{
 };
 use afs_datapath::frame::{Event, Failure, HandleNumber, Message, Presented, RequestId};
 use afs_datapath::session::{Client, Error, Handle, StoreDescription};
+use afs_env::EnvExt;
 use afs_wire::ids::VolumeId;
 use kit::{Kit, VERSION, directory, drain, file, range, read};
 
@@ -239,10 +240,13 @@ fn kit_file(case: &Case, vnode: u32, len: usize) {
 fn a_revocation_ends_a_store() {
     let case = case();
     let (client, handle, drive) = (case.client.clone(), case.present(|_| {}), case.kit.drive.clone());
+    let env = case.kit.client_env();
     let outcome = case.kit.run(async move {
         let store = StoreDescription::new(file(2), 0, vec![range(0, 2000)]).unwrap();
         let mut leaving = client.store(&handle, &store).await?;
         leaving.put(vec![1; 1000].into()).await?;
+        env.sleep(std::time::Duration::from_secs(1)).await;
+        assert_eq!((drive.counts().in_progress, drive.counts().bytes_received), (1, 1000));
         drive.revocations.revoke(Group::Directory(directory(1)));
         leaving.put(vec![1; 1000].into()).await?;
         leaving.finish().await

@@ -97,3 +97,51 @@ impl fmt::Debug for DriveKey {
 
 const SEAL: &[u8; 16] = b"afs-data-seal--1";
 const HOLDER: &[u8; 16] = b"afs-data-holder1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::{Access, ByteRange, Generation, Group, Nonce};
+    use afs_wire::ids::VolumeId;
+
+    fn now(secs: u64) -> UnixTime {
+        UnixTime { secs, nanos: 999_999_999 }
+    }
+
+    #[test]
+    fn a_capability_is_good_before_its_expiry() {
+        let key = DriveKey::new(DriveId(1), KeyEpoch(2), [3; 32]);
+        let capability = Capability {
+            drive: key.drive(),
+            epoch: key.epoch(),
+            group: Group::Volume(VolumeId(4)),
+            access: Access::READ,
+            range: ByteRange::ALL,
+            expires: 1000,
+            generation: Generation(0),
+            holder: key.holder(b"host", b"identity"),
+        };
+        let nonces = Nonces { drive: Nonce([5; 32]), client: Nonce([6; 32]) };
+        let proof = Proof::new(&capability, &key.seal(&capability), &nonces);
+        assert_eq!(key.check(&capability, &nonces, &proof, now(999)), Ok(()));
+        assert_eq!(key.check(&capability, &nonces, &proof, now(1000)), Err(Refusal::Expired));
+    }
+
+    #[test]
+    fn holders_differ_by_host_by_identity_and_by_key() {
+        let key = DriveKey::new(DriveId(1), KeyEpoch(2), [3; 32]);
+        let other = DriveKey::new(DriveId(1), KeyEpoch(3), [4; 32]);
+        let holder = key.holder(b"ab", b"c");
+        assert_eq!(holder, key.holder(b"ab", b"c"));
+        assert!(
+            ![key.holder(b"a", b"bc"), key.holder(b"ab", b"d"), other.holder(b"ab", b"c")].contains(&holder)
+        );
+    }
+
+    #[test]
+    fn keys_and_secrets_are_not_shown() {
+        let key = DriveKey::new(DriveId(1), KeyEpoch(2), [0x77; 32]);
+        let shown = format!("{key:?} {:?}", Secret::new([0x77; 32]));
+        assert!(!shown.contains("77") && !shown.contains("119"), "{shown}");
+    }
+}

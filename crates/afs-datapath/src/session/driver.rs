@@ -15,8 +15,9 @@ use super::link::Link;
 use super::{Lost, Patience};
 use crate::frame::{DATA_MAX, Decoder, Event, Message};
 
-/// Bytes that are read at once.
+/// Bytes that are read at once: of files, and of messages.
 const RECEIVE_BUFFER: usize = DATA_MAX + (64 << 10);
+const MESSAGE_BUFFER: usize = 16 << 10;
 /// A buffer with less space than that is replaced before the next read.
 const SPACE_MIN: usize = 64 << 10;
 /// Parts of frames in one write.
@@ -122,8 +123,16 @@ impl<R: Role> Driver<R> {
                 return Err(Lost::Stuck);
             }
             self.role.tick(&self.link, now)?;
+            self.release_buffer();
         }
         Ok(())
+    }
+
+    /// A connection at rest holds no receive buffer.
+    fn release_buffer(&mut self) {
+        if self.received.is_empty() && self.decoder.missing() == 0 {
+            self.received = BytesMut::new();
+        }
     }
 
     fn has_output(&self) -> bool {
@@ -150,8 +159,9 @@ impl<R: Role> Driver<R> {
 
     /// Reads until nothing is left, or the buffer is full. Whether the stream is over.
     fn fill(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        if self.received.capacity() - self.received.len() < SPACE_MIN {
-            self.received.reserve(RECEIVE_BUFFER);
+        let wanted = if self.decoder.missing() > 0 { RECEIVE_BUFFER } else { MESSAGE_BUFFER };
+        if self.received.capacity() - self.received.len() < wanted.min(SPACE_MIN) {
+            self.received.reserve(wanted);
         }
         let before = self.received.len();
         while self.received.capacity() > self.received.len() {

@@ -31,6 +31,9 @@ pub trait Objects: Send + Sync + 'static {
 
     /// Takes the bytes of a store, makes them durable, and keeps them under a ticket of the capability's holder.
     ///
+    /// The future is not dropped when the client gives up or is gone: [`Taken::next`] fails then. It counts against the limits of
+    /// the drive until it ends.
+    ///
     /// # Errors
     /// Any failure, at any time; what came of the bytes is dropped. Where [`Taken::next`] fails it fails with the same failure.
     fn store(&self, request: StoreRequest, bytes: Taken) -> BoxFuture<'static, Result<TicketId, Failure>>;
