@@ -7,19 +7,19 @@
 
 mod cache_sink;
 mod cache_source;
+mod fetched;
 mod hole_detector;
 mod memory_sink;
 mod rpc;
 
 pub(crate) use cache_sink::{CacheSink, Received};
 pub(crate) use cache_source::{CacheSource, SourceFailure, SourceReport};
+pub(crate) use fetched::{Fetched, Wanted, directory_of};
 pub(crate) use memory_sink::MemorySink;
 pub(crate) use rpc::Rpc;
 
-use std::ops::Range;
-
 use afs_rpc::{BoxFuture, CallError};
-use afs_wire::fs::{self, FetchDataReply, SetStatus, StatusReply};
+use afs_wire::fs::{self, SetStatus, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
@@ -48,15 +48,16 @@ pub(crate) struct Stopped;
 pub(crate) trait Transfer: Send + Sync + 'static {
     /// Fetches a range of a file into a sink: from its start, without gaps, fewer bytes if the file ends before.
     ///
+    /// Without a version that is held the outcome is that of a call.
+    ///
     /// # Errors
     /// The reason why not all bytes came; [`CallError::GivenUp`] if the sink stopped.
     fn fetch<'a>(
         &'a self,
         target: &'a Target,
-        fid: Fid,
-        range: Range<u64>,
+        wanted: &'a Wanted,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, TransferResult<FetchDataReply>>;
+    ) -> BoxFuture<'a, TransferResult<Fetched>>;
 
     /// Stores the bytes of a source in a file. The change is atomic.
     ///
@@ -77,6 +78,8 @@ pub(crate) trait Transfer: Send + Sync + 'static {
 /// A store.
 pub(crate) struct StoreRequest<'a> {
     pub fid: Fid,
+    /// The directory in which the file was last seen.
+    pub directory: Option<Fid>,
     /// Attributes set along with the data.
     pub status: SetStatus,
     /// In order, at most [`PIECES_MAX`].

@@ -92,8 +92,13 @@ fn a_local_failure_of_a_store_does_not_mark_the_server_down() {
     let work = async move {
         let context = CallContext::waiting(None);
         let pieces = [Piece { range: 0..10, file_length: 10 }];
-        let change =
-            StoreRequest { fid: fid(), status: SetStatus::default(), pieces: &pieces, expected: None };
+        let change = StoreRequest {
+            fid: fid(),
+            directory: None,
+            status: SetStatus::default(),
+            pieces: &pieces,
+            expected: None,
+        };
         let outcome = calls.on_sites(&context, &called, change.operation(), |target| {
             let change = &change;
             async move { Rpc.store(&target, change, &mut Empty).await }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use afs_rpc::CallError;
 use afs_wire::fs::{self, FetchDataReply};
 use afs_wire::ids::Fid;
 
@@ -13,7 +14,7 @@ use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::location::Volume;
-use crate::transfer::{CacheSink, FETCH, MemorySink, Received};
+use crate::transfer::{Received, FETCH, Fetched, CacheSink, MemorySink, Wanted, directory_of};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
@@ -33,8 +34,9 @@ impl Venus {
         let outcome = self
             .on_sites(volume, FETCH, |target| async move {
                 let mut sink = MemorySink::new(max);
-                let reply = self.transfer.fetch(&target, fid, 0..max, &mut sink).await?;
-                Ok((sink.into_bytes(), reply))
+                let wanted = Wanted::with_status(fid, 0..max);
+                let fetched = self.transfer.fetch(&target, &wanted, &mut sink).await?;
+                Ok((sink.into_bytes(), fetched.into_reply().ok_or(CallError::Misuse)?))
             })
             .await;
         let answered = outcome.result?;
@@ -106,16 +108,15 @@ impl Venus {
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
         range: Range<u64>,
-    ) -> Result<CallReply<(Received, FetchDataReply)>> {
+    ) -> Result<CallReply<(Received, Fetched)>> {
         let volume = self.volume_of(vnode.key).await?;
-        let fid = vnode.key.fid;
+        let wanted = &wanted_of(vnode, data, range);
         let outcome = self
             .on_sites(&volume, FETCH, |target| {
-                let range = range.clone();
+                let mut sink = CacheSink::new(self.files.worker(), data, wanted.range.clone());
                 async move {
-                    let mut sink = CacheSink::new(self.files.worker(), data, range.clone());
-                    let reply = self.transfer.fetch(&target, fid, range, &mut sink).await?;
-                    Ok((sink.received(), reply))
+                    let fetched = self.transfer.fetch(&target, wanted, &mut sink).await?;
+                    Ok((sink.received(), fetched))
                 }
             })
             .await;
@@ -130,32 +131,29 @@ impl Venus {
         handle: &Arc<Handle>,
         data: &Arc<FileData>,
         range: Range<u64>,
-        answered: CallReply<(Received, FetchDataReply)>,
+        answered: CallReply<(Received, Fetched)>,
     ) -> Result<()> {
-        let (received, reply) = &answered.value;
+        let (received, fetched) = &answered.value;
         let vnode = &handle.vnode;
-        let volume = self.volume_of(vnode.key).await?;
-        self.promises.record_reply(
-            &volume,
-            vnode,
-            &reply.status,
-            &reply.callback,
-            &reply.sync,
-            &answered.origin(),
-        );
+        // Bytes that came without a call say nothing of status and promise: both stay as they are known.
+        if let Fetched::ByCall(reply) = fetched {
+            let volume = self.volume_of(vnode.key).await?;
+            let origin = answered.origin();
+            self.promises.record_reply(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
+        }
         let complete = range.start + received.length == range.end;
         let mine = {
             let mut content = data.content();
-            let mine = content.version == reply.status.data_version && complete;
+            let mine = content.version == fetched.version() && complete;
             if mine {
                 content.fetched(range, &received.holes);
             }
             mine
         };
-        if mine {
-            return Ok(());
+        match fetched {
+            Fetched::ByCall(reply) if !mine => self.other_version(handle, data, &reply.status).await,
+            _ => Ok(()),
         }
-        self.other_version(handle, data, &reply.status).await
     }
 
     /// Handles another version at the server than the one of a handle. Dirty data is kept on top of the new version;
@@ -211,6 +209,13 @@ impl Venus {
             }));
         }
     }
+}
+
+/// A range of the version that is in the cache.
+fn wanted_of(vnode: &Vnode, data: &FileData, range: Range<u64>) -> Wanted {
+    let (fid, held) = (vnode.key.fid, data.content().version);
+    let directory = vnode.state().status.as_ref().map(|status| directory_of(fid, status));
+    Wanted { fid, range, held: Some(held), directory }
 }
 
 /// Claim on a range being fetched; released when dropped, whatever the outcome.

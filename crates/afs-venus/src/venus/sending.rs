@@ -11,7 +11,7 @@ use crate::counters::add;
 use crate::data::{FileData, Piece, StoreScope};
 use crate::error::Result;
 use crate::location::Volume;
-use crate::transfer::{CacheSource, SourceFailure, SourceReport, StoreRequest};
+use crate::transfer::{StoreRequest, SourceFailure, CacheSource, SourceReport, directory_of};
 use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
@@ -47,6 +47,11 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     pub fn fid(&self) -> Fid {
         self.vnode.key.fid
+    }
+
+    /// The directory in which the file was last seen.
+    fn directory(&self) -> Option<Fid> {
+        self.vnode.state().status.as_ref().map(|status| directory_of(self.fid(), status))
     }
 
     /// Removes the checksums of ranges that the server truncates or that are about to be sent, until they are stored.
@@ -201,7 +206,9 @@ impl Venus {
         pieces: &[Piece],
         expected: Option<DataVersion>,
     ) -> CallOutcome<StatusReply> {
-        let change = &StoreRequest { fid: sending.fid(), status: sending.status, pieces, expected };
+        let Sending { status, .. } = *sending;
+        let (fid, directory) = (sending.fid(), sending.directory());
+        let change = &StoreRequest { fid, directory, status, pieces, expected };
         self.on_sites(sending.volume, change.operation(), |target| async move {
             let mut source =
                 CacheSource::new(self.files.worker(), sending.data, sending.cuts, &sending.report);

@@ -13,7 +13,7 @@ use crate::cache::{CacheIo, CacheWorker};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
-use crate::transfer::{FETCH, Sink};
+use crate::transfer::{FETCH, Sink, Wanted, directory_of};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
@@ -73,12 +73,18 @@ impl Venus {
                 let range = range.clone();
                 async move {
                     let mut sink = ComparingSink::new(self.files.worker(), data, range.start);
-                    let fetched = self.transfer.fetch(&target, fid, range.clone(), &mut sink).await;
+                    let wanted = Wanted {
+                        fid,
+                        range: range.clone(),
+                        held: Some(status.data_version),
+                        directory: Some(directory_of(fid, status)),
+                    };
+                    let fetched = self.transfer.fetch(&target, &wanted, &mut sink).await;
                     if sink.differs() {
                         return Ok(false);
                     }
-                    let reply = fetched?;
-                    Ok(sink.at == range.end && reply.status.data_version == status.data_version)
+                    let version = fetched?.version();
+                    Ok(sink.at == range.end && version == status.data_version)
                 }
             })
             .await;

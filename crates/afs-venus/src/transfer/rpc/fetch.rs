@@ -1,26 +1,21 @@
 //! Fetch by an Rx call: a count, the bytes, a status.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use afs_rpc::{CallError, ClientCall};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, FetchDataReply};
+use afs_wire::fs;
 use afs_wire::ids::Fid;
 use afs_wire::rpc::Streamed;
 use bytes::Bytes;
 
 use super::{give_up, too_big};
 use crate::calls::Target;
-use crate::transfer::{PIECE, Sink, TransferResult};
+use crate::transfer::{Fetched, TransferResult, PIECE, Sink, Wanted};
 
-pub(super) async fn fetch(
-    target: &Target,
-    fid: Fid,
-    range: Range<u64>,
-    sink: &mut dyn Sink,
-) -> TransferResult<FetchDataReply> {
-    let (mut call, mut left) = open(target, fid, range.start, range.end - range.start).await?;
+pub(super) async fn fetch(target: &Target, wanted: &Wanted, sink: &mut dyn Sink) -> TransferResult<Fetched> {
+    let Wanted { fid, range, .. } = wanted;
+    let (mut call, mut left) = open(target, *fid, range.start, range.end - range.start).await?;
     sink.begin(left);
     while left > 0 {
         let parts = read_piece(&mut call, left.min(PIECE) as usize).await?;
@@ -30,7 +25,7 @@ pub(super) async fn fetch(
         }
     }
     match sink.end().await {
-        Ok(()) => call.finish::<fs::FetchData64>().await,
+        Ok(()) => Ok(Fetched::ByCall(call.finish::<fs::FetchData64>().await?)),
         Err(_) => Err(give_up(call)),
     }
 }

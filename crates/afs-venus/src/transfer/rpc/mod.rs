@@ -7,17 +7,15 @@ mod fetch;
 mod ranges;
 mod store;
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use afs_rpc::{BoxFuture, CallError, ClientCall};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{FetchDataReply, StatusReply};
-use afs_wire::ids::Fid;
+use afs_wire::fs::StatusReply;
 
 use crate::calls::Target;
 use crate::location::Server;
-use crate::transfer::{Sink, Source, StoreRequest, Transfer, TransferResult};
+use crate::transfer::{StoreRequest, Fetched, TransferResult, Sink, Source, Transfer, Wanted};
 
 /// The calls FetchData, FetchData64, StoreData, StoreData64 and StoreRanges.
 pub(crate) struct Rpc;
@@ -26,11 +24,10 @@ impl Transfer for Rpc {
     fn fetch<'a>(
         &'a self,
         target: &'a Target,
-        fid: Fid,
-        range: Range<u64>,
+        wanted: &'a Wanted,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, TransferResult<FetchDataReply>> {
-        Box::pin(fetch::fetch(target, fid, range, sink))
+    ) -> BoxFuture<'a, TransferResult<Fetched>> {
+        Box::pin(fetch::fetch(target, wanted, sink))
     }
 
     fn store<'a>(

@@ -1,17 +1,15 @@
 //! The client's side of the streams.
 
-use std::ops::Range;
-
 use afs_env::io::{AsyncReadExt, AsyncWriteExt};
 use afs_rpc::{BoxFuture, CallError, EnvExt, EnvRef};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FetchDataReply, Status, StatusReply, VolSync};
-use afs_wire::ids::{DataVersion, Fid};
+use afs_wire::ids::DataVersion;
 
 use super::server::{ANY_VERSION, DATA, FETCH, SILENT, STORE, Shared, number};
 use crate::calls::Target;
 use crate::location::Server;
-use crate::transfer::{Rpc, Sink, Source, StoreRequest, Transfer, TransferResult};
+use crate::transfer::{StoreRequest, Fetched, TransferResult, Rpc, Sink, Source, Transfer, Wanted};
 
 /// Bytes received at a time.
 const PART: usize = 64;
@@ -31,12 +29,8 @@ impl Streams {
         self.env.timeout(SILENT, work).await.unwrap_or(Err(CallError::Ended))
     }
 
-    async fn fetched(
-        &self,
-        fid: Fid,
-        range: Range<u64>,
-        sink: &mut dyn Sink,
-    ) -> TransferResult<FetchDataReply> {
+    async fn fetched(&self, wanted: &Wanted, sink: &mut dyn Sink) -> TransferResult<Fetched> {
+        let Wanted { fid, range, .. } = wanted;
         let mut stream = self.env.connect(DATA).await.map_err(broken)?;
         stream.write_all(&[FETCH]).await.map_err(broken)?;
         for number in [range.start, range.end] {
@@ -57,8 +51,9 @@ impl Streams {
         }
         sink.end().await.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
         let version = number(&mut stream).await.map_err(broken)?;
-        let status = Status { data_version: DataVersion(version), ..self.file.lock().status(fid) };
-        Ok(FetchDataReply { status, callback: CallBack::shared(1000), sync: VolSync::default() })
+        let status = Status { data_version: DataVersion(version), ..self.file.lock().status(*fid) };
+        let (callback, sync) = (CallBack::shared(1000), VolSync::default());
+        Ok(Fetched::ByCall(FetchDataReply { status, callback, sync }))
     }
 
     async fn stored(
@@ -102,11 +97,10 @@ impl Transfer for Streams {
     fn fetch<'a>(
         &'a self,
         _: &'a Target,
-        fid: Fid,
-        range: Range<u64>,
+        wanted: &'a Wanted,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, TransferResult<FetchDataReply>> {
-        Box::pin(self.within(self.fetched(fid, range, sink)))
+    ) -> BoxFuture<'a, TransferResult<Fetched>> {
+        Box::pin(self.within(self.fetched(wanted, sink)))
     }
 
     fn store<'a>(
@@ -130,13 +124,12 @@ impl Transfer for OrCalls {
     fn fetch<'a>(
         &'a self,
         target: &'a Target,
-        fid: Fid,
-        range: Range<u64>,
+        wanted: &'a Wanted,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, TransferResult<FetchDataReply>> {
+    ) -> BoxFuture<'a, TransferResult<Fetched>> {
         Box::pin(async move {
-            match self.0.fetch(target, fid, range.clone(), sink).await {
-                Err(CallError::Ended) => Rpc.fetch(target, fid, range, sink).await,
+            match self.0.fetch(target, wanted, sink).await {
+                Err(CallError::Ended) => Rpc.fetch(target, wanted, sink).await,
                 other => other,
             }
         })
