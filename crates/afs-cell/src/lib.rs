@@ -18,8 +18,9 @@ pub mod state;
 pub mod tokens;
 
 pub use configuration::{
-    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DatabaseLocation, EtcdOptions, FileError, JoinFile,
-    KeptOptions, NewServer, PartitionDirectory, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
+    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DataPathUse, DatabaseLocation, EtcdOptions, FileError,
+    JoinFile, KeptDataPath, KeptOptions, NewServer, PartitionDirectory, Ports, RoleName, Roles, ServerFile,
+    ServerOptions, key_store,
 };
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen};

@@ -1,6 +1,7 @@
 //! Configuration of Venus.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,29 @@ pub struct VenusConfig {
     pub limits: Limits,
     /// Security of calls and callbacks.
     pub security: SecurityConfig,
+    /// Use of the data path.
+    pub data_path: DataPathConfig,
+}
+
+/// Use of the data path: bytes of files over a byte stream, from servers that have one (`docs/protocol/data-path.md`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataPathConfig {
+    /// Whether it is used at all. Default: yes.
+    pub enabled: bool,
+    /// Smaller fetches and stores are made by calls. Default: 64 KiB, or what the server says if that is more. Below it a
+    /// fetch takes one round trip either way, and a call renews the promise as well.
+    pub minimum_size: Option<u64>,
+    /// Where the drive of a file server is reached, by the server's address. Default: where the server says.
+    pub addresses: BTreeMap<IpAddr, SocketAddr>,
+    /// Whether a drive that permits it is used without TLS: for trusted networks, since anybody on the way can then read and
+    /// change the bytes. Default: no.
+    pub allow_clear: bool,
+}
+
+impl Default for DataPathConfig {
+    fn default() -> Self {
+        DataPathConfig { enabled: true, minimum_size: None, addresses: BTreeMap::new(), allow_clear: false }
+    }
 }
 
 /// Security of calls and callbacks. By default calls are anonymous and any callback is accepted: sufficient for a mount

@@ -28,6 +28,14 @@ pub struct CounterValues {
     pub promises_broken: u64,
     /// Calls received from servers without authentication.
     pub callbacks_unproven: u64,
+    /// Of the bytes fetched, those that came by the data path.
+    pub path_bytes_fetched: u64,
+    /// Of the bytes stored, those that went by the data path.
+    pub path_bytes_stored: u64,
+    /// Connections of the data path that were opened.
+    pub path_connections: u64,
+    /// Fetches and stores made by calls although the server has a data path, by reason.
+    pub path_fallbacks: BTreeMap<&'static str, u64>,
 }
 
 impl CounterValues {
@@ -44,7 +52,8 @@ impl CounterValues {
         };
         format!(
             "{{\"calls\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
-             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_stored\":{},\"promises_broken\":{},\"callbacks_unproven\":{}}}",
+             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_stored\":{},\"promises_broken\":{},\"callbacks_unproven\":{},\
+             \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{}}}}}",
             table(&self.calls),
             table(&self.callbacks),
             self.status_hits,
@@ -54,7 +63,11 @@ impl CounterValues {
             self.bytes_fetched,
             self.bytes_stored,
             self.promises_broken,
-            self.callbacks_unproven
+            self.callbacks_unproven,
+            self.path_bytes_fetched,
+            self.path_bytes_stored,
+            self.path_connections,
+            table(&self.path_fallbacks)
         )
     }
 }
@@ -72,6 +85,10 @@ pub(crate) struct Counters {
     pub bytes_stored: AtomicU64,
     pub promises_broken: AtomicU64,
     pub callbacks_unproven: AtomicU64,
+    pub path_bytes_fetched: AtomicU64,
+    pub path_bytes_stored: AtomicU64,
+    pub path_connections: AtomicU64,
+    path_fallbacks: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Counters {
@@ -79,8 +96,19 @@ impl Counters {
         *self.calls.lock().entry(name).or_default() += 1;
     }
 
+    /// A call that was counted was not made: something else was in its place.
+    pub fn not_made(&self, name: &'static str) {
+        if let Some(count) = self.calls.lock().get_mut(name) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
     pub fn callback(&self, name: &'static str) {
         *self.callbacks.lock().entry(name).or_default() += 1;
+    }
+
+    pub fn path_fallback(&self, reason: &'static str) {
+        *self.path_fallbacks.lock().entry(reason).or_default() += 1;
     }
 
     pub fn values(&self) -> CounterValues {
@@ -96,6 +124,10 @@ impl Counters {
             bytes_stored: get(&self.bytes_stored),
             promises_broken: get(&self.promises_broken),
             callbacks_unproven: get(&self.callbacks_unproven),
+            path_bytes_fetched: get(&self.path_bytes_fetched),
+            path_bytes_stored: get(&self.path_bytes_stored),
+            path_connections: get(&self.path_connections),
+            path_fallbacks: self.path_fallbacks.lock().clone(),
         }
     }
 }

@@ -65,7 +65,7 @@ pub use api::{
     SessionLookup, SetAttr, Space, Token, TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
-pub use config::{CellConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};
+pub use config::{CellConfig, DataPathConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};
 pub use counters::CounterValues;
 pub use error::{ErrorKind, Result, VenusError};
 pub use sink::{InvalidationSink, NoSink};

@@ -109,6 +109,7 @@ impl Cell {
             sysnames: Vec::new(),
             limits: settings.venus.clone(),
             security: self.security_of(number, &env),
+            data_path: Default::default(),
         };
         let started = self.sim.block_on(node, START, Venus::start(config));
         match started {

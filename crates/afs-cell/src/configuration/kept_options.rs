@@ -2,6 +2,7 @@
 //! others.
 
 use crate::configuration::FileError;
+use crate::configuration::kept_data_path::KeptDataPath;
 use crate::error::CellResult;
 use afs_files::write_durably;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub struct KeptOptions {
     /// `--snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<String>,
+    /// `--data-path` and what belongs to it. The last field: it is a table.
+    #[serde(default, skip_serializing_if = "KeptDataPath::is_default")]
+    pub data_path: KeptDataPath,
 }
 
 impl KeptOptions {
@@ -77,6 +81,7 @@ impl KeptOptions {
             allow_other: self.allow_other.or(before.allow_other),
             cache_size: self.cache_size.or(before.cache_size),
             snapshots: self.snapshots.or(before.snapshots),
+            data_path: self.data_path.or(before.data_path),
         }
     }
 

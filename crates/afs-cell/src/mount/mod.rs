@@ -186,6 +186,7 @@ impl Client {
             sysnames: sysnames(),
             limits: Limits::default(),
             security: self.security(own),
+            data_path: options.data_path.clone(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::configuration::ports::Ports;
 use afs_fuse::Owner;
+use afs_venus::DataPathConfig;
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub struct ClientOptions {
     pub allow_other: bool,
     /// Name of the directory of snapshots in the root of every volume; `None`: snapshots are not shown.
     pub snapshots: Option<String>,
+    /// Use of the data path.
+    pub data_path: DataPathConfig,
     /// The cell's servers are in this process, which continues when the directory is unmounted.
     pub with_servers: bool,
     /// The owner of files that is shown as the user who mounts.

@@ -161,6 +161,7 @@ impl Machine {
                 sessions: Some(Arc::new(ProcessSessions::default())),
                 ..SecurityConfig::default()
             },
+            data_path: Default::default(),
         };
         (own, sink, config)
     }

@@ -34,7 +34,9 @@ impl Calls {
             let outcome = outcome(target, &error, begun);
             (error, outcome)
         });
-        self.note_outcome(target, begun, done.as_ref().err());
+        if done.is_err() || target.evidence.is_of_call() {
+            self.note_outcome(target, begun, done.as_ref().err());
+        }
         done
     }
 

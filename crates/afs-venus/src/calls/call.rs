@@ -7,7 +7,7 @@ use afs_wire::rpc::Request;
 
 use crate::calls::failure::Failure;
 use crate::calls::retry::{Ladder, RetryLimits, Step};
-use crate::calls::{CallContext, CallOutcome, Calls, Target, WaitPolicy};
+use crate::calls::{CallContext, CallOutcome, Calls, Evidence, Target, WaitPolicy};
 use crate::error::ErrorKind;
 use crate::location::{Server, Volume};
 
@@ -128,7 +128,8 @@ impl Calls {
         let address = server.addresses().get(address)?.clone();
         let credentials = self.parts.identity.credentials(context.user, volume.cell);
         let connection = address.connection(&self.parts.rx, &credentials);
-        Some(Target { server: server.clone(), address, connection, token: credentials.id })
+        let (server, evidence) = (server.clone(), Evidence::default());
+        Some(Target { server, address, connection, token: credentials.id, evidence })
     }
 
     /// Records the round-trip time of the site that replied, if there are several.

@@ -19,7 +19,7 @@ mod waiting;
 mod watch;
 
 pub(crate) use context::{CallContext, WaitPolicy};
-pub(crate) use target::{CallOutcome, CallReply, Target};
+pub(crate) use target::{CallOutcome, CallReply, Evidence, Target};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};

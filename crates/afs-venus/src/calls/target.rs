@@ -1,6 +1,7 @@
 //! Target and outcome of an attempt.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::{Connection, Instant};
 use afs_wire::fs::{Status, VolSync};
@@ -19,13 +20,33 @@ pub(crate) struct Target {
     pub connection: Connection,
     /// Token of the caller.
     pub token: TokenId,
+    /// What a success of the attempt shows.
+    pub evidence: Evidence,
 }
 
 impl Target {
     /// Target of an anonymous call.
     pub fn anonymous(server: &Arc<Server>, address: Arc<Address>) -> Target {
         let connection = address.anonymous();
-        Target { server: server.clone(), address, connection, token: TokenId::NONE }
+        let (token, evidence) = (TokenId::NONE, Evidence::default());
+        Target { server: server.clone(), address, connection, token, evidence }
+    }
+}
+
+/// Whether an attempt that succeeds shows that the server replies to calls.
+#[derive(Clone, Default)]
+pub(crate) struct Evidence(Arc<AtomicBool>);
+
+impl Evidence {
+    /// The attempt has succeeded without a call. A server of which nothing else is heard must still be probed: only a call
+    /// brings breaks of promises that the server could not deliver.
+    pub fn without_call(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True if a success is one of a call.
+    pub fn is_of_call(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -221,6 +221,8 @@ pub(crate) struct Server {
     pub plain_bulk_only: AtomicBool,
     /// True if it stores one range of a file per call.
     pub single_ranges_only: AtomicBool,
+    /// True if it has no data path.
+    pub no_data_path: AtomicBool,
     /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
@@ -238,6 +240,7 @@ impl Server {
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
             single_ranges_only: AtomicBool::new(false),
+            no_data_path: AtomicBool::new(false),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),

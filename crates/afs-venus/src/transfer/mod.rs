@@ -10,13 +10,17 @@ mod cache_source;
 mod fetched;
 mod hole_detector;
 mod memory_sink;
+mod path;
 mod rpc;
 
 pub(crate) use cache_sink::{CacheSink, Received};
 pub(crate) use cache_source::{CacheSource, SourceFailure, SourceReport};
 pub(crate) use fetched::{Fetched, Wanted, directory_of};
 pub(crate) use memory_sink::MemorySink;
+pub(crate) use path::OverPath;
 pub(crate) use rpc::Rpc;
+
+use std::sync::Arc;
 
 use afs_rpc::{BoxFuture, CallError};
 use afs_wire::fs::{self, SetStatus, StatusReply};
@@ -73,6 +77,11 @@ pub(crate) trait Transfer: Send + Sync + 'static {
 
     /// True if a server is not known to refuse several pieces in one store.
     fn takes_several_pieces(&self, server: &Server) -> bool;
+
+    /// Whether data goes to and from a server by the data path, in a few words.
+    fn path_state(&self, _: &Arc<Server>) -> String {
+        "off".into()
+    }
 }
 
 /// A store.

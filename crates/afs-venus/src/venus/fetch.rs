@@ -14,7 +14,7 @@ use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::location::Volume;
-use crate::transfer::{Received, FETCH, Fetched, CacheSink, MemorySink, Wanted, directory_of};
+use crate::transfer::{CacheSink, FETCH, Fetched, MemorySink, Received, Wanted, directory_of};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 

@@ -160,3 +160,5 @@ impl Venus {
 
 #[cfg(test)]
 mod cut_streams;
+#[cfg(test)]
+mod over_path;

@@ -11,7 +11,7 @@ use crate::counters::add;
 use crate::data::{FileData, Piece, StoreScope};
 use crate::error::Result;
 use crate::location::Volume;
-use crate::transfer::{StoreRequest, SourceFailure, CacheSource, SourceReport, directory_of};
+use crate::transfer::{CacheSource, SourceFailure, SourceReport, StoreRequest, directory_of};
 use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;

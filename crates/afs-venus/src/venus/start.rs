@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use afs_rpc::ServerSecurity;
+use afs_rpc::{EnvRef, ServerSecurity};
 use afs_wire::ids::{Fid, VolumeName};
 use afs_wire::mountpoint::Choice;
 use afs_wire::volname;
 
 use crate::api::TokenOwner;
 use crate::calls::{self, CallContext, Calls};
-use crate::config::{RootKind, SecurityConfig, VenusConfig};
+use crate::config::{DataPathConfig, RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::{Files, Handle};
@@ -22,7 +22,7 @@ use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::promises::{self, Promises};
-use crate::transfer::{Rpc, Transfer};
+use crate::transfer::{OverPath, Rpc, Transfer};
 use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus, callbacks};
 use crate::vnode::VnodeTable;
@@ -36,11 +36,15 @@ impl Venus {
     /// Fails if the root cannot be found: no location server replies, or it does not know the volume. Also if `config`
     /// has no cell, or the endpoint has a service of number 1 already.
     pub async fn start(config: VenusConfig) -> Result<Arc<Venus>> {
-        Venus::start_with(config, Arc::new(Rpc)).await
+        Venus::start_with(config, |env, path, counters| Arc::new(OverPath::new(Rpc, env, path, counters)))
+            .await
     }
 
     /// The same with another route for file data.
-    pub(super) async fn start_with(config: VenusConfig, transfer: Arc<dyn Transfer>) -> Result<Arc<Venus>> {
+    pub(super) async fn start_with(
+        config: VenusConfig,
+        transfer: impl FnOnce(EnvRef, DataPathConfig, Arc<Counters>) -> Arc<dyn Transfer>,
+    ) -> Result<Arc<Venus>> {
         if config.cells.is_empty() || config.cells.iter().any(|cell| cell.location_servers.is_empty()) {
             return Err(VenusError::new(ErrorKind::Invalid, "start"));
         }
@@ -57,13 +61,17 @@ impl Venus {
         Ok(Arc::new(venus))
     }
 
-    fn new(config: VenusConfig, transfer: Arc<dyn Transfer>) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
-        let VenusConfig { env, rx, cells, root, uuid, cache, sink, snapshots, sysnames, limits, security } =
-            config;
+    fn new(
+        config: VenusConfig,
+        transfer: impl FnOnce(EnvRef, DataPathConfig, Arc<Counters>) -> Arc<dyn Transfer>,
+    ) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
+        let VenusConfig { env, rx, cells, root, uuid, cache, sink, snapshots, sysnames, limits, .. } = config;
+        let VenusConfig { security, data_path, .. } = config;
         let SecurityConfig { own, sessions, callback_classes } = security;
         let user = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
         let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
         let counters: Arc<Counters> = Arc::default();
+        let transfer = transfer(env.clone(), data_path, counters.clone());
         let identity = Arc::new(Identity::new(env.clone(), own, sessions));
         let location = Arc::new(Location::new(cells));
         let kernel = Arc::new(KernelCaches::new(env.clone(), sink, limits.settle_max));

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, NodeTarget};
-use crate::location::Volume;
+use crate::location::{Server, Volume};
 use crate::names::checked;
 use crate::venus::Venus;
 use crate::vnode::is_mount_point;
@@ -46,6 +46,7 @@ impl Venus {
     /// | `afs.quota` (also set) | quota in KiB; 0 is none |
     /// | `afs.status` | JSON: the cached state of the object |
     /// | `afs.counters` | JSON: counters of Venus |
+    /// | `afs.datapath` | use of the data path of each known file server: `address state`, one a line |
     /// | `afs.settled` | nothing; read when the kernel has applied all invalidations |
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
     /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
@@ -65,6 +66,9 @@ impl Venus {
         let name = std::str::from_utf8(name).map_err(|_| unknown())?;
         if name == "afs.counters" {
             return Ok(self.counters.values().to_json().into());
+        }
+        if name == "afs.datapath" {
+            return Ok(self.data_paths().into());
         }
         if name == "afs.settled" {
             self.kernel.settled().await;
@@ -112,6 +116,14 @@ impl Venus {
             }
             _ => Err(VenusError::new(ErrorKind::NotSupported, "setxattr")),
         }
+    }
+
+    fn data_paths(&self) -> String {
+        let line = |server: &Arc<Server>| {
+            let address = server.addresses().first()?.peer.ip();
+            Some(format!("{address} {}\n", self.transfer.path_state(server)))
+        };
+        self.location.servers().all().iter().filter_map(line).collect()
     }
 
     async fn acl(&self, key: Key, volume: &Arc<Volume>) -> Result<Bytes> {

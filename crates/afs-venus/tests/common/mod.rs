@@ -165,6 +165,7 @@ impl Cell {
                 sessions: self.sessions.lock().unwrap().clone(),
                 callback_classes: vec![Box::new(afs_rx::NullServer), Box::new(TrustedNames)],
             },
+            data_path: Default::default(),
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;
         Ok(Client { venus, node, env, invalidated, world: self.sim.world() })

@@ -4,6 +4,7 @@ mod auth_options;
 pub mod bench;
 mod bench_load;
 pub mod completions;
+mod data_path;
 pub mod down;
 mod duration_text;
 pub mod fs;

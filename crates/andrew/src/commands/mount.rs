@@ -1,5 +1,6 @@
 //! `andrew mount`: mounts a cell served by other machines.
 
+use crate::commands::data_path::DataPathOptions;
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
 use crate::commands::up::{MountPoint, cache_size};
@@ -46,6 +47,8 @@ pub struct Args {
     allow_other: bool,
     #[command(flatten)]
     snapshots: SnapshotOptions,
+    #[command(flatten)]
+    data_path: DataPathOptions,
     /// Where to mount: an empty directory, created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -129,6 +132,7 @@ impl Args {
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),
+            data_path: self.data_path.given().config(),
             with_servers: false,
             owner: None,
         };

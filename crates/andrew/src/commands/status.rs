@@ -13,7 +13,7 @@ use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
 use serde::Serialize;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `andrew status`.
 #[derive(clap::Args, Debug)]
@@ -42,6 +42,15 @@ struct MountStatus {
     dead: bool,
     /// Open files and working directories in it, of processes that this user may inspect.
     uses: Vec<MountUse>,
+    /// The file servers that it knows, and whether it uses their data path.
+    data_paths: Vec<DataPath>,
+}
+
+/// Use of the data path of a file server.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct DataPath {
+    server: String,
+    state: String,
 }
 
 /// The cell that runs on a state directory.
@@ -81,9 +90,25 @@ fn seen() -> CommandResult<Vec<MountStatus>> {
     let one = |mount: Mount| {
         let dead = mounts::is_dead(&mount.directory);
         let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
-        MountStatus { mount, dead, uses }
+        let data_paths = if dead { Vec::new() } else { data_paths(&mount.directory) };
+        MountStatus { mount, dead, uses, data_paths }
     };
     Ok(mounts::list()?.into_iter().map(one).collect())
+}
+
+/// Use of the data path by a mount; empty if this user may not read it, or the program of the mount does not say.
+fn data_paths(directory: &Path) -> Vec<DataPath> {
+    let mut text = vec![0; 64 * 1024];
+    let length = rustix::fs::getxattr(directory, "afs.datapath", &mut text).unwrap_or_default();
+    lines(&String::from_utf8_lossy(text.get(..length).unwrap_or_default()))
+}
+
+fn lines(text: &str) -> Vec<DataPath> {
+    let line = |line: &str| {
+        let (server, state) = line.split_once(' ')?;
+        Some(DataPath { server: server.to_owned(), state: state.to_owned() })
+    };
+    text.lines().filter_map(line).collect()
 }
 
 /// Reports of the scrubs; empty if this user may not read them.
@@ -139,8 +164,30 @@ impl fmt::Display for MountStatus {
         }
         write!(f, "cell {source} is mounted at {shown}")?;
         match (self.uses.len(), self.uses.iter().filter(|one| one.writing).count()) {
-            (0, _) => writeln!(f),
-            (all, writing) => writeln!(f, "; {all} in use, {writing} of them open for writing"),
+            (0, _) => writeln!(f)?,
+            (all, writing) => writeln!(f, "; {all} in use, {writing} of them open for writing")?,
         }
+        // Only what is not as everywhere: most servers have no data path, or have not been asked for it.
+        let mut told =
+            self.data_paths.iter().filter(|path| path.state == "in use" || path.state.starts_with("failed"));
+        told.try_for_each(|path| writeln!(f, "  data path of server {}: {}", path.server, path.state))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_paths_are_told_where_one_is_used_or_has_failed() {
+        let text = "10.0.0.1 in use\n10.0.0.2 none\n10.0.0.3 failed: stalled\n";
+        let data_paths = lines(text);
+        assert_eq!(data_paths.len(), 3);
+        let mount = Mount { directory: "/a".into(), source: "example.org".into(), device: "0:7".into() };
+        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths };
+        assert_eq!(
+            seen.to_string(),
+            "cell example.org is mounted at /a\n  data path of server 10.0.0.1: in use\n  data path of server 10.0.0.3: failed: stalled\n"
+        );
     }
 }

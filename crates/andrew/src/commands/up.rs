@@ -1,5 +1,6 @@
 //! `andrew up`: starts a cell and mounts it.
 
+use crate::commands::data_path::DataPathOptions;
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
@@ -50,6 +51,8 @@ pub struct Args {
     cache_size: Option<u64>,
     #[command(flatten)]
     snapshots: SnapshotOptions,
+    #[command(flatten)]
+    data_path: DataPathOptions,
     #[command(flatten)]
     daemon: DaemonOptions,
 }
@@ -107,6 +110,7 @@ impl Args {
             allow_other: self.allow_other,
             cache_size: self.cache_size,
             snapshots: self.snapshots.given(),
+            data_path: self.data_path.given(),
             ..self.serve.to_keep()
         })
     }
@@ -169,6 +173,7 @@ fn client(state: &StateDir, kept: &KeptOptions, serving: &Serving, mount: &Mount
         directory: mount.directory.clone(),
         allow_other: kept.allow_other == Some(true),
         snapshots: SnapshotOptions::shown(kept.snapshots.clone()),
+        data_path: kept.data_path.config(),
         with_servers: true,
         owner: Some(Owner {
             vice: ADMIN,

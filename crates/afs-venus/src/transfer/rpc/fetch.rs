@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::{give_up, too_big};
 use crate::calls::Target;
-use crate::transfer::{Fetched, TransferResult, PIECE, Sink, Wanted};
+use crate::transfer::{Fetched, PIECE, Sink, TransferResult, Wanted};
 
 pub(super) async fn fetch(target: &Target, wanted: &Wanted, sink: &mut dyn Sink) -> TransferResult<Fetched> {
     let Wanted { fid, range, .. } = wanted;

@@ -15,7 +15,7 @@ use afs_wire::fs::StatusReply;
 
 use crate::calls::Target;
 use crate::location::Server;
-use crate::transfer::{StoreRequest, Fetched, TransferResult, Sink, Source, Transfer, Wanted};
+use crate::transfer::{Fetched, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted};
 
 /// The calls FetchData, FetchData64, StoreData, StoreData64 and StoreRanges.
 pub(crate) struct Rpc;

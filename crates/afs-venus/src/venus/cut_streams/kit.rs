@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::EnvExt;
+use afs_rpc::{EnvExt, Table};
 use afs_sim::{NodeId, Sim, StreamFault, StreamMishap};
 use afs_wire::ids::{CellName, Fid, Uniquifier, Uuid, VnodeId};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use super::streams::Streams;
 use crate::api::{HandleId, NodeId as Node, OpenFlags};
 use crate::cache::MemoryCache;
 use crate::calls::test_kit::{CELL, VOLUME, endpoint, entry, location_service, serve};
-use crate::config::{CellConfig, Limits, RootKind, VenusConfig};
+use crate::config::{CellConfig, DataPathConfig, Limits, RootKind, VenusConfig};
 use crate::data::FileData;
 use crate::error::Result;
 use crate::key::{Key, NodeTarget};
@@ -30,11 +30,11 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Client and server.
 pub struct Kit {
-    sim: Sim,
+    pub sim: Sim,
     pub client: NodeId,
     pub server: NodeId,
     file: Shared,
-    venus: Arc<Venus>,
+    pub venus: Arc<Venus>,
     node: Node,
 }
 
@@ -53,12 +53,38 @@ pub fn pattern(seed: u64) -> Vec<u8> {
 
 impl Kit {
     pub fn new<T: Transfer>(seed: u64, way: impl FnOnce(Streams) -> T) -> Kit {
+        let file = Kit::file();
+        let streams = |env| Arc::new(way(Streams { env, file: file.clone() }));
+        let start = |config: VenusConfig| {
+            let way = streams(config.env.clone());
+            Venus::start_with(config, |_, _, _| way)
+        };
+        let kit = Kit::made(seed, file.clone(), |_, _| calls(file.clone()), Default::default(), start);
+        kit.take_streams();
+        kit
+    }
+
+    /// The first version of the file.
+    pub fn file() -> Shared {
+        Arc::new(Mutex::new(File { bytes: pattern(0), version: 1 }))
+    }
+
+    /// A server with these calls, and a client that `start` starts.
+    pub fn made<F>(
+        seed: u64,
+        file: Shared,
+        calls: impl FnOnce(&Sim, NodeId) -> Table<Mutex<File>>,
+        data_path: DataPathConfig,
+        start: impl FnOnce(VenusConfig) -> F,
+    ) -> Kit
+    where
+        F: Future<Output = Result<Arc<Venus>>> + Send + 'static,
+    {
         let sim = Sim::new(seed);
         let (client, server) = (sim.node("client", [10, 0, 0, 1].into()), sim.node("server", SERVER.into()));
         let env = sim.env(client);
-        let file = File { bytes: pattern(0), version: 1 };
-        let file = Arc::new(Mutex::new(file));
-        serve(&sim, server, SocketAddr::new(IpAddr::V4(SERVER), 7000), Arc::new(calls(file.clone())));
+        let calls = Arc::new(calls(&sim, server));
+        serve(&sim, server, SocketAddr::new(IpAddr::V4(SERVER), 7000), calls);
         let location = SocketAddr::from(([10, 0, 2, 1], 7003));
         let entry_reply = Arc::new(Mutex::new(Some(entry([SERVER].into_iter()))));
         serve(&sim, sim.node("location", location.ip()), location, Arc::new(location_service(entry_reply)));
@@ -78,13 +104,11 @@ impl Kit {
             sysnames: Vec::new(),
             limits: Limits::default(),
             security: Default::default(),
+            data_path,
         };
-        let way = Arc::new(way(Streams { env, file: file.clone() }));
-        let venus = sim.block_on(client, LIMIT, Venus::start_with(config, way)).unwrap().unwrap();
+        let venus = sim.block_on(client, LIMIT, start(config)).unwrap().unwrap();
         let node = venus.kernel.nodes().remember(NodeTarget::Object(key()), None);
-        let kit = Kit { sim, client, server, file, venus, node };
-        kit.take_streams();
-        kit
+        Kit { sim, client, server, file, venus, node }
     }
 
     /// The server answers one stream after the other.
@@ -140,6 +164,12 @@ impl Kit {
 
     pub fn release(&self, handle: HandleId) {
         self.run(|venus| async move { venus.release(handle).await }).unwrap();
+    }
+
+    /// Time passes.
+    pub fn pass(&self, time: Duration) {
+        let env = self.sim.env(self.client);
+        self.sim.block_on(self.client, LIMIT.max(2 * time), async move { env.sleep(time).await }).unwrap();
     }
 
     pub fn data(&self) -> Arc<FileData> {

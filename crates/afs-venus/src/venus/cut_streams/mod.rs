@@ -1,7 +1,7 @@
 //! Transfers by a byte stream beside the calls, cut at every byte.
 
-mod kit;
-mod server;
+pub(super) mod kit;
+pub(super) mod server;
 mod streams;
 
 use std::ops::Range;

@@ -50,7 +50,7 @@ impl File {
         }
     }
 
-    fn store(&mut self, expected: u64, file_length: u64, pieces: &[(u64, Vec<u8>)]) -> bool {
+    pub fn store(&mut self, expected: u64, file_length: u64, pieces: &[(u64, Vec<u8>)]) -> bool {
         if expected != ANY_VERSION && expected != self.version {
             return false;
         }

@@ -9,7 +9,7 @@ use afs_wire::ids::DataVersion;
 use super::server::{ANY_VERSION, DATA, FETCH, SILENT, STORE, Shared, number};
 use crate::calls::Target;
 use crate::location::Server;
-use crate::transfer::{StoreRequest, Fetched, TransferResult, Rpc, Sink, Source, Transfer, Wanted};
+use crate::transfer::{Fetched, Rpc, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted};
 
 /// Bytes received at a time.
 const PART: usize = 64;

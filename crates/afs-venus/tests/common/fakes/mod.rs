@@ -201,6 +201,7 @@ impl Fakes {
             sysnames: Vec::new(),
             limits: self.limits.clone(),
             security: SecurityConfig::default(),
+            data_path: Default::default(),
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap().unwrap();
         Client { venus, node, env, invalidated, world: self.sim.world() }

@@ -1,0 +1,99 @@
+//! Capabilities from the file server: asked for once for all who need the same, and again before they end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use afs_datapath::capability::{ByteRange, Capability, Refusal, Secret};
+use afs_rpc::{CallError, EnvExt, Instant};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CapabilityAccess, GetCapabilityReply};
+use afs_wire::rpc::Request;
+use afs_wire::xdr::Decode;
+
+use super::capabilities::{Given, Lookup, Need, Use};
+use super::link::Link;
+use super::opening::CALL_MAX;
+use super::server::ServerPath;
+use crate::calls::Target;
+
+/// How long a fetch or store waits for a capability. The call for it continues, so that a later one finds it.
+pub(super) const WAIT: Duration = Duration::from_millis(500);
+/// Longest life that is believed.
+const LIFE_MAX: Duration = Duration::from_secs(3600);
+
+impl ServerPath {
+    /// A capability for the user of a target that the drive of a connection may honour; `None` if there is none in time.
+    pub(super) async fn capability(
+        self: &Arc<Self>,
+        target: &Target,
+        need: &Need,
+        link: &Link,
+    ) -> Option<Arc<Given>> {
+        let until = self.now() + WAIT;
+        loop {
+            let changed = self.changed.notified();
+            match self.look_up(need, link) {
+                Lookup::Here(given) => return Some(given),
+                Lookup::Due(given) => {
+                    self.ask_for(target, need);
+                    return Some(given);
+                }
+                Lookup::Refused => return None,
+                Lookup::Missing => self.ask_for(target, need),
+                Lookup::Asked => {}
+            }
+            let left = until.saturating_since(self.now());
+            self.common.env.timeout(left, changed).await.ok()?;
+        }
+    }
+
+    /// What is in the table. A capability of another drive or key, as of before a restart of the server, is dropped.
+    fn look_up(&self, need: &Need, link: &Link) -> Lookup {
+        let now = self.now();
+        let mut capabilities = self.capabilities.lock();
+        let found = capabilities.look_up(need, now);
+        let (Lookup::Here(given) | Lookup::Due(given)) = &found else { return found };
+        if (given.capability.drive, given.capability.epoch) == (link.session.drive(), link.session.epoch()) {
+            return found;
+        }
+        capabilities.refused(need, given, Refusal::OtherEpoch, now);
+        capabilities.look_up(need, now)
+    }
+
+    fn ask_for(self: &Arc<Self>, target: &Target, need: &Need) {
+        let (me, target, need) = (self.clone(), target.clone(), *need);
+        self.common.env.spawn(Box::pin(async move {
+            let reply = me.get_capability(&target, &need).await;
+            me.capabilities.lock().answered(&need, reply, me.now());
+            me.changed.notify_waiters();
+        }));
+    }
+
+    async fn get_capability(&self, target: &Target, need: &Need) -> Option<Given> {
+        self.common.counters.call(fs::GetCapability::NAME);
+        let asked = self.now();
+        let access = match need.used {
+            Use::Read => CapabilityAccess::READ,
+            Use::Write => CapabilityAccess::WRITE,
+        };
+        let request = fs::GetCapability { fid: need.fid, access };
+        match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
+            Ok(Ok(reply)) => given(&reply, need, asked),
+            Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
+                self.server.no_data_path.store(true, Ordering::Relaxed);
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The capability of a reply, if it is one for what it was asked for.
+fn given(reply: &GetCapabilityReply, need: &Need, asked: Instant) -> Option<Given> {
+    let capability = Capability::from_bytes(reply.arguments.as_bytes()).ok()?;
+    capability.permits(need.used.access(), need.fid, ByteRange::at(0, 0)?).ok()?;
+    let life = Duration::from_secs(reply.seconds.into()).min(LIFE_MAX);
+    let secret = Secret::new(reply.secret.0);
+    (!life.is_zero()).then(|| Given { number: 0, capability, secret, asked, ends: asked + life })
+}

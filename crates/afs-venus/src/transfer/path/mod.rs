@@ -1,0 +1,161 @@
+//! Bytes of files over the data path, in front of another transfer that does whatever fails there.
+//!
+//! A fetch of a version that is held, and a store, go to the server's drive if they are large enough, a connection to it is open and
+//! the file server gives a capability. Nothing is believed before it is proved: the drive by its key, which the file server told the
+//! same user; the version and number of bytes by the drive; a store by CommitStore. Whatever goes wrong before a store is committed, the
+//! other transfer begins anew, and the program that reads or closes does not notice.
+//!
+//! What this costs while a path does not work is bounded: no reader waits for a connection, no longer than [`grants::WAIT`] for a
+//! capability, and no longer than ten seconds for the next bytes; then the path is left alone ([`failures`]).
+
+mod capabilities;
+mod failures;
+mod fallback;
+mod fetch;
+mod grants;
+mod link;
+mod offer;
+mod opening;
+mod server;
+mod steps;
+mod store;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use afs_rpc::{BoxFuture, EnvRef};
+use afs_wire::fs::StatusReply;
+use afs_wire::ids::DataVersion;
+use parking_lot::Mutex;
+
+use self::offer::MINIMUM_SIZE;
+use self::server::{Common, ServerPath};
+use self::steps::Ended;
+use crate::calls::Target;
+use crate::config::DataPathConfig;
+use crate::counters::{Counters, add};
+use crate::location::Server;
+use crate::transfer::{FETCH, Fetched, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted};
+
+/// In the place of a version: what is in the cache is of none.
+const NO_VERSION: DataVersion = DataVersion(u64::MAX);
+
+/// The data path in front of another transfer.
+pub(crate) struct OverPath<T> {
+    calls: T,
+    common: Arc<Common>,
+    /// By address in memory. Servers are never dropped, and each is kept with its path.
+    servers: Mutex<BTreeMap<usize, Arc<ServerPath>>>,
+}
+
+impl<T: Transfer> OverPath<T> {
+    pub fn new(calls: T, env: EnvRef, config: DataPathConfig, counters: Arc<Counters>) -> Self {
+        let common = Arc::new(Common { env, config, counters });
+        OverPath { calls, common, servers: Mutex::default() }
+    }
+
+    /// The path of a server, for so many bytes; `None` where calls are better.
+    fn path(&self, server: &Arc<Server>, bytes: u64) -> Option<Arc<ServerPath>> {
+        let config = &self.common.config;
+        if !config.enabled || bytes == 0 || bytes < config.minimum_size.unwrap_or(MINIMUM_SIZE) {
+            return None;
+        }
+        let mut servers = self.servers.lock();
+        let make = || Arc::new(ServerPath::new(server.clone(), self.common.clone()));
+        Some(servers.entry(Arc::as_ptr(server) as usize).or_insert_with(make).clone())
+    }
+
+    async fn fetch_by_path(
+        &self,
+        target: &Target,
+        wanted: &Wanted,
+        sink: &mut dyn Sink,
+    ) -> Option<TransferResult<Fetched>> {
+        let version = wanted.held.filter(|version| *version != NO_VERSION)?;
+        let bytes = wanted.range.end - wanted.range.start;
+        let path = self.path(&target.server, bytes)?;
+        let fetched = self.noted(path.fetch(target, wanted, version, sink).await)?;
+        if fetched.is_ok() {
+            add(&self.common.counters.path_bytes_fetched, bytes);
+            self.common.counters.not_made(FETCH);
+            target.evidence.without_call();
+        }
+        Some(fetched.map(|()| Fetched::OfVersion(version)))
+    }
+
+    async fn store_by_path(
+        &self,
+        target: &Target,
+        change: &StoreRequest<'_>,
+        source: &mut dyn Source,
+    ) -> Option<TransferResult<StatusReply>> {
+        let bytes = change.pieces.iter().map(|piece| piece.range.end - piece.range.start).sum();
+        let path = self.path(&target.server, bytes)?;
+        let stored = self.noted(path.store(target, change, bytes, source).await)?;
+        if stored.is_ok() {
+            add(&self.common.counters.path_bytes_stored, bytes);
+            self.common.counters.not_made(change.operation());
+        }
+        Some(stored)
+    }
+
+    /// What a transfer has come to; `None` if it is to be made by calls.
+    fn noted<V>(&self, done: Result<V, Ended>) -> Option<TransferResult<V>> {
+        match done {
+            Ok(value) => Some(Ok(value)),
+            Err(Ended::Failed(error)) => Some(Err(error)),
+            Err(Ended::NoPath) => None,
+            Err(Ended::Fallback(why)) => {
+                tracing::debug!(reason = why.name(), "moved by calls, not by the data path");
+                self.common.counters.path_fallback(why.name());
+                None
+            }
+        }
+    }
+}
+
+impl<T: Transfer> Transfer for OverPath<T> {
+    fn fetch<'a>(
+        &'a self,
+        target: &'a Target,
+        wanted: &'a Wanted,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, TransferResult<Fetched>> {
+        Box::pin(async move {
+            match self.fetch_by_path(target, wanted, sink).await {
+                Some(done) => done,
+                None => self.calls.fetch(target, wanted, sink).await,
+            }
+        })
+    }
+
+    fn store<'a>(
+        &'a self,
+        target: &'a Target,
+        change: &'a StoreRequest<'a>,
+        source: &'a mut dyn Source,
+    ) -> BoxFuture<'a, TransferResult<StatusReply>> {
+        Box::pin(async move {
+            match self.store_by_path(target, change, source).await {
+                Some(done) => done,
+                None => self.calls.store(target, change, source).await,
+            }
+        })
+    }
+
+    fn takes_several_pieces(&self, server: &Server) -> bool {
+        self.calls.takes_several_pieces(server)
+    }
+
+    fn path_state(&self, server: &Arc<Server>) -> String {
+        if !self.common.config.enabled {
+            return "off".into();
+        }
+        let path = self.servers.lock().get(&(Arc::as_ptr(server) as usize)).cloned();
+        match path.map(|path| path.state()) {
+            None => "not asked for".into(),
+            Some((word, None)) => word.into(),
+            Some((word, Some(why))) => format!("{word}: {}", why.name()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The calls of a file server with a data path, beside those that it has without.
+
+use std::sync::Arc;
+
+use afs_datapath::capability::{Access, ByteRange, Capability, Generation, Group, HolderId};
+use afs_rpc::{CallError, ServerCall, Table};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, StatusReply, VolSync};
+use afs_wire::ids::{Fid, Uniquifier, VnodeId};
+use afs_wire::xdr::Encode;
+use parking_lot::Mutex;
+
+use super::drive::{DRIVE, Drive, EPOCH};
+use crate::venus::cut_streams::server::{File, Shared, calls};
+
+/// A server with a drive.
+pub fn with_drive(file: &Shared, drive: &Arc<Drive>) -> Table<Mutex<File>> {
+    let (told, committing) = (drive.clone(), drive.clone());
+    calls(file.clone())
+        .streamed(|file: Shared, call, request: fs::StoreRanges| async move {
+            stored(&file, call, request).await.unwrap_or_default()
+        })
+        .call(move |_, _, _: fs::DataPath| {
+            let reply = told.reply();
+            async move { Ok::<_, AbortCode>(reply) }
+        })
+        .call(|_, _, request: fs::GetCapability| async move { Ok::<_, AbortCode>(capability(&request)) })
+        .call(move |file: Shared, _, request: fs::CommitStore| {
+            let done = commit(&file, &committing, &request);
+            async move { done }
+        })
+}
+
+fn capability(request: &fs::GetCapability) -> fs::GetCapabilityReply {
+    let directory = Fid::new(request.fid.volume, VnodeId(1), Uniquifier(1));
+    let access = if request.access == fs::CapabilityAccess::READ { Access::READ } else { Access::WRITE };
+    let capability = Capability {
+        drive: DRIVE,
+        epoch: EPOCH,
+        group: Group::Directory(directory),
+        access,
+        range: ByteRange::ALL,
+        expires: u64::MAX,
+        generation: Generation(0),
+        holder: HolderId(1),
+    };
+    fs::GetCapabilityReply {
+        arguments: fs::CapabilityArguments::truncated(&capability.to_bytes()),
+        secret: fs::CapabilitySecret([3; 32]),
+        seconds: 300,
+    }
+}
+
+fn commit(file: &Shared, drive: &Drive, request: &fs::CommitStore) -> Result<StatusReply, AbortCode> {
+    let ticket = u128::from_be_bytes(request.ticket.0);
+    let pieces = drive.take(ticket).ok_or(Errno::ESTALE.to_uae())?;
+    let mut file = file.lock();
+    if !file.store(request.expected.0, request.file_length, &pieces) {
+        return Err(Errno::EAGAIN.to_uae());
+    }
+    grow(&mut file, request.grown_to);
+    Ok(StatusReply { status: file.status(request.fid), sync: VolSync::default() })
+}
+
+fn grow(file: &mut File, to: u64) {
+    let length = file.bytes.len().max(to as usize);
+    file.bytes.resize(length, 0);
+}
+
+/// StoreRanges.
+async fn stored(file: &Shared, mut call: ServerCall, request: fs::StoreRanges) -> Result<(), CallError> {
+    let head = call.read_exact(request.ranges as usize * fs::STORE_RANGE_LEN).await?;
+    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    let mut pieces = Vec::new();
+    for range in head.chunks(fs::STORE_RANGE_LEN) {
+        let (at, len) = (number(&range[..8]), number(&range[8..]));
+        pieces.push((at, call.read_exact(len as usize).await?.to_vec()));
+    }
+    let status = {
+        let mut file = file.lock();
+        if !file.store(request.expected.0, request.file_length, &pieces) {
+            drop(file);
+            call.abort(Errno::EAGAIN.to_uae());
+            return Ok(());
+        }
+        grow(&mut file, request.grown_to);
+        file.status(request.fid)
+    };
+    call.reply(&StatusReply { status, sync: VolSync::default() }).await
+}
