@@ -64,6 +64,20 @@ fn within(dependency: &serde_json::Value, features: &[&str]) -> bool {
         && on.into_iter().all(|feature| feature.as_str().is_some_and(|feature| features.contains(&feature)))
 }
 
+/// What `andrew` is built from has neither the simulator nor the test kit in it.
+#[test]
+fn the_simulator_and_the_test_kit_are_for_tests_alone() {
+    for (tool, users) in
+        [("afs-testkit", &["andrew-tests"][..]), ("afs-sim", &["afs-testkit", "andrew-tests"])]
+    {
+        for package in packages() {
+            let name = text(&package["name"]);
+            let uses = shipped(&package).any(|dependency| dependency["name"] == tool);
+            assert!(!uses || users.contains(&name.as_str()), "{name} uses {tool}, which is for tests");
+        }
+    }
+}
+
 /// Clippy holds every crate to `clippy.toml`, except those that have a file of their own.
 #[test]
 fn these_crates_alone_may_reach_outside() {

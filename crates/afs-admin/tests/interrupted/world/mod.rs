@@ -5,49 +5,27 @@ mod volumes;
 pub use volumes::{Append, Disk, DiskVolume, Implementation, address, head, row};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_admin::journal::Holder;
-use afs_admin::{Admin, AdminResult, Cell, CellJournal, Resumer};
-use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb};
-use afs_kv::Kv;
-use afs_rpc::{CallOptions, EnvExt, EnvRef, Identity, Limits, Rx, Security};
-use afs_server::location::LocationServer;
-use afs_server::subject::{NameService, Pending};
-use afs_server::{Guard, JournalServer, Subject};
-use afs_sim::disk::SimDisk;
+use afs_admin::{Admin, AdminResult};
+use afs_rpc::{CallOptions, EnvExt, EnvRef, Rx, Security};
 use afs_sim::{NodeId, Sim};
-use afs_wire::ids::{KindNumber, ViceId, VolumeId};
+use afs_testkit::administrator::{admin, no_operation_is_open};
+use afs_testkit::net::{endpoint, keep};
+use afs_testkit::{AllAdministrators, Server, ServerPlan, Service};
+use afs_wire::ids::{KindNumber, VolumeId};
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{Entry, GetEntryByIdN, SiteFlags};
 use volumes::VolumeModel;
-
-/// Every caller is an administrator: permissions have other tests.
-struct AllAdministrators;
-
-impl NameService for AllAdministrators {
-    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
-        Box::pin(std::future::ready(Ok(Subject::administrator())))
-    }
-
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
-        Box::pin(std::future::ready(Ok(vec![None; names.len()])))
-    }
-
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
-        Box::pin(std::future::ready(Ok(vec![None; ids.len()])))
-    }
-}
 
 /// Machines.
 pub struct World {
     pub sim: Sim,
     implementation: Implementation,
-    databases: NodeId,
-    database_disk: SimDisk,
+    databases: Server,
     /// Volume servers, from 10.0.0.2 on.
     pub servers: Vec<(NodeId, Disk)>,
     pub tool: NodeId,
@@ -66,49 +44,26 @@ impl World {
     /// A cell with everything running.
     pub fn new(seed: u64, servers: u8, implementation: Implementation) -> Self {
         let sim = Sim::new(seed);
-        let databases = sim.node("databases", address(1).into());
-        let database_disk = sim.disk(databases);
+        let services = vec![Service::Location, Service::Journal];
+        let plan = ServerPlan { services, ..ServerPlan::new(Arc::new(AllAdministrators)) };
+        let databases = Server::new(&sim, "databases", address(1), plan);
         let node = |last: u8| sim.node(&format!("server{last}"), address(last).into());
         let servers = (0..servers).map(|n| (node(2 + n), Disk::default())).collect();
         let tool = sim.node("tool", address(100).into());
         let client = sim.node("client", address(101).into());
         let (acknowledged, pause) = (Arc::default(), Arc::new(AtomicU64::new(BUSY_MS)));
-        let world = Self {
-            implementation,
-            sim,
-            databases,
-            database_disk,
-            servers,
-            tool,
-            client,
-            acknowledged,
-            pause,
-        };
+        let world = Self { implementation, sim, databases, servers, tool, client, acknowledged, pause };
         world.start_databases();
         (0..world.servers.len()).for_each(|n| world.start_server(n, false));
         world
     }
 
     fn rx(&self, node: NodeId, last: u8, port: u16) -> (EnvRef, Rx) {
-        let env = self.sim.env(node);
-        let at = SocketAddr::new(address(last).into(), port);
-        let rx = self.sim.rx(node, env.clone(), at, afs_rx::Config::default(), Limits::default());
-        (env, rx)
+        (self.sim.env(node), endpoint(&self.sim, node, SocketAddr::new(address(last).into(), port)))
     }
 
     fn start_databases(&self) {
-        let (env, rx) = self.rx(self.databases, 1, 7003);
-        let config =
-            afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
-        let medium = Arc::new(self.database_disk.medium("db"));
-        let kv = Kv::open(medium, afs_db::TABLES, env.clone(), config).expect("the databases open");
-        let guard = Guard::new(Arc::new(AllAdministrators));
-        let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
-        rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();
-        rx.listen(JournalServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
-            .unwrap();
-        let resumer = Resumer::new(admin_of(&env, rx, "resumer"));
-        env.spawn(Box::pin(resumer.run()));
+        self.databases.start_databases().expect("the databases open");
     }
 
     fn start_server(&self, index: usize, again: bool) {
@@ -117,16 +72,13 @@ impl World {
         let service =
             VolumeModel::service(self.implementation, env.clone(), rx.downgrade(), disk.clone(), again);
         rx.listen(service).unwrap();
-        env.spawn(Box::pin(async move {
-            let _held = rx;
-            std::future::pending::<()>().await;
-        }));
+        keep(&env, rx);
     }
 
     /// Restarts a machine, with its services. The tool is not restarted.
     pub fn restart(&self, node: NodeId) {
         self.sim.restart(node);
-        if node == self.databases {
+        if node == self.databases.node {
             self.start_databases();
         }
         if let Some(index) = self.servers.iter().position(|(id, _)| *id == node) {
@@ -136,13 +88,13 @@ impl World {
 
     /// The machines that can crash.
     pub fn victims(&self) -> Vec<NodeId> {
-        self.servers.iter().map(|(node, _)| *node).chain([self.tool, self.databases]).collect()
+        self.servers.iter().map(|(node, _)| *node).chain([self.tool, self.databases.node]).collect()
     }
 
     /// The tool's handle.
     pub fn admin(&self) -> Admin {
         let (env, rx) = self.rx(self.tool, 100, 7009);
-        admin_of(&env, rx, "tool")
+        admin(&env, rx, address(1), "tool")
     }
 
     /// Runs an operation to its end, on a machine that does not crash.
@@ -151,7 +103,8 @@ impl World {
         F: Future<Output = AdminResult<T>> + Send + 'static,
     {
         let (env, rx) = self.rx(self.client, 101, 7009);
-        let done = self.sim.block_on(self.client, SECONDS(120), work(admin_of(&env, rx, "somebody")));
+        let done =
+            self.sim.block_on(self.client, SECONDS(120), work(admin(&env, rx, address(1), "somebody")));
         done.expect("an end").expect("success")
     }
 
@@ -201,9 +154,7 @@ impl World {
 
     /// The entry of a volume.
     pub fn find_entry(&self, volume: VolumeId) -> Option<Entry> {
-        let env = self.sim.env(self.client);
-        let at = SocketAddr::new(address(101).into(), 7002);
-        let rx = self.sim.rx(self.client, env, at, afs_rx::Config::default(), Limits::default());
+        let (_, rx) = self.rx(self.client, 101, 7002);
         let databases = SocketAddr::from((address(1), 7003));
         let connection = rx.connection(databases, ServiceId::LOCATION, Security::null());
         let asked = async move { connection.call(&GetEntryByIdN { volume, kind: KindNumber::ANY }).await };
@@ -212,18 +163,9 @@ impl World {
 
     /// Waits until no operation is in the journal.
     pub fn wait_until_quiet(&self, limit: Duration) {
-        let env = self.sim.env(self.client);
-        let at = SocketAddr::new(address(101).into(), 7004);
-        let rx = self.sim.rx(self.client, env.clone(), at, afs_rx::Config::default(), Limits::default());
-        let admin = admin_of(&env, rx, "asker");
-        let quiet = async move {
-            loop {
-                if admin.operations().await.is_ok_and(|open| open.is_empty()) {
-                    return;
-                }
-                env.sleep(SECONDS(2)).await;
-            }
-        };
+        let (env, rx) = self.rx(self.client, 101, 7004);
+        let admin = admin(&env, rx, address(1), "asker");
+        let quiet = no_operation_is_open(admin, env);
         if let Err(hang) = self.sim.block_on(self.client, limit, quiet) {
             panic!("an operation does not end: {hang}");
         }
@@ -233,11 +175,4 @@ impl World {
 /// The site of the read-write volume in an entry.
 pub fn home(entry: &Entry) -> Option<std::net::Ipv4Addr> {
     entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME)).map(|s| s.server)
-}
-
-fn admin_of(env: &EnvRef, rx: Rx, who: &str) -> Admin {
-    let cell = Cell::new(&[address(1)], 7000);
-    let journal = Arc::new(CellJournal::new(env.clone(), &rx, &Security::null(), &cell));
-    let holder = Holder { who: who.into(), host: who.into(), pid: 1 };
-    Admin::new(env.clone(), rx, Security::null(), cell, journal, holder)
 }

@@ -1,0 +1,39 @@
+//! Test kit: cells in a simulated world, the machines of their clients, users, and scripted servers.
+//!
+//! | A test wants | It takes |
+//! | --- | --- |
+//! | a server machine with services of its choice on a disk that crashes | [`Server`], set up by a [`ServerPlan`] |
+//! | databases on one machine and file servers on others | [`Cell`] |
+//! | the tool of an administrator, and what resumes its operations | [`administrator`] |
+//! | a cache manager on a machine of its own | [`ClientMachine`] |
+//! | users, groups, and calls in their names | [`UserDirectory`], [`Claim`] |
+//! | a server that replies as the test says | [`scripted`] |
+//!
+//! No shipped crate depends on this one. A crate's own unit tests may use only what names no type of that crate: they are
+//! compiled with a second copy of it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what the kit cannot set up is a failed test")]
+
+pub mod administrator;
+mod cell;
+mod claim;
+mod client_machine;
+pub mod net;
+mod plan;
+pub mod scripted;
+mod server;
+mod stores;
+mod user_directory;
+mod volumes;
+
+pub use cell::Cell;
+pub use claim::{BAD_PROOF, Claim, ClaimServer, EXPIRED, WORD};
+pub use client_machine::{ClientMachine, cell_of};
+pub use plan::{Classes, ServerPlan, Service};
+pub use server::{Processes, Server};
+pub use stores::Sizes;
+pub use user_directory::{AllAdministrators, UserDirectory};
+pub use volumes::NewVolume;
+
+/// Why something of a cell could not be set up.
+pub type StartError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,91 @@
+//! Name services of test cells: users, groups and memberships in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use afs_rpc::{Identity, Principal};
+use afs_server::subject::{NameService, Pending, Subject};
+use afs_wire::ids::ViceId;
+use parking_lot::Mutex;
+
+/// Users and groups that a test enters and changes. Clones share them.
+#[derive(Clone, Default)]
+pub struct UserDirectory(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    ids: BTreeMap<String, ViceId>,
+    groups: BTreeMap<ViceId, BTreeSet<ViceId>>,
+}
+
+impl UserDirectory {
+    /// Enters a user, or a group, whose id is below zero.
+    pub fn add(&self, name: &str, id: i32) {
+        self.0.lock().ids.insert(name.to_owned(), ViceId(id));
+    }
+
+    /// Adds a user to a group. Both have been entered.
+    pub fn join(&self, member: &str, group: &str) {
+        let mut known = self.0.lock();
+        let (member, group) = (known.ids[member], known.ids[group]);
+        known.groups.entry(group).or_default().insert(member);
+    }
+
+    /// Removes a user from a group. Both have been entered.
+    pub fn leave(&self, member: &str, group: &str) {
+        let mut known = self.0.lock();
+        let (member, group) = (known.ids[member], known.ids[group]);
+        known.groups.entry(group).or_default().remove(&member);
+    }
+
+    fn named(&self, name: &str) -> Subject {
+        let known = self.0.lock();
+        let Some(id) = known.ids.get(name) else { return Subject::anonymous() };
+        let of = known.groups.iter().filter(|(_, members)| members.contains(id)).map(|(group, _)| *group);
+        Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER]))
+    }
+}
+
+impl NameService for UserDirectory {
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
+        let subject = match identity.principal() {
+            Some(Principal::Named { name, cell: None }) => self.named(name),
+            Some(Principal::CellKey) => Subject::administrator(),
+            _ => Subject::anonymous(),
+        };
+        Box::pin(ready(Ok(subject)))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
+        let known = self.0.lock();
+        let id = |name: &String| known.ids.get(name).copied().or(ViceId::from_well_known_name(name));
+        Box::pin(ready(Ok(names.iter().map(id).collect())))
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
+        let known = self.0.lock();
+        let own =
+            |id: &ViceId| known.ids.iter().find(|(_, known)| *known == id).map(|(name, _)| name.clone());
+        let name = |id: &ViceId| own(id).or(id.well_known_name().map(Into::into));
+        Box::pin(ready(Ok(ids.iter().map(name).collect())))
+    }
+}
+
+/// Every caller is an administrator: for tests whose subject is not permissions.
+pub struct AllAdministrators;
+
+impl NameService for AllAdministrators {
+    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
+        Box::pin(ready(Ok(Subject::administrator())))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
+        Box::pin(ready(Ok(vec![None; names.len()])))
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
+        Box::pin(ready(Ok(vec![None; ids.len()])))
+    }
+}
