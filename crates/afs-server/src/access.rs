@@ -4,6 +4,7 @@
 //! are the rights of a file's owner (a user who may insert may also finish the inserted file), of the
 //! volume's owner and of administrators (docs/protocol fileserver.md "5. Identity, rights bits, ACLs").
 
+pub(crate) mod reach;
 mod reason;
 
 pub use reason::{Reason, Source, explain};

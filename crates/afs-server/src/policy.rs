@@ -127,6 +127,13 @@ impl Policy {
             || self.volumes.get(volname::split(name).0).is_none_or(|required| required.is_met_by(identity))
     }
 
+    /// Whether the file service and a volume are open to callers of every kind: nothing is required of the way
+    /// that their bytes travel.
+    pub fn is_open_to_all(&self, volume: &str) -> bool {
+        self.service_hears(ServiceId::FILE, &Identity::Anonymous)
+            && self.volume_is_open(volume, &Identity::Anonymous)
+    }
+
     /// Whether every volume is open to a caller: for calls that concern all of them.
     pub fn all_volumes_are_open(&self, identity: &Identity) -> bool {
         self.volumes.values().all(|required| required.is_met_by(identity))

@@ -107,6 +107,12 @@ pub trait NameService: Send + Sync + 'static {
     /// # Errors
     /// As [`NameService::subject`].
     fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>>;
+
+    /// A number that changes with what the service knows: while it is unchanged, a subject is what it was.
+    /// `None` where that is not known.
+    fn version(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The pending result of a [`NameService`].

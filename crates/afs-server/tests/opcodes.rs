@@ -45,6 +45,7 @@ fn refused_and_unknown_calls_have_their_codes() {
 #[test]
 fn every_known_call_is_served_or_refused_on_purpose() {
     let cell = Cell::new(52);
+    cell.open_data_path();
     let client = cell.client(1);
     for (opcode, name) in fs::OPCODES {
         // Without arguments a served call cannot be decoded; those without arguments just answer.

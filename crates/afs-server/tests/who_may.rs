@@ -13,7 +13,7 @@ use afs_wire::fs::{self, AclText, Fids, LockKind, SetStatus};
 use afs_wire::ids::{Fid, KindNumber, Mode, PartitionNumber, UnixSeconds, Uuid, VolumeId};
 use afs_wire::rpc::{Request, ServiceId, encode_call};
 use afs_wire::vol::{self, AttachFlags, TransactionId, VolumeFlags};
-use afs_wire::xdr::{BoundedVec, Encode};
+use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 use afs_wire::{pt, vl};
 use rig::people::OWEN;
 use rig::{Cell, Claim, Client, FILES, LOCATIONS, VOLUMES, name};
@@ -47,6 +47,7 @@ struct Scene {
 impl Scene {
     fn new(seed: u64) -> Self {
         let cell = Cell::with(seed, Default::default(), "rlidwka");
+        cell.open_data_path();
         let (client, owner) = (cell.client(1), cell.owner());
         let claim = |letter| match letter {
             'a' => Claim::of("alice"),
@@ -256,6 +257,22 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let fid = locked(s);
         may_lock(s.caller(who).ask(fs::ChangeLock { fid, kind: LockKind::WRITE }))
     }),
+    ("DataPath", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::DataPath {}))),
+    ("GetCapability", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).ask(fs::GetCapability { fid, access: fs::CapabilityAccess::READ }))
+    }),
+    ("GetCapability", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).ask(fs::GetCapability { fid, access: fs::CapabilityAccess::WRITE }))
+    }),
+    // Without a ticket of one's own; with one: `data_path.rs`.
+    ("CommitStore", "", |s, who| {
+        let ((fid, _), ticket, status) = (s.file(), Fixed([7; 16]), SetStatus::default());
+        let (expected, file_length) = (fs::ANY_VERSION, 0);
+        let call = fs::CommitStore { ticket, fid, status, expected, file_length, grown_to: 0 };
+        passed(s.caller(who).ask(call), &[Errno::ESTALE.to_uae()])
+    }),
     ("GiveUpCallBacks", EVERYBODY, |s, who| {
         let (fids, callbacks) = (Fids::first_of([s.dir]), fs::Promises::new());
         ok(s.caller(who).ask(fs::GiveUpCallBacks { fids, callbacks }))
@@ -296,9 +313,6 @@ const REFUSED_FILE_CALLS: &[&str] = &[
     "DFSSymlink",
     "FsCmd",
     "CallBackRxConnAddr",
-    "DataPath",
-    "GetCapability",
-    "CommitStore",
 ];
 
 fn locked(scene: &mut Scene) -> Fid {

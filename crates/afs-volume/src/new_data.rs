@@ -64,6 +64,18 @@ impl NewData {
         self.len
     }
 
+    /// Has the file extended with zeros to `end`, if it would be shorter.
+    ///
+    /// # Errors
+    /// `TooLarge` beyond [`FILE_LEN_MAX`].
+    pub fn grow_to(&mut self, end: u64) -> Result<(), VolumeError> {
+        if end > FILE_LEN_MAX {
+            return Err(VolumeError::TooLarge);
+        }
+        self.end = self.end.max(end);
+        Ok(())
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -68,6 +68,9 @@ described! {
     Probe: fs::GetCapabilities |_| ();
     Read: fs::FlushCps |_| ();
     Read: fs::ListSnapshots |call| call.volume;
+    Read: fs::DataPath |_| ();
+    Read: fs::GetCapability |call| call.fid;
+    Change: fs::CommitStore |call| call.fid;
 }
 
 described! {

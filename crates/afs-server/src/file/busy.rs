@@ -30,7 +30,7 @@ impl FileServer {
     }
 
     /// Waits until a volume is not busy, or the time is up. The caller checks its state in either case.
-    pub(super) async fn wait_for(&self, volume: VolumeId, change: bool) {
+    pub(crate) async fn wait_for(&self, volume: VolumeId, change: bool) {
         if self.states.is_busy(&self.partitions, volume, change) {
             let calm = self.states.calm(&self.partitions, volume, change);
             select(calm, self.env.sleep(PATIENCE)).await;

@@ -7,6 +7,7 @@
 mod acl;
 mod bulk;
 mod busy;
+mod capabilities;
 mod create;
 mod fetch;
 mod info;
@@ -23,8 +24,8 @@ mod status;
 mod store;
 mod store_ranges;
 mod stores;
-mod storing;
-mod ticket;
+pub(crate) mod storing;
+pub(crate) mod ticket;
 mod transfer;
 mod volume;
 
@@ -61,6 +62,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = lock::add(table);
     let table = volume::add(table);
     let table = promises::add(table);
+    let table = capabilities::add(table);
     let table = info::add(table);
     obsolete::add(table)
 }

@@ -10,6 +10,7 @@ use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
 use afs_wire::ids::{Fid, Rights, VolumeId};
 
 use super::server::{CallContext, FileServer};
+use super::storing::StoreTarget;
 use crate::access::{self, Operation};
 use crate::callbacks::Grant;
 use crate::subject::Subject;
@@ -87,7 +88,7 @@ impl FileServer {
     /// Reads a volume: on the calling thread where memory suffices, else on a thread that may wait for a
     /// disk. `read` may run twice. The thread that receives packets runs calls, so a disk read there would
     /// stall all clients.
-    pub(super) async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         volume: &Arc<Volume>,
         read: impl Fn(Reads<'_>) -> Result<T, VolumeError> + Send + 'static,
@@ -167,7 +168,7 @@ impl FileServer {
     }
 
     /// The code for a failure of the volume store. Failures other than refusals are also logged.
-    pub(super) fn code(&self, fid: Fid, error: &VolumeError) -> AbortCode {
+    pub(crate) fn code(&self, fid: Fid, error: &VolumeError) -> AbortCode {
         if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
             tracing::error!(%fid, %error, "a volume cannot be used");
         }
@@ -196,6 +197,16 @@ impl FileServer {
 }
 
 impl Found {
+    /// The directory of a file.
+    pub(super) fn directory(&self, volume: VolumeId) -> Fid {
+        Fid { volume, vnode: self.record.parent, unique: self.record.parent_unique }
+    }
+
+    /// The same as the target of a store.
+    pub(super) fn target(self) -> StoreTarget {
+        StoreTarget { served: self.served, header: self.header, record: self.record }
+    }
+
     pub(super) fn check(&self, subject: &Subject, operation: Operation<'_>) -> Result<(), AbortCode> {
         Ok(access::check(subject, &object(&self.header, &self.record, &self.acl), operation)?)
     }

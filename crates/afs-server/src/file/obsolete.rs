@@ -19,10 +19,6 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         (fs::DfsSymlink::OPCODE, invalid),
         (fs::FsCmd::OPCODE, invalid),
         (fs::CallBackRxConnAddr::OPCODE, AbortCode(1)),
-        // There is no data path yet.
-        (fs::DataPath::OPCODE, invalid),
-        (fs::GetCapability::OPCODE, invalid),
-        (fs::CommitStore::OPCODE, invalid),
     ];
     refused.into_iter().fold(table, |table, (opcode, code)| table.refuse(Opcode(opcode), code))
 }

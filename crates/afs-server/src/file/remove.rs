@@ -51,6 +51,7 @@ impl FileServer {
     pub(super) fn unlinked(self: &Arc<Self>, volume: VolumeId, object: &Object) -> Breaks {
         match object {
             Object::Gone(fid) => {
+                self.data_path.file_changed(*fid);
                 self.clients.callbacks().forget_file(*fid);
                 self.locks.forget(*fid);
                 Breaks::default()

@@ -44,6 +44,8 @@ impl FileServer {
         let caller = Some(context.host.id());
         let mut breaks = self.clients.start_breaks(old_dir, caller);
         if new_dir != old_dir {
+            // Another access list decides from now on.
+            self.data_path.file_changed(renamed.object.fid(old_dir.volume));
             breaks = breaks.and(self.clients.start_breaks(new_dir, caller));
         }
         if renamed.moved_directory {

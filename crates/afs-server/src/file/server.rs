@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use afs_datapath::session::DriveLimits;
 use afs_rpc::{Caller, EnvRef, Identity, Rx, Service, Table};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{UnixSeconds, Uuid};
@@ -13,6 +14,7 @@ use super::statistics::Statistics;
 use super::stores::Stores;
 use crate::audit::CallKind;
 use crate::clients::{ClientTimeouts, Clients};
+use crate::data_path::DataPath;
 use crate::guard::Guard;
 use crate::hosts::Host;
 use crate::kept_locks;
@@ -52,6 +54,8 @@ pub struct FileServerLimits {
     pub locks: usize,
     /// Time-outs for calls to clients.
     pub timeouts: ClientTimeouts,
+    /// Bounds of the data path.
+    pub drive: DriveLimits,
 }
 
 impl Default for FileServerLimits {
@@ -61,6 +65,7 @@ impl Default for FileServerLimits {
             promises: 1 << 20,
             locks: 1 << 18,
             timeouts: ClientTimeouts::default(),
+            drive: DriveLimits::default(),
         }
     }
 }
@@ -75,6 +80,7 @@ pub struct FileServer {
     pub(crate) states: Arc<VolumeStates>,
     pub(crate) stores: Arc<Stores>,
     pub(crate) tickets: Arc<Tickets>,
+    pub(crate) data_path: DataPath,
     pub(crate) statistics: Statistics,
     pub(crate) started: UnixSeconds,
 }
@@ -98,8 +104,9 @@ impl FileServer {
         let started = UnixSeconds(env.wall().secs_u32());
         let locks = Locks::new(limits.locks);
         kept_locks::restore(&locks, &partitions, clients.now());
-        let server = Arc::new(FileServer {
+        let server = Arc::new_cyclic(|server| FileServer {
             tickets: Tickets::new(env.clone()),
+            data_path: DataPath::new(&env, server.clone(), limits.drive),
             env,
             partitions,
             clients,
@@ -111,6 +118,7 @@ impl FileServer {
             started,
         });
         server.start_sweeping_locks();
+        server.states.belong_to(Arc::downgrade(&server));
         server
     }
 

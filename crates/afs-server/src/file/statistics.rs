@@ -58,6 +58,16 @@ impl Statistics {
         add(&self.stored_bytes, bytes);
     }
 
+    /// A fetch of data whose bytes are counted as they leave.
+    pub(crate) fn count_path_read(&self) {
+        add(&self.fetches, 1);
+        add(&self.fetched_files, 1);
+    }
+
+    pub(crate) fn count_path_sent(&self, bytes: u64) {
+        add(&self.fetched_bytes, bytes);
+    }
+
     /// The counters now.
     pub fn now(&self) -> StatisticsNow {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

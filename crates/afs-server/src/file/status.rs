@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afs_rpc::Table;
 use afs_wire::error::AbortCode;
-use afs_wire::fs;
+use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
 
 use super::object::{actor, check_within, sync};
@@ -54,9 +54,17 @@ impl FileServer {
             Ok((record, acl))
         });
         let (record, acl) = change.await?;
+        if changes_rights(&set) {
+            self.data_path.file_changed(fid);
+        }
         self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
         let header = found.served.volume.header();
         let status = self.status(&context.subject, &header, &record, &acl);
         Ok(fs::StatusReply { status, sync: sync(&header) })
     }
+}
+
+/// Whether a change of status may change who may read and write the file.
+pub(super) fn changes_rights(set: &SetStatus) -> bool {
+    set.mode.is_some() || set.owner.is_some()
 }

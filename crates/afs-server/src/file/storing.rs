@@ -5,6 +5,7 @@
 //! file's. A client that sends fewer than it announced, or falls silent, changes nothing, and holds memory
 //! and space for a bounded time ([`super::stores`]).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_rpc::ServerCall;
@@ -15,13 +16,15 @@ use afs_wire::ids::{DataVersion, Fid};
 
 use super::object::{Found, actor, check_within, is_file, sync};
 use super::server::{CallContext, FileServer};
-use super::ticket::{Ticket, TicketId};
+use super::status::changes_rights;
+use super::ticket::{Owner, Ticket, TicketId};
 use crate::access::Operation;
 use crate::flow::Source;
+use crate::volume_states::Served;
 
 /// Abort code for a client that sent fewer bytes than it announced, or sent them too slowly
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
-pub(super) const SHORT_DATA: AbortCode = AbortCode(-32);
+pub(crate) const SHORT_DATA: AbortCode = AbortCode(-32);
 /// Abort code for a ticket that has ended, or never existed.
 pub(super) const NO_TICKET: Errno = Errno::ESTALE;
 /// KiB by which a store in progress may overrun the quota (docs/protocol fileserver.md "11. Quota and
@@ -30,18 +33,25 @@ pub(super) const SPARE: u64 = 1024;
 
 /// One change of a file's data.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Change {
-    pub(super) fid: Fid,
-    pub(super) status: SetStatus,
+pub(crate) struct Change {
+    pub(crate) fid: Fid,
+    pub(crate) status: SetStatus,
     /// Length to which the file is truncated first, if it is longer.
-    pub(super) file_length: u64,
+    pub(crate) file_length: u64,
     /// Positions and lengths, in ascending order, without overlap, none of them empty. The bytes follow in
     /// this order.
-    pub(super) ranges: Vec<(u64, u64)>,
+    pub(crate) ranges: Vec<(u64, u64)>,
     /// Length to which the file is extended with zeros, if it is shorter.
-    pub(super) grown_to: u64,
+    pub(crate) grown_to: u64,
     /// The version that the file must have; `None` for any.
-    pub(super) expected: Option<DataVersion>,
+    pub(crate) expected: Option<DataVersion>,
+}
+
+/// The file that a store is for, as it was found when the store began.
+pub(crate) struct StoreTarget {
+    pub(crate) served: Served,
+    pub(crate) header: Arc<VolumeHeader>,
+    pub(crate) record: Arc<VnodeRecord>,
 }
 
 impl Change {
@@ -114,37 +124,41 @@ impl FileServer {
         found: Found,
         change: Change,
     ) -> Result<StatusReply, AbortCode> {
-        let ticket = self.begin_store(context, found, change)?;
-        self.feed_store(context, ticket, source).await?;
+        let owner = Owner::of(context);
+        let ticket = self.begin_store(&owner, context.address, found.target(), change)?;
+        self.feed_store(&owner, ticket, source).await?;
         self.end_store(context, ticket).await
     }
 
-    /// Begins a store by a caller with the right. A store that exceeds the quota is refused before its bytes
-    /// travel; otherwise its share of the quota is reserved. The transaction decides finally.
-    pub(super) fn begin_store(
+    /// Begins a store by a client at `address` with the right. A store that exceeds the quota is refused
+    /// before its bytes travel; otherwise its share of the quota is reserved. The transaction decides
+    /// finally.
+    pub(crate) fn begin_store(
         &self,
-        context: &CallContext,
-        found: Found,
+        owner: &Owner,
+        address: IpAddr,
+        target: StoreTarget,
         change: Change,
     ) -> Result<TicketId, AbortCode> {
-        let growth = change.growth(&found.record);
-        let (address, volume) = (context.address, change.fid.volume);
+        let StoreTarget { served, header, record } = target;
+        let growth = change.growth(&record);
+        let volume = change.fid.volume;
         let under_way = self.stores.begin(address, volume, change.len(), growth.saturating_mul(1024))?;
-        check_room(&found.header, under_way.room().growth / 1024)?;
-        let ticket = Ticket { served: found.served, change, under_way, data: None };
-        Ok(self.tickets.open(context, Box::new(ticket)))
+        check_room(&header, under_way.room().growth / 1024)?;
+        let ticket = Ticket { served, change, under_way, data: None };
+        Ok(self.tickets.open(owner.clone(), Box::new(ticket)))
     }
 
     /// Takes all bytes of a store at once. If they end too early, neither the bytes nor the ticket are kept.
-    pub(super) async fn feed_store(
+    pub(crate) async fn feed_store(
         &self,
-        context: &CallContext,
+        owner: &Owner,
         id: TicketId,
         source: &mut impl Source,
     ) -> Result<(), AbortCode> {
-        let mut ticket = self.tickets.take(id, context).ok_or(NO_TICKET.to_uae())?;
+        let mut ticket = self.tickets.take(id, owner).ok_or(NO_TICKET.to_uae())?;
         if ticket.data.is_some() {
-            self.tickets.put(id, context, ticket);
+            self.tickets.put(id, owner.clone(), ticket);
             return Err(Errno::EINVAL.to_uae());
         }
         let Ticket { served, change, under_way, .. } = &mut *ticket;
@@ -152,7 +166,7 @@ impl FileServer {
         under_way.give_back_memory();
         self.statistics.count_stored_data(data.len());
         ticket.data = Some(data);
-        self.tickets.put(id, context, ticket);
+        self.tickets.put(id, owner.clone(), ticket);
         Ok(())
     }
 
@@ -162,12 +176,12 @@ impl FileServer {
         context: &Arc<CallContext>,
         id: TicketId,
     ) -> Result<StatusReply, AbortCode> {
-        let ticket = self.tickets.take(id, context).ok_or(NO_TICKET.to_uae())?;
+        let ticket = self.tickets.take(id, &Owner::of(context)).ok_or(NO_TICKET.to_uae())?;
         self.wait_for(ticket.change.fid.volume, true).await;
         self.commit_change(context, *ticket).await
     }
 
-    async fn commit_change(
+    pub(super) async fn commit_change(
         self: &Arc<Self>,
         context: &Arc<CallContext>,
         ticket: Ticket,
@@ -188,6 +202,9 @@ impl FileServer {
             Ok((record, acl))
         });
         let (record, acl) = change.await?;
+        if changes_rights(&status) {
+            self.data_path.file_changed(fid);
+        }
         self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
         let header = served.volume.header();
         let status = self.status(&context.subject, &header, &record, &acl);

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::server::{CallContext, FileServer};
 use super::storing::{Change, NO_TICKET, SHORT_DATA};
-use super::ticket::TicketId;
+use super::ticket::{Owner, TicketId};
 use crate::audit::CallKind;
 use crate::flow::{Broken, Source};
 use crate::rig::{Cell, Client, PATIENCE};
@@ -87,7 +87,7 @@ impl Desk {
         let change = Change { fid, status, file_length: 1 << 30, ranges, grown_to: 0, expected: None };
         self.run(async move {
             let found = files.find_to_store(&context, fid, &status).await?;
-            files.begin_store(&context, found, change)
+            files.begin_store(&Owner::of(&context), context.address, found.target(), change)
         })
     }
 
@@ -97,7 +97,7 @@ impl Desk {
 
     fn feed_from(&self, ticket: TicketId, mut source: impl Source + 'static) -> Result<(), AbortCode> {
         let (files, context) = (self.files(), self.context());
-        self.run(async move { files.feed_store(&context, ticket, &mut source).await })
+        self.run(async move { files.feed_store(&Owner::of(&context), ticket, &mut source).await })
     }
 
     fn end(&self, ticket: TicketId) -> Result<StatusReply, AbortCode> {

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use super::server::CallContext;
 use super::stores::StoreUnderWay;
 use super::storing::Change;
+use crate::data_path::HolderId;
 use crate::hosts::HostId;
 use crate::volume_states::Served;
 
@@ -23,23 +24,37 @@ const END_TIME: Duration = Duration::from_secs(10);
 
 /// Id of a store in progress. Unguessable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TicketId(u128);
+pub(crate) struct TicketId(u128);
 
-/// The caller that began a store, and alone may continue it.
-#[derive(PartialEq, Eq)]
-struct Owner {
-    host: HostId,
-    identity: Identity,
+impl TicketId {
+    /// The id as it travels.
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+
+    /// The id that a client names.
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+        TicketId(u128::from_be_bytes(bytes))
+    }
+}
+
+/// Who began a store, and alone may continue it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The caller of a call.
+    Caller { host: HostId, identity: Identity },
+    /// The holder of a capability.
+    Holder(HolderId),
 }
 
 impl Owner {
-    fn of(context: &CallContext) -> Self {
-        Owner { host: context.host.id(), identity: context.identity.clone() }
+    pub(super) fn of(context: &CallContext) -> Self {
+        Owner::Caller { host: context.host.id(), identity: context.identity.clone() }
     }
 }
 
 /// A store in progress.
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     pub(super) served: Served,
     pub(super) change: Change,
     pub(super) under_way: StoreUnderWay,
@@ -84,15 +99,15 @@ impl Tickets {
     }
 
     /// Adds a new ticket.
-    pub(super) fn open(self: &Arc<Self>, context: &CallContext, ticket: Box<Ticket>) -> TicketId {
+    pub(super) fn open(self: &Arc<Self>, owner: Owner, ticket: Box<Ticket>) -> TicketId {
         let id = TicketId(u128::from_le_bytes(self.env.random_bytes()));
-        self.put(id, context, ticket);
+        self.put(id, owner, ticket);
         id
     }
 
     /// Puts a ticket back, for as long as the progress of its store allows.
-    pub(super) fn put(self: &Arc<Self>, id: TicketId, context: &CallContext, ticket: Box<Ticket>) {
-        let (owner, since) = (Owner::of(context), self.env.now());
+    pub(super) fn put(self: &Arc<Self>, id: TicketId, owner: Owner, ticket: Box<Ticket>) {
+        let since = self.env.now();
         let until = since + ticket.time_left();
         let mut state = self.state.lock();
         state.waiting.insert(id, Waiting { ticket, owner, since, until });
@@ -103,10 +118,10 @@ impl Tickets {
     }
 
     /// Takes a ticket to work on it. `None` for a ticket that has ended, that another call is working on, or
-    /// that another client owns.
-    pub(super) fn take(&self, id: TicketId, context: &CallContext) -> Option<Box<Ticket>> {
+    /// that another one owns.
+    pub(super) fn take(&self, id: TicketId, owner: &Owner) -> Option<Box<Ticket>> {
         let mut state = self.state.lock();
-        state.waiting.get(&id).filter(|waiting| waiting.owner == Owner::of(context))?;
+        state.waiting.get(&id).filter(|waiting| waiting.owner == *owner)?;
         let Waiting { mut ticket, since, until, .. } = state.waiting.remove(&id)?;
         drop(state);
         let now = self.env.now();

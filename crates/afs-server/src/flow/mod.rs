@@ -12,7 +12,7 @@ use std::future::Future;
 
 use bytes::Bytes;
 
-pub(crate) use content::{FileContent, Stopped, pour};
+pub(crate) use content::{Content, FileContent, Stopped, pour};
 pub(crate) use joined::Joined;
 
 /// The transport ended before the stream did: the peer is gone, or has given up.

@@ -94,6 +94,10 @@ impl NameService for ProtectionNames {
     fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         Box::pin(async move { self.db.names_of(ids.to_vec()).await.map_err(unavailable) })
     }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.db.version())
+    }
 }
 
 /// The code for a call whose identity cannot be resolved: the client is to retry.

@@ -10,11 +10,14 @@ pub(crate) use uses::{UseNow, VolumeUses};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{OnceLock, Weak};
 
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, VolumeId};
 use parking_lot::{RwLock, RwLockWriteGuard};
 use waiting::Waiting;
+
+use crate::file::FileServer;
 
 /// Volumes remembered as moved. For one that is no longer remembered clients get "not here", on which they
 /// ask for its location as well.
@@ -47,6 +50,8 @@ pub struct VolumeStates {
     table: RwLock<Table>,
     uses: VolumeUses,
     waiting: Waiting,
+    /// Revokes what the data path has given out.
+    files: OnceLock<Weak<FileServer>>,
 }
 
 #[derive(Default)]
@@ -100,6 +105,20 @@ impl VolumeStates {
         let table = self.table.read();
         let moved = table.everywhere.get(&volume) == Some(&VolumeState::Moved);
         if moved { AbortCode::VMOVED } else { AbortCode::VNOVOL }
+    }
+
+    /// The file server whose volumes these are.
+    pub(crate) fn belong_to(&self, files: Weak<FileServer>) {
+        // One file server has the volumes of a process.
+        let _ = self.files.set(files);
+    }
+
+    /// The content of a volume was replaced, or it went out of service here. Whoever has a capability for it
+    /// needs another one.
+    pub(crate) fn revoke(&self, volume: VolumeId) {
+        if let Some(files) = self.files.get().and_then(Weak::upgrade) {
+            files.data_path.volume_changed(volume);
+        }
     }
 
     /// Use counts of volumes.

@@ -60,7 +60,7 @@ impl VolumeServer {
         if call.purge.0 != 0 {
             self.erase(Site { volume: call.purge, ..site }).await?;
         }
-        self.clients.break_volume(call.volume);
+        self.announce_change(call.volume);
         Ok(vol::CloneReply { volume: call.volume })
     }
 
@@ -76,7 +76,7 @@ impl VolumeServer {
         let _within = self.enter_serving(Site { volume: clone, ..work.transaction().site() }, "ReClone")?;
         let recloned = work.store()?.reclone_volume(work.id(), clone).await;
         recloned.map_err(|error| self.code(clone, &error))?;
-        self.clients.break_volume(clone);
+        self.announce_change(clone);
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl VolumeServer {
         let name = without_suffix(&old.name);
         let converted = store.convert_to_read_write(call.volume, old.parent, name).await;
         converted.map_err(|error| self.code(call.volume, &error))?;
-        self.clients.break_volume(call.volume);
+        self.announce_change(call.volume);
         Ok(())
     }
 

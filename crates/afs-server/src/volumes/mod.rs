@@ -104,6 +104,12 @@ impl VolumeServer {
         }));
     }
 
+    /// Tells clients that all of a volume has changed: breaks their promises, and revokes their capabilities.
+    fn announce_change(&self, volume: VolumeId) {
+        self.states.revoke(volume);
+        self.clients.break_volume(volume);
+    }
+
     fn now(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
     }

@@ -27,7 +27,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         // Kept as long as this process: afterwards clients get "not here", on which they ask the location
         // database as well.
         server.states.set(work.id(), Some(VolumeState::Moved));
-        server.clients.break_volume(work.id());
+        server.announce_change(work.id());
         Ok(())
     })
 }
@@ -54,7 +54,7 @@ impl VolumeServer {
     pub(super) async fn erase(&self, site: Site) -> Result<Nothing, AbortCode> {
         let erased = self.store(site.partition)?.delete_volume(site.volume).await;
         erased.map_err(|error| self.code(site.volume, &error))?;
-        self.clients.break_volume(site.volume);
+        self.announce_change(site.volume);
         Ok(())
     }
 }

@@ -59,7 +59,7 @@ impl VolumeServer {
             }
         }
         restore.finish().await.map_err(failed)?;
-        self.clients.break_volume(work.id());
+        self.announce_change(work.id());
         Ok(())
     }
 }

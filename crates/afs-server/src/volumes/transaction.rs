@@ -63,7 +63,7 @@ impl VolumeServer {
             }
         }
         if matches!(state, Some(VolumeState::Offline | VolumeState::Hidden)) {
-            self.clients.break_volume(call.volume);
+            self.announce_change(call.volume);
         }
         Ok(vol::TransCreateReply { transaction })
     }
@@ -80,7 +80,7 @@ impl VolumeServer {
         self.states.hold(site, None);
         // A volume that comes back may differ from the one that clients know.
         if transaction.deleted || (serves.is_some() && transaction.attach.contains(AttachFlags::CREATE)) {
-            self.clients.break_volume(site.volume);
+            self.announce_change(site.volume);
         }
     }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, clippy::unwrap_used)] // Each test uses a part of this.
 
 mod client;
+pub mod drive;
 mod heard;
 pub mod people;
 mod proof;

@@ -4,9 +4,17 @@ use crate::xdr::{Decode, DecodeError, Encode, Reader};
 use std::fmt;
 
 /// The secret of a capability ([`GetCapability`](super::GetCapability)): `opaque[32]`. Whoever knows it may do what the
-/// capability permits, so it is not printable.
+/// capability permits, so it is not printable, and is wiped when dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CapabilitySecret(pub [u8; 32]);
+
+impl Drop for CapabilitySecret {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        // The bytes are looked at, so that the compiler keeps the line above.
+        std::hint::black_box(&self.0);
+    }
+}
 
 impl fmt::Debug for CapabilitySecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

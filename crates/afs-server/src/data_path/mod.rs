@@ -1,0 +1,174 @@
+//! The server side of the data path: the file server as a drive, the capabilities that it gives out, and their
+//! revocation (docs/protocol/data-path.md, docs/decisions/2026-11-23-data-path.md).
+//!
+//! A capability is decided as a call is, and revoked before the reply to the call that changes what it rests
+//! on. The drive itself believes the capability, and beside it looks at what only a file server knows: mode and
+//! directory of the file, the state of its volume, the groups of the holder, the requirements on connections.
+
+mod holders;
+mod listening;
+mod looking;
+mod objects;
+mod of_files;
+mod offer;
+mod reading;
+mod stamps;
+mod writing;
+
+pub use listening::DataPathOptions;
+
+use std::sync::{Arc, Weak};
+
+use afs_datapath::capability::{
+    Access, ByteRange, Capability, DriveId, DriveKey, Group, KeyEpoch, Revocations,
+};
+use afs_datapath::session::{Drive, DriveLimits};
+use afs_rpc::{EnvExt, EnvRef, Identity};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{CapabilityArguments, CapabilitySecret, DataPathReply, GetCapabilityReply};
+use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::xdr::Encode;
+use parking_lot::RwLock;
+
+pub(crate) use afs_datapath::capability::HolderId;
+pub(crate) use holders::{Holder, Holders};
+pub(crate) use stamps::{Stamp, Stamps};
+
+use crate::file::FileServer;
+use crate::file::server::CallContext;
+use objects::FileObjects;
+use of_files::CapabilitiesOfFiles;
+use offer::DriveOffer;
+
+/// How long a capability is valid, in seconds; shorter if the token of its holder expires before.
+const LIFETIME: u64 = 300;
+
+/// Capabilities of a file server, and what revokes them. The key is another one in each process.
+pub(crate) struct DataPath {
+    drive: Arc<Drive>,
+    holders: Holders,
+    of_files: CapabilitiesOfFiles,
+    stamps: Stamps,
+    offer: RwLock<Option<DriveOffer>>,
+}
+
+/// A capability that is prepared, before the rights are looked at that decide on it.
+pub(crate) struct Grant {
+    capability: Capability,
+    seconds: u64,
+}
+
+impl DataPath {
+    pub(crate) fn new(env: &EnvRef, server: Weak<FileServer>, limits: DriveLimits) -> Self {
+        let id = DriveId(u128::from_le_bytes(env.random_bytes()));
+        let key = DriveKey::generate(&**env, id, KeyEpoch(1));
+        let objects = Arc::new(FileObjects(server));
+        DataPath {
+            drive: Drive::new(key, Revocations::default(), objects, limits),
+            holders: Holders::default(),
+            of_files: CapabilitiesOfFiles::default(),
+            stamps: Stamps::default(),
+            offer: RwLock::default(),
+        }
+    }
+
+    /// The drive.
+    pub(crate) fn drive(&self) -> &Arc<Drive> {
+        &self.drive
+    }
+
+    /// Where clients reach the drive; `None` while it does not listen.
+    pub(crate) fn offered(&self) -> Option<DataPathReply> {
+        self.offer.read().as_ref().map(|offer| offer.reply(self.drive.key.drive()))
+    }
+
+    /// Sets where clients reach the drive.
+    fn set_offer(&self, offer: Option<DriveOffer>) {
+        *self.offer.write() = offer;
+    }
+
+    /// Whether the drive may be used without TLS.
+    pub(crate) fn may_be_clear(&self) -> bool {
+        self.offer.read().as_ref().is_some_and(|offer| offer.clear)
+    }
+
+    pub(crate) fn holders(&self) -> &Holders {
+        &self.holders
+    }
+
+    pub(crate) fn stamps(&self) -> &Stamps {
+        &self.stamps
+    }
+
+    /// Prepares a capability for a caller: from here on a change of rights revokes it. `None` for a caller
+    /// whose token has expired.
+    pub(crate) fn prepare(
+        &self,
+        env: &EnvRef,
+        context: &CallContext,
+        group: Group,
+        directory: Fid,
+    ) -> Option<Grant> {
+        let now = env.wall().secs;
+        let seconds = Some(lifetime(&context.identity, now)).filter(|seconds| *seconds > 0)?;
+        let expires = now + seconds;
+        if let Group::File(file) = group
+            && self.of_files.add(file, directory, now, expires)
+        {
+            self.drive.revocations.revoke_all();
+        }
+        let holder = self.holders.enter(context, u128::from_le_bytes(env.random_bytes()));
+        let capability = Capability {
+            drive: self.drive.key.drive(),
+            epoch: self.drive.key.epoch(),
+            group,
+            access: Access::default(),
+            range: ByteRange::ALL,
+            expires,
+            generation: self.drive.revocations.generation(group),
+            holder: holder.id,
+        };
+        Some(Grant { capability, seconds })
+    }
+
+    /// Completes a capability, after the look at the rights.
+    pub(crate) fn seal(&self, grant: Grant, access: Access) -> Result<GetCapabilityReply, AbortCode> {
+        let capability = Capability { access, ..grant.capability };
+        let arguments =
+            CapabilityArguments::new(capability.to_bytes()).map_err(|_| Errno::EINVAL.to_uae())?;
+        let secret = CapabilitySecret(*self.drive.key.seal(&capability).expose());
+        Ok(GetCapabilityReply { arguments, secret, seconds: grant.seconds as u32 })
+    }
+
+    /// The access list of a directory has changed.
+    pub(crate) fn access_list_changed(&self, directory: Fid) {
+        self.drive.revocations.revoke(Group::Directory(directory));
+        for file in self.of_files.take_of_directory(directory) {
+            self.drive.revocations.revoke(Group::File(file));
+        }
+    }
+
+    /// The mode, owner or directory of a file has changed, or the file is gone. Streams in progress look at it
+    /// again.
+    pub(crate) fn file_changed(&self, file: Fid) {
+        self.stamps.count(file);
+        if self.of_files.take(file) {
+            self.drive.revocations.revoke(Group::File(file));
+        }
+    }
+
+    /// The content of a volume was replaced, or it is no longer served here.
+    pub(crate) fn volume_changed(&self, volume: VolumeId) {
+        self.drive.revocations.revoke(Group::Volume(volume));
+        self.stamps.count_all();
+    }
+}
+
+/// Seconds that a capability of a caller may last.
+fn lifetime(identity: &Identity, now: u64) -> u64 {
+    let expires = match identity {
+        Identity::Proven(credential) => credential.expires,
+        _ => None,
+    };
+    expires.map_or(LIFETIME, |expires| expires.secs.saturating_sub(now).min(LIFETIME))
+}

@@ -1,0 +1,160 @@
+//! DataPath, GetCapability and CommitStore, calls of our own: what clients need besides the data path itself
+//! (docs/protocol/extensions.md "The data path").
+
+use std::sync::Arc;
+
+use afs_datapath::capability::{Access, Group};
+use afs_rpc::Table;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, CapabilityAccess};
+use afs_wire::ids::Fid;
+
+use super::object::{Found, is_file, object};
+use super::server::{CallContext, FileServer};
+use super::storing::NO_TICKET;
+use super::ticket::{Owner, TicketId};
+use crate::access::reach::{self, Reach};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |server: Arc<FileServer>, _, _: fs::DataPath| async move {
+        server.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)
+    });
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetCapability| async move {
+        server.get_capability(&context, call).await
+    });
+    super::call(table, |server: Arc<FileServer>, context, call: fs::CommitStore| async move {
+        server.commit_store(&context, call).await
+    })
+}
+
+/// What a capability is to permit.
+#[derive(Clone, Copy)]
+struct Wanted {
+    read: bool,
+    write: bool,
+}
+
+impl Wanted {
+    fn of(access: CapabilityAccess) -> Result<Self, AbortCode> {
+        let (read, write) =
+            (access.contains(CapabilityAccess::READ), access.contains(CapabilityAccess::WRITE));
+        let unknown = access.0 & !(CapabilityAccess::READ.0 | CapabilityAccess::WRITE.0) != 0;
+        if unknown || !(read || write) { Err(Errno::EINVAL.to_uae()) } else { Ok(Wanted { read, write }) }
+    }
+
+    /// How far the caller's rights to all of it reach.
+    fn reach(self, context: &CallContext, found: &Found) -> Result<Reach, AbortCode> {
+        let (subject, object) = (&context.subject, object(&found.header, &found.record, &found.acl));
+        let read = self.read.then(|| reach::of_reading(subject, &object)).transpose()?;
+        let write = self.write.then(|| reach::of_writing(subject, &object)).transpose()?;
+        let both = match (read, write) {
+            (Some(read), Some(write)) => read.and(write),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return Err(Errno::EINVAL.to_uae()),
+        };
+        let mode = found.record.mode;
+        let is_closed = self.read && !reach::is_readable(mode) || self.write && !reach::is_writable(mode);
+        // One right is the owner's, whatever the mode, and the other is not: two capabilities express that.
+        if is_closed && !both.any_mode { Err(Errno::EACCES.to_uae()) } else { Ok(both) }
+    }
+
+    fn access(self, reach: Reach) -> Access {
+        let bits =
+            [(self.read, Access::READ), (self.write, Access::WRITE), (reach.any_mode, Access::ANY_MODE)];
+        let given = bits.into_iter().filter(|(given, _)| *given);
+        given.fold(Access::default(), |all, (_, bit)| all | bit)
+    }
+}
+
+impl FileServer {
+    /// The rights are looked at twice: the first look finds the group that they reach, whose generation must be
+    /// known before the look that decides, so that a change after it revokes the capability.
+    async fn get_capability(
+        &self,
+        context: &CallContext,
+        call: fs::GetCapability,
+    ) -> Result<fs::GetCapabilityReply, AbortCode> {
+        let wanted = Wanted::of(call.access)?;
+        self.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)?;
+        let found = self.find_for(context, call.fid, wanted).await?;
+        let group = group(call.fid, &found, wanted.reach(context, &found)?);
+        let grant = self.data_path.prepare(&self.env, context, group, found.directory(call.fid.volume));
+        let grant = grant.ok_or(Errno::EACCES.to_uae())?;
+        let found = self.find_for(context, call.fid, wanted).await?;
+        let reach = wanted.reach(context, &found)?;
+        if self::group(call.fid, &found, reach) != group {
+            // The rights are changing; the client asks again, or uses calls.
+            return Err(AbortCode::VBUSY);
+        }
+        self.data_path.seal(grant, wanted.access(reach))
+    }
+
+    /// A file whose bytes may travel by the data path, to be read or to be changed.
+    async fn find_for(&self, context: &CallContext, fid: Fid, wanted: Wanted) -> Result<Found, AbortCode> {
+        let found = match wanted.write {
+            true => self.find_to_change(context, fid).await?,
+            false => self.find(context, fid).await?,
+        };
+        if !is_file(&found.record) {
+            return Err(Errno::EISDIR.to_uae());
+        }
+        self.check_protection(found.header.name.as_str())?;
+        Ok(found)
+    }
+
+    /// Whether the data path protects bytes as a volume requires: with TLS it does, so that the connection on
+    /// which the capability is given decides; without, it does where nothing is required.
+    fn check_protection(&self, volume: &str) -> Result<(), AbortCode> {
+        match self.data_path.may_be_clear() && !self.guard.policy().is_open_to_all(volume) {
+            true => Err(Errno::EACCES.to_uae()),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes bytes that came by the data path the file's. The ticket is used up in any case.
+    async fn commit_store(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        call: fs::CommitStore,
+    ) -> Result<fs::StatusReply, AbortCode> {
+        let no_ticket = NO_TICKET.to_uae();
+        let holder = self.data_path.holders().of(context).ok_or(no_ticket)?;
+        let id = TicketId::from_bytes(call.ticket.0);
+        let mut ticket = self.tickets.take(id, &Owner::Holder(holder)).ok_or(no_ticket)?;
+        if ticket.change.fid != call.fid {
+            return Err(no_ticket);
+        }
+        if call.file_length.max(call.grown_to) > i64::MAX as u64 {
+            return Err(Errno::EFBIG.to_uae());
+        }
+        self.find_to_store(context, call.fid, &call.status).await?;
+        ticket.change.status = call.status;
+        ticket.change.file_length = call.file_length;
+        ticket.change.expected = (call.expected != fs::ANY_VERSION).then_some(call.expected);
+        if let Some(data) = &mut ticket.data {
+            data.grow_to(call.grown_to).map_err(|error| self.code(call.fid, &error))?;
+        }
+        self.commit_change(context, *ticket).await
+    }
+}
+
+/// The objects that rights of such a reach cover.
+fn group(fid: Fid, found: &Found, reach: Reach) -> Group {
+    if reach.directory { Group::Directory(found.directory(fid.volume)) } else { Group::File(fid) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_is_reading_writing_or_both() {
+        for bits in [0, 4, 5, 7, u32::MAX] {
+            assert_eq!(Wanted::of(CapabilityAccess(bits)).err(), Some(Errno::EINVAL.to_uae()), "{bits}");
+        }
+        for (bits, read, write) in [(1, true, false), (2, false, true), (3, true, true)] {
+            let wanted = Wanted::of(CapabilityAccess(bits)).ok().map(|wanted| (wanted.read, wanted.write));
+            assert_eq!(wanted, Some((read, write)));
+        }
+    }
+}
