@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p afs-datapath --example throughput [megabytes] [rounds]`
 //!
-//! Prints MB/s of one large read for each of: TCP, the data path over TCP, TLS (rustls, 256 KiB a write), the data path over TLS.
-//! The rounds take turns, and the median counts.
+//! Prints MB/s of one large read, and the processor time of both ends together, for each of: TCP, the data path over TCP, TLS
+//! (rustls, 256 KiB a write), the data path over TLS. The rounds take turns, and the median counts.
 
 #![allow(clippy::expect_used)]
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
@@ -35,10 +35,12 @@ fn main() {
     let bench = Bench::new(bytes);
     let kinds = ["TCP", "data path over TCP", "TLS", "data path over TLS"];
     let mut results = [const { Vec::new() }; 4];
+    let mut processor = [0.0; 4];
     for _ in 0..rounds {
         for (kind, results) in results.iter_mut().enumerate() {
-            let begun = Instant::now();
+            let (begun, before) = (Instant::now(), processor_seconds());
             assert_eq!(bench.run(kind), bytes);
+            processor[kind] += processor_seconds() - before;
             results.push(megabytes as f64 / begun.elapsed().as_secs_f64());
         }
     }
@@ -47,8 +49,13 @@ fn main() {
         sorted.sort_by(f64::total_cmp);
         sorted[sorted.len() / 2]
     };
-    for (kind, results) in kinds.iter().zip(&results) {
-        println!("{kind}: {:.0} MB/s", median(results));
+    let gigabytes = (megabytes * rounds) as f64 / 1000.0;
+    for ((kind, results), processor) in kinds.iter().zip(&results).zip(processor) {
+        println!(
+            "{kind}: {:.0} MB/s, {:.2} s of processor time for 1 GB",
+            median(results),
+            processor / gigabytes
+        );
     }
     for (part, whole) in [(1, 0), (3, 2)] {
         println!(
@@ -58,6 +65,13 @@ fn main() {
             median(&results[part]) / median(&results[whole])
         );
     }
+}
+
+/// User and system time of this process so far, in steps of 10 ms: proc_pid_stat(5), fields 14 and 15.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc");
+    let fields = stat.rsplit(") ").next().expect("a name in parentheses").split(' ');
+    fields.skip(11).take(2).map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
 }
 
 struct Bench {

@@ -11,15 +11,11 @@ use afs_env::io::{AsyncReadExt, AsyncWrite};
 use afs_env::{BoxFuture, ByteStream, EnvExt, Instant};
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::buffers::Buffers;
 use super::link::Link;
 use super::{Lost, Patience};
-use crate::frame::{DATA_MAX, Decoder, Event, Message};
+use crate::frame::{Decoder, Event, Message};
 
-/// Bytes that are read at once: of files, and of messages.
-const RECEIVE_BUFFER: usize = DATA_MAX + (64 << 10);
-const MESSAGE_BUFFER: usize = 16 << 10;
-/// A buffer with less space than that is replaced before the next read.
-const SPACE_MIN: usize = 64 << 10;
 /// Parts of frames in one write.
 const SLICES: usize = 32;
 /// Rounds of one poll, after which other tasks have their turn, and frames of one round.
@@ -52,7 +48,7 @@ pub(super) struct Driver<R: Role> {
     role: R,
     patience: Patience,
     decoder: Decoder,
-    received: BytesMut,
+    buffers: Buffers,
     out: VecDeque<Bytes>,
     is_unflushed: bool,
     /// When the stream took a byte, or when there was nothing for it.
@@ -82,7 +78,7 @@ impl<R: Role> Driver<R> {
             role,
             patience,
             decoder: Decoder::default(),
-            received,
+            buffers: Buffers::new(received),
             out: VecDeque::new(),
             is_unflushed: false,
             moved,
@@ -123,16 +119,11 @@ impl<R: Role> Driver<R> {
                 return Err(Lost::Stuck);
             }
             self.role.tick(&self.link, now)?;
-            self.release_buffer();
+            if self.decoder.missing() == 0 {
+                self.buffers.release();
+            }
         }
         Ok(())
-    }
-
-    /// A connection at rest holds no receive buffer.
-    fn release_buffer(&mut self) {
-        if self.received.is_empty() && self.decoder.missing() == 0 {
-            self.received = BytesMut::new();
-        }
     }
 
     fn has_output(&self) -> bool {
@@ -146,9 +137,9 @@ impl<R: Role> Driver<R> {
         if !self.link.with(|state| state.may_read()) {
             return Ok(false);
         }
-        let before = self.received.len();
+        let before = self.buffers.received.len();
         let is_over = self.fill(cx)?;
-        let has_received = self.received.len() > before;
+        let has_received = self.buffers.received.len() > before;
         if has_received {
             let now = self.link.now();
             self.link.with(|state| state.hear(now));
@@ -159,18 +150,15 @@ impl<R: Role> Driver<R> {
 
     /// Reads until nothing is left, or the buffer is full. Whether the stream is over.
     fn fill(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        let wanted = if self.decoder.missing() > 0 { RECEIVE_BUFFER } else { MESSAGE_BUFFER };
-        if self.received.capacity() - self.received.len() < wanted.min(SPACE_MIN) {
-            self.received.reserve(wanted);
-        }
-        let before = self.received.len();
-        while self.received.capacity() > self.received.len() {
-            let read = pin!(self.stream.read_buf(&mut self.received)).poll(cx);
+        self.buffers.make_space(self.decoder.missing());
+        let before = self.buffers.received.len();
+        while self.buffers.received.capacity() > self.buffers.received.len() {
+            let read = pin!(self.stream.read_buf(&mut self.buffers.received)).poll(cx);
             match read {
                 Poll::Ready(Ok(0)) => return Ok(true),
                 Poll::Ready(Ok(_)) => {}
                 // What came before an error counts: a goodbye may precede a reset.
-                Poll::Ready(Err(_)) if self.received.len() > before => break,
+                Poll::Ready(Err(_)) if self.buffers.received.len() > before => break,
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => break,
             }
@@ -179,7 +167,7 @@ impl<R: Role> Driver<R> {
     }
 
     fn decode(&mut self) -> Result<(), Lost> {
-        while let Some(event) = self.decoder.next(&mut self.received)? {
+        while let Some(event) = self.decoder.next(&mut self.buffers.received)? {
             match event {
                 Event::Message(Message::Goodbye(goodbye)) => return Err(Lost::Goodbye(goodbye)),
                 Event::Message(Message::Alive) => {}

@@ -7,6 +7,7 @@
 //! streams of a listener.
 
 mod admission;
+mod buffers;
 mod client;
 mod counters;
 mod drive;

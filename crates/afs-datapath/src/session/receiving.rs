@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 /// A piece below this size is copied, so that it does not keep a whole receive buffer in memory.
-const COPIED: usize = 64 << 10;
+const COPIED: usize = 4 << 10;
 
 /// The incoming bytes of a request. Of a request that only sends: none.
 #[derive(Debug, Default)]
