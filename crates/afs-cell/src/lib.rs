@@ -25,6 +25,6 @@ pub use configuration::{
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen};
 pub use servers::{
-    ADMIN_NAME, Collisions, ImportRequest, Imported, ImportedFile, PartitionScrub, ScrubPass, Servers,
-    StartError,
+    ADMIN_NAME, Collisions, DataPathState, DataPathTable, ImportRequest, Imported, ImportedFile,
+    PartitionScrub, ScrubPass, Servers, StartError,
 };

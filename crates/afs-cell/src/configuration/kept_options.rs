@@ -42,6 +42,9 @@ pub struct KeptOptions {
     /// `--snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<String>,
+    /// `--serve-data-path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serve_data_path: Option<bool>,
     /// `--data-path` and what belongs to it. The last field: it is a table.
     #[serde(default, skip_serializing_if = "KeptDataPath::is_default")]
     pub data_path: KeptDataPath,
@@ -81,6 +84,7 @@ impl KeptOptions {
             allow_other: self.allow_other.or(before.allow_other),
             cache_size: self.cache_size.or(before.cache_size),
             snapshots: self.snapshots.or(before.snapshots),
+            serve_data_path: self.serve_data_path.or(before.serve_data_path),
             data_path: self.data_path.or(before.data_path),
         }
     }

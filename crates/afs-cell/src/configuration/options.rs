@@ -1,6 +1,8 @@
 //! Options of the servers of one host.
 
 use crate::configuration::ports::Ports;
+use crate::servers::DataPathTable;
+use afs_server::DataPathOptions;
 use afs_server::scrub::ScrubSettings;
 use afs_wire::ids::{CellName, PartitionId, Rights};
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,8 @@ pub struct ServerOptions {
     pub key_file: Option<PathBuf>,
     /// Settings of the scrub; `None`: no scrub.
     pub scrub: Option<ScrubSettings>,
+    /// How the data path is offered; `None` is not at all.
+    pub data_path: Option<DataPathOptions>,
 }
 
 /// A role, as it is written in a configuration file.
@@ -143,6 +147,7 @@ impl ServerOptions {
             database_servers: Vec::new(),
             key_file: None,
             scrub: Some(ScrubSettings::default()),
+            data_path: DataPathTable::default().options(Ports::at(listen, ports.file())),
         }
     }
 

@@ -1,6 +1,9 @@
 //! The servers of a cell in this process: stores, sockets, services.
 
 mod audit_log;
+mod data_path;
+#[cfg(test)]
+mod data_path_tests;
 mod databases;
 mod error;
 mod import;
@@ -15,6 +18,7 @@ mod security;
 mod shared_rows;
 mod stores;
 
+pub use data_path::{DataPathState, DataPathTable};
 pub(crate) use databases::LOGIN_SECRET;
 pub use error::StartError;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
@@ -95,6 +99,13 @@ impl Servers {
     #[must_use]
     pub fn cell(&self) -> &CellName {
         &self.identity.cell
+    }
+
+    /// Whether the data path is served.
+    #[must_use]
+    pub fn data_path(&self) -> DataPathState {
+        let of_roles = self.roles.iter().map(|role| role.data_path());
+        of_roles.into_iter().find(|state| *state != DataPathState::Off).unwrap_or_default()
     }
 
     /// Handler of the control socket.

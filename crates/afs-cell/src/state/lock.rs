@@ -2,6 +2,7 @@
 
 use super::StateError;
 use crate::error::CellResult;
+use crate::servers::DataPathState;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -27,6 +28,9 @@ pub struct CellProcess {
     pub key_file: Option<PathBuf>,
     /// The mount point, if this process has mounted the cell.
     pub mount: Option<PathBuf>,
+    /// Whether the data path is served.
+    #[serde(default)]
+    pub data_path: DataPathState,
     /// Why the last stop was incomplete, as one line for the user.
     #[serde(default)]
     pub trouble: Option<String>,
@@ -44,6 +48,7 @@ impl CellProcess {
             locations: Vec::new(),
             key_file: None,
             mount: None,
+            data_path: DataPathState::Off,
             trouble: None,
         }
     }

@@ -23,10 +23,10 @@ Examples:
   andrew mount --cell example.org --servers 192.0.2.1 /mnt      (on any host)")]
 pub struct Args {
     /// Read the settings from a file, as a cell with several hosts requires
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "cell", "listen", "base_port", "anyuser", "rxkad"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "cell", "listen", "base_port", "anyuser", "rxkad", "serve_data_path"])]
     config: Option<PathBuf>,
     /// Make this host a server of a cell, with the file that `andrew server add` wrote on another host, and serve
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "cell", "listen", "base_port", "anyuser", "rxkad"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "cell", "listen", "base_port", "anyuser", "rxkad", "serve_data_path"])]
     join: Option<PathBuf>,
     #[command(flatten)]
     serve: ServeOptions,
@@ -134,7 +134,8 @@ impl Serving {
             .map_err(|e| CommandError::failed(format!("cannot open the control socket: {e}")))?;
         let own = CellProcess::own(servers.cell().as_str(), options.listen, options.ports.base());
         let (locations, key_file) = (options.location_servers(), options.key_file.clone());
-        let running = CellProcess { locations, key_file, ..own };
+        let data_path = servers.data_path();
+        let running = CellProcess { locations, key_file, data_path, ..own };
         lock.record(&running)?;
         let locations = options.location_servers().into_iter().map(IpAddr::V4).collect();
         let _link = running_cells::register(state);

@@ -30,6 +30,10 @@ pub struct ServeOptions {
     /// Make a key for rxkad if there is none, so that OpenAFS's tools and clients can authenticate; rxkad is weak
     #[arg(long)]
     pub rxkad: bool,
+    /// Serve the bytes of files by TCP and TLS as well, at the port of the file server [default: that of the last start,
+    /// at first true]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub serve_data_path: Option<bool>,
 }
 
 /// Default base port.
@@ -49,7 +53,8 @@ impl ServeOptions {
     /// The options to keep in the state directory.
     #[must_use]
     pub fn to_keep(&self) -> KeptOptions {
-        KeptOptions { listen: self.listen, base_port: self.base_port, ..KeptOptions::default() }
+        let (listen, base_port, serve_data_path) = (self.listen, self.base_port, self.serve_data_path);
+        KeptOptions { listen, base_port, serve_data_path, ..KeptOptions::default() }
     }
 
     /// Options of the servers; `options` has those that were given now or at an earlier start. The name of an existing
@@ -71,11 +76,9 @@ impl ServeOptions {
         };
         let cell = cell.map_or_else(|| CellName::new(CELL), Ok).map_err(CommandError::failed)?;
         let ports = Ports::from(options.base_port.unwrap_or(BASE_PORT));
-        Ok(ServerOptions {
-            anyuser: self.anyuser,
-            rxkad: self.rxkad,
-            ..ServerOptions::alone(state.path(), cell, listen, ports)
-        })
+        let alone = ServerOptions::alone(state.path(), cell, listen, ports);
+        let data_path = alone.data_path.clone().filter(|_| options.serve_data_path != Some(false));
+        Ok(ServerOptions { anyuser: self.anyuser, rxkad: self.rxkad, data_path, ..alone })
     }
 }
 
@@ -109,6 +112,7 @@ mod tests {
             base_port: None,
             anyuser: Rights::default(),
             rxkad: false,
+            serve_data_path: None,
         }
     }
 
@@ -122,6 +126,17 @@ mod tests {
             "clients cannot reach 0.0.0.0; give one address of this host with --listen (`ip -4 addr` shows them)"
         );
         assert_eq!(servers(Ipv4Addr::LOCALHOST).unwrap().cell.as_str(), CELL);
+    }
+
+    #[test]
+    fn the_data_path_is_on_unless_it_was_switched_off() {
+        let state = StateDir::resolve(Some("/nonexistent".as_ref())).unwrap();
+        let given = |serve_data_path| ServeOptions { serve_data_path, ..options(Ipv4Addr::LOCALHOST) };
+        let is_on = |data_path| {
+            let given = given(data_path);
+            given.servers(&state, &given.to_keep()).unwrap().data_path.is_some()
+        };
+        assert_eq!([is_on(None), is_on(Some(true)), is_on(Some(false))], [true, true, false]);
     }
 
     #[test]

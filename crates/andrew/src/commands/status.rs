@@ -8,7 +8,7 @@ use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::state::{CellProcess, StateDir};
-use afs_cell::{PartitionScrub, ScrubPass};
+use afs_cell::{DataPathState, PartitionScrub, ScrubPass};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
 use serde::Serialize;
@@ -131,12 +131,22 @@ fn data(f: &mut fmt::Formatter<'_>, scrub: &PartitionScrub) -> fmt::Result {
     scrub.damaged.iter().try_for_each(|line| writeln!(f, "  damaged: {line}"))
 }
 
+/// Writes a line about the data path of the servers; nothing where it is off.
+fn served_data_path(f: &mut fmt::Formatter<'_>, state: &DataPathState) -> fmt::Result {
+    match state {
+        DataPathState::Off => Ok(()),
+        DataPathState::At(at) => writeln!(f, "data path at {at} (TCP)"),
+        DataPathState::Failed(why) => writeln!(f, "no data path: {why}; clients use calls"),
+    }
+}
+
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cell {
             Some(cell) => {
                 writeln!(f, "cell {} runs as process {} on {}", cell.cell, cell.pid, self.state.display())?;
                 writeln!(f, "servers at {}, ports from {}", cell.listen, cell.base_port)?;
+                served_data_path(f, &cell.data_path)?;
             }
             None => writeln!(f, "no cell runs on {}; `andrew up` starts one", self.state.display())?,
         }

@@ -15,6 +15,7 @@ impl ServerFile {
         self.check_databases()?;
         self.check_partitions()?;
         self.scrub.check()?;
+        self.data_path.check()?;
         self.check_duplicates()
     }
 

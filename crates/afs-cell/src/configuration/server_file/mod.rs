@@ -11,7 +11,7 @@ use crate::configuration::FileError;
 use crate::configuration::options::{DatabaseLocation, PartitionDirectory, RoleName, Roles, ServerOptions};
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
-use crate::servers::ScrubTable;
+use crate::servers::{DataPathTable, ScrubTable};
 use afs_wire::ids::{CellName, Rights};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -59,6 +59,9 @@ pub struct ServerFile {
     /// Settings of the scrub.
     #[serde(default)]
     pub scrub: ScrubTable,
+    /// How the data path is offered.
+    #[serde(default)]
+    pub data_path: DataPathTable,
     /// Partitions. Default: `vicepa` in the state directory.
     #[serde(default, rename = "partition", skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionTable>,
@@ -95,6 +98,7 @@ impl ServerFile {
             database_servers: Vec::new(),
             database: None,
             scrub: ScrubTable::default(),
+            data_path: DataPathTable::default(),
             partitions: Vec::new(),
         }
     }
@@ -121,6 +125,7 @@ impl ServerFile {
             database_servers: servers,
             database: self.database.clone().filter(|_| roles.has(RoleName::Database)),
             scrub: self.scrub,
+            data_path: self.data_path.of_another(),
             ..Self::alone(self.cell.clone(), listen, self.base_port)
         })
     }
@@ -202,6 +207,7 @@ impl ServerFile {
             database_servers: self.database_servers.clone(),
             key_file: self.key_file.clone(),
             scrub: self.scrub.settings(),
+            data_path: self.data_path.options(Ports::at(self.listen, self.base_port)),
             ..ServerOptions::alone(state, self.cell.clone(), self.listen, Ports::from(self.base_port))
         }
     }

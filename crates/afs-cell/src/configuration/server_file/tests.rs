@@ -35,6 +35,9 @@ fn what_means_nothing_is_an_error_that_names_the_place() {
         ("roles = []\n", &["database", "files"]),
         ("[scrub]\nmib_per_second = 0\n", &["scrub", "at least 1"]),
         ("[scrub]\nday = 1\n", &["day", "days"]),
+        ("[data_path]\naddress = \"0.0.0.0\"\n", &["data_path", "0.0.0.0"]),
+        ("[data_path]\nlisten = \"192.0.2.1\"\n", &["line 4"]),
+        ("[data_path]\nenabled = true\n", &["enabled", "enable"]),
         ("roles = [\"files\"]\n", &["database_servers"]),
         ("base_port = 80\n", &["base_port", "1024"]),
         ("anyuser = \"xyz\"\n", &["line 3"]),
@@ -53,4 +56,20 @@ fn what_means_nothing_is_an_error_that_names_the_place() {
         let why = ServerFile::parse(&format!("{LEAST}{text}")).unwrap_err();
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
     }
+}
+
+#[test]
+fn the_data_path_is_at_the_file_servers_port_unless_the_file_says_otherwise() {
+    let options = |text: &str| {
+        ServerFile::parse(&format!("{LEAST}base_port = 7100\n{text}"))
+            .unwrap()
+            .options(Path::new("/srv"))
+            .data_path
+    };
+    let usual = options("").unwrap();
+    assert_eq!((usual.listen, usual.clear), ("192.0.2.1:7100".parse().unwrap(), false));
+    assert_eq!(options("[data_path]\nenable = false\n"), None);
+    let other = options("[data_path]\nlisten = \"192.0.2.9:80\"\nclear = true\nminimum_size = 9\n").unwrap();
+    assert_eq!((other.listen, other.clear), ("192.0.2.9:80".parse().unwrap(), true));
+    assert_eq!(other.minimum_size, 9);
 }

@@ -4,6 +4,7 @@ use super::{BosRole, Host, Role, SocketServices, bind_server};
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
+use crate::servers::DataPathState;
 use afs_admin::scheduled::Snapshotter;
 use afs_net::{System, Udp};
 use afs_rpc::Service;
@@ -19,6 +20,7 @@ pub(super) struct FileServices {
     of_volumes: Vec<Arc<dyn Service>>,
     /// Present after the start.
     server: Option<Arc<FileServer>>,
+    data_path: DataPathState,
 }
 
 impl FileServices {
@@ -33,6 +35,7 @@ impl FileServices {
             of_files: Vec::new(),
             of_volumes: Vec::new(),
             server: None,
+            data_path: DataPathState::Off,
         })
     }
 }
@@ -59,6 +62,7 @@ impl Role for FileServices {
         volumes.reach_peers(self.volume.rx(), Arc::new(move || security.of_servers()));
         self.of_files = vec![server.service()];
         self.of_volumes = vec![volumes.service()];
+        self.data_path = open_data_path(&server, host.options);
         self.server = Some(server);
         Ok(())
     }
@@ -78,11 +82,28 @@ impl Role for FileServices {
         &[BosRole::Files]
     }
 
+    fn data_path(&self) -> DataPathState {
+        self.data_path.clone()
+    }
+
     fn stop(self: Box<Self>, system: &System) {
         self.file.shutdown();
         self.volume.shutdown();
         if let Some(server) = self.server {
+            server.close_data_path();
             system.block_on(server.settle());
+        }
+    }
+}
+
+/// A file server without its data path serves all the same: clients use calls.
+fn open_data_path(server: &Arc<FileServer>, options: &ServerOptions) -> DataPathState {
+    let Some(wanted) = &options.data_path else { return DataPathState::Off };
+    match server.open_data_path(wanted) {
+        Ok(at) => DataPathState::At(at),
+        Err(error) => {
+            tracing::warn!(at = %wanted.listen, %error, "the data path cannot be opened; clients use calls");
+            DataPathState::Failed(format!("cannot listen at {}: {error}", wanted.listen))
         }
     }
 }

@@ -9,9 +9,9 @@ pub(super) use overseer::Overseer;
 use crate::configuration::options::{RoleName, ServerOptions};
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
-use crate::servers::StartError;
 use crate::servers::security::CellSecurity;
 use crate::servers::stores::Stores;
+use crate::servers::{DataPathState, StartError};
 use afs_admin::journal::Holder;
 use afs_admin::{Admin, CellJournal};
 use afs_net::{System, Udp};
@@ -39,6 +39,11 @@ pub(super) trait Role: Send {
 
     /// Entries of the role in the output of `bos`.
     fn overseen(&self) -> &'static [BosRole];
+
+    /// Whether it serves the data path.
+    fn data_path(&self) -> DataPathState {
+        DataPathState::Off
+    }
 
     /// Stops receiving, and waits for requests in progress.
     fn stop(self: Box<Self>, system: &System);
