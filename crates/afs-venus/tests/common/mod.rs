@@ -20,12 +20,13 @@ use afs_drive::SegmentDrive;
 use afs_kv::Kv;
 use afs_rpc::EnvRef;
 use afs_server::{
-    FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions, VolumeStates,
+    DataPathOptions, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions,
+    VolumeStates,
 };
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim, World};
 use afs_venus::cache::CacheStore;
-use afs_venus::{CellConfig, Limits, MemoryCache, RootKind, Venus, VenusConfig, VenusError};
+use afs_venus::{CellConfig, DataPathConfig, Limits, MemoryCache, RootKind, Venus, VenusConfig, VenusError};
 use afs_volume::{VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::ids::{CellName, Rights, UnixSeconds, Uuid, ViceId, VolumeId, VolumeName};
@@ -61,11 +62,30 @@ pub struct Cell {
     /// Identity, without a token, of the user with the number of a client created from now on.
     pub own: Mutex<Option<afs_venus::OwnIdentity>>,
     pub sessions: Mutex<Option<Arc<dyn afs_venus::SessionLookup>>>,
+    /// How clients made from now on use the data path.
+    pub data_path: Mutex<DataPathConfig>,
+    /// The server's data path, if it has one.
+    drive: Option<DataPathOptions>,
 }
 
 impl Cell {
-    /// A running cell.
+    /// A running cell, whose server has no data path.
     pub fn new(seed: u64) -> Cell {
+        Cell::made(seed, None)
+    }
+
+    /// The same, with a data path at port 7100, which clients use for 4 KiB and more.
+    pub fn with_data_path(seed: u64, clear: bool) -> Cell {
+        let listen = SocketAddr::new(SERVER.into(), 7100);
+        let drive = DataPathOptions { listen, addresses: Vec::new(), clear, minimum_size: 0 };
+        let cell = Cell::made(seed, Some(drive));
+        let config =
+            DataPathConfig { minimum_size: Some(4096), allow_clear: clear, ..DataPathConfig::default() };
+        *cell.data_path.lock().unwrap() = config;
+        cell
+    }
+
+    fn made(seed: u64, drive: Option<DataPathOptions>) -> Cell {
         let sim = Sim::new(seed);
         let server = sim.node("server", SERVER.into());
         let disk = sim.disk(server);
@@ -80,6 +100,8 @@ impl Cell {
             users: UserTable::default(),
             own: Mutex::default(),
             sessions: Mutex::default(),
+            data_path: Mutex::default(),
+            drive,
         };
         cell.start_server();
         cell
@@ -88,9 +110,9 @@ impl Cell {
     pub fn start_server(&self) {
         let (world, server, disk, states) =
             (self.sim.world(), self.server, self.disk.clone(), self.states.clone());
-        let users = self.users.clone();
-        let made =
-            self.sim.block_on(server, LIMIT, async move { serve(world, server, disk, states, users).await });
+        let (users, drive) = (self.users.clone(), self.drive.clone());
+        let work = async move { serve(world, server, disk, states, users, drive).await };
+        let made = self.sim.block_on(server, LIMIT, work);
         let ids = made.unwrap();
         if !ids.is_empty() {
             *self.ids.lock().unwrap() = ids;
@@ -165,7 +187,7 @@ impl Cell {
                 sessions: self.sessions.lock().unwrap().clone(),
                 callback_classes: vec![Box::new(afs_rx::NullServer), Box::new(TrustedNames)],
             },
-            data_path: Default::default(),
+            data_path: self.data_path.lock().unwrap().clone(),
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;
         Ok(Client { venus, node, env, invalidated, world: self.sim.world() })
@@ -187,6 +209,7 @@ async fn serve(
     disk: SimDisk,
     states: Arc<VolumeStates>,
     users: UserTable,
+    data_path: Option<DataPathOptions>,
 ) -> Vec<(String, VolumeId)> {
     let env = world.env(server);
     let db: Arc<dyn LocationDb> = Arc::new(EmbeddedLocationDb::new(kv(&env, &disk, "db", afs_db::TABLES)));
@@ -229,6 +252,9 @@ async fn serve(
     let classes: Vec<Box<dyn afs_rx::ServerSecurity>> =
         vec![Box::new(afs_rx::NullServer), Box::new(users::TrustedNames)];
     rx.listen_with(files.service(), classes).unwrap();
+    if let Some(options) = data_path {
+        files.open_data_path(&options).unwrap();
+    }
     let locations = bind(7003);
     locations.listen(LocationServer::service(env.clone(), db, guard)).unwrap();
     env.spawn(Box::pin(async move {
