@@ -165,6 +165,28 @@ pub struct Limits {
     pub rights_max_age: Duration,
     /// How often a store that failed because a server was unreachable or full is retried. Default 120.
     pub store_retries: u32,
+    /// Files that bypass the disk cache.
+    pub bypass: BypassLimits,
+}
+
+/// Which files bypass the disk cache without a request or a name that says so, and the memory for their bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BypassLimits {
+    /// Files of at least this many bytes bypass the cache. Default: none.
+    pub length_min: Option<u64>,
+    /// A reader that reads a file from one end to the other bypasses the cache if the file is longer than this share of
+    /// the cache, in percent. `None`, the default: never. The mounts of `andrew` say 25.
+    pub stream_percent: Option<u8>,
+    /// Bytes in memory for one open file: what it reads, and what is fetched ahead. Default 8 MiB; at least 32 KiB.
+    pub window_bytes: u64,
+    /// Bytes in memory for all open files together. Default 64 MiB; at least `window_bytes`.
+    pub bytes_max: u64,
+}
+
+impl Default for BypassLimits {
+    fn default() -> Self {
+        BypassLimits { length_min: None, stream_percent: None, window_bytes: 8 << 20, bytes_max: 64 << 20 }
+    }
 }
 
 impl Default for Limits {
@@ -192,6 +214,7 @@ impl Default for Limits {
             maintenance: Duration::from_secs(15),
             rights_max_age: Duration::from_secs(1),
             store_retries: 120,
+            bypass: BypassLimits::default(),
         }
     }
 }

@@ -22,6 +22,10 @@ pub struct CounterValues {
     pub data_misses: u64,
     /// Bytes of data fetched.
     pub bytes_fetched: u64,
+    /// Of these, bytes that did not go through the disk cache.
+    pub bytes_bypassed: u64,
+    /// Open files that were read past the disk cache.
+    pub files_bypassed: u64,
     /// Bytes of data stored.
     pub bytes_stored: u64,
     /// Promises broken by servers.
@@ -52,7 +56,8 @@ impl CounterValues {
         };
         format!(
             "{{\"calls\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
-             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_stored\":{},\"promises_broken\":{},\"callbacks_unproven\":{},\
+             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
+             \"promises_broken\":{},\"callbacks_unproven\":{},\
              \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{}}}}}",
             table(&self.calls),
             table(&self.callbacks),
@@ -61,6 +66,8 @@ impl CounterValues {
             self.data_hits,
             self.data_misses,
             self.bytes_fetched,
+            self.bytes_bypassed,
+            self.files_bypassed,
             self.bytes_stored,
             self.promises_broken,
             self.callbacks_unproven,
@@ -82,6 +89,8 @@ pub(crate) struct Counters {
     pub data_hits: AtomicU64,
     pub data_misses: AtomicU64,
     pub bytes_fetched: AtomicU64,
+    pub bytes_bypassed: AtomicU64,
+    pub files_bypassed: AtomicU64,
     pub bytes_stored: AtomicU64,
     pub promises_broken: AtomicU64,
     pub callbacks_unproven: AtomicU64,
@@ -121,6 +130,8 @@ impl Counters {
             data_hits: get(&self.data_hits),
             data_misses: get(&self.data_misses),
             bytes_fetched: get(&self.bytes_fetched),
+            bytes_bypassed: get(&self.bytes_bypassed),
+            files_bypassed: get(&self.files_bypassed),
             bytes_stored: get(&self.bytes_stored),
             promises_broken: get(&self.promises_broken),
             callbacks_unproven: get(&self.callbacks_unproven),

@@ -28,6 +28,7 @@
 //! | `promises` | which objects are promised, ends of promises, and the invalidations that follow |
 //! | `calls` | calls to the sites of a volume, with the retry ladder |
 //! | `transfer` | transfer of file data between servers and this machine, by any route |
+//! | `bypass` | which files bypass the disk cache, and the memory for their data |
 //! | `files` | cache files, open handles, dirty data |
 //! | `names` | names in cached directories, and synthetic directories |
 //! | `venus` | the operations |
@@ -35,6 +36,7 @@
 //! The semantics for applications are in `docs/semantics.md`, with a test for each sentence.
 
 pub mod api;
+mod bypass;
 pub mod cache;
 mod calls;
 mod kernel;
@@ -60,12 +62,14 @@ mod venus;
 mod vnode;
 
 pub use api::{
-    Access, Allocate, Attr, Backing, DirEntry, DirEntryPlus, Entry, HandleId, Kind, LockHolder, LockKind,
-    LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek, SessionCallback,
-    SessionLookup, SetAttr, Space, Token, TokenInfo, TokenOwner,
+    Access, Allocate, Attr, Backing, BypassRequest, DirEntry, DirEntryPlus, Entry, HandleId, Kind,
+    LockHolder, LockKind, LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek,
+    SessionCallback, SessionLookup, SetAttr, Space, Token, TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
-pub use config::{CellConfig, DataPathConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};
+pub use config::{
+    BypassLimits, CellConfig, DataPathConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig,
+};
 pub use counters::CounterValues;
 pub use error::{ErrorKind, Result, VenusError};
 pub use sink::{InvalidationSink, NoSink};

@@ -3,6 +3,7 @@
 //! They depend neither on FUSE nor on the network protocols.
 
 mod attr;
+mod bypass;
 mod flags;
 mod handle;
 mod hole;
@@ -13,6 +14,7 @@ mod requester;
 mod space;
 
 pub use attr::{Attr, Kind, NewTime, SetAttr};
+pub use bypass::BypassRequest;
 pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};
 pub use hole::{Allocate, Seek};

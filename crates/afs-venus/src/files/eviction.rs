@@ -10,7 +10,7 @@ use crate::data::FileData;
 use crate::files::{Files, Handle, is_current};
 use crate::identity::User;
 use crate::key::Key;
-use crate::vnode::{Vnode, VnodeState};
+use crate::vnode::{CacheUse, Vnode, VnodeState};
 
 impl Files {
     /// Keeps unreferenced data in the cache if nothing is dirty. Dirty data is listed to be stored later, for `user`
@@ -68,9 +68,12 @@ impl Files {
 
     /// Keeps data in the cache, unless it is not needed there or may still change.
     async fn keep(&self, vnode: &Vnode, data: &Arc<FileData>, version: DataVersion, kept: Option<&Kept>) {
-        let may_keep = !vnode.state().is_gone
-            && !data.lost.load(Ordering::SeqCst)
-            && !data.outlives_process.load(Ordering::SeqCst);
+        let may_keep = {
+            let state = vnode.state();
+            !state.is_gone && state.file.cache_use() != CacheUse::Never
+        };
+        let may_keep =
+            may_keep && !data.lost.load(Ordering::SeqCst) && !data.outlives_process.load(Ordering::SeqCst);
         let (Some(kept), Ok(key), true) = (kept, self.cache_key(vnode.key, version), may_keep) else {
             return;
         };

@@ -1,12 +1,13 @@
 //! Table of open handles.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use crate::api::{HandleId, OpenFlags};
+use crate::bypass::{Run, Window};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::identity::User;
@@ -27,6 +28,10 @@ pub(crate) struct Handle {
     /// The open truncated data that was not dirty.
     cut_clean_data: AtomicBool,
     data: Mutex<Arc<FileData>>,
+    /// How it is read.
+    pub run: Run,
+    /// What it has read past the disk cache, or is about to.
+    pub window: OnceLock<Window>,
 }
 
 impl Handle {
@@ -91,6 +96,8 @@ impl HandleTable {
             closed: AtomicBool::new(false),
             cut_clean_data: AtomicBool::new(false),
             data: Mutex::new(data.clone()),
+            run: Run::default(),
+            window: OnceLock::new(),
         });
         self.open.lock().insert(handle.id, handle.clone());
         handle

@@ -76,7 +76,10 @@ impl NodeTable {
         let Some(record) = inner.by_id.get_mut(&id) else { return id };
         record.lookups += 1;
         if let Some((parent, name)) = name {
-            if !record.names.iter().any(|(p, n)| *p == parent && **n == *name) {
+            // The last one is the name of the last look-up.
+            let is_last = record.names.last().is_some_and(|(p, n)| *p == parent && **n == *name);
+            if !is_last {
+                record.names.retain(|(p, n)| *p != parent || **n != *name);
                 record.names.push((parent, name.into()));
             }
             if let Some(parent) = inner.by_id.get_mut(&parent) {
@@ -115,6 +118,16 @@ impl NodeTable {
             .get(&dir)
             .map(|record| record.children.keys().cloned().collect())
             .unwrap_or_default()
+    }
+
+    /// The name by which a node was looked up last, of those that still refer to it as far as is known here.
+    pub fn name(&self, node: NodeId) -> Option<Box<[u8]>> {
+        let inner = self.0.lock();
+        let leads_here = |(dir, name): &&(NodeId, Box<[u8]>)| {
+            inner.by_id.get(dir).is_some_and(|dir| dir.children.get(name) == Some(&node))
+        };
+        let record = inner.by_id.get(&node)?;
+        record.names.iter().rev().find(leads_here).map(|(_, name)| name.clone())
     }
 
     /// A path from the root under which a node was looked up; `None` if no name is known any more.
@@ -218,6 +231,24 @@ mod tests {
         assert_eq!((nodes.node_target(id), nodes.lookups(id)), (None, 0));
         assert!(nodes.names_in(NodeId::ROOT).is_empty());
         assert_eq!(nodes.count(), 1);
+    }
+
+    #[test]
+    fn the_name_of_a_node_is_the_last_one_that_still_leads_to_it() {
+        let nodes = NodeTable::new(node_target(1));
+        let name = |id| nodes.name(id).map(|name| String::from_utf8(name.into()).unwrap());
+        let id = nodes.remember(node_target(2), Some((NodeId::ROOT, b"a")));
+        nodes.remember(node_target(2), Some((NodeId::ROOT, b"b")));
+        assert_eq!(name(id).as_deref(), Some("b"));
+        nodes.remember(node_target(2), Some((NodeId::ROOT, b"a")));
+        nodes.remember(node_target(2), None);
+        assert_eq!(name(id).as_deref(), Some("a"));
+        nodes.rename((NodeId::ROOT, b"a"), (NodeId::ROOT, b"c"), id);
+        assert_eq!(name(id).as_deref(), Some("c"));
+        nodes.remember(node_target(3), Some((NodeId::ROOT, b"c")));
+        assert_eq!(name(id).as_deref(), Some("b"));
+        nodes.drop_name(NodeId::ROOT, b"b");
+        assert_eq!(name(id), None);
     }
 
     #[test]

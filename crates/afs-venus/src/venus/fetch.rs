@@ -21,7 +21,7 @@ use crate::vnode::Vnode;
 /// Limit of fetches in a row that bring nothing, because the server replies with an older version than it has reported.
 const STALE_REPLIES_MAX: u32 = 16;
 /// Limit of restarts of a read because the file changed at the server.
-const VERSIONS_MAX: u32 = 16;
+pub(super) const VERSIONS_MAX: u32 = 16;
 
 impl Venus {
     /// Fetches something that fits in memory: a directory, or the text of a link.
@@ -212,7 +212,7 @@ impl Venus {
 }
 
 /// A range of the version that is in the cache.
-fn wanted_of(vnode: &Vnode, data: &FileData, range: Range<u64>) -> Wanted {
+pub(super) fn wanted_of(vnode: &Vnode, data: &FileData, range: Range<u64>) -> Wanted {
     let (fid, held) = (vnode.key.fid, data.content().version);
     let directory = vnode.state().status.as_ref().map(|status| directory_of(fid, status));
     Wanted { fid, range, held: Some(held), directory }

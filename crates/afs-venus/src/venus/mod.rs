@@ -2,6 +2,8 @@
 
 mod access;
 mod attributes;
+mod bypass_requests;
+mod bypassing;
 mod callbacks;
 mod calls;
 mod clock;
@@ -46,6 +48,7 @@ use afs_rpc::sync::Notify;
 use afs_wire::ids::{UnixSeconds, Uuid};
 
 use crate::api::NodeId;
+use crate::bypass::Windows;
 use crate::calls::{CallContext, Calls};
 use crate::config::Limits;
 use crate::counters::{CounterValues, Counters};
@@ -85,6 +88,8 @@ pub struct Shared {
     uuid: Uuid,
     /// Route of file data.
     transfer: Arc<dyn Transfer>,
+    /// Memory for what is read past the disk cache.
+    windows: Arc<Windows>,
     location: Arc<Location>,
     vnodes: Arc<VnodeTable>,
     kernel: Arc<KernelCaches>,
@@ -113,6 +118,11 @@ impl Venus {
     /// treats what it passed on as stale.
     pub fn invalidations(&self) -> u64 {
         self.kernel.invalidations()
+    }
+
+    /// Bytes of files in memory that do not go through the disk cache, here or on their way.
+    pub fn bypass_bytes(&self) -> u64 {
+        self.windows.bytes()
     }
 
     /// Number of objects in the status cache.

@@ -66,6 +66,8 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
         }
         self.await_late_release(vnode, status).await?;
+        let cache_use = self.judged(vnode, status.length).cache_use;
+        vnode.state().file.set_cache_use(cache_use);
         let handle = self.files.open_handle(vnode, status, flags, self.context.user).await?;
         let backing = match self.prepare(&handle, is_new).await {
             Ok(backing) => backing,
@@ -84,15 +86,17 @@ impl Venus {
         let length = self.cut_to_open(handle).await?;
         let data = handle.data();
         let small = length <= self.limits.chunk_bytes;
-        let file = data.file.file().filter(|_| flags.passthrough);
+        let through = flags.passthrough && !self.never_through(handle, &data);
+        let file = data.file.file().filter(|_| through);
         let rewrites = flags.write && length > self.limits.passthrough_rewrite_bytes_max;
-        let wants_all = small && (flags.read || (file.is_some() && !rewrites));
+        let reads = flags.read && !self.bypasses(handle, &data);
+        let wants_all = small && (reads || (file.is_some() && !rewrites));
         if wants_all && !vnode.state().file.is_orphan() {
             self.fetch_range(handle, 0..length).await?;
         }
         // The version may have changed during the fetch.
         let data = handle.data();
-        let file = data.file.file().filter(|_| flags.passthrough);
+        let file = data.file.file().filter(|_| through);
         // The cache keeps nothing of a file that was just created.
         if flags.write && !is_new && !flags.truncate {
             self.files.prepare_change(vnode.key, &data).await?;

@@ -10,6 +10,7 @@ use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::venus::Venus;
+use crate::venus::fetch::VERSIONS_MAX;
 
 impl Venus {
     /// Reads up to `len` bytes; fewer only at the end of the file. All of them are of one version.
@@ -22,7 +23,9 @@ impl Venus {
     }
 
     async fn read_held(&self, handle: &Arc<Handle>, pos: u64, len: usize) -> Result<Bytes> {
-        loop {
+        self.note_run(handle, pos, len);
+        let mut versions = 0;
+        while versions < VERSIONS_MAX {
             let data = handle.data();
             let _pin = data.pin(pos..pos.saturating_add(len as u64));
             let (end, here) = {
@@ -42,8 +45,22 @@ impl Venus {
                 let file = data.file.clone();
                 return self.files.disk(move || file.read_at(pos, (end - pos) as usize)).await;
             }
-            self.fetch_range(handle, pos..end).await?;
+            if !self.bypasses(handle, &data) {
+                self.fetch_range(handle, pos..end).await?;
+                continue;
+            }
+            match self.read_past(handle, &data, pos..end).await? {
+                Some(bytes) => return Ok(bytes),
+                None => versions += 1,
+            }
         }
+        Err(VenusError::new(ErrorKind::Stale, "FetchData").of(handle.vnode.key.fid))
+    }
+
+    /// Takes note of what is read of a file that may be long.
+    fn note_run(&self, handle: &Handle, pos: u64, len: usize) {
+        let end = handle.data().content().length.min(pos.saturating_add(len as u64));
+        handle.run.note(pos..end.max(pos), self.limits.chunk_bytes);
     }
 
     /// Detects sequential readers and starts read-ahead.
@@ -51,7 +68,7 @@ impl Venus {
         let data = handle.data();
         let expected = data.next_read.swap(end, Ordering::Relaxed);
         let large = data.content().length > self.limits.chunk_bytes;
-        if large && (pos == expected || pos == 0) {
+        if large && (pos == expected || pos == 0) && !self.bypasses(handle, &data) {
             self.read_ahead(handle, end.saturating_sub(1));
         }
     }

@@ -10,6 +10,7 @@ use afs_wire::mountpoint::Choice;
 use afs_wire::volname;
 
 use crate::api::TokenOwner;
+use crate::bypass::Windows;
 use crate::calls::{self, CallContext, Calls};
 use crate::config::{DataPathConfig, RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
@@ -96,12 +97,14 @@ impl Venus {
             counters: counters.clone(),
             promises: promises.clone(),
         };
+        let windows = Arc::new(Windows::new(&limits.bypass, limits.chunk_bytes));
         let shared = Arc::new_cyclic(|me| Shared {
             calls: Calls::new(parts, &limits, when_returned(me)),
             limits,
             uuid,
             env,
             transfer,
+            windows,
             location,
             vnodes,
             kernel,

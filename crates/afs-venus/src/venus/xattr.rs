@@ -18,8 +18,9 @@ use crate::venus::Venus;
 use crate::vnode::is_mount_point;
 
 /// Attributes that every object has.
-const READABLE: [&str; 8] = [
+const READABLE: [&str; 9] = [
     "afs.acl",
+    "afs.bypass",
     "afs.cell",
     "afs.fid",
     "afs.quota",
@@ -37,6 +38,7 @@ impl Venus {
     /// | Name | Value |
     /// | --- | --- |
     /// | `afs.acl` (also set) | access list, text of OpenAFS: counts, then `name TAB rights` a line |
+    /// | `afs.bypass` (also set) | JSON: whether the file is read past the disk cache, and why; set to `on`, `off` or `auto` |
     /// | `afs.cell` | cell |
     /// | `afs.fid` | `volume.vnode.uniquifier` |
     /// | `afs.volume` | name of the volume |
@@ -86,6 +88,7 @@ impl Venus {
             "afs.volume" => format!("{}{}", volume.group().name, volume.kind.suffix()),
             "afs.mount" => volume.entered().filter(|_| key.is_volume_root()).ok_or(unknown())?.text,
             "afs.acl" => return self.acl(key, &volume).await,
+            "afs.bypass" => self.bypass_told(key).await?,
             "afs.whereis" => self.whereis(&volume),
             "afs.volstatus" => self.volstatus(&volume).await?,
             "afs.quota" => self
@@ -110,6 +113,7 @@ impl Venus {
             (b"afs.flush", node_target) => self.flush_cached(node_target, value).await,
             (b"afs.rmmount", _) => self.remove_mount_point(node, value).await,
             (b"afs.acl", NodeTarget::Object(key)) => self.set_acl(key, value).await,
+            (b"afs.bypass", NodeTarget::Object(key)) => self.request_bypass(key, value).await,
             (b"afs.quota", NodeTarget::Object(key)) => self.set_quota(key, value).await,
             (name, _) if READABLE.iter().any(|known| known.as_bytes() == name) => {
                 Err(VenusError::new(ErrorKind::NotPermitted, "setxattr"))

@@ -6,11 +6,24 @@ use std::sync::Arc;
 
 use afs_wire::ids::DataVersion;
 
+use crate::api::{BypassRequest, HandleId};
 use crate::data::FileData;
 use crate::key::Key;
 
 /// Hidden name under which the server keeps a removed file for its handles: directory and name.
 pub(crate) type HiddenName = (Key, Vec<u8>);
+
+/// How the disk cache is used for a file.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum CacheUse {
+    /// What is read is cached.
+    Always,
+    /// It is not, except while the file is open for writing here.
+    Never,
+    /// It is, except what a long sequential reader reads.
+    #[default]
+    Judged,
+}
 
 /// Local state of a file.
 #[derive(Default)]
@@ -26,6 +39,11 @@ pub(crate) struct LocalFile {
     /// True if the last name is gone, and the handles continue without the server.
     orphan: bool,
     hidden_as: Option<HiddenName>,
+    bypass_request: BypassRequest,
+    /// As decided at the last open, or by the last request.
+    cache_use: CacheUse,
+    /// The version that was read from one end to the other past the cache, and the first handle that did.
+    streamed: Option<(DataVersion, HandleId)>,
 }
 
 impl LocalFile {
@@ -109,6 +127,37 @@ impl LocalFile {
     /// True if the server keeps the file under a hidden name.
     pub fn is_hidden(&self) -> bool {
         self.hidden_as.is_some()
+    }
+
+    /// What a user has requested for the file.
+    pub fn bypass_request(&self) -> BypassRequest {
+        self.bypass_request
+    }
+
+    /// A user requests this.
+    pub fn request_bypass(&mut self, request: BypassRequest) {
+        self.bypass_request = request;
+    }
+
+    /// How the cache is used for the file.
+    pub fn cache_use(&self) -> CacheUse {
+        self.cache_use
+    }
+
+    /// The cache is used so from now on.
+    pub fn set_cache_use(&mut self, cache_use: CacheUse) {
+        self.cache_use = cache_use;
+    }
+
+    /// A handle reads a version from one end to the other. Whether it is the first to do so.
+    pub fn is_first_stream(&mut self, version: DataVersion, handle: HandleId) -> bool {
+        match self.streamed {
+            Some((of, first)) if of == version => first == handle,
+            _ => {
+                self.streamed = Some((version, handle));
+                true
+            }
+        }
     }
 
     /// True if programs use the file, or if it has state known only here.

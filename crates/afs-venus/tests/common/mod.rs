@@ -44,6 +44,8 @@ pub const SMALL: &str = "small";
 pub const SMALL_KIB: u32 = 40;
 /// A volume in which all users may list, and none may change anything.
 pub const GUARDED: &str = "guarded";
+/// A volume whose files bypass the disk cache.
+pub const VIDEO: &str = "__video.data";
 
 /// Added to the number of a client for its successor of the same permanent name.
 pub const SUCCESSOR: u8 = 100;
@@ -225,6 +227,7 @@ async fn serve(
             (PROJ, 0, Rights::ALL),
             (SMALL, SMALL_KIB, Rights::ALL),
             (GUARDED, 0, Rights(0x09)),
+            (VIDEO, 0, Rights::ALL),
         ] {
             ids.push((name.to_owned(), make_volume(&store, db.as_ref(), name, quota, rights).await));
         }
