@@ -17,6 +17,7 @@ pub mod socket;
 pub mod state;
 pub mod tokens;
 
+pub use afs_venus::BypassLimits;
 pub use configuration::{
     BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DataPathUse, DatabaseLocation, EtcdOptions, FileError,
     JoinFile, KeptDataPath, KeptOptions, NewServer, PartitionDirectory, Ports, RoleName, Roles, ServerFile,

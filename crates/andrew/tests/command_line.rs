@@ -35,6 +35,19 @@ fn bad_input_is_one_line_and_status_2() {
             "invalid value '3' for '--cache-size <SIZE>': a cache has at least 16M; see `andrew up --help`",
         ),
         (
+            "up --bypass-size 0",
+            "invalid value '0' for '--bypass-size <SIZE>': a size is more than 0; \"off\" is no size; see `andrew up --help`",
+        ),
+        (
+            "mount --cell x --servers 127.0.0.1 --bypass-streams 101 d",
+            "invalid value '101' for '--bypass-streams <PERCENT>': a share of the cache is 1 to 100 percent, or \"off\"; see `andrew mount --help`",
+        ),
+        ("fs bypass on", "fs: bypass on needs a file; see `andrew fs bypass --help`"),
+        (
+            "fs bypass /proc",
+            "fs: '/proc' is not in AFS; give a path in a mount (`andrew status` shows those there are)",
+        ),
+        (
             "up --anyuser x",
             "invalid value 'x' for '--anyuser <RIGHTS>': rights are letters of rlidwka, or read, write, all or none; see `andrew up --help`",
         ),

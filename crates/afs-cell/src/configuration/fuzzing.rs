@@ -24,6 +24,8 @@ pub(crate) const SAMPLES: [&str; 5] = [
 listen = "192.0.2.1"
 mount = "/afs"
 cache_size = 1000000000
+bypass_size = 5000000000
+bypass_streams = 50
 snapshots = "daily=7"
 "#,
     r#"[connections]

@@ -39,6 +39,12 @@ pub struct KeptOptions {
     /// `--cache-size`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_size: Option<u64>,
+    /// `--bypass-size`, in bytes; 0 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bypass_size: Option<u64>,
+    /// `--bypass-streams`, in percent of the cache; 0 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bypass_streams: Option<u8>,
     /// `--snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<String>,
@@ -83,6 +89,8 @@ impl KeptOptions {
             no_mount: no_mount.or(before.no_mount),
             allow_other: self.allow_other.or(before.allow_other),
             cache_size: self.cache_size.or(before.cache_size),
+            bypass_size: self.bypass_size.or(before.bypass_size),
+            bypass_streams: self.bypass_streams.or(before.bypass_streams),
             snapshots: self.snapshots.or(before.snapshots),
             serve_data_path: self.serve_data_path.or(before.serve_data_path),
             data_path: self.data_path.or(before.data_path),
@@ -126,6 +134,17 @@ mod tests {
         assert_eq!((both.base_port, both.no_mount), (Some(7200), Some(false)));
         both.write(dir.path()).unwrap();
         assert_eq!(KeptOptions::read(dir.path()).unwrap(), both);
+    }
+
+    #[test]
+    fn what_bypasses_the_cache_is_as_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let first =
+            KeptOptions { bypass_size: Some(1 << 30), bypass_streams: Some(0), ..KeptOptions::default() };
+        first.write(dir.path()).unwrap();
+        let given = KeptOptions { bypass_streams: Some(50), ..KeptOptions::default() };
+        let both = given.or(KeptOptions::read(dir.path()).unwrap());
+        assert_eq!((both.bypass_size, both.bypass_streams), (Some(1 << 30), Some(50)));
     }
 
     #[test]

@@ -184,7 +184,7 @@ impl Client {
             sink: Arc::new(sink),
             snapshots: options.snapshots.clone(),
             sysnames: sysnames(),
-            limits: Limits::default(),
+            limits: Limits { bypass: options.bypass.clone(), ..Limits::default() },
             security: self.security(own),
             data_path: options.data_path.clone(),
         })

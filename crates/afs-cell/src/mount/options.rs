@@ -2,7 +2,7 @@
 
 use crate::configuration::ports::Ports;
 use afs_fuse::Owner;
-use afs_venus::DataPathConfig;
+use afs_venus::{BypassLimits, DataPathConfig};
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ pub struct ClientOptions {
     pub cache: PathBuf,
     /// Size limit of cached data, in bytes; `None`: half of the free space on the cache's disk, at most 8 GiB.
     pub cache_bytes: Option<u64>,
+    /// Which files bypass the disk cache.
+    pub bypass: BypassLimits,
     /// The mount point: an empty directory.
     pub directory: PathBuf,
     /// Other users may use the mount.

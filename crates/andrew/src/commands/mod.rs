@@ -3,6 +3,7 @@
 mod auth_options;
 pub mod bench;
 mod bench_load;
+mod bypass_options;
 pub mod completions;
 mod data_path;
 pub mod down;

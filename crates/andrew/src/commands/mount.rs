@@ -1,5 +1,6 @@
 //! `andrew mount`: mounts a cell served by other machines.
 
+use crate::commands::bypass_options::BypassOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
@@ -42,6 +43,8 @@ pub struct Args {
     /// Size limit of the cache [default: half of the free space, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
+    #[command(flatten)]
+    bypass: BypassOptions,
     /// Admit other users of this machine, each with the rights of their own token
     #[arg(long)]
     allow_other: bool,
@@ -129,6 +132,7 @@ impl Args {
             ports: Ports::from(self.base_port),
             cache: cache.clone(),
             cache_bytes: self.cache_size,
+            bypass: self.bypass.limits(),
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),

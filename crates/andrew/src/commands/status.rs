@@ -11,7 +11,7 @@ use afs_cell::state::{CellProcess, StateDir};
 use afs_cell::{DataPathState, PartitionScrub, ScrubPass};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,31 @@ struct MountStatus {
     uses: Vec<MountUse>,
     /// The file servers that it knows, and whether it uses their data path.
     data_paths: Vec<DataPath>,
+    /// What was read past its disk cache, where this user may ask.
+    #[serde(flatten)]
+    bypassed: Option<Bypassed>,
 }
+
+/// Of the counters of a mount, those of the files that bypass its disk cache.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+struct Bypassed {
+    #[serde(rename(deserialize = "files_bypassed"))]
+    bypassed_files: u64,
+    #[serde(rename(deserialize = "bytes_bypassed"))]
+    bypassed_bytes: u64,
+}
+
+impl Bypassed {
+    /// Answered from the memory of the mount's program.
+    fn of(directory: &Path) -> Option<Self> {
+        let mut text = vec![0; COUNTERS_LEN_MAX];
+        let length = rustix::fs::getxattr(directory, "afs.counters", &mut text).ok()?;
+        serde_json::from_slice(text.get(..length)?).ok()
+    }
+}
+
+/// Longest text of counters that is read: one number for each kind of call.
+const COUNTERS_LEN_MAX: usize = 64 << 10;
 
 /// Use of the data path of a file server.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -91,7 +115,8 @@ fn seen() -> CommandResult<Vec<MountStatus>> {
         let dead = mounts::is_dead(&mount.directory);
         let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
         let data_paths = if dead { Vec::new() } else { data_paths(&mount.directory) };
-        MountStatus { mount, dead, uses, data_paths }
+        let bypassed = if dead { None } else { Bypassed::of(&mount.directory) };
+        MountStatus { mount, dead, uses, data_paths, bypassed }
     };
     Ok(mounts::list()?.into_iter().map(one).collect())
 }
@@ -177,6 +202,9 @@ impl fmt::Display for MountStatus {
             (0, _) => writeln!(f)?,
             (all, writing) => writeln!(f, "; {all} in use, {writing} of them open for writing")?,
         }
+        if let Some(Bypassed { bypassed_files: files @ 1.., bypassed_bytes }) = self.bypassed {
+            writeln!(f, "  {} of {files} open files read past its cache", HumanBytes(bypassed_bytes))?;
+        }
         // Only what is not as everywhere: most servers have no data path, or have not been asked for it.
         let mut told =
             self.data_paths.iter().filter(|path| path.state == "in use" || path.state.starts_with("failed"));
@@ -194,7 +222,7 @@ mod tests {
         let data_paths = lines(text);
         assert_eq!(data_paths.len(), 3);
         let mount = Mount { directory: "/a".into(), source: "example.org".into(), device: "0:7".into() };
-        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths };
+        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths, bypassed: None };
         assert_eq!(
             seen.to_string(),
             "cell example.org is mounted at /a\n  data path of server 10.0.0.1: in use\n  data path of server 10.0.0.3: failed: stalled\n"

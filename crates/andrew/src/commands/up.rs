@@ -1,5 +1,6 @@
 //! `andrew up`: starts a cell and mounts it.
 
+use crate::commands::bypass_options::BypassOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
@@ -49,6 +50,8 @@ pub struct Args {
     /// Size limit of the mount's disk cache [default: that of the last start, at first half of the free space, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
+    #[command(flatten)]
+    bypass: BypassOptions,
     #[command(flatten)]
     snapshots: SnapshotOptions,
     #[command(flatten)]
@@ -109,6 +112,8 @@ impl Args {
             no_mount: self.no_mount.then_some(true),
             allow_other: self.allow_other,
             cache_size: self.cache_size,
+            bypass_size: self.bypass.bypass_size,
+            bypass_streams: self.bypass.bypass_streams,
             snapshots: self.snapshots.given(),
             data_path: self.data_path.given(),
             ..self.serve.to_keep()
@@ -170,6 +175,7 @@ fn client(state: &StateDir, kept: &KeptOptions, serving: &Serving, mount: &Mount
         ports: Ports::from(serving.running.base_port),
         cache: state.cache(),
         cache_bytes: kept.cache_size,
+        bypass: BypassOptions::of_kept(kept).limits(),
         directory: mount.directory.clone(),
         allow_other: kept.allow_other == Some(true),
         snapshots: SnapshotOptions::shown(kept.snapshots.clone()),

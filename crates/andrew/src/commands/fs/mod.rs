@@ -6,6 +6,7 @@
 mod access;
 mod access_list;
 mod attribute;
+mod bypass;
 mod cleanacl;
 mod copyacl;
 mod examine;
@@ -100,6 +101,8 @@ enum Command {
     /// Drop the cached data of the volumes that hold files
     #[command(visible_alias = "flushv")]
     Flushvolume(flush::VolumeArgs),
+    /// Show or set whether files bypass the disk cache
+    Bypass(bypass::Args),
     /// Show the cell of a mount on this machine
     Wscell(wscell::Args),
 }
@@ -129,6 +132,7 @@ impl Args {
             Command::Rmmount(args) => args.run(),
             Command::Flush(args) => args.run(),
             Command::Flushvolume(args) => args.run(),
+            Command::Bypass(args) => args.run(json),
             Command::Wscell(args) => args.run(json),
         }
     }
