@@ -152,3 +152,52 @@ fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
     assert_eq!(owner(&file), (0, 0));
     cell.stop();
 }
+
+#[test]
+fn what_bypasses_the_cache_is_shown_and_requested_and_the_options_of_up_are_kept() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("bypass");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("bypass", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-bypass");
+    let more = ["--bypass-size", "1M", "--bypass-streams", "off"].map(String::from).to_vec();
+    let cell = Cell::up(&netns, scratch.path(), &CellOptions { more, ..CellOptions::on_loopback() });
+    let film = cell.mount().join("film");
+    let path = film.to_str().unwrap().to_owned();
+    let told = |words: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&command(&netns, &[&["--json"], words].concat())).unwrap()
+    };
+    let shown = || told(&["fs", "bypass", &path])[0].clone();
+    let data = vec![b'x'; 2 << 20];
+    fs::write(&film, &data).unwrap();
+    assert_eq!(
+        shown(),
+        serde_json::json!({ "path": path, "request": "auto", "bypassed": true, "reason": "length" })
+    );
+    // The kernel may have its pages still.
+    fs::write("/proc/sys/vm/drop_caches", "3").unwrap();
+    assert!(fs::read(&film).unwrap() == data);
+    let mount = told(&["status"])["mounts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|mount| mount["directory"] == cell.mount().to_str().unwrap())
+        .unwrap()
+        .clone();
+    assert_eq!(
+        (mount["bypassed_files"].as_u64(), mount["bypassed_bytes"].as_u64()),
+        (Some(1), Some(2 << 20))
+    );
+    assert!(command(&netns, &["status"]).contains("2.00 MiB of 1 open files read past its cache"));
+    assert_eq!(command(&netns, &["fs", "bypass", "off", &path]), "");
+    assert_eq!((shown()["bypassed"].as_bool(), shown()["request"].as_str()), (Some(false), Some("off")));
+    let text = command(&netns, &["fs", "bypass", &path]);
+    assert_eq!(text.trim(), format!("{path} is cached by its request (request: off)"));
+    cell.stop();
+    // A request ends with the mount, an option does not.
+    let cell = Cell::up(&netns, scratch.path(), &CellOptions::on_loopback());
+    assert_eq!((shown()["request"].as_str(), shown()["reason"].as_str()), (Some("auto"), Some("length")));
+    cell.stop();
+}
