@@ -230,6 +230,10 @@ fn files_of_a_length_bypass_the_cache_where_the_mount_says_so() {
         assert_eq!(ways(&cell, &b, path, &data).1, past, "{path}");
     }
     assert_eq!(told(&cell, &b, "long"), r#"{"request":"auto","bypassed":true,"reason":"length"}"#);
+    // The length counts that a file has when its writer closes it.
+    let data = pattern(100_000, 6);
+    put(&cell, &b, "written here", &data);
+    assert_eq!(ways(&cell, &b, "written here", &data), (0, 100_000));
 }
 
 /// The cache is full of what is in use when something four times as long as the cache is read from one end to the other.

@@ -83,8 +83,9 @@ fn answer(hosts: &Hosts, host: &str, servers: [u8; 2], line: &str) -> String {
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     let mut lines: Vec<String> = said.iter().flat_map(|text| text.lines()).map(general).collect();
     lines.retain(|line| !line.is_empty() && !line.contains("Last Access"));
-    // OpenAFS lists in the order of its hash tables.
-    if line.starts_with("pts listentries") || line.starts_with("vos sync") {
+    // OpenAFS lists in the order of its hash tables, and servers in the order in which they have registered.
+    let unordered = ["pts listentries", "vos sync", "vos listaddrs"];
+    if unordered.iter().any(|command| line.starts_with(command)) {
         lines.sort();
     }
     let named = [(&one, "ONE"), (&two, "TWO")]

@@ -33,6 +33,13 @@ impl Venus {
         judge(&File { request, name: &name, volume, length }, self.limits.bypass.length_min)
     }
 
+    /// Applies the rules to a file by the length that it has here.
+    pub(super) fn judge_again(&self, vnode: &Vnode, data: &FileData) {
+        let length = data.content().length;
+        let cache_use = self.judged(vnode, length).cache_use;
+        vnode.state().file.set_cache_use(cache_use);
+    }
+
     /// Whether what is not cached of an open file is read past the cache at this moment. Not while the file is open for writing here, as
     /// what is written is in the cache, nor while a kernel has the cache file.
     pub(super) fn bypasses(&self, handle: &Handle, data: &FileData) -> bool {

@@ -73,6 +73,10 @@ impl Venus {
             true => self.store_at_release(handle).await,
             false => Ok(()),
         };
+        if handle.may_change() {
+            // The open that created it has judged an empty file.
+            self.judge_again(&handle.vnode, &handle.data());
+        }
         if let Some(released) = self.files.release_handle(handle.id) {
             self.after_release(released).await;
         }
