@@ -1,6 +1,6 @@
 //! The data path: bytes of files by capability over a byte stream, beside the calls of Rx.
 //!
-//! A *drive* serves bytes to whoever presents a capability that its key has sealed. It knows no users, no names and no
+//! A *drive* serves bytes to every client that presents a capability sealed with the drive's key. It knows no users, no names and no
 //! access lists; the file server that knows them seals capabilities and revokes them. The crate knows neither the file
 //! server nor the cache manager, and runs over any [`afs_env::ByteStream`].
 //!

@@ -11,8 +11,8 @@ const KEPT: usize = 6;
 
 /// The bytes that were received and not understood yet.
 ///
-/// A buffer has space for the rest of one frame with bytes of a file, and a little more. So the bytes of a request that somebody
-/// holds keep hardly anything in memory but bytes of the same request.
+/// A buffer has space for the rest of one frame with bytes of a file, and a little more. So bytes that a request's
+/// receiver has not released keep little else than bytes of the same request in memory.
 #[derive(Debug)]
 pub(super) struct Buffers {
     pub received: BytesMut,
@@ -77,7 +77,7 @@ mod tests {
         let first = buffers.received.as_ptr();
         let held = take_all_but(&mut buffers, 0);
         buffers.make_space(100_000);
-        assert_ne!(buffers.received.as_ptr(), first, "somebody holds them");
+        assert_ne!(buffers.received.as_ptr(), first, "the receiver has not released them");
         drop(held);
         drop(take_all_but(&mut buffers, 4));
         buffers.make_space(100_000);

@@ -231,7 +231,7 @@ impl<R: Role> Driver<R> {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the connection for its requests. The peer is told, if that may reach it.
+    /// Fails all requests of the connection with the error, and sends a Goodbye if the stream can still carry one.
     fn leave(&mut self, lost: Lost) {
         self.link.lose(lost.clone());
         let until: BoxFuture<'static, ()> = match lost.farewell() {

@@ -48,7 +48,7 @@ pub enum Lost {
 }
 
 impl Lost {
-    /// What the peer is told when this end gives the connection up. Nothing where the stream is of no more use.
+    /// Reason in the Goodbye that this end sends when it closes the connection; `None` where the stream cannot carry one.
     pub(super) fn farewell(&self) -> Option<Goodbye> {
         match self {
             Self::Frame(_) | Self::Violation(_) => Some(Goodbye::Violation),

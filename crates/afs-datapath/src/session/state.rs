@@ -21,8 +21,8 @@ use super::request::Request;
 use super::turns::Turns;
 use crate::frame::RequestId;
 
-/// Bytes of messages that wait to be sent before an end stops reading: a peer that does not read what it is told cannot make it
-/// keep more.
+/// Bytes of messages that wait to be sent before an end stops reading: a peer that reads no messages cannot make it
+/// buffer more.
 const MESSAGES_MAX: usize = 64 << 10;
 
 /// State of one end of a connection.

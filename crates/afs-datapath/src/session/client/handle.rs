@@ -40,7 +40,7 @@ impl fmt::Debug for Handle {
 impl Drop for Held {
     fn drop(&mut self) {
         let handle = self.number;
-        // In this order: whoever gets the number presents it after this message.
+        // In this order: a task that obtains the number sends its requests after this message.
         self.client.0.link.with(|state| state.send(&Message::Withdraw { handle }));
         self.client.0.handles.free.lock().give(handle);
     }

@@ -166,6 +166,23 @@ impl Ops {
         }
     }
 
+    /// A partition and the word for a volume, each by its option or else from the bare words in the order server, partition, volume.
+    pub(super) fn place_and_volume(
+        &self,
+        mut bare: Vec<String>,
+        server: Option<String>,
+        partition: Option<String>,
+        volume: Option<String>,
+    ) -> CommandResult<(ServerPartition, String)> {
+        let volume = volume.or_else(|| bare.pop());
+        let volume =
+            volume.ok_or_else(|| CommandError::usage("vos: give a server, a partition and a volume"))?;
+        let mut bare = bare.into_iter();
+        let server = server.or_else(|| bare.next());
+        let partition = partition.or_else(|| bare.next());
+        Ok((self.needed_place(server.as_deref(), partition.as_deref())?, volume))
+    }
+
     /// The cell's only partition.
     fn only_place(&self) -> CommandResult<ServerPartition> {
         let places = self.run(|admin| async move {

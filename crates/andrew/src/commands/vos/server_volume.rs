@@ -82,14 +82,7 @@ struct StateChange {
 
 impl ServerVolume {
     fn parts(self, ops: &Ops) -> CommandResult<(ServerPartition, VolumeId)> {
-        let mut bare = self.bare;
-        let volume = self.id.or_else(|| bare.pop());
-        let volume =
-            volume.ok_or_else(|| CommandError::usage("vos: give a server, a partition and a volume"))?;
-        let mut bare = bare.into_iter();
-        let server = self.server.or_else(|| bare.next());
-        let partition = self.partition.or_else(|| bare.next());
-        let place = ops.needed_place(server.as_deref(), partition.as_deref())?;
+        let (place, volume) = ops.place_and_volume(self.bare, self.server, self.partition, self.id)?;
         let id = match volume_id(&volume) {
             Ok(id) => id,
             Err(_) => ops.run(|admin| async move { admin.group(&volume).await })?.wanted(),

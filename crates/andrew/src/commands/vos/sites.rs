@@ -1,7 +1,7 @@
 //! `andrew vos addsite`, `remsite`, `changeloc` and `convertROtoRW`: changes of a volume's sites.
 
 use super::ops::Ops;
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
 use crate::output;
 use afs_admin::{ConvertOptions, ServerPartition};
 use serde::Serialize;
@@ -63,14 +63,7 @@ struct SiteChange {
 
 impl Args {
     fn parts(self, ops: &Ops) -> CommandResult<(ServerPartition, String)> {
-        let mut bare = self.bare;
-        let volume = self.id.or_else(|| bare.pop());
-        let volume =
-            volume.ok_or_else(|| CommandError::usage("vos: give a server, a partition and a volume"))?;
-        let mut bare = bare.into_iter();
-        let server = self.server.or_else(|| bare.next());
-        let partition = self.partition.or_else(|| bare.next());
-        Ok((ops.needed_place(server.as_deref(), partition.as_deref())?, volume))
+        ops.place_and_volume(self.bare, self.server, self.partition, self.id)
     }
 
     /// Removes a read-only site from the entry.
