@@ -11,8 +11,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_env::ByteStream;
 use afs_env::io::{AsyncReadExt, AsyncWriteExt};
+use afs_env::{ByteStream, EnvExt, EnvRef};
 use afs_sim::{LinkConfig, NodeId, Sim, SimRng, SleepClock, StreamConfig, StreamFault, StreamMishap};
 use stream_rules::{Hosts, Rule, pattern, stream_rules};
 
@@ -356,6 +356,98 @@ fn without_resets_and_silence_everything_arrives() {
         assert!(got.bytes == pattern(0, len), "seed {seed}");
         assert_eq!(pair.sim.stream_count(), 0, "seed {seed}: connections are left");
     }
+}
+
+/// What an end does until it drops its stream.
+async fn use_briefly(mut stream: Box<dyn ByteStream>, env: EnvRef, mut rng: SimRng) {
+    let (written, most) = (length(&mut rng), length(&mut rng));
+    let limit = rng.duration(Duration::ZERO, Duration::from_secs(60));
+    let work = async {
+        stream.write_all(&pattern(0, written)).await?;
+        if rng.chance(500_000) {
+            stream.shutdown().await?;
+        }
+        let mut piece = vec![0; most + 1];
+        while rng.chance(800_000) && stream.read(&mut piece).await? > 0 {}
+        std::io::Result::Ok(())
+    };
+    // Dropped at any time, whatever has become of it.
+    let _ = env.timeout(limit, work).await;
+}
+
+#[test]
+fn nothing_is_left_of_a_connection_that_both_ends_have_dropped() {
+    for seed in 0..seeds() {
+        let rng = &mut SimRng::new(seed);
+        let pair = any_world(seed, rng, false);
+        let (server, client) = (pair.sim.env(pair.server), pair.sim.env(pair.client));
+        let mut listener = server.listen(at(PORT)).unwrap();
+        let (spawner, mut of_server) = (server.clone(), rng.fork());
+        server.spawn(Box::pin(async move {
+            while let Ok(stream) = listener.accept().await {
+                spawner.spawn(Box::pin(use_briefly(stream, spawner.clone(), of_server.fork())));
+            }
+        }));
+        for _ in 0..3 {
+            let (env, connecting, of_client) = (client.clone(), client.connect(at(PORT)), rng.fork());
+            client.spawn(Box::pin(async move {
+                if let Ok(stream) = connecting.await {
+                    use_briefly(stream, env, of_client).await;
+                }
+            }));
+        }
+        disturb(&pair, rng, false);
+        pair.sim.run_for(HOUR * 24);
+        assert_eq!(pair.sim.stream_count(), 0, "seed {seed}: connections are left");
+    }
+}
+
+/// A client that sends 5,000 bytes to a server whose buffer has room for 1,000. Returns the client's end and the server's.
+fn full(pair: &Pair) -> (Box<dyn ByteStream>, Box<dyn ByteStream>) {
+    pair.sim.set_streams(StreamConfig { receive_buffer: 1000, ..StreamConfig::default() });
+    let (server, client) = (pair.sim.env(pair.server), pair.sim.env(pair.client));
+    let mut listener = server.listen(at(PORT)).unwrap();
+    let ends = pair.sim.block_on(pair.client, HOUR, async move {
+        let (stream, accepted) = afs_env::future::join(client.connect(at(PORT)), listener.accept()).await;
+        let mut stream = stream.unwrap();
+        stream.write_all(&pattern(0, 5000)).await.unwrap();
+        (stream, accepted.unwrap())
+    });
+    pair.sim.run_for(Duration::from_secs(1));
+    ends.unwrap()
+}
+
+/// The rest of the client's bytes waits for room, and the server's reset does not arrive.
+#[test]
+fn bytes_that_wait_for_room_keep_no_connection_that_both_ends_have_dropped() {
+    let pair = pair(12);
+    pair.sim.break_stream(
+        pair.client,
+        pair.server,
+        StreamFault { after: 1000, mishap: StreamMishap::Silence },
+    );
+    drop(full(&pair));
+    pair.sim.run_for(HOUR);
+    assert_eq!(pair.sim.stream_count(), 0);
+}
+
+/// As with a probe of the window: RFC 9293, 3.8.6.1.
+#[test]
+fn a_writer_without_room_hears_of_an_end_that_was_closed_during_a_partition() {
+    let pair = pair(13);
+    let (mut writer, mut reader) = full(&pair);
+    pair.sim.cut(pair.server, pair.client);
+    let read = pair.sim.block_on(pair.server, HOUR, async move {
+        reader.read_exact(&mut [0; 1000]).await.map_err(|error| error.kind())
+    });
+    assert_eq!(read.unwrap(), Ok(1000));
+    pair.sim.run_for(HOUR / 12);
+    pair.sim.mend(pair.server, pair.client);
+    let written = pair.sim.block_on(pair.client, HOUR, async move {
+        let written = writer.write_all(&pattern(0, 1 << 20)).await;
+        written.map_err(|error| error.kind())
+    });
+    assert_eq!(written.unwrap(), Err(ErrorKind::ConnectionReset));
 }
 
 #[test]

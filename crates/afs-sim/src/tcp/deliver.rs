@@ -147,14 +147,16 @@ impl State {
     }
 
     /// Whether a segment that did not arrive, and is not acknowledged, need not be retransmitted: a reset is not, and
-    /// a window update is of use only while both ends exist.
+    /// a window update is of use only while both ends exist, or while one has bytes for an end that was closed: it
+    /// sends them, as a probe of the window (RFC 9293, 3.8.6.1), and gets a reset.
     fn needs_no_retransmission(&mut self, id: StreamId, side: Side) -> bool {
         let Some(connection) = self.net.streams.connections.get_mut(&id) else { return true };
         let other = connection.end(side.other());
-        let wants_room = other.is_held || !other.outbox.is_empty();
+        let (is_held, has_bytes) = (other.is_held, !other.outbox.is_empty());
         let is_silent = connection.is_silent;
         let end = connection.end(side);
-        is_silent || !end.is_held || !wants_room || matches!(end.wire.front(), Some((_, Segment::Reset)))
+        let is_of_use = if end.is_held { is_held || has_bytes } else { is_held && has_bytes };
+        is_silent || !is_of_use || matches!(end.wire.front(), Some((_, Segment::Reset)))
     }
 
     fn drop_first(&mut self, id: StreamId, side: Side) -> bool {
