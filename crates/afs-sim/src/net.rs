@@ -72,6 +72,7 @@ pub(crate) struct Network {
     pub(crate) link: LinkConfig,
     pub(crate) links: BTreeMap<(NodeId, NodeId), LinkConfig>,
     pub(crate) taps: Vec<Weak<TapQueue>>,
+    pub(crate) stream_taps: Vec<Weak<TapQueue>>,
     pub(crate) stats: NetStats,
     pub(crate) next_port: u64,
     pub(crate) streams: Streams,

@@ -1,4 +1,4 @@
-//! Network tap: sees every datagram between two machines, and can inject datagrams with any source address.
+//! Network taps: they see every datagram, or every byte of a stream, between two machines. Datagrams with any source address.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,25 +12,26 @@ use parking_lot::Mutex;
 
 use crate::world::World;
 
-/// A datagram as it was sent.
+/// A datagram as it was sent, or bytes of a stream as they arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// When it left.
+    /// When it left; of a stream, when it arrived.
     pub at: Instant,
     /// Its source address.
     pub from: SocketAddr,
     /// Its destination.
     pub to: SocketAddr,
-    /// Its payload.
+    /// Its payload; of a stream, one segment.
     pub data: Bytes,
     /// The network delivers it twice.
     pub doubled: bool,
 }
 
-/// Queue of the datagrams seen and not yet taken, in order: at most 65,536, of which the oldest are dropped first.
+/// Queue of the datagrams, or of the segments of streams, that were seen and not yet taken, in order: at most 65,536, of
+/// which the oldest are dropped first.
 ///
-/// Datagrams within one machine are not seen. Those that the network loses, duplicates or drops in a partition are
-/// seen once.
+/// What stays within one machine is not seen. Datagrams that the network loses, duplicates or drops in
+/// a partition are seen once.
 pub struct Tap(Arc<TapQueue>);
 
 #[derive(Default)]
@@ -55,7 +56,7 @@ impl TapQueue {
 }
 
 impl Tap {
-    /// All datagrams seen since the last call; waits for at least one.
+    /// All that was seen since the last call; waits for something.
     pub async fn next(&self) -> Vec<Seen> {
         poll_fn(|cx| {
             let mut queue = self.0.0.lock();
@@ -68,7 +69,7 @@ impl Tap {
         .await
     }
 
-    /// All datagrams seen since the last call, perhaps none.
+    /// All that was seen since the last call, perhaps nothing.
     #[must_use]
     pub fn take(&self) -> Vec<Seen> {
         self.0.0.lock().seen.drain(..).collect()
@@ -84,6 +85,14 @@ impl World {
         Tap(queue)
     }
 
+    /// A tap that sees the bytes of every stream between machines from now on, in order, until it is dropped.
+    #[must_use]
+    pub fn tap_streams(&self) -> Tap {
+        let queue = Arc::new(TapQueue::default());
+        self.with(|state| state.net.stream_taps.push(Arc::downgrade(&queue)));
+        Tap(queue)
+    }
+
     /// Sends a datagram with any source address, genuine or forged.
     pub fn inject(&self, from: SocketAddr, to: SocketAddr, data: Bytes) {
         let woken = self.with(|state| state.send(from, to, data));
@@ -91,7 +100,7 @@ impl World {
     }
 }
 
-/// Shows a datagram to all taps.
+/// Shows a datagram or a segment to all taps.
 pub(crate) fn show(taps: &mut Vec<Weak<TapQueue>>, seen: &Seen) -> Vec<Waker> {
     let mut woken = Vec::new();
     taps.retain(|tap| {

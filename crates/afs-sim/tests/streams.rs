@@ -243,6 +243,24 @@ fn a_sleeping_machine_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_tap_sees_the_bytes_of_a_stream_that_arrive() {
+    let pair = pair(14);
+    let tap = pair.sim.tap_streams();
+    pair.sim.break_stream(
+        pair.client,
+        pair.server,
+        StreamFault { after: 70_000, mishap: StreamMishap::Reset },
+    );
+    pair.serve();
+    pair.send(100_000);
+    pair.sim.run_for(HOUR);
+    let seen = tap.take();
+    assert!(seen.iter().all(|seen| seen.to == at(PORT) && !seen.data.is_empty()));
+    let bytes: Vec<u8> = seen.iter().flat_map(|seen| seen.data.to_vec()).collect();
+    assert!(bytes == pattern(0, 70_000), "{}", bytes.len());
+}
+
+#[test]
 fn bandwidth_and_latency_bound_a_transfer() {
     let pair = pair(9);
     let latency = Duration::from_millis(10);

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::end::Segment;
 use super::{Side, StreamId};
 use crate::event_log::Line;
+use crate::tap::{self, Seen};
 use crate::world::State;
 
 impl State {
@@ -62,6 +63,7 @@ impl State {
         };
         end.arrived += segment.len() as u64;
         self.note_segment(id, side, &segment);
+        woken.extend(self.show_segment(id, side, &segment));
         self.receive_segment(id, side.other(), segment, woken);
         true
     }
@@ -183,6 +185,17 @@ impl State {
             wakers.extend(end.abandon());
         }
         wakers
+    }
+
+    /// Shows the data of a segment to the taps of streams.
+    fn show_segment(&mut self, id: StreamId, side: Side, segment: &Segment) -> Vec<Waker> {
+        let Segment::Data(data) = segment else { return Vec::new() };
+        if self.net.stream_taps.is_empty() || self.nodes_of(id, side).is_none_or(|(from, to)| from == to) {
+            return Vec::new();
+        }
+        let Some((from, to)) = self.addresses(id, side) else { return Vec::new() };
+        let seen = Seen { at: self.now, from, to, data: data.clone(), doubled: false };
+        tap::show(&mut self.net.stream_taps, &seen)
     }
 
     fn note_segment(&mut self, id: StreamId, side: Side, segment: &Segment) {
