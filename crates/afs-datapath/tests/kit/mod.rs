@@ -122,6 +122,7 @@ impl Kit {
         let counts = self.drive.counts();
         assert_eq!((counts.connected, counts.in_progress), (0, 0), "connections and requests of the drive");
         assert!(self.sim.task_count() <= 1, "a task beside that of the listener is left");
+        assert_eq!(self.sim.stream_count(), 0, "a stream is left that nobody has");
     }
 }
 
