@@ -1,11 +1,15 @@
-//! Folder of one test.
+//! Folder of one test, where the users of the machine can reach it.
 
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::needs::target;
 
-/// A folder below `target/live`, empty at first. Kept if the test fails, for its logs.
+/// Where the folders are if the clone is in a directory that is closed to other users, such as `/root`.
+const SHARED: &str = "/var/tmp/andrew-tests";
+
+/// A folder below `target/live` (or [`SHARED`]), empty at first. Kept if the test fails, for its logs.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -16,7 +20,7 @@ impl Scratch {
     /// If it cannot be created.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let path = target().join("live").join(name);
+        let path = parent(&target().join("live")).join(name);
         unmount_below(&path);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -50,6 +54,23 @@ impl Drop for Scratch {
     }
 }
 
+/// The directory for the folders: `wanted`, or one that every user of the machine can reach.
+fn parent(wanted: &Path) -> PathBuf {
+    if wanted.ancestors().all(may_be_passed) {
+        return wanted.to_owned();
+    }
+    let _ = std::fs::DirBuilder::new().mode(0o755).create(SHARED);
+    let found = std::fs::symlink_metadata(SHARED).unwrap_or_else(|error| panic!("{SHARED}: {error}"));
+    let us = rustix::process::geteuid().as_raw();
+    assert!(found.is_dir() && found.uid() == us, "{SHARED} belongs to another user; please remove it");
+    SHARED.into()
+}
+
+/// Whether all users may pass through a directory. One that is yet to be created will be open.
+fn may_be_passed(directory: &Path) -> bool {
+    std::fs::metadata(directory).map_or(true, |found| found.permissions().mode() & 0o001 != 0)
+}
+
 /// Unmounts every mount at or below a folder, lazily, so that this does not wait for a dead server.
 pub fn unmount_below(folder: &Path) {
     let Ok(mounts) = std::fs::read_to_string("/proc/self/mounts") else { return };
@@ -64,5 +85,23 @@ pub fn unmount(point: &Path) {
     let umount = Command::new("umount").arg("-l").arg(point).output();
     if !umount.is_ok_and(|output| output.status.success()) {
         let _ = Command::new("fusermount3").arg("-uz").arg(point).output();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_the_machine_can_reach_the_folders_of_tests() {
+        let clone = std::env::temp_dir().join(format!("andrew-clone-{}", std::process::id()));
+        std::fs::DirBuilder::new().mode(0o755).create(&clone).unwrap();
+        let wanted = clone.join("target/live");
+        let open = parent(&wanted);
+        std::fs::set_permissions(&clone, PermissionsExt::from_mode(0o700)).unwrap();
+        let closed = parent(&wanted);
+        std::fs::remove_dir(&clone).unwrap();
+        assert_eq!((open, closed), (wanted, PathBuf::from(SHARED)));
+        assert!(Path::new(SHARED).ancestors().all(may_be_passed));
     }
 }
