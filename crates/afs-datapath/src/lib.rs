@@ -1,4 +1,4 @@
-//! The data path: bytes of files by capability over a byte stream, beside the calls of Rx.
+//! The data path: bytes of files, and dumps of volumes, by capability over a byte stream, beside the calls of Rx.
 //!
 //! A *drive* serves bytes to every client that presents a capability sealed with the drive's key. It knows no users, no names and no
 //! access lists; the file server that knows them seals capabilities and revokes them. The crate knows neither the file
@@ -13,9 +13,12 @@
 //!
 //! The protocol is in `docs/protocol/data-path.md`, the reasons in `docs/decisions/2026-11-23-data-path.md`.
 
+mod addresses;
 pub mod capability;
 pub mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod session;
 pub mod tls;
+
+pub use addresses::addresses;

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, Generation, Group, HolderId, KeyEpoch, Nonce, Proof, TicketId,
+    Access, ByteRange, Capability, DriveId, Generation, Group, HolderId, KeyEpoch, Nonce, Proof, StreamName,
+    TicketId,
 };
 use afs_datapath::frame::{
     Decoder, Event, Failure, FrameError, Goodbye, HandleNumber, Hello, MESSAGE_MAX, Message, Presented,
@@ -27,7 +28,8 @@ fn group() -> impl Strategy<Value = Group> {
     prop_oneof![
         fid().prop_map(Group::File),
         fid().prop_map(Group::Directory),
-        any::<u32>().prop_map(|volume| Group::Volume(VolumeId(volume)))
+        any::<u32>().prop_map(|volume| Group::Volume(VolumeId(volume))),
+        fid().prop_map(|fid| Group::Stream(StreamName::of(fid)))
     ]
 }
 

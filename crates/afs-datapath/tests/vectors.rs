@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, KeyEpoch, Nonce, Nonces, Proof,
-    Refusal, TicketId,
+    Refusal, StreamName, TicketId,
 };
 use afs_datapath::frame::{
     Decoder, Event, Goodbye, HandleNumber, Hello, Message, Presented, RequestId, StoreDescription, VERSION,
     Welcome, encode_data,
 };
 use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+use afs_wire::vol::TransactionId;
 use afs_wire::xdr::Encode;
 use bytes::BytesMut;
 
@@ -59,6 +60,14 @@ fn capability() -> Capability {
     }
 }
 
+fn stream() -> StreamName {
+    StreamName { volume: VolumeId(536_870_913), transaction: TransactionId(3), number: 9 }
+}
+
+fn stream_capability() -> Capability {
+    Capability { group: Group::Stream(stream()), access: Access::WRITE, ..capability() }
+}
+
 fn proof() -> Proof {
     Proof::new(&capability(), &key().seal(&capability()), &NONCES)
 }
@@ -77,6 +86,16 @@ fn messages() -> Vec<(&'static str, Message)> {
         store_credit: 524_288,
     };
     let description = StoreDescription::new(fid(2, 7), 4096, vec![ByteRange::new(0, 5).unwrap()]).unwrap();
+    let shown = HandleNumber(1);
+    let stream_proof = Proof::new(&stream_capability(), &key().seal(&stream_capability()), &NONCES);
+    let stream_read = Message::Read {
+        request: RequestId(3),
+        handle: shown,
+        fid: stream().fid(),
+        range: ByteRange::ALL,
+        version: DataVersion(0),
+        credit: 2 << 20,
+    };
     let ticket = TicketId(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
     vec![
         ("Hello", Message::Hello(Hello { version: VERSION, nonce: NONCES.client })),
@@ -92,6 +111,24 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("Cancel", Message::Cancel { request }),
         ("Alive", Message::Alive),
         ("Goodbye", Message::Goodbye(Goodbye::Done)),
+        (
+            "StreamShow",
+            Message::Present {
+                handle: shown,
+                capability: stream_capability(),
+                proof: Presented(stream_proof),
+            },
+        ),
+        ("StreamRead", stream_read),
+        (
+            "StreamSend",
+            Message::Store {
+                request: RequestId(4),
+                handle: shown,
+                description: StoreDescription::of_stream(stream()),
+            },
+        ),
+        ("StreamEnd", Message::Announce { request: RequestId(4), length: 5, file_length: 0 }),
     ]
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use afs_wire::ids::{Fid, VolumeId};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
+use super::StreamName;
+
 /// The objects that a capability covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
@@ -14,6 +16,8 @@ pub enum Group {
     Directory(Fid),
     /// All files of a volume; for servers among each other.
     Volume(VolumeId),
+    /// One stream of a volume, which is no file.
+    Stream(StreamName),
 }
 
 impl Group {
@@ -23,6 +27,7 @@ impl Group {
         match self {
             Self::File(fid) | Self::Directory(fid) => fid.volume,
             Self::Volume(volume) => volume,
+            Self::Stream(stream) => stream.volume,
         }
     }
 
@@ -34,6 +39,7 @@ impl Group {
             Self::File(file) => file == fid,
             Self::Directory(directory) => directory.volume == fid.volume && !fid.is_directory(),
             Self::Volume(volume) => volume == fid.volume,
+            Self::Stream(stream) => stream.fid() == fid,
         }
     }
 
@@ -42,7 +48,16 @@ impl Group {
     pub const fn parent(self) -> Option<Fid> {
         match self {
             Self::Directory(directory) => Some(directory),
-            Self::File(_) | Self::Volume(_) => None,
+            Self::File(_) | Self::Volume(_) | Self::Stream(_) => None,
+        }
+    }
+
+    /// The stream, for a group that is one.
+    #[must_use]
+    pub const fn stream(self) -> Option<StreamName> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            Self::File(_) | Self::Directory(_) | Self::Volume(_) => None,
         }
     }
 }
@@ -53,6 +68,7 @@ impl fmt::Display for Group {
             Self::File(fid) => write!(f, "file {fid}"),
             Self::Directory(fid) => write!(f, "files of directory {fid}"),
             Self::Volume(volume) => write!(f, "files of volume {volume}"),
+            Self::Stream(stream) => write!(f, "stream {stream}"),
         }
     }
 }
@@ -60,6 +76,7 @@ impl fmt::Display for Group {
 const FILE: u32 = 1;
 const DIRECTORY: u32 = 2;
 const VOLUME: u32 = 3;
+const STREAM: u32 = 4;
 
 impl Encode for Group {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -67,6 +84,7 @@ impl Encode for Group {
             Self::File(fid) => (FILE, fid),
             Self::Directory(fid) => (DIRECTORY, fid),
             Self::Volume(volume) => (VOLUME, Fid::whole_volume(volume)),
+            Self::Stream(stream) => (STREAM, stream.fid()),
         };
         kind.encode(out);
         fid.encode(out);
@@ -80,6 +98,7 @@ impl Decode for Group {
             FILE => Ok(Self::File(fid)),
             DIRECTORY => Ok(Self::Directory(fid)),
             VOLUME if fid == Fid::whole_volume(fid.volume) => Ok(Self::Volume(fid.volume)),
+            STREAM => Ok(Self::Stream(StreamName::of(fid))),
             value => Err(DecodeError::BadValue { what: "group of objects", value }),
         }
     }

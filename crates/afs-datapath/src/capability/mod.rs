@@ -14,6 +14,7 @@ mod range;
 mod refusal;
 mod revocations;
 mod secret;
+mod stream_name;
 
 pub use access::Access;
 pub use arguments::Capability;
@@ -25,3 +26,4 @@ pub use range::ByteRange;
 pub use refusal::Refusal;
 pub use revocations::{Changes, GROUPS_MAX, Revocations};
 pub use secret::Secret;
+pub use stream_name::StreamName;

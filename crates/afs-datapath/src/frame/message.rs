@@ -24,6 +24,9 @@ impl fmt::Display for RequestId {
     }
 }
 
+/// Length of a stream whose length is not known before its end: that of [`ByteRange::ALL`].
+pub const OPEN_END: u64 = ByteRange::ALL.len();
+
 /// A frame without bytes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
@@ -61,7 +64,8 @@ pub enum Message {
         /// Bytes that the drive may send before the client gives more credit.
         credit: u32,
     },
-    /// The drive has the bytes that a request wants.
+    /// The drive has the bytes that a request wants. Of a stream it is [`OPEN_END`] at first; behind the last byte of a stream
+    /// the end that sends the bytes, drive or client, announces how many there were.
     Announce {
         /// The request.
         request: RequestId,

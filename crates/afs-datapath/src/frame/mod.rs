@@ -15,5 +15,5 @@ pub use decoder::{Decoder, Event, FrameError};
 pub use failure::{Failure, Goodbye};
 pub use header::{DATA_MAX, HEADER_LEN, MESSAGE_MAX, encode_data};
 pub use hello::{Hello, MAGIC, VERSION, Welcome};
-pub use message::{HandleNumber, Message, Presented, RequestId};
+pub use message::{HandleNumber, Message, OPEN_END, Presented, RequestId};
 pub use store::{RANGES_MAX, StoreDescription};

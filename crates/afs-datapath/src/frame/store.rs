@@ -4,7 +4,8 @@ use afs_wire::fs::STORE_RANGES_MAX;
 use afs_wire::ids::Fid;
 use afs_wire::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
 
-use crate::capability::ByteRange;
+use super::OPEN_END;
+use crate::capability::{ByteRange, StreamName};
 
 /// Most ranges of a store: as many as StoreRanges has.
 pub const RANGES_MAX: usize = STORE_RANGES_MAX;
@@ -35,6 +36,13 @@ impl StoreDescription {
         let ranges = BoundedVec::try_from(ranges).ok()?;
         let total = total(&ranges)?;
         Some(Self { fid, file_length, ranges, total })
+    }
+
+    /// The description of a stream of a volume, whose length is not known yet.
+    #[must_use]
+    pub fn of_stream(stream: StreamName) -> Self {
+        let ranges = BoundedVec::first_of([ByteRange::ALL]);
+        Self { fid: stream.fid(), file_length: 0, ranges, total: OPEN_END }
     }
 
     /// The ranges.

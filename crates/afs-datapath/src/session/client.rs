@@ -5,6 +5,7 @@ mod handle;
 mod leaving;
 mod opening;
 mod role;
+mod streams;
 
 use std::sync::Arc;
 

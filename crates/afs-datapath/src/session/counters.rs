@@ -21,6 +21,8 @@ pub struct Counts {
     pub reads: u64,
     /// Stores that became tickets.
     pub stores: u64,
+    /// Streams of volumes that were sent or taken to their end.
+    pub streams: u64,
     /// Bytes of files sent.
     pub bytes_sent: u64,
     /// Bytes of files received.
@@ -46,6 +48,7 @@ pub(super) struct Counters {
     pub violations: Counter,
     pub reads: Counter,
     pub stores: Counter,
+    pub streams: Counter,
     pub bytes_sent: Counter,
     pub bytes_received: Counter,
     pub failed: Counter,
@@ -67,6 +70,7 @@ impl Counters {
             violations: self.violations.get(),
             reads: self.reads.get(),
             stores: self.stores.get(),
+            streams: self.streams.get(),
             bytes_sent: self.bytes_sent.get(),
             bytes_received: self.bytes_received.get(),
             failed: self.failed.get(),

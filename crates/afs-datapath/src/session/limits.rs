@@ -76,5 +76,7 @@ impl Default for DriveLimits {
 /// Bytes of a store that have arrived at a drive and wait to be taken. As much of a read waits to be sent at most, beside the piece
 /// that its source is reading.
 pub(super) const STORE_WINDOW: u32 = 512 << 10;
+/// Bytes of a stream of a volume that its receiver takes in advance, at either end. There are few streams, and they are long.
+pub(super) const STREAM_WINDOW: u32 = 2 << 20;
 /// Bytes of a read that a client takes in advance of its user.
 pub(super) const READ_WINDOW: u32 = 1 << 20;

@@ -93,6 +93,17 @@ impl Link {
         poll_fn(|cx| self.with(|state| state.poll_sent(id, cx))).await
     }
 
+    pub async fn drained(&self, id: RequestId) -> Result<(), Error> {
+        poll_fn(|cx| self.with(|state| state.poll_drained(id, cx))).await
+    }
+
+    /// Ends a stream whose last byte has been queued.
+    pub async fn end_stream(&self, id: RequestId) -> Result<(), Error> {
+        self.drained(id).await?;
+        let now = self.now();
+        self.with(|state| state.end_stream(id, now))
+    }
+
     /// A drive has ended a request.
     pub fn end(&self, id: RequestId, message: Option<&Message>) {
         let now = self.now();

@@ -7,7 +7,7 @@ use afs_wire::ids::{DataVersion, Fid};
 use bytes::Bytes;
 
 use super::Taken;
-use crate::capability::{ByteRange, Capability, TicketId};
+use crate::capability::{ByteRange, Capability, StreamName, TicketId};
 use crate::frame::{Failure, StoreDescription};
 
 /// The files of a drive. Its methods are called after everything was checked that a capability tells by itself: secret, epoch,
@@ -37,6 +37,36 @@ pub trait Objects: Send + Sync + 'static {
     /// # Errors
     /// Any failure, at any time; what came of the bytes is dropped. Where [`Taken::next`] fails it fails with the same failure.
     fn store(&self, request: StoreRequest, bytes: Taken) -> BoxFuture<'static, Result<TicketId, Failure>>;
+
+    /// Opens a stream of a volume that leaves the drive. An empty piece is its end. A drive without streams has none.
+    ///
+    /// The capability is checked once more by who gave it: whether it is for a stream that waits for its client. From here on it
+    /// neither expires nor is revoked; the stream ends when its source does.
+    ///
+    /// # Errors
+    /// [`Refusal::Revoked`](crate::capability::Refusal::Revoked) for a stream that has begun or ended, and others.
+    fn open_stream(&self, _request: StreamRequest) -> BoxFuture<'static, Result<Box<dyn Pieces>, Failure>> {
+        Box::pin(std::future::ready(Err(Failure::NoObject)))
+    }
+
+    /// Takes a stream of a volume to its end. As [`Objects::open_stream`]; the future is not dropped when the client is gone.
+    ///
+    /// # Errors
+    /// As [`Objects::open_stream`]. Where [`Taken::next`] fails it fails with the same failure.
+    fn take_stream(&self, _request: StreamRequest, _bytes: Taken) -> BoxFuture<'static, Result<(), Failure>> {
+        Box::pin(std::future::ready(Err(Failure::NoObject)))
+    }
+}
+
+/// A stream that a capability permits.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamRequest {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The capability, with its holder.
+    pub capability: Capability,
+    /// The stream, which is the capability's group.
+    pub stream: StreamName,
 }
 
 /// A read that a capability permits.
@@ -78,7 +108,7 @@ pub struct Opened {
 /// A source of bytes, which are asked for one piece after another.
 pub trait Pieces: Send {
     /// The next bytes: at least one, at most `most` ([`DATA_MAX`](crate::frame::DATA_MAX) where nothing limits it; the larger the
-    /// pieces, the faster). Not called after the last byte.
+    /// pieces, the faster). Not called after the last byte. Of a stream of a volume: none at its end.
     ///
     /// # Errors
     /// [`Failure::Io`] and others.

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use crate::frame::OPEN_END;
+
 /// A piece below this size is copied, so that it does not keep a whole receive buffer in memory.
 const COPIED: usize = 4 << 10;
 
@@ -34,6 +36,22 @@ impl Receiving {
     /// So many bytes will come.
     pub fn announce(&mut self, left: u64) {
         self.left = left;
+    }
+
+    /// The sender says that a stream has ended, and how many bytes it had. `false` if other bytes have arrived, or if it had ended.
+    #[must_use]
+    pub fn end(&mut self, total: u64) -> bool {
+        let is_right = self.left > 0 && OPEN_END - self.left == total;
+        if is_right {
+            self.left = 0;
+        }
+        is_right
+    }
+
+    /// Lets the sender have so many bytes more under way.
+    pub fn widen(&mut self, bytes: u32) {
+        self.credit += u64::from(bytes);
+        self.window += u64::from(bytes);
     }
 
     /// Bytes that the sender may have sent before it knew that nobody wants them.
@@ -98,6 +116,16 @@ mod tests {
         assert!(receiving.arrived(vec![0; 5].into()));
         assert!(!receiving.is_over());
         assert!(receiving.take().is_some() && receiving.is_over());
+    }
+
+    #[test]
+    fn a_stream_ends_once_and_with_all_its_bytes() {
+        let mut receiving = Receiving::new(OPEN_END, 10);
+        assert!(receiving.arrived(vec![0; 7].into()) && receiving.take().is_some());
+        assert!(!receiving.is_over() && !receiving.end(6) && !receiving.end(8));
+        assert!(receiving.end(7) && receiving.is_over());
+        assert!(!receiving.end(7) && !receiving.end(OPEN_END));
+        assert!(!receiving.arrived(vec![0; 1].into()), "behind the end");
     }
 
     #[test]

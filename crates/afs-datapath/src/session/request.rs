@@ -36,6 +36,8 @@ pub(super) struct Request {
     pub awaited: Awaited,
     pub reply: Option<Reply>,
     pub error: Option<Error>,
+    /// Whether it is a stream of a volume, whose pace and end a call decides.
+    is_stream: bool,
     waiting: Option<Waker>,
     began: Instant,
     /// Since when nothing happened.
@@ -56,11 +58,21 @@ impl Request {
             awaited,
             reply: None,
             error: None,
+            is_stream: false,
             waiting: None,
             began: now,
             quiet_since: now,
             moved: 0,
         }
+    }
+
+    /// The same for a stream of a volume: it is never too slow.
+    pub fn of_stream(self) -> Self {
+        Self { is_stream: true, ..self }
+    }
+
+    pub fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     /// Something happened: so many bytes moved, or a message came or went.
@@ -102,12 +114,12 @@ impl Request {
 
     /// Whether the peer has not done its next step for `stall`.
     pub fn is_stalled(&self, now: Instant, stall: Duration) -> bool {
-        self.error.is_none() && self.is_peers_turn() && now - self.quiet_since >= stall
+        !self.is_stream && self.error.is_none() && self.is_peers_turn() && now - self.quiet_since >= stall
     }
 
     /// Whether it has moved fewer bytes than it must have by now.
     pub fn is_too_slow(&self, now: Instant) -> bool {
-        now - self.began > GRACE + Duration::from_secs(self.moved / RATE_MIN)
+        !self.is_stream && now - self.began > GRACE + Duration::from_secs(self.moved / RATE_MIN)
     }
 
     fn is_peers_turn(&self) -> bool {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::frame::DATA_MAX;
+use crate::frame::{DATA_MAX, OPEN_END};
 
 /// Bytes that wait to be sent before their source is asked to pause.
 const QUEUE: usize = DATA_MAX;
@@ -61,6 +61,17 @@ impl Sending {
     /// Bytes that were not given to it yet.
     pub fn missing(&self) -> u64 {
         self.left - self.queued as u64
+    }
+
+    /// Whether nothing waits to be sent.
+    pub fn is_drained(&self) -> bool {
+        self.queued == 0
+    }
+
+    /// A stream ends here; nothing may be in the queue. Returns how many bytes it had.
+    pub fn close(&mut self) -> u64 {
+        debug_assert!(self.is_drained(), "the end of a stream follows its bytes");
+        OPEN_END - std::mem::take(&mut self.left)
     }
 
     /// Whether a source that does not look at the credit may add a piece of any size.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use afs_datapath::capability::{Refusal, TicketId};
-use afs_datapath::session::{Failure, Objects, Opened, Pieces, ReadRequest, StoreRequest, Taken};
+use afs_datapath::capability::{Refusal, StreamName, TicketId};
+use afs_datapath::session::{
+    Failure, Objects, Opened, Pieces, ReadRequest, StoreRequest, StreamRequest, Taken,
+};
 use afs_env::BoxFuture;
 use afs_wire::ids::{DataVersion, Fid};
 use bytes::Bytes;
@@ -29,6 +31,10 @@ pub struct Files {
     /// Bytes that reads were given.
     pub given: Arc<AtomicUsize>,
     takes_nothing: AtomicBool,
+    /// Streams that wait for their clients, with the bytes of those that leave.
+    streams: Mutex<BTreeMap<StreamName, Bytes>>,
+    /// Streams that came to their end.
+    taken: Arc<Mutex<BTreeMap<StreamName, Vec<u8>>>>,
 }
 
 impl Files {
@@ -47,6 +53,18 @@ impl Files {
     /// What came under a ticket.
     pub fn stored(&self, ticket: TicketId) -> (StoreRequest, Vec<u8>) {
         self.stored.lock().unwrap()[&ticket].clone()
+    }
+
+    /// Adds a stream, which begins once; one that leaves has the pattern.
+    pub fn add_stream(&self, stream: StreamName, len: usize) -> Vec<u8> {
+        let bytes = pattern(stream.fid(), len);
+        self.streams.lock().unwrap().insert(stream, bytes.clone().into());
+        bytes
+    }
+
+    /// The bytes of a stream that came to its end.
+    pub fn taken(&self, stream: StreamName) -> Option<Vec<u8>> {
+        self.taken.lock().unwrap().get(&stream).cloned()
     }
 
     /// All that was stored.
@@ -104,6 +122,38 @@ impl Objects for Files {
             let ticket = TicketId(1 + stored.len() as u128);
             stored.insert(ticket, (request, all));
             Ok(ticket)
+        })
+    }
+
+    fn open_stream(&self, request: StreamRequest) -> BoxFuture<'static, Result<Box<dyn Pieces>, Failure>> {
+        let (rest, given) = (self.streams.lock().unwrap().remove(&request.stream), self.given.clone());
+        Box::pin(async move {
+            let pieces: Box<dyn Pieces> = Box::new(Rest { rest: rest.ok_or(Refusal::Revoked)?, given });
+            Ok(pieces)
+        })
+    }
+
+    fn take_stream(
+        &self,
+        request: StreamRequest,
+        mut bytes: Taken,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let (waits, taken) =
+            (self.streams.lock().unwrap().remove(&request.stream).is_some(), self.taken.clone());
+        let takes_nothing = self.takes_nothing.load(Ordering::Relaxed);
+        Box::pin(async move {
+            if !waits {
+                return Err(Refusal::Revoked.into());
+            }
+            if takes_nothing {
+                std::future::pending::<()>().await;
+            }
+            let mut all = Vec::new();
+            while let Some(piece) = bytes.next().await? {
+                all.extend_from_slice(&piece);
+            }
+            taken.lock().unwrap().insert(request.stream, all);
+            Ok(())
         })
     }
 }

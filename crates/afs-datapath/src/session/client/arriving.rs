@@ -17,7 +17,7 @@ impl Arriving {
         Self { request, length, file_length }
     }
 
-    /// Bytes that arrive in all: those of the range that lie in the file.
+    /// Bytes that arrive in all: those of the range that lie in the file. Of a stream it is not known.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
@@ -29,8 +29,8 @@ impl Arriving {
         self.file_length
     }
 
-    /// The next bytes, in pieces as they arrive (of up to 256 KiB); `None` after the last. At most 1 MiB is taken in advance.
-    /// Dropping the future loses no byte.
+    /// The next bytes, in pieces as they arrive (of up to 256 KiB); `None` after the last. At most 1 MiB is taken in advance, of
+    /// a stream 2 MiB. Dropping the future loses no byte.
     ///
     /// # Errors
     /// [`Error::Failed`], [`Error::Stalled`], [`Error::Lost`]. What came before is part of the version, but no more will come.

@@ -10,11 +10,17 @@ use crate::session::{Error, Lost};
 /// Bytes of a store that leave for a drive. Dropping it gives the store up.
 pub struct Leaving {
     request: Begun,
+    /// Whether it is a stream, which has the bytes that it was given.
+    is_stream: bool,
 }
 
 impl Leaving {
     pub(super) fn new(request: Begun) -> Self {
-        Self { request }
+        Self { request, is_stream: false }
+    }
+
+    pub(super) fn of_stream(request: Begun) -> Self {
+        Self { request, is_stream: true }
     }
 
     /// Gives the next bytes of the ranges, in pieces of any size; they are not copied. Waits while 256 KiB or more wait to be
@@ -34,7 +40,9 @@ impl Leaving {
     /// [`Error::Length`] if bytes are missing, and others.
     pub async fn finish(self) -> Result<TicketId, Error> {
         let (link, id) = (&self.request.client.0.link, self.request.id);
-        if link.with(|state| state.missing(id))? > 0 {
+        if self.is_stream {
+            link.end_stream(id).await?;
+        } else if link.with(|state| state.missing(id))? > 0 {
             return Err(Error::Length);
         }
         match link.reply(id).await? {

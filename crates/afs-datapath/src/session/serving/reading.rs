@@ -1,15 +1,28 @@
 //! A read at a drive: bytes go from the objects to the connection, one piece after another.
 
+use afs_wire::ids::Fid;
+
 use super::grant::Grant;
 use super::role::note;
-use crate::frame::{Failure, Message, RequestId};
+use crate::frame::{Failure, Message, OPEN_END, RequestId};
 use crate::session::Error;
 use crate::session::link::Link;
-use crate::session::objects::{Opened, ReadRequest};
+use crate::session::objects::{Opened, ReadRequest, StreamRequest};
 
 /// Performs a read, and tells the client if it fails.
 pub(super) async fn read(link: Link, id: RequestId, mut grant: Grant, request: ReadRequest) {
-    match send(&link, id, &mut grant, request).await {
+    let sent = send(&link, id, &mut grant, request).await;
+    tell(&link, id, &grant, sent);
+}
+
+/// Sends a stream of a volume, and tells the client if it fails.
+pub(super) async fn send_stream(link: Link, id: RequestId, grant: Grant, request: StreamRequest) {
+    let sent = send_all(&link, id, &grant, request).await;
+    tell(&link, id, &grant, sent);
+}
+
+fn tell(link: &Link, id: RequestId, grant: &Grant, sent: Result<(), Error>) {
+    match sent {
         Err(Error::Failed(failure)) => {
             note(&grant.drive, grant.peer, failure);
             link.end(id, Some(&Message::Failed { request: id, failure }));
@@ -22,7 +35,7 @@ pub(super) async fn read(link: Link, id: RequestId, mut grant: Grant, request: R
 async fn send(link: &Link, id: RequestId, grant: &mut Grant, request: ReadRequest) -> Result<(), Error> {
     let mut opened = grant.drive.objects.read(request).await?;
     if opened.length > request.range.len() {
-        return Err(wrong(&request, "more bytes than were asked for"));
+        return Err(wrong(request.fid, "more bytes than were asked for"));
     }
     let now = link.now();
     link.with(|state| state.announce(id, opened.length, opened.file_length, now))?;
@@ -45,7 +58,7 @@ async fn send_piece(
     let wanted = link.wanted(id).await?;
     let piece = opened.pieces.next(wanted).await?;
     if piece.is_empty() || piece.len() > wanted {
-        return Err(wrong(request, "a piece that was not asked for"));
+        return Err(wrong(request.fid, "a piece that was not asked for"));
     }
     // After the bytes were read: a change of rights that was made before they were is seen here.
     grant.check().map_err(Failure::from)?;
@@ -54,7 +67,28 @@ async fn send_piece(
     Ok(len)
 }
 
-fn wrong(request: &ReadRequest, what: &str) -> Error {
-    tracing::error!(fid = %request.fid, "the objects of a drive gave {what}");
+/// Sends pieces until there are no more, and then their length.
+async fn send_all(link: &Link, id: RequestId, grant: &Grant, request: StreamRequest) -> Result<(), Error> {
+    let mut pieces = grant.drive.objects.open_stream(request).await?;
+    let now = link.now();
+    link.with(|state| state.announce(id, OPEN_END, 0, now))?;
+    loop {
+        let wanted = link.wanted(id).await?;
+        let piece = pieces.next(wanted).await?;
+        if piece.is_empty() {
+            break;
+        }
+        if piece.len() > wanted {
+            return Err(wrong(request.stream.fid(), "a piece that was not asked for"));
+        }
+        link.with(|state| state.push(id, piece))?;
+    }
+    link.end_stream(id).await?;
+    grant.drive.counters.streams.add(1);
+    Ok(())
+}
+
+fn wrong(fid: Fid, what: &str) -> Error {
+    tracing::error!(%fid, "the objects of a drive gave {what}");
     Failure::Io.into()
 }

@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use afs_env::{BoxFuture, Instant};
-use afs_wire::ids::Fid;
+use afs_wire::ids::{DataVersion, Fid};
 
 use super::grant::Grant;
 use super::{reading, storing};
-use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal};
-use crate::frame::{Failure, HandleNumber, Message, RequestId};
+use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
+use crate::frame::{Failure, HandleNumber, Message, RequestId, StoreDescription};
 use crate::session::admission::{Kind, Permit};
 use crate::session::driver::Role;
 use crate::session::limits::STORE_WINDOW;
 use crate::session::link::Link;
-use crate::session::objects::{ReadRequest, StoreRequest};
+use crate::session::objects::{ReadRequest, StoreRequest, StreamRequest};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Request};
 use crate::session::sending::Sending;
@@ -43,6 +43,8 @@ impl Role for DriveRole {
             }
             Message::Read { request, handle, fid, range, version, credit } => {
                 let granted = self.grant(link, request, handle, Access::READ, fid, range)?;
+                let is_whole = range == ByteRange::ALL && version == DataVersion(0);
+                let granted = granted.and_then(|granted| of_whole_stream(granted, is_whole));
                 self.begin(
                     link,
                     request,
@@ -51,6 +53,10 @@ impl Role for DriveRole {
                     Receiving::default(),
                     |grant| {
                         let (peer, capability) = (grant.peer, grant.capability);
+                        if let Some(stream) = capability.group.stream() {
+                            let sent = StreamRequest { peer, capability, stream };
+                            return Box::pin(reading::send_stream(link.clone(), request, grant, sent));
+                        }
                         let read = ReadRequest { peer, capability, fid, version, range };
                         Box::pin(reading::read(link.clone(), request, grant, read))
                     },
@@ -60,12 +66,22 @@ impl Role for DriveRole {
             Message::Store { request, handle, description } => {
                 let (fid, extent) = (description.fid, description.extent());
                 let granted = self.grant(link, request, handle, Access::WRITE, fid, extent)?;
+                let is_whole = description == StoreDescription::of_stream(StreamName::of(fid));
+                let granted = granted.and_then(|granted| of_whole_stream(granted, is_whole));
                 let receiving = Receiving::new(description.total(), STORE_WINDOW);
                 self.begin(link, request, granted, Sending::default(), receiving, |grant| {
-                    let store = StoreRequest { peer: grant.peer, capability: grant.capability, description };
+                    let (peer, capability) = (grant.peer, grant.capability);
+                    if let Some(stream) = capability.group.stream() {
+                        let taken = StreamRequest { peer, capability, stream };
+                        return Box::pin(storing::take_stream(link.clone(), request, grant, taken));
+                    }
+                    let store = StoreRequest { peer, capability, description };
                     Box::pin(storing::store(link.clone(), request, grant, store))
                 });
                 Ok(())
+            }
+            Message::Announce { request, length, file_length: 0 } => {
+                link.with(|state| state.take_end(request, length, now))
             }
             Message::Credit { request, bytes } => link.with(|state| state.take_credit(request, bytes, now)),
             Message::Cancel { request } => link.with(|state| state.take_cancel(request)),
@@ -168,9 +184,10 @@ impl DriveRole {
             }
         };
         let now = link.now();
-        link.with(|state| {
-            state.begin(request, Request::new(sending, receiving, Awaited::Nothing, now), now);
-        });
+        let begun = Request::new(sending, receiving, Awaited::Nothing, now);
+        let is_stream = grant.capability.group.stream().is_some();
+        let begun = if is_stream { begun.of_stream() } else { begun };
+        link.with(|state| state.begin(request, begun, now));
         let task = task(grant);
         let env = link.env();
         let held = async move {
@@ -179,6 +196,12 @@ impl DriveRole {
         };
         env.start(Box::pin(held), env.stall());
     }
+}
+
+/// Streams have no versions and no parts.
+fn of_whole_stream(granted: (Grant, Permit), is_whole: bool) -> Result<(Grant, Permit), Failure> {
+    let is_stream = granted.0.capability.group.stream().is_some();
+    if is_stream && !is_whole { Err(Failure::Invalid) } else { Ok(granted) }
 }
 
 /// Counts a failure.

@@ -7,7 +7,7 @@ use crate::frame::{Failure, RequestId};
 use crate::session::Error;
 use crate::session::link::Link;
 
-/// The bytes of a store, as they arrive at a drive: those of all ranges, one after the other.
+/// The bytes of a store, as they arrive at a drive: those of all ranges, one after the other; or of a stream.
 pub struct Taken {
     link: Link,
     id: RequestId,
@@ -19,8 +19,8 @@ impl Taken {
         Self { link, id, grant }
     }
 
-    /// The next bytes, in pieces as they arrive (of up to 256 KiB); `None` after the last. At most 512 KiB wait here, the rest at
-    /// the client. Dropping the future loses no byte.
+    /// The next bytes, in pieces as they arrive (of up to 256 KiB); `None` after the last. At most 512 KiB wait here (of a stream
+    /// 2 MiB), the rest at the client. Dropping the future loses no byte.
     ///
     /// # Errors
     /// [`Failure::Refused`] once the capability has expired or was revoked; [`Failure::Stalled`] if the client is gone, gave the

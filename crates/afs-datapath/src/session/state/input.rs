@@ -71,7 +71,16 @@ impl State {
     /// The drive has replied.
     pub fn take_reply(&mut self, id: RequestId, reply: Reply, now: Instant) -> Result<(), Lost> {
         let Some(request) = self.requests.get_mut(&id) else { return self.check_known(id) };
+        if let Reply::Announced { length, .. } = reply
+            && request.is_stream()
+            && request.reply.is_some()
+        {
+            return self.take_end(id, length, now);
+        }
         let is_right = match (request.awaited, reply) {
+            (Awaited::Announcement(all), Reply::Announced { length, .. }) if request.is_stream() => {
+                length == all
+            }
             (Awaited::Announcement(most), Reply::Announced { length, .. }) => length <= most,
             (Awaited::Ticket, Reply::Stored(_)) => request.sending.left() == 0,
             _ => false,
@@ -83,6 +92,20 @@ impl State {
             request.receiving.announce(length);
         }
         request.reply = Some(reply);
+        request.progressed(0, now);
+        self.wake(id);
+        Ok(())
+    }
+
+    /// The peer says that a stream has ended, and how many bytes it had.
+    pub fn take_end(&mut self, id: RequestId, total: u64, now: Instant) -> Result<(), Lost> {
+        let Some(request) = self.requests.get_mut(&id) else { return self.check_known(id) };
+        if request.error.is_some() {
+            return Ok(());
+        }
+        if !request.is_stream() || !request.receiving.end(total) {
+            return Err(Lost::Violation("an end that the stream does not have"));
+        }
         request.progressed(0, now);
         self.wake(id);
         Ok(())

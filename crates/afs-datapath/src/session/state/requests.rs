@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use afs_env::Instant;
 use bytes::Bytes;
 
-use super::State;
+use super::{Side, State};
 use crate::frame::{Failure, Message, RequestId};
 use crate::session::Error;
 use crate::session::request::{Reply, Request};
@@ -82,6 +82,31 @@ impl State {
     /// Waits until all bytes of a request are with the stream: at a drive it is removed then.
     pub fn poll_sent(&mut self, id: RequestId, cx: &Context<'_>) -> Poll<Result<(), Error>> {
         self.poll_sending(id, cx, |request| (request.sending.left() == 0).then_some(()))
+    }
+
+    /// Waits until all bytes that were queued are with the stream.
+    pub fn poll_drained(&mut self, id: RequestId, cx: &Context<'_>) -> Poll<Result<(), Error>> {
+        self.poll_sending(id, cx, |request| request.sending.is_drained().then_some(()))
+    }
+
+    /// This end has sent all bytes of a stream, and says how many they were. At a drive the request is over.
+    pub fn end_stream(&mut self, id: RequestId, now: Instant) -> Result<(), Error> {
+        let request = self.request(id)?;
+        let length = request.sending.close();
+        request.progressed(0, now);
+        self.send(&Message::Announce { request: id, length, file_length: 0 });
+        if self.side == Side::Drive {
+            self.end(id, None, now);
+        }
+        Ok(())
+    }
+
+    /// The client may have so many bytes of a stream more under way.
+    pub fn widen(&mut self, id: RequestId, bytes: u32) {
+        if let Some(request) = self.requests.get_mut(&id) {
+            request.receiving.widen(bytes);
+            self.send(&Message::Credit { request: id, bytes });
+        }
     }
 
     fn poll_sending<T>(

@@ -1,7 +1,8 @@
 //! What a file server says of its drive: where it is, and the fingerprint of its key.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+use afs_datapath::addresses;
 use afs_datapath::capability::DriveId;
 use afs_datapath::session::{Fingerprint, Security};
 use afs_wire::fs::DataPathReply;
@@ -49,30 +50,9 @@ impl Offer {
     }
 }
 
-/// The address that was called comes first if it is among them: there is a route to it.
-fn addresses(reply: &DataPathReply, called: IpAddr) -> Vec<SocketAddr> {
-    if reply.port == 0 {
-        return Vec::new();
-    }
-    let mut addresses: Vec<IpAddr> = reply.addresses.iter().map(|ip| IpAddr::V4(*ip)).collect();
-    if addresses.is_empty() {
-        addresses.push(called);
-    }
-    addresses.retain(|ip| is_host(ip) && (!ip.is_loopback() || called.is_loopback()));
-    addresses.sort_by_key(|ip| *ip != called);
-    addresses.dedup();
-    addresses.into_iter().map(|ip| SocketAddr::new(ip, reply.port)).collect()
-}
-
-/// Whether an address can be that of one other host.
-fn is_host(ip: &IpAddr) -> bool {
-    let is_reserved = matches!(ip, IpAddr::V4(ip) if ip.octets()[0] >= 240);
-    !ip.is_unspecified() && !ip.is_multicast() && !is_reserved
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use afs_wire::fs::DriveAddresses;
     use afs_wire::xdr::Fixed;
