@@ -1,5 +1,6 @@
 //! Errors of an experiment.
 
+use crate::load::LoadError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,34 @@ pub enum LabError {
         /// Bytes in the source.
         want: u64,
     },
+    /// A file read back differs from what was stored: the run does not count.
+    #[error("byte {position} of {} was read back with another value than was stored", path.display())]
+    WrongData {
+        /// The file, as it was read.
+        path: PathBuf,
+        /// Position of the first wrong byte.
+        position: u64,
+    },
+    /// A file that was to be fetched was read from a cache, however often that was emptied.
+    #[error("{} is still cached after it was flushed; close the programs that use it", path.display())]
+    NotCold {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The processor time of a process cannot be read.
+    #[error("process {pid}: {source}")]
+    Process {
+        /// Its number.
+        pid: u32,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The small operation beside the experiment failed.
+    #[error("the small operation beside it: {0}")]
+    Other(#[from] LoadError),
+    /// The caller ended the experiment.
+    #[error("interrupted; what was written is removed")]
+    Stopped,
     /// The traversal of a copy found another number of files than the source has.
     #[error("{} holds {got} files and links, its source has {want}", path.display())]
     WrongCount {
@@ -74,7 +103,7 @@ pub enum LabError {
         max: u32,
     },
     /// A worker thread died.
-    #[error("a copy of the benchmark stopped without a result")]
+    #[error("a part of the benchmark stopped without a result")]
     Lost,
 }
 

@@ -1,13 +1,15 @@
 //! Experiments that can be run on any directory, an AFS mount or not.
 //!
 //! [`andrew`] is the five-phase Andrew benchmark of Howard et al., "Scale and Performance in a Distributed
-//! File System" (ACM TOCS 6(1), 1988), section 2.3. [`load`] makes calls to a file server directly.
+//! File System" (ACM TOCS 6(1), 1988), section 2.3. [`bulk`] stores and fetches large files, as CITI TR 01-3 does
+//! (section 7). [`load`] makes calls to a file server directly.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
 //! therefore reads the clock, starts threads and runs commands, which the crates of the file system itself
 //! leave to their environment. Nothing of the file system depends on it.
 
 pub mod andrew;
+pub mod bulk;
 mod close;
 pub mod error;
 pub mod load;

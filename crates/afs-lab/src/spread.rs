@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Median, smallest and largest of a set of times, in seconds.
+/// Median, smallest and largest of a set of times in seconds, or of other values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The median; of an even number of times the mean of the two in the middle.
+    /// The median; of an even number of values the mean of the two in the middle.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -18,16 +18,24 @@ impl Spread {
     /// The spread of `times`, or `None` of nothing.
     #[must_use]
     pub fn of(times: impl IntoIterator<Item = Duration>) -> Option<Self> {
-        let mut sorted: Vec<Duration> = times.into_iter().collect();
-        sorted.sort_unstable();
+        Self::of_values(times.into_iter().map(|time| time.as_secs_f64()))
+    }
+
+    /// The spread of `values`, or `None` of nothing.
+    #[must_use]
+    pub fn of_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let upper = *sorted.get(sorted.len() / 2)?;
         let lower = *sorted.get((sorted.len() - 1) / 2)?;
-        Some(Self {
-            median: (upper + lower).as_secs_f64() / 2.0,
-            min: min.as_secs_f64(),
-            max: max.as_secs_f64(),
-        })
+        Some(Self { median: (upper + lower) / 2.0, min, max })
+    }
+
+    /// All three, multiplied by a factor that is not negative.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { median: self.median * factor, min: self.min * factor, max: self.max * factor }
     }
 }
 

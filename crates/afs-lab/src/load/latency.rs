@@ -19,25 +19,25 @@ pub struct Latency {
 }
 
 /// Call times as they are measured, in microseconds, to three digits. Times over a minute count as a minute.
-pub(super) struct Times(Histogram<u64>);
+pub(crate) struct Times(Histogram<u64>);
 
 const LONGEST: u64 = 60_000_000;
 const DIGITS: u8 = 3;
 
 impl Times {
-    pub(super) fn new() -> Result<Self, LoadError> {
+    pub(crate) fn new() -> Result<Self, LoadError> {
         Histogram::new_with_bounds(1, LONGEST, DIGITS).map(Times).map_err(|_| LoadError::Lost)
     }
 
-    pub(super) fn add(&mut self, time: Duration) {
+    pub(crate) fn add(&mut self, time: Duration) {
         self.0.saturating_record(u64::try_from(time.as_micros()).unwrap_or(LONGEST));
     }
 
-    pub(super) fn join(&mut self, other: &Times) -> Result<(), LoadError> {
+    pub(crate) fn join(&mut self, other: &Times) -> Result<(), LoadError> {
         self.0.add(&other.0).map_err(|_| LoadError::Lost)
     }
 
-    pub(super) fn latency(&self) -> Latency {
+    pub(crate) fn latency(&self) -> Latency {
         let seconds = |micros: u64| micros as f64 / 1e6;
         let at = |quantile| seconds(self.0.value_at_quantile(quantile));
         Latency { p50: at(0.5), p99: at(0.99), max: seconds(self.0.max()) }

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::EnvExt;
 use afs_wire::dir::{Blob, PAGE_LEN, PAGES_MAX};
-use afs_wire::fs::{FIDS_MAX, FetchData64, FetchStatus, Fids, InlineBulkStatus};
+use afs_wire::fs::{FIDS_MAX, FetchData64, Fids, InlineBulkStatus};
 use afs_wire::ids::Fid;
 use serde::{Deserialize, Serialize};
 
 use super::Target;
 use super::calls::{Rate, many};
 use super::error::{During, LoadError};
-use super::latency::{Latency, Times};
+use super::latency::Latency;
+use super::repeated::{Repeated, statuses_until};
 
 /// A directory that was read, with the status of each of its entries.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -56,15 +57,9 @@ pub async fn beside(
         done.store(true, Ordering::Release);
         listings
     });
-    let (mut times, mut calls) = (Times::new()?, 0);
-    while !listed.load(Ordering::Acquire) {
-        let begun = asking.env.now();
-        asking.call(&FetchStatus { fid: asking.directory }).await?;
-        times.add(asking.env.now().saturating_since(begun));
-        calls += 1;
-    }
+    let Repeated { calls, latency } = statuses_until(asking, |_| listed.load(Ordering::Acquire)).await?;
     let listings = listings.await.map_err(|_| LoadError::Lost)??;
-    Ok(Beside { listings, calls, latency: times.latency() })
+    Ok(Beside { listings, calls, latency })
 }
 
 async fn list_all(target: &Target, directories: &[Fid], in_flight: u32) -> Result<Vec<Listing>, LoadError> {

@@ -12,6 +12,7 @@ mod connections;
 mod error;
 mod latency;
 mod listing;
+mod repeated;
 
 pub use bulk::{Throughput, fetch, remove, store};
 pub use caller::callbacks;
@@ -19,7 +20,9 @@ pub use calls::{Rate, creations, names, statuses};
 pub use connections::{Connect, connections, first_calls};
 pub use error::LoadError;
 pub use latency::Latency;
+pub(crate) use latency::Times;
 pub use listing::{Beside, Listing, beside, list};
+pub use repeated::{Repeated, statuses_until};
 
 use std::time::Duration;
 

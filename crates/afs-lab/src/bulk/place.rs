@@ -1,0 +1,50 @@
+//! Directories in which files are stored and fetched, each with its caches and the processes that serve it.
+
+use super::cache::Cache;
+use super::process_clock::ProcessClock;
+use crate::error::LabError;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A directory to store or to fetch in.
+pub struct Place {
+    /// The directory.
+    pub directory: PathBuf,
+    /// What it is read through.
+    pub cache: Box<dyn Cache>,
+    /// Processes whose processor time is measured.
+    pub processes: Vec<Process>,
+}
+
+/// A process, such as the client or the server.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its name in the report.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+    clock: ProcessClock,
+}
+
+impl Process {
+    /// A running process under a name of the caller's.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn new(name: String, pid: u32) -> Result<Self, LabError> {
+        let clock = ProcessClock::of(pid).map_err(|source| LabError::Process { pid, source })?;
+        Ok(Self { name, pid, clock })
+    }
+
+    /// Its processor time so far.
+    fn time(&self) -> Result<Duration, LabError> {
+        self.clock.read().map_err(|source| LabError::Process { pid: self.pid, source })
+    }
+}
+
+impl Place {
+    /// Processor times of the processes so far, in their order.
+    pub(super) fn times(&self) -> Result<Vec<Duration>, LabError> {
+        self.processes.iter().map(Process::time).collect()
+    }
+}
