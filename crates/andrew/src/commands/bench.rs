@@ -1,6 +1,6 @@
 //! `andrew bench`: benchmarks, and their reports.
 
-use crate::commands::bench_load;
+use crate::commands::{bench_bulk, bench_load};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
@@ -31,6 +31,8 @@ pub struct Args {
 enum Command {
     /// Run the five-phase Andrew benchmark
     Andrew(AndrewArgs),
+    /// Measure stores and fetches of large files
+    Bulk(bench_bulk::Args),
     /// Measure calls to a file server: statuses, durable creations, one large file
     Load(bench_load::Args),
 }
@@ -83,6 +85,7 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         match self.command {
             Command::Andrew(args) => args.run(json),
+            Command::Bulk(args) => args.run(json),
             Command::Load(args) => args.run(json),
         }
     }

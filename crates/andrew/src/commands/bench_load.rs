@@ -9,8 +9,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::load::{self, Connect, LoadError, Rate, Target};
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
-use call_security::CallSecurity;
-use client::Client;
+pub(super) use call_security::CallSecurity;
+pub(super) use client::Client;
 use processor::Meter;
 use report::{Bulk, Connections, Listing, Report};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -178,7 +178,8 @@ fn server(text: &str) -> Result<SocketAddr, String> {
     alone.or_else(|_| text.parse()).map_err(|_| "give an address like 192.0.2.1 or 192.0.2.1:7000".to_owned())
 }
 
-fn fid(text: &str) -> Result<Fid, String> {
+/// Parses a fid as `andrew fs getfid` shows it.
+pub(super) fn fid(text: &str) -> Result<Fid, String> {
     let parts: Vec<u32> = text.split('.').filter_map(|part| part.parse().ok()).collect();
     match (parts.as_slice(), text.split('.').count()) {
         ([volume, vnode, unique], 3) => {

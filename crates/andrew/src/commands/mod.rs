@@ -2,6 +2,7 @@
 
 mod auth_options;
 pub mod bench;
+mod bench_bulk;
 mod bench_load;
 mod bypass_options;
 pub mod completions;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Security class, level and key of the calls.
 #[derive(clap::Args, Debug)]
-pub(super) struct CallSecurity {
+pub(in crate::commands) struct CallSecurity {
     /// Security class of the calls; all but null make a token with the cell's key
     #[arg(long, value_name = "CLASS", default_value = "null")]
     security: Class,

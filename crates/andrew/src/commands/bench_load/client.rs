@@ -10,11 +10,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// A client with threads of its own. The socket is dropped before the threads.
-pub(super) struct Client {
+pub(in crate::commands) struct Client {
     udp: Udp,
     source: Source,
     server: SocketAddr,
-    pub(super) system: Arc<System>,
+    pub(in crate::commands) system: Arc<System>,
 }
 
 impl Client {
@@ -22,7 +22,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no key to call with, or the socket cannot be opened.
-    pub(super) fn open(server: SocketAddr, security: &CallSecurity) -> CommandResult<Self> {
+    pub(in crate::commands) fn open(server: SocketAddr, security: &CallSecurity) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
         let system = System::new().map_err(failed)?;
         let source = security.source(&system)?;
@@ -34,13 +34,13 @@ impl Client {
     }
 
     /// Target of calls about a directory that share a connection.
-    pub(super) fn target(&self, directory: Fid) -> Target {
+    pub(in crate::commands) fn target(&self, directory: Fid) -> Target {
         let files = self.udp.rx().connection(self.server, ServiceId::FILE, shared(&self.source));
         Target { env: self.system.env(), files, directory }
     }
 
     /// Maker of connections that are not shared.
-    pub(super) fn connect(&self) -> Connect {
+    pub(in crate::commands) fn connect(&self) -> Connect {
         let (rx, server, source) = (self.udp.rx().clone(), self.server, self.source.clone());
         Arc::new(move || rx.connection(server, ServiceId::FILE, fresh(&source)))
     }

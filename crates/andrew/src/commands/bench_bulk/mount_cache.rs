@@ -1,0 +1,64 @@
+//! Cache of a mount of Andrew's, by its extended attributes.
+
+use super::mount_attributes as attributes;
+use afs_lab::LabError;
+use afs_lab::bulk::{Cache, Cold, Moved, Way};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The cache of the mount that a directory is in.
+pub(super) struct MountCache {
+    pub(super) directory: PathBuf,
+}
+
+/// Of the cached state of a file (`afs.status`).
+#[derive(Deserialize)]
+struct FileState {
+    /// Open handles, also of programs that have closed the file, until the kernel says so.
+    opens: u64,
+}
+
+/// Of the counters of a mount (`afs.counters`).
+#[derive(Deserialize)]
+struct Counters {
+    bytes_fetched: u64,
+    #[serde(default)]
+    bytes_bypassed: u64,
+    #[serde(default)]
+    path_bytes_fetched: u64,
+    bytes_stored: u64,
+    #[serde(default)]
+    path_bytes_stored: u64,
+}
+
+/// How often the mount is asked whether a file is still open.
+const ASKED_MAX: u32 = 1000;
+
+impl Cache for MountCache {
+    fn ways(&self) -> &[Way] {
+        &[Way::Cached, Way::Bypassed]
+    }
+
+    /// The request comes after the flush, which forgets it with everything else.
+    fn make_cold(&self, file: &Path, way: Way) -> Result<Cold, LabError> {
+        let is_open = || attributes::json(file, "afs.status").is_some_and(|state: FileState| state.opens > 0);
+        // What is open is not dropped. A file that stays open is found by what is fetched of it.
+        let _ = (0..ASKED_MAX).find(|_| !is_open());
+        attributes::set(file, "afs.flush", b"file", "flush")?;
+        // "off" also keeps the mount from recognising a stream.
+        let request: &[u8] = if way == Way::Bypassed { b"on" } else { b"off" };
+        attributes::set(file, "afs.bypass", request, "change the caching of")?;
+        Ok(Cold::Flushed)
+    }
+
+    fn moved(&self) -> Option<Moved> {
+        let counters: Counters = attributes::json(&self.directory, "afs.counters")?;
+        Some(Moved {
+            fetched_bytes: counters.bytes_fetched,
+            bypassed_bytes: counters.bytes_bypassed,
+            fetched_by_data_path_bytes: counters.path_bytes_fetched,
+            stored_bytes: counters.bytes_stored,
+            stored_by_data_path_bytes: counters.path_bytes_stored,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! Flag that a signal raises, so that a measurement ends at its next block and removes what it wrote.
+
+use crate::error::{CommandError, CommandResult};
+use crate::sys::signals::StopSignals;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Whether SIGINT, SIGTERM or SIGHUP has arrived.
+pub(super) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Receives the signals from now on. To be called before any other thread is started. The second signal ends the
+    /// process at once.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub(super) fn on_signals() -> CommandResult<Self> {
+        let signals = StopSignals::block().map_err(CommandError::failed)?;
+        let flag = Arc::new(AtomicBool::new(false));
+        let raised = flag.clone();
+        let wait = move || {
+            while signals.wait().is_ok() {
+                if raised.swap(true, Ordering::AcqRel) {
+                    eprintln!("andrew: bench: ended at once; directories named andrew-bulk-N are left");
+                    std::process::exit(i32::from(CommandError::FAILURE));
+                }
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(wait).map_err(CommandError::failed)?;
+        Ok(Self(flag))
+    }
+
+    pub(super) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+}
