@@ -16,19 +16,20 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 /// Stores immutable chunks. Work begins when a method is called; the future completes when it is done.
 pub trait Drive: Send + Sync + 'static {
     /// Writes a chunk of 1 to [`MAX_CHUNK_LEN`](crate::MAX_CHUNK_LEN) bytes. It is not durable before a
-    /// [`Drive::sync`] called after this completed has completed. A full drive returns [`DriveError::NoSpace`] and
+    /// [`Drive::sync`] that names it has completed. A full drive returns [`DriveError::NoSpace`] and
     /// keeps nothing. Dropping the future early discards the chunk.
     fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>>;
 
     /// The bytes `range` of a chunk, verified with their checksum. The whole chunk need not be read.
     fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>>;
 
-    /// Completes when every chunk whose write completed before this call is durable. Concurrent calls share one
-    /// flush.
+    /// Completes when the chunks `written`, whose writes completed before this call, are durable. Concurrent calls
+    /// share one flush.
     ///
-    /// After a failed flush it is unknown what is durable: the drive then refuses writes and flushes until it is
-    /// opened again.
-    fn sync(&self) -> BoxFuture<Result<(), DriveError>>;
+    /// A drive on another host may have been started again between the write and this call; it then returns
+    /// [`DriveError::Forgotten`], because it no longer has what was not flushed. After a failed flush it is unknown
+    /// what is durable: the drive then refuses writes and flushes until it is opened again.
+    fn sync(&self, written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>>;
 
     /// Frees chunks that are neither referenced nor being read. Discarding one twice does no harm.
     fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>>;
@@ -40,8 +41,8 @@ pub trait Drive: Send + Sync + 'static {
     /// Free and total space on the medium.
     fn usage(&self) -> Result<Usage, DriveError>;
 
-    /// Frees every chunk of earlier runs that is not live: the garbage of crashes. Chunks written since this drive
-    /// was opened are not touched. Memory is bounded by the live chunks of one segment.
+    /// Frees every chunk that is not live and was written before this drive was opened: the garbage of crashes. Chunks
+    /// written since are not touched. Memory is bounded by the live chunks of one segment.
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>>;
 }
 

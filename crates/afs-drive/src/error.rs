@@ -38,6 +38,25 @@ pub enum DriveError {
     /// An earlier flush failed, so that it is unknown what is durable.
     #[error("an earlier flush of the drive failed; open it again")]
     NeedsReopen,
+    /// The drive was started again before the chunks were flushed, so that they may be lost.
+    #[error("the drive was started again before it had flushed the chunks")]
+    Forgotten,
+    /// The drive is on another host and could not be reached in time.
+    #[error("drive {drive} cannot be reached: {why}")]
+    Away {
+        /// Its name at this host.
+        drive: Arc<str>,
+        /// The last error.
+        why: Arc<str>,
+    },
+    /// The drive is on another host and refused, or gave a reply that cannot be.
+    #[error("drive {drive}: {why}")]
+    Refused {
+        /// Its name at this host.
+        drive: Arc<str>,
+        /// What it said.
+        why: Arc<str>,
+    },
     /// The thread pool that did the work was shut down.
     #[error("the drive was closed")]
     Closed,

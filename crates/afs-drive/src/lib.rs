@@ -6,7 +6,8 @@
 //! between the two leaves garbage, which [`Drive::sweep`] finds.
 //!
 //! [`SegmentDrive`] is the drive of this crate: append-only segments on a [`SegmentStore`], which is a directory of
-//! files ([`FileDrive`]), memory ([`MemoryDrive`]), or a simulated disk. Bytes on disk: `docs/format.md`.
+//! files ([`FileDrive`]), memory ([`MemoryDrive`]), or a simulated disk. Bytes on disk: `docs/format.md`. Drives on other
+//! hosts are in a crate of their own, `afs-remote`.
 
 mod chunk;
 mod disk_folder;
@@ -16,6 +17,7 @@ mod file_segments;
 mod folder;
 mod header;
 mod memory_segments;
+mod pieces;
 mod segment_drive;
 mod segment_store;
 mod segments;
@@ -28,5 +30,6 @@ pub use error::DriveError;
 pub use file_segments::FileSegments;
 pub use folder::{Folder, FolderFile};
 pub use memory_segments::MemorySegments;
+pub use pieces::Pieces;
 pub use segment_drive::{FileDrive, MemoryDrive, SegmentDrive};
 pub use segment_store::SegmentStore;

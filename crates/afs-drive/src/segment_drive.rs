@@ -15,8 +15,9 @@ use crate::chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 use crate::drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
 use crate::error::DriveError;
 use crate::file_segments::FileSegments;
-use crate::header::{self, PIECE, data_start, footprint};
+use crate::header::{self, data_start, footprint};
 use crate::memory_segments::MemorySegments;
+use crate::pieces::Pieces;
 use crate::segment_store::SegmentStore;
 use crate::segments::Segments;
 use crate::sweep;
@@ -80,6 +81,56 @@ impl<S: SegmentStore> SegmentDrive<S> {
         &self.0.store
     }
 
+    /// The pieces of a chunk in which a range lies, verified, with the checksums of all its pieces: for who verifies them
+    /// again at the other end of a network.
+    pub fn read_pieces(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Pieces, DriveError>> {
+        self.blocking(move |drive| {
+            let pieces = drive.read(chunk, &range)?;
+            pieces.check(chunk, &range)?;
+            Ok(pieces)
+        })
+    }
+
+    /// An id that is greater than those of all chunks so far, and not greater than those of later ones.
+    pub fn mark(&self) -> ChunkId {
+        ChunkId::from_parts(self.0.lock().begin_segment(), 0)
+    }
+
+    /// Whether a chunk with this id would be of this run of the drive: written since it was opened.
+    pub fn is_of_this_run(&self, id: ChunkId) -> bool {
+        id.parts().0 >= self.0.lock().first()
+    }
+
+    /// Ranges of ids, each from the first to the second, that together have all chunks before a mark.
+    pub fn ranges_before(&self, mark: ChunkId) -> BoxFuture<Result<Vec<(ChunkId, ChunkId)>, DriveError>> {
+        self.blocking(move |drive| {
+            let segments = drive.store.list()?.into_iter();
+            Ok(segments.filter(|segment| *segment < mark.parts().0).map(sweep::ids_of).collect())
+        })
+    }
+
+    /// Frees all chunks of a range from [`SegmentDrive::ranges_before`] but the `live` ones, which are in order.
+    ///
+    /// # Errors
+    /// [`DriveError::Length`] if it is no such range, is still written to, or a live chunk is not in it.
+    pub fn sweep_range(
+        &self,
+        (first, last): (ChunkId, ChunkId),
+        live: Vec<ChunkRef>,
+    ) -> BoxFuture<Result<SweepReport, DriveError>> {
+        self.blocking(move |drive| {
+            let segment = first.parts().0;
+            let is_written = segment >= drive.lock().current();
+            let all_in_it = live.iter().all(|chunk| (first..=last).contains(&chunk.id));
+            if (first, last) != sweep::ids_of(segment) || is_written || !all_in_it || !live.is_sorted() {
+                return Err(DriveError::Length { len: live.len() as u64 });
+            }
+            let mut report = SweepReport::default();
+            sweep::sweep_segment(drive, segment, &live, &mut report)?;
+            Ok(report)
+        })
+    }
+
     /// Runs work on a blocking thread, and returns its value.
     fn blocking<T: Send + 'static>(
         &self,
@@ -100,10 +151,10 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
     }
 
     fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
-        self.blocking(move |drive| drive.read(chunk, range))
+        self.blocking(move |drive| drive.read(chunk, &range)?.verified(chunk, range))
     }
 
-    fn sync(&self) -> BoxFuture<Result<(), DriveError>> {
+    fn sync(&self, _written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>> {
         let (sender, receiver) = oneshot::channel();
         let idle = {
             let mut segments = self.0.lock();
@@ -182,25 +233,16 @@ impl<S: SegmentStore> Inner<S> {
         Ok(chunk)
     }
 
-    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> Result<Bytes, DriveError> {
-        if range.start > range.end || range.end > chunk.len {
-            return Err(DriveError::Length { len: u64::from(range.end) });
-        }
+    /// The pieces of a chunk in which a range lies, not compared with their checksums.
+    fn read(&self, chunk: ChunkRef, range: &Range<u32>) -> Result<Pieces, DriveError> {
+        let whole = Pieces::covering(chunk.len, range)?;
         let (segment, offset) = chunk.id.parts();
         let mut head = vec![0; data_start(chunk.len) as usize];
         self.read_part(chunk, segment, offset, &mut head)?;
         let sums = header::decode(&head, chunk).ok_or(DriveError::Damaged { chunk: chunk.id })?;
-        let first = range.start as usize / PIECE;
-        let start = first * PIECE;
-        let end = (range.end as usize).next_multiple_of(PIECE).min(chunk.len as usize).max(start);
-        let mut data = vec![0; end - start];
-        self.read_part(chunk, segment, offset + data_start(chunk.len) + start as u64, &mut data)?;
-        for (piece, sum) in data.chunks(PIECE).zip(&sums[first.min(sums.len())..]) {
-            if crc32c::crc32c(piece) != *sum {
-                return Err(DriveError::Damaged { chunk: chunk.id });
-            }
-        }
-        Ok(Bytes::from(data).slice(range.start as usize - start..range.end as usize - start))
+        let mut data = vec![0; whole.len()];
+        self.read_part(chunk, segment, offset + data_start(chunk.len) + u64::from(whole.start), &mut data)?;
+        Ok(Pieces { sums, bytes: data.into() })
     }
 
     fn read_part(

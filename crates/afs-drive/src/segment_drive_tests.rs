@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::*;
 use crate::chunk::ChunkId;
+use crate::header::PIECE;
 
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -38,7 +39,7 @@ fn suite<S: SegmentStore>(open: impl Fn() -> S) {
     let chunks: Vec<_> =
         lengths.iter().enumerate().map(|(n, len)| now(drive.write(data(n as u8, *len))).unwrap()).collect();
     assert!(chunks.is_sorted(), "chunks are ordered by birth");
-    now(drive.sync()).unwrap();
+    now(drive.sync(&chunks)).unwrap();
     for (n, chunk) in chunks.iter().enumerate() {
         let expected = data(n as u8, lengths[n]);
         assert_eq!(chunk.crc, crc32c::crc32c(&expected));

@@ -49,6 +49,24 @@ impl Segments {
         (self.current, self.offset) = (last + 1, 0);
     }
 
+    /// Begins a segment, unless the present one is empty, and returns its number.
+    pub(crate) fn begin_segment(&mut self) -> u64 {
+        if self.offset > 0 {
+            (self.current, self.offset) = (self.current + 1, 0);
+        }
+        self.current
+    }
+
+    /// The segment that is written to, or will be.
+    pub(crate) fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// The first segment of this run.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
     /// Allocates the space of a chunk of this length.
     pub(crate) fn allocate(&mut self, len: u32) -> ChunkId {
         let size = footprint(len);
@@ -77,6 +95,12 @@ impl Segments {
     /// Whether a segment is from an earlier run.
     pub(crate) fn is_old(&self, segment: u64) -> bool {
         segment < self.first
+    }
+
+    /// Forgets a segment that was removed as a whole.
+    pub(crate) fn forget(&mut self, segment: u64) {
+        self.live.remove(&segment);
+        self.flush.dirty.remove(&segment);
     }
 
     /// Records the live bytes that a sweep found in a segment of an earlier run.

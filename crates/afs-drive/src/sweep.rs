@@ -17,27 +17,42 @@ pub(crate) fn sweep<S: SegmentStore>(
 ) -> Result<SweepReport, DriveError> {
     let mut report = SweepReport::default();
     for segment in drive.store.list()? {
-        if !drive.lock().is_old(segment) {
-            continue;
+        if drive.lock().is_old(segment) {
+            let (first, last) = ids_of(segment);
+            sweep_segment(drive, segment, &live.live_between(first, last)?, &mut report)?;
         }
-        let chunks =
-            live.live_between(ChunkId::from_parts(segment, 0), ChunkId::from_parts(segment, u64::MAX))?;
-        report.segments += 1;
-        if chunks.is_empty() {
-            drive.store.remove(segment)?;
-            report.removed += 1;
-            continue;
-        }
-        // The live bytes are recorded before a discard can rely on their count.
-        drive.lock().learn(segment, chunks.iter().map(|chunk| footprint(chunk.len)).sum());
-        match free_gaps(drive, segment, &chunks, &mut report) {
-            // Its last chunk was discarded meanwhile.
-            Err(DriveError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
-            other => other?,
-        }
-        report.live += chunks.len() as u64;
     }
     Ok(report)
+}
+
+/// The least and the greatest id that a chunk of a segment can have.
+pub(crate) fn ids_of(segment: u64) -> (ChunkId, ChunkId) {
+    (ChunkId::from_parts(segment, 0), ChunkId::from_parts(segment, u64::MAX))
+}
+
+/// Frees all of a segment but these chunks, which are in order. Nothing may be written to it any more.
+pub(crate) fn sweep_segment<S: SegmentStore>(
+    drive: &Inner<S>,
+    segment: u64,
+    live: &[ChunkRef],
+    report: &mut SweepReport,
+) -> Result<(), DriveError> {
+    report.segments += 1;
+    if live.is_empty() {
+        drive.store.remove(segment)?;
+        drive.lock().forget(segment);
+        report.removed += 1;
+        return Ok(());
+    }
+    // The live bytes are recorded before a discard can rely on their count.
+    drive.lock().learn(segment, live.iter().map(|chunk| footprint(chunk.len)).sum());
+    match free_gaps(drive, segment, live, report) {
+        // Its last chunk was discarded meanwhile.
+        Err(DriveError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+        other => other?,
+    }
+    report.live += live.len() as u64;
+    Ok(())
 }
 
 fn free_gaps<S: SegmentStore>(

@@ -144,7 +144,8 @@ async fn write_chunks(drive: Arc<dyn Drive>, synced: Chunks, mut rng: SimRng) {
             let Ok(chunk) = drive.write(data.clone()).await else { return };
             written.push((chunk, data));
         }
-        if drive.sync().await.is_err() {
+        let chunks: Vec<_> = written.iter().map(|(chunk, _)| *chunk).collect();
+        if drive.sync(&chunks).await.is_err() {
             return;
         }
         synced.lock().unwrap().append(&mut written);

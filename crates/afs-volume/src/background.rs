@@ -1,6 +1,11 @@
 //! Background work of the store: discards dead chunks, removes deleted contents, cuts and groups, compacts
 //! slots.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use afs_env::EnvExt;
 use bytes::Bytes;
 
 use crate::error::VolumeError;
@@ -47,31 +52,66 @@ impl VolumeStore {
     async fn discard_dead(&self) -> Result<bool, VolumeError> {
         let dead = self.store.discardable()?;
         let Some((last, _)) = dead.last().cloned() else { return Ok(false) };
-        self.store.discard(&dead).await?;
-        self.store
-            .kv
-            .update(move |txn| {
-                for (key, at) in dead {
-                    txn.delete(DEAD, &key);
-                    chunks::forget(txn, at);
-                }
-                Ok::<_, VolumeError>(())
-            })
-            .await?;
-        *self.store.discarded.lock() = last.to_vec();
+        // Behind the last one, which stays in the queue if its drive is away.
+        *self.store.discarded.lock() = [&last[..], &[0]].concat();
+        let gone = self.store.discard(dead).await;
+        if !gone.is_empty() {
+            self.forget_dead(gone).await?;
+        }
         Ok(true)
+    }
+
+    /// Removes the rows of chunks that were discarded.
+    async fn forget_dead(&self, gone: Vec<(Bytes, LocatedChunk)>) -> Result<(), VolumeError> {
+        let forgotten = self.store.kv.update(move |txn| {
+            for (key, at) in gone {
+                txn.delete(DEAD, &key);
+                chunks::forget(txn, at);
+            }
+            Ok::<_, VolumeError>(())
+        });
+        // The index has failed: what is gone is discarded again, which does no harm.
+        forgotten.await.inspect_err(|_| self.store.discarded.lock().clear())?;
+        Ok(())
     }
 }
 
 impl Store {
-    /// Discards chunks on their drives, one drive after the other.
-    async fn discard(&self, dead: &[(Bytes, LocatedChunk)]) -> Result<(), VolumeError> {
+    /// Discards chunks on their drives, one drive after the other, and returns those that are gone. Those of a drive that
+    /// is away wait, and no others for them.
+    async fn discard(self: &Arc<Self>, dead: Vec<(Bytes, LocatedChunk)>) -> Vec<(Bytes, LocatedChunk)> {
+        let mut gone = Vec::new();
         for of_one in dead.chunk_by(|(_, one), (_, next)| one.drive == next.drive) {
             let Some((_, first)) = of_one.first() else { continue };
             let chunks = of_one.iter().map(|(_, at)| at.chunk).collect();
-            self.drives.get(first.drive)?.discard(chunks).await?;
+            let Ok(drive) = self.drives.get(first.drive) else { continue };
+            match drive.discard(chunks).await {
+                Ok(()) => gone.extend_from_slice(of_one),
+                Err(error) => {
+                    tracing::warn!(drive = %first.drive, %error, "chunks could not be discarded; they wait");
+                    self.retry_later();
+                }
+            }
         }
-        Ok(())
+        gone
+    }
+
+    /// Has the queue of dead chunks gone through again after a while.
+    fn retry_later(self: &Arc<Self>) {
+        if !self.retry.swap(true, Ordering::Relaxed) {
+            let (store, timer) = (self.clone(), self.env.sleep(RETRY));
+            self.env.spawn(Box::pin(async move {
+                timer.await;
+                store.retry.store(false, Ordering::Relaxed);
+                store.retry_discards();
+            }));
+        }
+    }
+
+    /// Has the queue of dead chunks gone through from its beginning.
+    pub(crate) fn retry_discards(&self) {
+        self.discarded.lock().clear();
+        self.work.notify_one();
     }
 
     /// Dead chunks that may be discarded, with the keys of their rows.
@@ -116,3 +156,5 @@ impl Store {
 }
 
 const CHUNKS_PER_STEP: usize = 256;
+/// Pause before chunks are discarded again that a drive did not discard.
+const RETRY: Duration = Duration::from_secs(60);

@@ -1,33 +1,57 @@
-//! Map from drive ids to the drives of a store. Today each store has one.
+//! Map from drive ids to the drives of a store, and the drive that takes new data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_drive::{BoxFuture, Drive, DriveError, DriveId};
 use bytes::Bytes;
+use parking_lot::RwLock;
 
 use crate::error::VolumeError;
 use crate::located::LocatedChunk;
+use crate::store::VolumeStore;
+use crate::sweep;
 
+/// The drives of a store. The one beside its index is always there; others are added while it runs.
 pub(crate) struct Drives {
     own: Arc<dyn Drive>,
+    others: RwLock<Others>,
+}
+
+struct Others {
+    drives: BTreeMap<DriveId, Arc<dyn Drive>>,
+    for_new_data: DriveId,
 }
 
 impl Drives {
     pub(crate) fn new(own: Arc<dyn Drive>) -> Self {
-        Self { own }
+        let others = Others { drives: BTreeMap::new(), for_new_data: DriveId::OWN };
+        Self { own, others: RwLock::new(others) }
+    }
+
+    /// The drive beside the index.
+    pub(crate) fn own(&self) -> &Arc<dyn Drive> {
+        &self.own
     }
 
     /// The drive that takes new chunks.
-    pub(crate) fn own(&self) -> &Arc<dyn Drive> {
-        &self.own
+    pub(crate) fn for_new_data(&self) -> (DriveId, Arc<dyn Drive>) {
+        let others = self.others.read();
+        match others.drives.get(&others.for_new_data) {
+            Some(drive) => (others.for_new_data, drive.clone()),
+            None => (DriveId::OWN, self.own.clone()),
+        }
     }
 
     /// The drive with an id.
     ///
     /// # Errors
     /// `UnknownDrive` if a row names a drive that the store does not have.
-    pub(crate) fn get(&self, id: DriveId) -> Result<&Arc<dyn Drive>, VolumeError> {
-        if id == DriveId::OWN { Ok(&self.own) } else { Err(VolumeError::UnknownDrive { drive: id }) }
+    pub(crate) fn get(&self, id: DriveId) -> Result<Arc<dyn Drive>, VolumeError> {
+        match id {
+            DriveId::OWN => Ok(self.own.clone()),
+            _ => self.others.read().drives.get(&id).cloned().ok_or(VolumeError::UnknownDrive { drive: id }),
+        }
     }
 
     /// Starts to read a part of a chunk.
@@ -37,5 +61,71 @@ impl Drives {
         range: std::ops::Range<u32>,
     ) -> Result<BoxFuture<Result<Bytes, DriveError>>, VolumeError> {
         Ok(self.get(located.drive)?.read(located.chunk, range))
+    }
+}
+
+impl Others {
+    /// Whether a store in progress, or new data that are not part of a file yet, hold the drive.
+    fn is_in_use(&self, id: DriveId) -> bool {
+        let held = self.drives.get(&id).is_some_and(|drive| Arc::strong_count(drive) > 1);
+        held || self.for_new_data == id
+    }
+}
+
+impl VolumeStore {
+    /// Adds a drive, which continues after the last chunk that the store has on it. To be called before anything of the
+    /// store is read; [`VolumeStore::sweep_drive`] frees what crashes left on it.
+    ///
+    /// # Errors
+    /// `Invalid` for the id of a drive that the store has; errors of the index.
+    pub fn add_drive(&self, id: DriveId, drive: Arc<dyn Drive>) -> Result<(), VolumeError> {
+        if self.store.drives.get(id).is_ok() {
+            return Err(VolumeError::Invalid);
+        }
+        if let Some(last) = sweep::last_chunk(&self.store.kv, id)? {
+            drive.continue_after(last);
+        }
+        self.store.drives.others.write().drives.insert(id, drive);
+        self.store.retry_discards();
+        Ok(())
+    }
+
+    /// Writes new data to a drive from now on. What is stored stays where it is.
+    ///
+    /// # Errors
+    /// `UnknownDrive`.
+    pub fn use_drive(&self, id: DriveId) -> Result<(), VolumeError> {
+        self.store.drives.get(id)?;
+        self.store.drives.others.write().for_new_data = id;
+        Ok(())
+    }
+
+    /// The drive that takes new data.
+    pub fn drive_in_use(&self) -> DriveId {
+        self.store.drives.for_new_data().0
+    }
+
+    /// Whether the store has a chunk on a drive, one that is to be discarded included.
+    ///
+    /// # Errors
+    /// Errors of the index.
+    pub fn has_chunks_on(&self, id: DriveId) -> Result<bool, VolumeError> {
+        Ok(sweep::last_chunk(&self.store.kv, id)?.is_some())
+    }
+
+    /// Removes a drive on which the store has nothing.
+    ///
+    /// # Errors
+    /// `Busy` if it takes new data, a store to it is in progress, or a chunk is on it; `UnknownDrive`.
+    pub fn remove_drive(&self, id: DriveId) -> Result<(), VolumeError> {
+        if self.store.drives.others.read().is_in_use(id) {
+            return Err(VolumeError::Busy);
+        }
+        // A drive that takes no new data gets no first chunk after this.
+        if self.has_chunks_on(id)? {
+            return Err(VolumeError::Busy);
+        }
+        let removed = self.store.drives.others.write().drives.remove(&id);
+        removed.map(drop).ok_or(VolumeError::UnknownDrive { drive: id })
     }
 }

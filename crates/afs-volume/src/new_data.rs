@@ -30,6 +30,7 @@ pub struct NewData {
     len: u64,
     /// Without overlap.
     pieces: Vec<Piece>,
+    drive_id: DriveId,
     drive: Arc<dyn Drive>,
     kept: bool,
 }
@@ -102,6 +103,14 @@ impl NewData {
         slots
     }
 
+    fn chunks(&self) -> Vec<ChunkRef> {
+        let chunk = |piece: &Piece| match piece.stored {
+            Stored::Chunk(at) => Some(at.chunk),
+            Stored::Literal(_) | Stored::Zeros(_) => None,
+        };
+        self.pieces.iter().filter_map(chunk).collect()
+    }
+
     /// Records that the chunks have become part of a file.
     pub(crate) fn keep(mut self) {
         self.kept = true;
@@ -110,11 +119,7 @@ impl NewData {
 
 impl Drop for NewData {
     fn drop(&mut self) {
-        let chunk = |piece: &Piece| match piece.stored {
-            Stored::Chunk(at) => Some(at.chunk),
-            Stored::Literal(_) | Stored::Zeros(_) => None,
-        };
-        let chunks: Vec<_> = self.pieces.iter().filter_map(chunk).collect();
+        let chunks = self.chunks();
         if !self.kept && !chunks.is_empty() {
             // The drive works on its own; chunks that it cannot free are found by the next sweep.
             drop(self.drive.discard(chunks));
@@ -136,11 +141,12 @@ pub struct DataWriter {
 
 impl DataWriter {
     pub(crate) fn new(store: &Store, position: u64) -> Result<Self, VolumeError> {
-        let drive = store.drives.own().clone();
+        let (drive_id, drive) = store.drives.for_new_data();
         if position > FILE_LEN_MAX {
             return Err(VolumeError::TooLarge);
         }
-        let data = NewData { position, end: position, len: 0, pieces: Vec::new(), drive, kept: false };
+        let data =
+            NewData { position, end: position, len: 0, pieces: Vec::new(), drive_id, drive, kept: false };
         Ok(Self {
             data,
             gathered: Gathered::new(store.gathering.clone()),
@@ -225,8 +231,9 @@ impl DataWriter {
         while !self.writing.is_empty() {
             self.take_written().await?;
         }
-        if self.data.pieces.iter().any(|piece| matches!(piece.stored, Stored::Chunk(_))) {
-            self.data.drive.sync().await?;
+        let chunks = self.data.chunks();
+        if !chunks.is_empty() {
+            self.data.drive.sync(&chunks).await?;
         }
         Ok(self.data)
     }
@@ -282,7 +289,7 @@ impl DataWriter {
 
     async fn take_written(&mut self) -> Result<(), VolumeError> {
         if let Some((position, write)) = self.writing.pop_front() {
-            let at = LocatedChunk { drive: DriveId::OWN, chunk: write.await? };
+            let at = LocatedChunk { drive: self.data.drive_id, chunk: write.await? };
             self.data.pieces.push(Piece { position, stored: Stored::Chunk(at) });
         }
         Ok(())

@@ -1,9 +1,10 @@
 //! Volume store: all volumes of one partition.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
-use afs_drive::{Drive, Usage};
+use afs_drive::{Drive, DriveId, Usage};
 use afs_env::EnvRef;
 use afs_env::sync::Notify;
 use afs_kv::{Kv, KvError, Txn};
@@ -84,6 +85,8 @@ pub(crate) struct Store {
     pub(crate) cache: VnodeCache,
     pub(crate) leases: Leases,
     pub(crate) work: Arc<Notify>,
+    /// Whether a timer runs for chunks that a drive did not discard.
+    pub(crate) retry: AtomicBool,
     pub(crate) compactions: Compactions,
     pub(crate) gathering: Arc<Gathering>,
     /// The last discarded row of the queue of dead chunks, so that its deleted front is not scanned again.
@@ -139,7 +142,7 @@ impl VolumeStore {
     /// index becomes an empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, env: EnvRef, config: Config) -> Result<Self, OpenError> {
         upgrade::check_format(&kv).await?;
-        if let Some(last) = sweep::last_chunk(&kv)? {
+        if let Some(last) = sweep::last_chunk(&kv, DriveId::OWN)? {
             drive.continue_after(last);
         }
         let store = Arc::new(Store {
@@ -149,6 +152,7 @@ impl VolumeStore {
             cache: VnodeCache::new(config.cached_vnodes, config.cached_bytes),
             leases: Leases::default(),
             work: Arc::default(),
+            retry: AtomicBool::new(false),
             compactions: Compactions::default(),
             gathering: Arc::default(),
             discarded: Mutex::default(),
@@ -183,9 +187,10 @@ impl VolumeStore {
         self.store.gathering.bytes()
     }
 
-    /// Space on the partition.
+    /// Space for new data: on the drive that takes them, or, before anything is known of that one, beside the index.
     pub fn usage(&self) -> Result<Usage, VolumeError> {
-        Ok(self.store.drives.own().usage()?)
+        let (_, drive) = self.store.drives.for_new_data();
+        Ok(drive.usage().or_else(|_| self.store.drives.own().usage())?)
     }
 
     /// The named snapshots of a read-write volume, newest first.

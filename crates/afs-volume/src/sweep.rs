@@ -10,14 +10,20 @@ use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
 use crate::store::VolumeStore;
 
-/// The chunks with rows, for the store's own drive.
-struct LiveInIndex(Kv);
+/// The chunks of one drive that have rows.
+struct LiveInIndex {
+    kv: Kv,
+    drive: DriveId,
+}
 
 impl LiveChunks for LiveInIndex {
     fn live_between(&self, first: ChunkId, last: ChunkId) -> Result<Vec<ChunkRef>, DriveError> {
-        let snapshot = self.0.snapshot();
-        let mut live = live_in(&snapshot, CHUNKS, &first.to_bytes(), &last.to_bytes())?;
-        let [first, last] = [first, last].map(|name| key::drive_chunk(DriveId::OWN, name));
+        let snapshot = self.kv.snapshot();
+        let mut live = match self.drive {
+            DriveId::OWN => live_in(&snapshot, CHUNKS, &first.to_bytes(), &last.to_bytes())?,
+            _ => Vec::new(),
+        };
+        let [first, last] = [first, last].map(|name| key::drive_chunk(self.drive, name));
         live.extend(live_in(&snapshot, DRIVE_CHUNKS, &first, &last)?);
         live.sort_unstable();
         Ok(live)
@@ -46,25 +52,35 @@ fn name(key: &[u8]) -> Option<ChunkId> {
     key.last_chunk().map(|name| ChunkId::from_bytes(*name))
 }
 
-/// The greatest id of a chunk of the store's own drive that has a row. A dead chunk has one until its discard
-/// is known.
-pub(crate) fn last_chunk(kv: &Kv) -> Result<Option<ChunkId>, KvError> {
+/// The greatest id of a chunk of a drive that has a row. A dead chunk has one until its discard is known.
+pub(crate) fn last_chunk(kv: &Kv, drive: DriveId) -> Result<Option<ChunkId>, KvError> {
     let snapshot = kv.snapshot();
-    let [first, last] = [ChunkId::MIN, ChunkId::MAX].map(|name| key::drive_chunk(DriveId::OWN, name));
-    let own = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+    let [first, last] = [ChunkId::MIN, ChunkId::MAX].map(|name| key::drive_chunk(drive, name));
+    let of_drive = (Bound::Included(&first[..]), Bound::Included(&last[..]));
     let newest = |row: Option<Row>| row.and_then(|(key, _)| name(&key));
-    let old = newest(snapshot.range(CHUNKS, .., true).next().transpose()?);
-    Ok(old.max(newest(snapshot.range(DRIVE_CHUNKS, own, true).next().transpose()?)))
+    let old = match drive {
+        DriveId::OWN => newest(snapshot.range(CHUNKS, .., true).next().transpose()?),
+        _ => None,
+    };
+    Ok(old.max(newest(snapshot.range(DRIVE_CHUNKS, of_drive, true).next().transpose()?)))
 }
 
 impl VolumeStore {
-    /// Frees chunks that crashes left on the drive. Once after each start is enough; the store is fully
+    /// Frees chunks that crashes left on the store's own drive. Once after each start is enough; the store is fully
     /// usable meanwhile.
     pub async fn sweep(&self) -> Result<SweepReport, VolumeError> {
-        let live = Arc::new(LiveInIndex(self.store.kv.clone()));
-        let report = self.store.drives.own().sweep(live).await?;
+        self.sweep_drive(DriveId::OWN).await
+    }
+
+    /// As [`VolumeStore::sweep`], for any of the store's drives.
+    ///
+    /// # Errors
+    /// `UnknownDrive`, and the errors of the drive.
+    pub async fn sweep_drive(&self, drive: DriveId) -> Result<SweepReport, VolumeError> {
+        let live = Arc::new(LiveInIndex { kv: self.store.kv.clone(), drive });
+        let report = self.store.drives.get(drive)?.sweep(live).await?;
         for chunk in &report.missing {
-            tracing::error!(%chunk, "a chunk that a file has is not on the drive");
+            tracing::error!(%drive, %chunk, "a chunk that a file has is not on the drive");
         }
         Ok(report)
     }

@@ -41,10 +41,9 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn old_disk() -> CrashDisk {
     let disk = CrashDisk::new();
     let drive = drive(&disk);
-    for (seed, len) in CHUNKS {
-        now(drive.write(Bytes::from(pattern(seed, len)))).unwrap();
-    }
-    now(drive.sync()).unwrap();
+    let write = |(seed, len)| now(drive.write(Bytes::from(pattern(seed, len)))).unwrap();
+    let written: Vec<_> = CHUNKS.into_iter().map(write).collect();
+    now(drive.sync(&written)).unwrap();
     // A transaction for each, so that the numbers of the batches that freed chunks have passed.
     let kv = index(&disk).unwrap();
     for line in ROWS.lines() {

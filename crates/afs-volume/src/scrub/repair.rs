@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use afs_drive::DriveId;
 use afs_kv::Txn;
 use afs_wire::ids::VnodeId;
 use bytes::Bytes;
@@ -41,20 +40,20 @@ impl VolumeStore {
         if len != u64::from(old.chunk.len) || bytes.len() as u64 != len {
             return Err(VolumeError::Invalid);
         }
-        let drive = self.store.drives.own().clone();
+        let drive = self.store.drives.get(old.drive)?;
         let new = drive.write(bytes).await?;
         if new.crc != old.chunk.crc {
             drive.discard(vec![new]).await?;
             return Err(VolumeError::Invalid);
         }
-        drive.sync().await?;
+        drive.sync(&[new]).await?;
         let (volume, vnode) = (bad.volume, bad.vnode);
         let slot = SlotIndex((position / SLOT_LEN) as u32);
         let store = self.store.clone();
         let exchanged = self.store.kv.update(move |txn| {
             let header = txn.get(crate::key::HEADERS, &key::volume(volume))?.ok_or(VolumeError::NoVolume)?;
             let group = decode_header(header)?.group;
-            let new = LocatedChunk { drive: DriveId::OWN, chunk: new };
+            let new = LocatedChunk { drive: old.drive, chunk: new };
             exchange(txn, group, (vnode, slot), Exchange { old, new })?;
             txn.before_visible(move |_| store.work.notify_one());
             Ok(())

@@ -7,7 +7,8 @@ use crate::error::VolumeError;
 pub(super) const STORE_SPARE: u64 = 1024;
 
 impl VolumeTx<'_, '_> {
-    /// Charges a new object, if the partition and both quotas, of bytes and of files, permit it.
+    /// Charges a new object, if the partition and both quotas, of bytes and of files, permit it. Objects take space beside
+    /// the index, wherever their data go.
     pub(super) fn charge_object(&mut self, blocks: u64) -> Result<(), VolumeError> {
         if blocks > self.store.drives.own().usage()?.free / 1024 {
             return Err(VolumeError::DiskFull);
