@@ -1,0 +1,180 @@
+//! The drive: packs of chunks in a bucket.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use afs_drive::{BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, SweepReport, Usage};
+use afs_env::sync::{self, Notify};
+use afs_env::{EnvExt, EnvRef, Stall};
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::bucket::Bucket;
+use crate::cache::Cache;
+use crate::flush::Waiting;
+use crate::packs::{Bounds, Packs};
+use crate::reading::Fetching;
+use crate::requests::Requests;
+use crate::tickets::OwnerId;
+
+/// Bounds of a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Length of a full pack, in bytes. Default 8 MiB, and room for the index: a GiB of chunks of 1 MiB takes 128 requests.
+    /// A pack has at least one chunk, however long.
+    pub pack_bytes: usize,
+    /// Packs being put at a time; further writes wait. Default 4, so that packs take at most 48 MiB of memory.
+    pub packs_pending: usize,
+    /// Chunks kept in memory after a part of them was read, in bytes. Default 16 MiB: what four sequential readers of large
+    /// files read ahead (four chunks of 1 MiB each), so that a chunk that is read in parts is fetched once. It is no cache of
+    /// what is read often, which clients have.
+    pub cache_bytes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { pack_bytes: (8 << 20) + (64 << 10), packs_pending: 4, cache_bytes: 16 << 20 }
+    }
+}
+
+/// A drive in a bucket. Clones are handles of the same drive.
+#[derive(Clone)]
+pub struct BucketDrive(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) requests: Requests,
+    pub(crate) env: EnvRef,
+    pub(crate) packs: Mutex<Packs>,
+    pub(crate) cache: Mutex<Cache>,
+    pub(crate) fetching: Mutex<Fetching>,
+    pub(crate) waiting: Mutex<Waiting>,
+    /// The critical section of getting the run a number.
+    pub(crate) claiming: sync::Mutex<()>,
+    /// Notified when a put ends.
+    pub(crate) room: Notify,
+}
+
+impl BucketDrive {
+    /// Makes a drive under a prefix that has none, or opens it if it is this owner's.
+    ///
+    /// # Errors
+    /// As [`BucketDrive::open`].
+    pub async fn create(
+        bucket: Arc<dyn Bucket>,
+        owner: OwnerId,
+        env: EnvRef,
+        config: Config,
+    ) -> Result<Self, DriveError> {
+        let inner = Inner::new(bucket, env, config);
+        inner.put_owner(owner).await?;
+        inner.check_owner(owner).await?;
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Opens the drive of an owner. One request; the run gets its number with the first write, or the sweep.
+    ///
+    /// # Errors
+    /// [`DriveError::Io`] if the store does not serve, has no drive under this prefix, or one of another owner.
+    pub async fn open(
+        bucket: Arc<dyn Bucket>,
+        owner: OwnerId,
+        env: EnvRef,
+        config: Config,
+    ) -> Result<Self, DriveError> {
+        let inner = Inner::new(bucket, env, config);
+        inner.check_owner(owner).await?;
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Begins work now, on this thread until it has to wait.
+    fn begin<T, F>(&self, work: impl FnOnce(Arc<Inner>) -> F) -> BoxFuture<Result<T, DriveError>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, DriveError>> + Send + 'static,
+    {
+        let result = self.0.env.start_with_result(Stall::None, work(self.0.clone()));
+        Box::pin(async move { result.await.unwrap_or(Err(DriveError::Closed)) })
+    }
+}
+
+impl Inner {
+    fn new(bucket: Arc<dyn Bucket>, env: EnvRef, config: Config) -> Self {
+        // The places in a pack are numbers of 32 bits.
+        let bounds = Bounds { pack: config.pack_bytes.min(1 << 30), pending: config.packs_pending.max(1) };
+        Self {
+            requests: Requests::new(bucket, env.clone()),
+            env,
+            packs: Mutex::new(Packs::new(bounds)),
+            cache: Mutex::new(Cache::new(config.cache_bytes)),
+            fetching: Mutex::default(),
+            waiting: Mutex::default(),
+            claiming: sync::Mutex::default(),
+            room: Notify::new(),
+        }
+    }
+}
+
+impl Drive for BucketDrive {
+    fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
+        let drive = self.clone();
+        let written = self.begin(|inner| async move {
+            let chunk = inner.write(data).await?;
+            Ok(Unclaimed { chunk: Some(chunk), drive })
+        });
+        Box::pin(async move { written.await?.claim() })
+    }
+
+    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
+        self.begin(|inner| async move { inner.read(chunk, range).await })
+    }
+
+    /// Chunks are in memory until their pack is put, so that none is forgotten: all are flushed, whichever are named. A failed
+    /// flush is made again by the next call.
+    fn sync(&self, _written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>> {
+        self.0.sync()
+    }
+
+    fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
+        self.begin(|inner| async move { inner.discard(&chunks).await })
+    }
+
+    fn continue_after(&self, last: ChunkId) {
+        self.0.packs.lock().continue_after(last);
+    }
+
+    /// A bucket has no bound: the numbers are large constants.
+    fn usage(&self) -> Result<Usage, DriveError> {
+        Ok(Usage { free: UNBOUNDED, total: UNBOUNDED })
+    }
+
+    fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
+        self.begin(|inner| async move { inner.sweep(live).await })
+    }
+}
+
+/// A chunk being written, whose id is not known to the caller yet; discarded if the caller drops the future.
+struct Unclaimed {
+    chunk: Option<ChunkRef>,
+    drive: BucketDrive,
+}
+
+impl Unclaimed {
+    fn claim(mut self) -> Result<ChunkRef, DriveError> {
+        self.chunk.take().ok_or(DriveError::Closed)
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            drop(self.drive.discard(vec![chunk]));
+        }
+    }
+}
+
+/// 1 PiB.
+const UNBOUNDED: u64 = 1 << 50;
+
+#[cfg(test)]
+#[path = "drive_tests/mod.rs"]
+mod tests;
