@@ -1,0 +1,66 @@
+//! Input of a connection: what the stream has is read, decoded and acted on.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use afs_env::io::AsyncReadExt;
+
+use super::{Driver, Role};
+use crate::frame::{Event, Message};
+use crate::session::Lost;
+
+impl<R: Role> Driver<R> {
+    /// Reads what has arrived, up to a buffer full, and acts on it.
+    pub(super) fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, Lost> {
+        // What came with the first frames is in the buffer without a read.
+        self.decode()?;
+        if !self.link.with(|state| state.may_read()) {
+            return Ok(false);
+        }
+        let before = self.buffers.received.len();
+        let is_over = self.fill(cx)?;
+        let has_received = self.buffers.received.len() > before;
+        if has_received {
+            let now = self.link.now();
+            self.link.with(|state| state.hear(now));
+            self.decode()?;
+        }
+        if is_over { Err(Lost::Cut) } else { Ok(has_received) }
+    }
+
+    /// Reads until nothing is left, or the buffer is full. Whether the stream is over.
+    fn fill(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        self.buffers.make_space(self.decoder.missing());
+        let before = self.buffers.received.len();
+        while self.buffers.received.capacity() > self.buffers.received.len() {
+            let read = pin!(self.stream.read_buf(&mut self.buffers.received)).poll(cx);
+            match read {
+                Poll::Ready(Ok(0)) => return Ok(true),
+                Poll::Ready(Ok(_)) => {}
+                // What came before an error counts: a goodbye may precede a reset.
+                Poll::Ready(Err(_)) if self.buffers.received.len() > before => break,
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => break,
+            }
+        }
+        Ok(false)
+    }
+
+    fn decode(&mut self) -> Result<(), Lost> {
+        while let Some(event) = self.decoder.next(&mut self.buffers.received)? {
+            match event {
+                Event::Message(Message::Goodbye(goodbye)) => return Err(Lost::Goodbye(goodbye)),
+                Event::Message(Message::Alive) => {}
+                Event::Message(message) => self.role.message(&self.link, message)?,
+                Event::Data(request, piece) => {
+                    self.role.received(piece.len());
+                    let now = self.link.now();
+                    self.link.with(|state| state.take_data(request, piece, now))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
