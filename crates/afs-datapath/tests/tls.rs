@@ -13,11 +13,11 @@ use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, DriveKey, Group, KeyEpoch, Revocations,
 };
 use afs_datapath::session::{
-    Client, Drive, DriveLimits, Fingerprint, Identity, Lost, Offer, Patience, Security, StoreDescription,
-    accept,
+    Client, Drive, DriveLimits, Error, Fingerprint, Handle, Identity, Lost, Offer, Patience, Security,
+    StoreDescription, accept,
 };
-use afs_env::EnvRef;
-use afs_env::io::{AsyncReadExt, AsyncWriteExt};
+use afs_env::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use afs_env::{ByteStream, EnvRef};
 use afs_net::System;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use files::{Files, VERSION};
@@ -28,6 +28,37 @@ fn directory(vnode: u32) -> Fid {
 
 fn file() -> Fid {
     Fid::new(VolumeId(1), VnodeId(2), Uniquifier(7))
+}
+
+const LEN: usize = 5_000_001;
+
+fn store_of(len: usize) -> StoreDescription {
+    StoreDescription::new(file(), 0, vec![ByteRange::at(0, len as u64).unwrap()]).unwrap()
+}
+
+/// The byte in which a bit is changed of what each end sends.
+#[derive(Clone, Copy, Default)]
+struct Changed {
+    of_client: Option<usize>,
+    of_drive: Option<usize>,
+}
+
+type Stream = Box<dyn ByteStream>;
+
+/// Passes on what comes, with one bit changed.
+async fn pass(mut from: ReadHalf<Stream>, mut to: WriteHalf<Stream>, changed: Option<usize>) {
+    let (mut buffer, mut passed) = (vec![0; 16 << 10], 0);
+    while let Ok(len @ 1..) = from.read(&mut buffer).await {
+        let place = changed.and_then(|at| at.checked_sub(passed)).filter(|place| *place < len);
+        if let Some(place) = place {
+            buffer[place] ^= 1;
+        }
+        passed += len;
+        if to.write_all(&buffer[..len]).await.is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown().await;
 }
 
 struct Served {
@@ -60,9 +91,24 @@ impl Served {
         })
     }
 
-    /// Reads and stores some megabytes.
-    fn assert_works(&self, client: &Client) {
-        let bytes = self.files.add(file(), 5_000_001);
+    /// A client that comes to the drive by somebody between them, who changes a bit of what passes.
+    fn open_by(&self, changed: Changed) -> Result<Client, Lost> {
+        let mut listener = self.env.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let (between, env, at) = (listener.local_addr(), self.env.clone(), self.at);
+        self.env.spawn(Box::pin(async move {
+            let (client, drive) = (listener.accept().await.unwrap(), env.connect(at).await.unwrap());
+            let ((from_client, to_client), (from_drive, to_drive)) = (split(client), split(drive));
+            env.spawn(Box::pin(pass(from_client, to_drive, changed.of_client)));
+            pass(from_drive, to_client, changed.of_drive).await;
+        }));
+        self.system.block_on(async {
+            let stream = self.env.connect(between).await?;
+            let security = Security::Tls(self.identity.fingerprint());
+            Client::open(self.env.clone(), stream, security, Patience::default()).await
+        })
+    }
+
+    fn present(&self, client: &Client) -> Handle {
         let capability = Capability {
             drive: client.drive(),
             epoch: client.epoch(),
@@ -73,9 +119,13 @@ impl Served {
             generation: self.drive.revocations.generation(Group::File(file())),
             holder: self.drive.key.holder(b"", b""),
         };
-        let handle = client.present(&capability, &self.drive.key.seal(&capability)).unwrap();
-        let store =
-            StoreDescription::new(file(), 0, vec![ByteRange::at(0, bytes.len() as u64).unwrap()]).unwrap();
+        client.present(&capability, &self.drive.key.seal(&capability)).unwrap()
+    }
+
+    /// Reads and stores some megabytes.
+    fn assert_works(&self, client: &Client) {
+        let bytes = self.files.add(file(), LEN);
+        let (handle, store) = (self.present(client), store_of(LEN));
         self.system.block_on(async {
             let mut arriving = client.read(&handle, file(), ByteRange::ALL, VERSION).await.unwrap();
             let mut leaving = client.store(&handle, &store).await.unwrap();
@@ -152,4 +202,62 @@ fn a_peer_that_is_no_tls_server_has_no_wrong_key() {
         Client::open(env.clone(), stream, security, Patience::default()).await.err()
     });
     assert!(matches!(lost, Some(Lost::Tls(_))), "{lost:?}");
+}
+
+#[test]
+fn somebody_between_who_changes_nothing_is_not_noticed() {
+    let served = serve(Offer::tls);
+    served.assert_works(&served.open_by(Changed::default()).unwrap());
+}
+
+/// In the server's random number, and in what it says after the keys are agreed on.
+#[test]
+fn a_bit_of_the_handshake_that_is_changed_ends_it() {
+    for at in [20, 200] {
+        let served = serve(Offer::tls);
+        let lost = served.open_by(Changed { of_drive: Some(at), ..Changed::default() }).err();
+        assert!(matches!(lost, Some(Lost::Tls(_))), "{at}: {lost:?}");
+        assert_eq!(served.drive.counts().connections, 0);
+    }
+}
+
+/// A reader has the right bytes up to there, and an error.
+#[test]
+fn a_bit_of_a_read_that_is_changed_ends_the_connection() {
+    for at in [100_000, 1_234_567] {
+        let served = serve(Offer::tls);
+        let bytes = served.files.add(file(), LEN);
+        let client = served.open_by(Changed { of_drive: Some(at), ..Changed::default() }).unwrap();
+        let handle = served.present(&client);
+        let (came, error) = served.system.block_on(async {
+            let mut came = Vec::new();
+            let mut arriving = match client.read(&handle, file(), ByteRange::ALL, VERSION).await {
+                Ok(arriving) => arriving,
+                Err(error) => return (came, error),
+            };
+            loop {
+                match arriving.next().await {
+                    Ok(piece) => came.extend_from_slice(&piece.expect("a changed bit was not noticed")),
+                    Err(error) => return (came, error),
+                }
+            }
+        });
+        assert!(matches!(error, Error::Lost(Lost::Tls(_))), "{at}: {error:?}");
+        assert!(came.len() < at && bytes.starts_with(&came), "{at}: {} bytes", came.len());
+    }
+}
+
+/// Nothing is stored.
+#[test]
+fn a_bit_of_a_store_that_is_changed_ends_the_connection() {
+    let served = serve(Offer::tls);
+    let client = served.open_by(Changed { of_client: Some(1_234_567), ..Changed::default() }).unwrap();
+    let handle = served.present(&client);
+    let outcome = served.system.block_on(async {
+        let mut leaving = client.store(&handle, &store_of(LEN)).await?;
+        leaving.put(vec![1; LEN].into()).await?;
+        leaving.finish().await
+    });
+    assert!(matches!(outcome, Err(Error::Lost(_))), "{outcome:?}");
+    assert!(served.files.all_stored().is_empty() && served.drive.counts().stores == 0);
 }

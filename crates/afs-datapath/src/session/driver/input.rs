@@ -1,7 +1,6 @@
 //! Input of a connection: what the stream has is read, decoded and acted on.
 
 use std::future::Future;
-use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
@@ -20,32 +19,30 @@ impl<R: Role> Driver<R> {
             return Ok(false);
         }
         let before = self.buffers.received.len();
-        let is_over = self.fill(cx)?;
+        let lost = self.fill(cx);
         let has_received = self.buffers.received.len() > before;
         if has_received {
             let now = self.link.now();
             self.link.with(|state| state.hear(now));
             self.decode()?;
         }
-        if is_over { Err(Lost::Cut) } else { Ok(has_received) }
+        // What came before counts: a goodbye may precede a reset.
+        lost.map_or(Ok(has_received), Err)
     }
 
-    /// Reads until nothing is left, or the buffer is full. Whether the stream is over.
-    fn fill(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+    /// Reads until nothing is left, or the buffer is full. Why the stream is over, if it is.
+    fn fill(&mut self, cx: &mut Context<'_>) -> Option<Lost> {
         self.buffers.make_space(self.decoder.missing());
-        let before = self.buffers.received.len();
         while self.buffers.received.capacity() > self.buffers.received.len() {
             let read = pin!(self.stream.read_buf(&mut self.buffers.received)).poll(cx);
             match read {
-                Poll::Ready(Ok(0)) => return Ok(true),
+                Poll::Ready(Ok(0)) => return Some(Lost::Cut),
                 Poll::Ready(Ok(_)) => {}
-                // What came before an error counts: a goodbye may precede a reset.
-                Poll::Ready(Err(_)) if self.buffers.received.len() > before => break,
-                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Ready(Err(error)) => return Some(error.into()),
                 Poll::Pending => break,
             }
         }
-        Ok(false)
+        None
     }
 
     fn decode(&mut self) -> Result<(), Lost> {
