@@ -2,17 +2,22 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::frame::OPEN_END;
 
 /// A piece below this size is copied, so that it does not keep a whole receive buffer in memory.
 const COPIED: usize = 4 << 10;
+/// Pieces in a queue beyond which small ones share a buffer, so that a sender of single bytes causes no more memory than one of
+/// large pieces.
+const FEW: usize = 16;
 
 /// The incoming bytes of a request. Of a request that only sends: none.
 #[derive(Debug, Default)]
 pub(super) struct Receiving {
     queue: VecDeque<Bytes>,
+    /// What came after the queue in small pieces: fewer bytes than [`COPIED`].
+    small: BytesMut,
     /// Bytes that have not arrived yet.
     left: u64,
     /// Bytes that the sender may send now.
@@ -73,15 +78,37 @@ impl Receiving {
         }
         self.left -= len;
         self.credit -= len;
-        self.queue.push_back(if piece.len() < COPIED { Bytes::copy_from_slice(&piece) } else { piece });
+        self.enqueue(piece);
         true
+    }
+
+    fn enqueue(&mut self, piece: Bytes) {
+        let is_small = piece.len() < COPIED;
+        if is_small && self.small.is_empty() && self.queue.len() < FEW {
+            return self.queue.push_back(Bytes::copy_from_slice(&piece));
+        }
+        if is_small {
+            self.small.extend_from_slice(&piece);
+        }
+        if !is_small || self.small.len() >= COPIED {
+            let small = self.take_small();
+            self.queue.extend(small);
+        }
+        if !is_small {
+            self.queue.push_back(piece);
+        }
     }
 
     /// The next piece.
     pub fn take(&mut self) -> Option<Bytes> {
-        let piece = self.queue.pop_front()?;
+        let piece = self.queue.pop_front().or_else(|| self.take_small())?;
         self.taken += piece.len() as u64;
         Some(piece)
+    }
+
+    /// The small pieces that came last, as one.
+    fn take_small(&mut self) -> Option<Bytes> {
+        (!self.small.is_empty()).then(|| std::mem::take(&mut self.small).freeze())
     }
 
     /// Credit to be given now, if it is worth a message: half of the window, and the sender needs it.
@@ -97,7 +124,7 @@ impl Receiving {
 
     /// Whether all bytes have arrived and were taken.
     pub fn is_over(&self) -> bool {
-        self.left == 0 && self.queue.is_empty()
+        self.left == 0 && self.queue.is_empty() && self.small.is_empty()
     }
 }
 
@@ -140,5 +167,22 @@ mod tests {
         assert!(last.arrived(vec![0; 8].into()));
         last.take();
         assert_eq!(last.credit_due(), None, "the rest is covered");
+    }
+
+    #[test]
+    fn single_bytes_share_buffers_and_keep_their_order() {
+        const WINDOW: u32 = 1 << 20;
+        let mut receiving = Receiving::new(u64::from(WINDOW), WINDOW);
+        let byte = |at: u32| (at % 251) as u8;
+        for at in 0..WINDOW - COPIED as u32 {
+            assert!(receiving.arrived(vec![byte(at)].into()));
+        }
+        assert!(receiving.arrived((WINDOW - COPIED as u32..WINDOW).map(byte).collect::<Vec<_>>().into()));
+        assert!(receiving.queue.len() <= WINDOW as usize / COPIED + FEW, "{} pieces", receiving.queue.len());
+        let mut came = Vec::new();
+        while let Some(piece) = receiving.take() {
+            came.extend_from_slice(&piece);
+        }
+        assert!(receiving.is_over() && came == (0..WINDOW).map(byte).collect::<Vec<_>>());
     }
 }
