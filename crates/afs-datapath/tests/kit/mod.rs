@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 mod files;
+pub mod log;
 mod raw;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, DriveKey, Group, KeyEpoch, Revocations, Secret,
+    Access, ByteRange, Capability, DriveId, DriveKey, Group, KeyEpoch, Nonce, Revocations, Secret,
 };
+use afs_datapath::frame::{self, HandleNumber, Message, RequestId, Welcome};
 use afs_datapath::session::{
     Arriving, Client, Drive, DriveLimits, Error, Handle, Lost, Offer, Patience, Security, accept,
 };
@@ -24,6 +26,8 @@ use bytes::Bytes;
 pub use files::{Files, VERSION, pattern};
 pub use raw::Raw;
 
+/// The nonce of ends that are not of the crate.
+pub const NONCE: Nonce = Nonce([3; 32]);
 pub const HOUR: Duration = Duration::from_secs(3600);
 pub const VOLUME: VolumeId = VolumeId(536_870_913);
 
@@ -61,10 +65,16 @@ impl Kit {
         let files = Arc::new(Files::default());
         let key = DriveKey::new(DriveId(0xd1), KeyEpoch(5), [7; 32]);
         let drive = Drive::new(key, Revocations::default(), files.clone(), limits);
-        let env = sim.env(drive_node);
-        let listener = env.listen(at()).unwrap();
-        env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
-        Self { sim, drive_node, client_node, drive, files }
+        let kit = Self { sim, drive_node, client_node, drive, files };
+        kit.serve(at(), Offer::clear(), kit.drive.clone());
+        kit
+    }
+
+    /// Serves a drive at an address of the drive's machine.
+    pub fn serve(&self, at: SocketAddr, offer: Offer, drive: Arc<Drive>) {
+        let env = self.sim.env(self.drive_node);
+        let listener = env.listen(at).unwrap();
+        env.spawn(Box::pin(accept(env.clone(), listener, offer, drive)));
     }
 
     pub fn client_env(&self) -> EnvRef {
@@ -129,6 +139,25 @@ impl Kit {
 pub async fn open(env: &EnvRef) -> Result<Client, Lost> {
     let stream: Box<dyn ByteStream> = env.connect(at()).await?;
     Client::open(env.clone(), stream, Security::Clear, Patience::default()).await
+}
+
+/// What a false drive greets with: it gives credit for all of a store.
+pub fn false_welcome() -> Welcome {
+    Welcome {
+        version: frame::VERSION,
+        nonce: NONCE,
+        drive: DriveId(0xd1),
+        epoch: KeyEpoch(5),
+        requests_max: 0,
+        handles_max: 10,
+        store_credit: u32::MAX,
+    }
+}
+
+/// A read of all of file 2, by handle 0.
+pub fn read_all(request: u32, credit: u32) -> Message {
+    let (request, handle, fid) = (RequestId(request), HandleNumber(0), file(2));
+    Message::Read { request, handle, fid, range: ByteRange::ALL, version: VERSION, credit }
 }
 
 pub fn range(start: u64, end: u64) -> ByteRange {

@@ -58,11 +58,14 @@ impl State {
         self.wake(id);
     }
 
-    /// The peer takes more bytes of a request.
+    /// The peer takes more bytes of a request. That is progress only where they wait for it: a peer that gives credit instead of
+    /// what it is asked for does not keep the request alive.
     pub fn take_credit(&mut self, id: RequestId, bytes: u32, now: Instant) -> Result<(), Lost> {
         let Some(request) = self.requests.get_mut(&id) else { return self.check_known(id) };
+        if request.sending.wants_credit() && bytes > 0 {
+            request.progressed(0, now);
+        }
         request.sending.add_credit(bytes);
-        request.progressed(0, now);
         self.wake(id);
         self.wake_driver();
         Ok(())
