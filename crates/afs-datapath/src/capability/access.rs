@@ -17,7 +17,10 @@ impl Access {
     /// The mode bits of a file do not matter: for administrators, and for the owner's own files.
     pub const ANY_MODE: Self = Self(4);
 
-    const ALL: u32 = 7;
+    /// Everything that a file server does with the chunks of its store.
+    pub const MANAGE: Self = Self(8);
+
+    const ALL: u32 = 15;
 
     /// Whether it permits all that `other` does.
     #[must_use]
@@ -36,7 +39,12 @@ impl BitOr for Access {
 
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = [(Self::READ, "read"), (Self::WRITE, "write"), (Self::ANY_MODE, "any mode")];
+        let names = [
+            (Self::READ, "read"),
+            (Self::WRITE, "write"),
+            (Self::ANY_MODE, "any mode"),
+            (Self::MANAGE, "manage"),
+        ];
         f.debug_set()
             .entries(names.iter().filter(|(bit, _)| self.permits(*bit)).map(|(_, name)| name))
             .finish()

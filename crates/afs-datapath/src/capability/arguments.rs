@@ -3,7 +3,7 @@
 use afs_wire::ids::Fid;
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::{Access, ByteRange, DriveId, Generation, Group, HolderId, KeyEpoch, Refusal};
+use super::{Access, ByteRange, DriveId, Generation, Group, HolderId, KeyEpoch, Refusal, StoreNumber};
 
 /// What a capability permits, where, to whom, and for how long. No secret: the client presents it in the clear.
 ///
@@ -48,6 +48,20 @@ impl Capability {
             return Err(Refusal::OutOfRange);
         }
         Ok(())
+    }
+
+    /// The store whose chunks it permits to manage.
+    ///
+    /// # Errors
+    /// [`Refusal::NotAllowed`], [`Refusal::OtherObject`].
+    pub fn permits_chunks(&self) -> Result<StoreNumber, Refusal> {
+        if !self.access.permits(Access::MANAGE) {
+            return Err(Refusal::NotAllowed);
+        }
+        match self.group {
+            Group::Chunks(store) => Ok(store),
+            _ => Err(Refusal::OtherObject),
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::StreamName;
+use super::{StoreNumber, StreamName};
 
 /// The objects that a capability covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,16 +18,19 @@ pub enum Group {
     Volume(VolumeId),
     /// One stream of a volume, which is no file.
     Stream(StreamName),
+    /// All chunks of a store; for the file server whose store it is.
+    Chunks(StoreNumber),
 }
 
 impl Group {
-    /// The volume in which the objects are.
+    /// The volume in which the objects are; chunks are in none.
     #[must_use]
-    pub const fn volume(self) -> VolumeId {
+    pub const fn volume(self) -> Option<VolumeId> {
         match self {
-            Self::File(fid) | Self::Directory(fid) => fid.volume,
-            Self::Volume(volume) => volume,
-            Self::Stream(stream) => stream.volume,
+            Self::File(fid) | Self::Directory(fid) => Some(fid.volume),
+            Self::Volume(volume) => Some(volume),
+            Self::Stream(stream) => Some(stream.volume),
+            Self::Chunks(_) => None,
         }
     }
 
@@ -40,6 +43,7 @@ impl Group {
             Self::Directory(directory) => directory.volume == fid.volume && !fid.is_directory(),
             Self::Volume(volume) => volume == fid.volume,
             Self::Stream(stream) => stream.fid() == fid,
+            Self::Chunks(_) => false,
         }
     }
 
@@ -48,7 +52,7 @@ impl Group {
     pub const fn parent(self) -> Option<Fid> {
         match self {
             Self::Directory(directory) => Some(directory),
-            Self::File(_) | Self::Volume(_) | Self::Stream(_) => None,
+            Self::File(_) | Self::Volume(_) | Self::Stream(_) | Self::Chunks(_) => None,
         }
     }
 
@@ -57,7 +61,7 @@ impl Group {
     pub const fn stream(self) -> Option<StreamName> {
         match self {
             Self::Stream(stream) => Some(stream),
-            Self::File(_) | Self::Directory(_) | Self::Volume(_) => None,
+            Self::File(_) | Self::Directory(_) | Self::Volume(_) | Self::Chunks(_) => None,
         }
     }
 }
@@ -69,6 +73,7 @@ impl fmt::Display for Group {
             Self::Directory(fid) => write!(f, "files of directory {fid}"),
             Self::Volume(volume) => write!(f, "files of volume {volume}"),
             Self::Stream(stream) => write!(f, "stream {stream}"),
+            Self::Chunks(store) => write!(f, "chunks of store {store}"),
         }
     }
 }
@@ -77,6 +82,12 @@ const FILE: u32 = 1;
 const DIRECTORY: u32 = 2;
 const VOLUME: u32 = 3;
 const STREAM: u32 = 4;
+const CHUNKS: u32 = 5;
+
+/// The number of a store takes the place of a volume's.
+fn of_store(store: StoreNumber) -> Fid {
+    Fid::new(VolumeId(store.0), VnodeId(0), Uniquifier(0))
+}
 
 impl Encode for Group {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -85,6 +96,7 @@ impl Encode for Group {
             Self::Directory(fid) => (DIRECTORY, fid),
             Self::Volume(volume) => (VOLUME, Fid::whole_volume(volume)),
             Self::Stream(stream) => (STREAM, stream.fid()),
+            Self::Chunks(store) => (CHUNKS, of_store(store)),
         };
         kind.encode(out);
         fid.encode(out);
@@ -99,6 +111,9 @@ impl Decode for Group {
             DIRECTORY => Ok(Self::Directory(fid)),
             VOLUME if fid == Fid::whole_volume(fid.volume) => Ok(Self::Volume(fid.volume)),
             STREAM => Ok(Self::Stream(StreamName::of(fid))),
+            CHUNKS if fid == of_store(StoreNumber(fid.volume.0)) => {
+                Ok(Self::Chunks(StoreNumber(fid.volume.0)))
+            }
             value => Err(DecodeError::BadValue { what: "group of objects", value }),
         }
     }

@@ -50,6 +50,11 @@ id! {
     HolderId(u128)
 }
 
+id! {
+    /// One of the chunk stores of a drive: each store of volumes has one of its own there, numbered by the file server.
+    StoreNumber(u32)
+}
+
 /// A store whose bytes a drive holds, by 128 random bits that only its holder learns. Shown shortened: who knows it and is its
 /// holder can commit it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

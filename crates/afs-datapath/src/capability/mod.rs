@@ -19,7 +19,7 @@ mod stream_name;
 pub use access::Access;
 pub use arguments::Capability;
 pub use group::Group;
-pub use ids::{DriveId, Generation, HolderId, KeyEpoch, TicketId};
+pub use ids::{DriveId, Generation, HolderId, KeyEpoch, StoreNumber, TicketId};
 pub use key::DriveKey;
 pub use proof::{Nonce, Nonces, Proof};
 pub use range::ByteRange;

@@ -109,7 +109,7 @@ impl Revocations {
 impl Table {
     fn generation(&self, group: Group) -> Generation {
         let of = |group| self.revoked.get(&group).copied().unwrap_or(self.base);
-        of(group).max(of(Group::Volume(group.volume())))
+        group.volume().map(|volume| of(Group::Volume(volume))).max(Some(of(group))).unwrap_or(self.base)
     }
 
     fn revoke(&mut self, group: Group, groups_max: usize) {

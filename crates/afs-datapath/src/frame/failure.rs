@@ -37,10 +37,16 @@ pub enum Failure {
     /// The client took or gave no bytes for too long.
     #[error("the request made no progress")]
     Stalled,
+    /// The drive was started again since the chunks were written, before they were durable.
+    #[error("the drive was started again since the chunks were written")]
+    Forgotten,
+    /// The bytes of a chunk are not those that were written.
+    #[error("the chunk is damaged")]
+    Damaged,
 }
 
 /// All failures that are no refusals, in the order of their numbers on the wire.
-const FAILURES: [Failure; 9] = [
+const FAILURES: [Failure; 11] = [
     Failure::NoHandle,
     Failure::OtherVersion,
     Failure::NoObject,
@@ -50,6 +56,8 @@ const FAILURES: [Failure; 9] = [
     Failure::Io,
     Failure::Invalid,
     Failure::Stalled,
+    Failure::Forgotten,
+    Failure::Damaged,
 ];
 
 /// Number of the first refusal, and of the first other failure.

@@ -30,9 +30,11 @@ pub(super) enum Kind {
     Cancel = 12,
     Alive = 13,
     Goodbye = 14,
+    Perform = 32,
+    Performed = 33,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 16] = [
     Kind::Hello,
     Kind::Welcome,
     Kind::Present,
@@ -47,6 +49,8 @@ const KINDS: [Kind; 14] = [
     Kind::Cancel,
     Kind::Alive,
     Kind::Goodbye,
+    Kind::Perform,
+    Kind::Performed,
 ];
 
 impl Kind {
@@ -55,6 +59,7 @@ impl Kind {
         match self {
             Self::Read | Self::Announce | Self::Data | Self::Credit => true,
             Self::Store | Self::Stored | Self::Failed | Self::Cancel => true,
+            Self::Perform | Self::Performed => true,
             Self::Hello | Self::Welcome | Self::Present | Self::Withdraw | Self::Alive | Self::Goodbye => {
                 false
             }

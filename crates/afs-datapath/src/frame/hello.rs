@@ -6,8 +6,10 @@ use crate::capability::{DriveId, KeyEpoch, Nonce};
 
 /// First word of both first frames: "AFSD". What begins otherwise is not this protocol.
 pub const MAGIC: u32 = 0x4146_5344;
-/// The version of the protocol. There is one so far; a drive that gets another one says goodbye.
+/// The version of the protocol for files. A drive that does not speak the version that it gets says goodbye.
 pub const VERSION: u32 = 1;
+/// The version that also has requests for chunks.
+pub const CHUNKS_VERSION: u32 = 2;
 
 /// First frame of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

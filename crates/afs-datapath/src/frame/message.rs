@@ -7,7 +7,7 @@ use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use bytes::Bytes;
 
 use super::header::{HEADER_LEN, Header, Kind};
-use super::{Failure, FrameError, Goodbye, Hello, StoreDescription, Welcome};
+use super::{ChunkReply, ChunkRequest, Failure, FrameError, Goodbye, Hello, StoreDescription, Welcome};
 use crate::capability::{ByteRange, Capability, Proof, TicketId};
 
 /// Number of a request, chosen by the client: the first is 1, each is larger than the one before.
@@ -98,6 +98,22 @@ pub enum Message {
         /// What CommitStore takes.
         ticket: TicketId,
     },
+    /// The client wants something done with chunks. Bytes follow, or come back, as the request says.
+    Perform {
+        /// Number of the request.
+        request: RequestId,
+        /// The capability.
+        handle: HandleNumber,
+        /// What is to be done.
+        what: ChunkRequest,
+    },
+    /// A request for chunks is done. One whose reply is bytes has Announce instead.
+    Performed {
+        /// The request.
+        request: RequestId,
+        /// The outcome.
+        reply: ChunkReply,
+    },
     /// A request has ended without effect.
     Failed {
         /// The request.
@@ -153,6 +169,8 @@ impl Message {
             Self::Credit { request, .. } => (Kind::Credit, *request),
             Self::Store { request, .. } => (Kind::Store, *request),
             Self::Stored { request, .. } => (Kind::Stored, *request),
+            Self::Perform { request, .. } => (Kind::Perform, *request),
+            Self::Performed { request, .. } => (Kind::Performed, *request),
             Self::Failed { request, .. } => (Kind::Failed, *request),
             Self::Cancel { request } => (Kind::Cancel, *request),
             Self::Alive => (Kind::Alive, none),
@@ -187,6 +205,11 @@ impl Message {
                 description.encode(out);
             }
             Self::Stored { ticket, .. } => ticket.encode(out),
+            Self::Perform { handle, what, .. } => {
+                handle.0.encode(out);
+                what.encode(out);
+            }
+            Self::Performed { reply, .. } => reply.encode(out),
             Self::Failed { failure, .. } => failure.encode(out),
             Self::Goodbye(goodbye) => goodbye.encode(out),
             Self::Cancel { .. } | Self::Alive => {}
@@ -226,6 +249,10 @@ impl Message {
                 Self::Store { request, handle: HandleNumber(r.u32()?), description: Decode::decode(r)? }
             }
             Kind::Stored => Self::Stored { request, ticket: Decode::decode(r)? },
+            Kind::Perform => {
+                Self::Perform { request, handle: HandleNumber(r.u32()?), what: Decode::decode(r)? }
+            }
+            Kind::Performed => Self::Performed { request, reply: Decode::decode(r)? },
             Kind::Failed => Self::Failed { request, failure: Decode::decode(r)? },
             Kind::Cancel => Self::Cancel { request },
             Kind::Alive => Self::Alive,

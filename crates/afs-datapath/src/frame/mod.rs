@@ -4,6 +4,8 @@
 //! [`HEADER_LEN`], so that they are neither copied when they are sent ([`encode_data`]) nor when they arrive ([`Decoder`]).
 //! Source: `docs/protocol/data-path.md`.
 
+mod chunk_reply;
+mod chunk_request;
 mod decoder;
 mod failure;
 mod header;
@@ -11,9 +13,11 @@ mod hello;
 mod message;
 mod store;
 
+pub use chunk_reply::{ChunkReply, DriveStatus};
+pub use chunk_request::{CHUNKS_MAX, ChunkRequest, KeyBytes, LIVE_MAX, RANGE_LEN, RANGES_BYTES_MAX, SUM_LEN};
 pub use decoder::{Decoder, Event, FrameError};
 pub use failure::{Failure, Goodbye};
 pub use header::{DATA_MAX, HEADER_LEN, MESSAGE_MAX, encode_data};
-pub use hello::{Hello, MAGIC, VERSION, Welcome};
+pub use hello::{CHUNKS_VERSION, Hello, MAGIC, VERSION, Welcome};
 pub use message::{HandleNumber, Message, OPEN_END, Presented, RequestId};
 pub use store::{RANGES_MAX, StoreDescription};

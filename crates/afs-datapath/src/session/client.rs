@@ -1,6 +1,7 @@
 //! The client's end of a connection.
 
 mod arriving;
+mod chunks;
 mod handle;
 mod leaving;
 mod opening;
@@ -24,7 +25,7 @@ use super::request::{Awaited, Reply, Request};
 use super::sending::Sending;
 use super::{Error, Lost, Patience};
 use crate::capability::{ByteRange, Capability, DriveId, KeyEpoch, Nonces, Proof, Secret};
-use crate::frame::{Message, Presented, RequestId, StoreDescription, Welcome};
+use crate::frame::{CHUNKS_VERSION, Message, Presented, RequestId, StoreDescription, VERSION, Welcome};
 use crate::tls::Security;
 use handle::Handles;
 
@@ -62,7 +63,30 @@ impl Client {
         security: Security,
         patience: Patience,
     ) -> Result<Self, Lost> {
-        let opened = opening::open(&env, stream, security, &patience).await?;
+        Self::open_version(env, stream, security, patience, VERSION).await
+    }
+
+    /// As [`Client::open`], to a drive that stores chunks.
+    ///
+    /// # Errors
+    /// The same; [`Goodbye::Version`](crate::frame::Goodbye::Version) from one that does not.
+    pub async fn open_chunks(
+        env: EnvRef,
+        stream: Box<dyn ByteStream>,
+        security: Security,
+        patience: Patience,
+    ) -> Result<Self, Lost> {
+        Self::open_version(env, stream, security, patience, CHUNKS_VERSION).await
+    }
+
+    async fn open_version(
+        env: EnvRef,
+        stream: Box<dyn ByteStream>,
+        security: Security,
+        patience: Patience,
+        version: u32,
+    ) -> Result<Self, Lost> {
+        let opened = opening::open(&env, stream, security, &patience, version).await?;
         let (link, welcome) = (opened.link.clone(), opened.welcome);
         let shared = Shared {
             link,
@@ -140,7 +164,7 @@ impl Client {
         )?;
         match request.client.0.link.reply(request.id).await? {
             Reply::Announced { length, file_length } => Ok(Arriving::new(request, length, file_length)),
-            Reply::Stored(_) => Err(Lost::Violation("a ticket for a read").into()),
+            _ => Err(Lost::Violation("another reply than an announcement for a read").into()),
         }
     }
 

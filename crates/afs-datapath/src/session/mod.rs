@@ -8,6 +8,7 @@
 
 mod admission;
 mod buffers;
+mod chunks;
 mod client;
 mod counters;
 mod drive;
@@ -24,6 +25,7 @@ mod serving;
 mod state;
 mod turns;
 
+pub use chunks::{ChunkCall, Chunks};
 pub use client::{Arriving, Client, Handle, Leaving};
 pub use counters::Counts;
 pub use drive::Drive;

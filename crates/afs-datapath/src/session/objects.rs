@@ -6,7 +6,7 @@ use afs_env::BoxFuture;
 use afs_wire::ids::{DataVersion, Fid};
 use bytes::Bytes;
 
-use super::Taken;
+use super::{Chunks, Taken};
 use crate::capability::{ByteRange, Capability, StreamName, TicketId};
 use crate::frame::{Failure, StoreDescription};
 
@@ -55,6 +55,12 @@ pub trait Objects: Send + Sync + 'static {
     /// As [`Objects::open_stream`]. Where [`Taken::next`] fails it fails with the same failure.
     fn take_stream(&self, _request: StreamRequest, _bytes: Taken) -> BoxFuture<'static, Result<(), Failure>> {
         Box::pin(std::future::ready(Err(Failure::NoObject)))
+    }
+
+    /// The chunks of a drive that serves them to a file server; `None` for others, which do not speak that version of the
+    /// protocol.
+    fn chunks(&self) -> Option<&dyn Chunks> {
+        None
     }
 }
 

@@ -9,12 +9,14 @@ use super::Error;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use crate::capability::TicketId;
+use crate::frame::ChunkReply;
 
 /// A drive's reply to a request of this client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reply {
     Announced { length: u64, file_length: u64 },
     Stored(TicketId),
+    Performed(ChunkReply),
 }
 
 /// What a client waits for.
@@ -26,6 +28,8 @@ pub(super) enum Awaited {
     Announcement(u64),
     /// A ticket, after all bytes were sent.
     Ticket,
+    /// The outcome of a request for chunks, after all bytes were sent.
+    Outcome,
 }
 
 /// A request: its bytes in either direction, the reply, and the one future that waits for any of them.
@@ -101,7 +105,7 @@ impl Request {
         let is_complete = match self.awaited {
             Awaited::Nothing => false,
             Awaited::Announcement(_) => self.reply.is_some() && self.receiving.left() == 0,
-            Awaited::Ticket => self.reply.is_some(),
+            Awaited::Ticket | Awaited::Outcome => self.reply.is_some(),
         };
         self.error.is_some() || is_complete
     }
@@ -126,7 +130,7 @@ impl Request {
         let awaits_reply = match self.awaited {
             Awaited::Nothing => false,
             Awaited::Announcement(_) => self.reply.is_none(),
-            Awaited::Ticket => self.reply.is_none() && self.sending.left() == 0,
+            Awaited::Ticket | Awaited::Outcome => self.reply.is_none() && self.sending.left() == 0,
         };
         awaits_reply || self.receiving.wants_bytes() || self.sending.wants_credit()
     }

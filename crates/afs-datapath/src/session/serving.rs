@@ -1,5 +1,6 @@
 //! The drive's end of a connection.
 
+mod chunks;
 mod grant;
 mod reading;
 mod role;
@@ -23,7 +24,7 @@ use super::link::Link;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
-use crate::frame::{Goodbye, Hello, Message, VERSION, Welcome};
+use crate::frame::{CHUNKS_VERSION, Goodbye, Hello, Message, VERSION, Welcome};
 use crate::tls::{self, Offer};
 use role::DriveRole;
 
@@ -123,8 +124,8 @@ async fn greet(
     mut received: BytesMut,
     drive: &Drive,
 ) -> Result<Greeted, Lost> {
-    let hello = match read_first(&mut stream, &mut received).await? {
-        Message::Hello(Hello { version: VERSION, nonce }) => nonce,
+    let (version, hello) = match read_first(&mut stream, &mut received).await? {
+        Message::Hello(Hello { version, nonce }) if speaks(drive, version) => (version, nonce),
         Message::Hello(_) => {
             write_first(&mut stream, &Message::Goodbye(Goodbye::Version)).await?;
             return Err(Lost::Violation("another version of the protocol"));
@@ -132,13 +133,17 @@ async fn greet(
         _ => return Err(Lost::Violation("a client begins with a hello")),
     };
     let nonce = Nonce(env.random_bytes());
-    write_first(&mut stream, &Message::Welcome(welcome(drive, nonce))).await?;
+    write_first(&mut stream, &Message::Welcome(welcome(drive, version, nonce))).await?;
     Ok(Greeted { stream, received, nonces: Nonces { drive: nonce, client: hello } })
 }
 
-fn welcome(drive: &Drive, nonce: Nonce) -> Welcome {
+fn speaks(drive: &Drive, version: u32) -> bool {
+    version == VERSION || version == CHUNKS_VERSION && drive.objects.chunks().is_some()
+}
+
+fn welcome(drive: &Drive, version: u32, nonce: Nonce) -> Welcome {
     Welcome {
-        version: VERSION,
+        version,
         nonce,
         drive: drive.key.drive(),
         epoch: drive.key.epoch(),

@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 
 use super::Fingerprint;
 
-/// A drive's Ed25519 key pair for TLS. New at each start; the fingerprint reaches clients by an authenticated call.
+/// A drive's Ed25519 key pair for TLS. A file server has a new one at each start, and tells clients the fingerprint by an
+/// authenticated call; a drive on another host keeps its own.
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
@@ -36,7 +37,11 @@ impl Identity {
         Self::of_seed(&Zeroizing::new(env.random_bytes::<32>()))
     }
 
-    fn of_seed(seed: &[u8; 32]) -> Result<Self, BadKey> {
+    /// The key of 32 bytes that its owner keeps, and nobody else knows.
+    ///
+    /// # Errors
+    /// [`BadKey`].
+    pub fn of_seed(seed: &[u8; 32]) -> Result<Self, BadKey> {
         let private = Zeroizing::new([&PKCS8_HEAD[..], &seed[..]].concat());
         let key = any_eddsa_type(&PrivatePkcs8KeyDer::from(private.as_slice()));
         let key = key.map_err(|error| BadKey(error.to_string()))?;

@@ -47,7 +47,9 @@ impl Leaving {
         }
         match link.reply(id).await? {
             Reply::Stored(ticket) => Ok(ticket),
-            Reply::Announced { .. } => Err(Lost::Violation("an announcement for a store").into()),
+            Reply::Announced { .. } | Reply::Performed(_) => {
+                Err(Lost::Violation("another reply than a ticket for a store").into())
+            }
         }
     }
 }

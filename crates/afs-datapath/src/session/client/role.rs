@@ -16,6 +16,7 @@ impl Role for ClientRole {
                 state.take_reply(request, Reply::Announced { length, file_length }, now)
             }
             Message::Stored { request, ticket } => state.take_reply(request, Reply::Stored(ticket), now),
+            Message::Performed { request, reply } => state.take_reply(request, Reply::Performed(reply), now),
             Message::Failed { request, failure } => state.take_failure(request, failure),
             Message::Credit { request, bytes } => state.take_credit(request, bytes, now),
             _ => Err(Lost::Violation("a message that drives do not send")),

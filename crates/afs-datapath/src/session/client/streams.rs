@@ -31,7 +31,7 @@ impl Client {
         let request = self.begin_stream(Sending::default(), receiving, awaited, message).await?;
         match request.client.0.link.reply(request.id).await? {
             Reply::Announced { length, file_length } => Ok(Arriving::new(request, length, file_length)),
-            Reply::Stored(_) => Err(Lost::Violation("a ticket for a stream").into()),
+            _ => Err(Lost::Violation("another reply than an announcement for a stream").into()),
         }
     }
 

@@ -1,7 +1,5 @@
 //! A read at a drive: bytes go from the objects to the connection, one piece after another.
 
-use afs_wire::ids::Fid;
-
 use super::grant::Grant;
 use super::role::note;
 use crate::frame::{Failure, Message, OPEN_END, RequestId};
@@ -33,16 +31,27 @@ fn tell(link: &Link, id: RequestId, grant: &Grant, sent: Result<(), Error>) {
 }
 
 async fn send(link: &Link, id: RequestId, grant: &mut Grant, request: ReadRequest) -> Result<(), Error> {
-    let mut opened = grant.drive.objects.read(request).await?;
-    if opened.length > request.range.len() {
-        return Err(wrong(request.fid, "more bytes than were asked for"));
+    let opened = grant.drive.objects.read(request).await?;
+    send_opened(link, id, grant, opened, request.range.len()).await
+}
+
+/// Announces bytes, of which the client wants `most`, and sends them.
+pub(super) async fn send_opened(
+    link: &Link,
+    id: RequestId,
+    grant: &mut Grant,
+    mut opened: Opened,
+    most: u64,
+) -> Result<(), Error> {
+    if opened.length > most {
+        return Err(wrong(grant, "more bytes than were asked for"));
     }
     let now = link.now();
     link.with(|state| state.announce(id, opened.length, opened.file_length, now))?;
     grant.drive.counters.reads.add(1);
     let mut left = opened.length;
     while left > 0 {
-        left -= send_piece(link, id, grant, &request, &mut opened).await?;
+        left -= send_piece(link, id, grant, &mut opened).await?;
     }
     link.sent(id).await
 }
@@ -52,13 +61,12 @@ async fn send_piece(
     link: &Link,
     id: RequestId,
     grant: &mut Grant,
-    request: &ReadRequest,
     opened: &mut Opened,
 ) -> Result<u64, Error> {
     let wanted = link.wanted(id).await?;
     let piece = opened.pieces.next(wanted).await?;
     if piece.is_empty() || piece.len() > wanted {
-        return Err(wrong(request.fid, "a piece that was not asked for"));
+        return Err(wrong(grant, "a piece that was not asked for"));
     }
     // After the bytes were read: a change of rights that was made before they were is seen here.
     grant.check().map_err(Failure::from)?;
@@ -79,7 +87,7 @@ async fn send_all(link: &Link, id: RequestId, grant: &Grant, request: StreamRequ
             break;
         }
         if piece.len() > wanted {
-            return Err(wrong(request.stream.fid(), "a piece that was not asked for"));
+            return Err(wrong(grant, "a piece that was not asked for"));
         }
         link.with(|state| state.push(id, piece))?;
     }
@@ -88,7 +96,7 @@ async fn send_all(link: &Link, id: RequestId, grant: &Grant, request: StreamRequ
     Ok(())
 }
 
-fn wrong(fid: Fid, what: &str) -> Error {
-    tracing::error!(%fid, "the objects of a drive gave {what}");
+fn wrong(grant: &Grant, what: &str) -> Error {
+    tracing::error!(group = %grant.capability.group, "the objects of a drive gave {what}");
     Failure::Io.into()
 }

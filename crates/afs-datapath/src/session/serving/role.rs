@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use afs_env::{BoxFuture, Instant};
-use afs_wire::ids::{DataVersion, Fid};
+use afs_wire::ids::DataVersion;
 
 use super::grant::Grant;
-use super::{reading, storing};
+use super::{chunks, reading, storing};
 use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
-use crate::frame::{Failure, HandleNumber, Message, RequestId, StoreDescription};
+use crate::frame::{ChunkRequest, Failure, HandleNumber, Message, RequestId, StoreDescription};
 use crate::session::admission::{Kind, Permit};
 use crate::session::driver::Role;
 use crate::session::limits::STORE_WINDOW;
@@ -19,7 +19,7 @@ use crate::session::objects::{ReadRequest, StoreRequest, StreamRequest};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Request};
 use crate::session::sending::Sending;
-use crate::session::{Drive, Lost};
+use crate::session::{ChunkCall, Drive, Lost};
 
 /// The drive's part of one connection.
 pub(super) struct DriveRole {
@@ -42,7 +42,8 @@ impl Role for DriveRole {
                 Ok(())
             }
             Message::Read { request, handle, fid, range, version, credit } => {
-                let granted = self.grant(link, request, handle, Access::READ, fid, range)?;
+                let permits = |capability: &Capability| capability.permits(Access::READ, fid, range);
+                let granted = self.grant(link, request, handle, permits)?;
                 let is_whole = range == ByteRange::ALL && version == DataVersion(0);
                 let granted = granted.and_then(|granted| of_whole_stream(granted, is_whole));
                 self.begin(
@@ -65,7 +66,8 @@ impl Role for DriveRole {
             }
             Message::Store { request, handle, description } => {
                 let (fid, extent) = (description.fid, description.extent());
-                let granted = self.grant(link, request, handle, Access::WRITE, fid, extent)?;
+                let permits = |capability: &Capability| capability.permits(Access::WRITE, fid, extent);
+                let granted = self.grant(link, request, handle, permits)?;
                 let is_whole = description == StoreDescription::of_stream(StreamName::of(fid));
                 let granted = granted.and_then(|granted| of_whole_stream(granted, is_whole));
                 let receiving = Receiving::new(description.total(), STORE_WINDOW);
@@ -83,6 +85,7 @@ impl Role for DriveRole {
             Message::Announce { request, length, file_length: 0 } => {
                 link.with(|state| state.take_end(request, length, now))
             }
+            Message::Perform { request, handle, what } => self.perform(link, request, handle, what),
             Message::Credit { request, bytes } => link.with(|state| state.take_credit(request, bytes, now)),
             Message::Cancel { request } => link.with(|state| state.take_cancel(request)),
             _ => Err(Lost::Violation("a message that clients do not send")),
@@ -126,15 +129,38 @@ impl DriveRole {
         Ok(())
     }
 
-    /// Whether a new request is permitted.
+    fn perform(
+        &self,
+        link: &Link,
+        request: RequestId,
+        handle: HandleNumber,
+        what: ChunkRequest,
+    ) -> Result<(), Lost> {
+        if self.drive.objects.chunks().is_none() {
+            return Err(Lost::Violation("a request for chunks in a version without them"));
+        }
+        let permits = |capability: &Capability| capability.permits_chunks().map(drop);
+        let granted = self.grant(link, request, handle, permits)?;
+        let credit = what.outgoing().map_or(0, |(_, credit)| credit);
+        let sending = Sending::new(0, credit.into());
+        self.begin(link, request, granted, sending, Receiving::new(what.incoming(), STORE_WINDOW), |grant| {
+            let (link, peer) = (link.clone(), grant.peer);
+            Box::pin(async move {
+                // It was permitted for a store.
+                let Ok(store) = grant.capability.permits_chunks() else { return };
+                chunks::serve(link, request, grant, ChunkCall { peer, store, what }).await;
+            })
+        });
+        Ok(())
+    }
+
+    /// Whether a new request is permitted, by a capability of which `permits` is true.
     fn grant(
         &self,
         link: &Link,
         request: RequestId,
         handle: HandleNumber,
-        access: Access,
-        fid: Fid,
-        range: ByteRange,
+        permits: impl FnOnce(&Capability) -> Result<(), Refusal>,
     ) -> Result<Result<(Grant, Permit), Failure>, Lost> {
         let (latest, in_progress) = link.with(|state| (state.latest(), state.requests()));
         if request <= latest {
@@ -144,20 +170,18 @@ impl DriveRole {
             self.drive.counters.turned_away.add(1);
             return Ok(Err(Failure::Busy));
         }
-        Ok(self.permit(link, handle, access, fid, range))
+        Ok(self.permit(link, handle, permits))
     }
 
     fn permit(
         &self,
         link: &Link,
         handle: HandleNumber,
-        access: Access,
-        fid: Fid,
-        range: ByteRange,
+        permits: impl FnOnce(&Capability) -> Result<(), Refusal>,
     ) -> Result<(Grant, Permit), Failure> {
         let capability = self.handles.get(&handle).copied().ok_or(Failure::NoHandle)??;
         let grant = Grant::new(link.env(), &self.drive, self.peer, capability)?;
-        capability.permits(access, fid, range)?;
+        permits(&capability)?;
         let Some(permit) = self.drive.admission.admit(Kind::Request, self.peer.ip()) else {
             self.drive.counters.turned_away.add(1);
             return Err(Failure::Busy);

@@ -86,6 +86,7 @@ impl State {
             }
             (Awaited::Announcement(most), Reply::Announced { length, .. }) => length <= most,
             (Awaited::Ticket, Reply::Stored(_)) => request.sending.left() == 0,
+            (Awaited::Outcome, Reply::Performed(_)) => request.sending.left() == 0,
             _ => false,
         };
         if !is_right || request.reply.is_some() {

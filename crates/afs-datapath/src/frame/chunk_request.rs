@@ -1,0 +1,228 @@
+//! Requests for chunks, of a file server to a drive that stores them.
+
+use std::fmt;
+use std::ops::Range;
+
+use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Pieces};
+use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
+use subtle::ConstantTimeEq;
+
+use crate::capability::{KeyEpoch, Secret};
+
+/// Most chunks of one request to discard.
+pub const CHUNKS_MAX: usize = 600;
+/// Most live chunks of one request to sweep: a segment of 1 GiB has no more.
+pub const LIVE_MAX: u32 = 1 << 18;
+/// Most bytes of the list of ranges of a drive: for a million of them.
+pub const RANGES_BYTES_MAX: u64 = (RANGE_LEN as u64) << 20;
+/// Bytes of one range in that list: first id, last id.
+pub const RANGE_LEN: usize = 32;
+/// Bytes of a checksum before the bytes of a chunk.
+pub const SUM_LEN: usize = 4;
+
+/// What a file server wants of the chunks of its store on a drive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChunkRequest {
+    /// It begins to use the store: reply [`Begun`](super::ChunkReply::Begun). New chunks have ids greater than `after`.
+    Begin {
+        /// The greatest id that it still refers to.
+        after: ChunkId,
+    },
+    /// It gives the bytes of a chunk, which follow: reply [`Written`](super::ChunkReply::Written). Not durable yet.
+    Write {
+        /// Bytes, 1 to [`MAX_CHUNK_LEN`].
+        length: u32,
+    },
+    /// It wants the pieces in which a range lies, after the checksums of all pieces: reply Announce, then these bytes.
+    Read {
+        /// The chunk.
+        chunk: ChunkRef,
+        /// Where the range begins.
+        start: u32,
+        /// Where it ends.
+        end: u32,
+        /// Bytes that the drive may send before it gets more credit.
+        credit: u32,
+    },
+    /// It wants all chunks durable whose writes were answered, and knows of none older than this one: reply
+    /// [`Done`](super::ChunkReply::Done), or [`Forgotten`](super::Failure::Forgotten) if that one is of an earlier run.
+    Sync {
+        /// The least id of the chunks that must become durable.
+        oldest: ChunkId,
+    },
+    /// It has no more use for these chunks: reply [`Done`](super::ChunkReply::Done).
+    Discard {
+        /// At most [`CHUNKS_MAX`].
+        chunks: Vec<ChunkRef>,
+    },
+    /// It wants the ranges of ids, each up to [`LIVE_MAX`] chunks, in which all chunks before a mark are: reply Announce,
+    /// then first and last id of each.
+    Ranges {
+        /// The mark.
+        before: ChunkId,
+        /// Bytes that the drive may send before it gets more credit.
+        credit: u32,
+    },
+    /// It refers to no other chunks of a range than those that follow, 24 bytes each and in order: reply
+    /// [`Swept`](super::ChunkReply::Swept).
+    Sweep {
+        /// First id of the range.
+        first: ChunkId,
+        /// Last id of the range.
+        last: ChunkId,
+        /// How many chunks follow, at most [`LIVE_MAX`].
+        live: u32,
+    },
+    /// It wants to know how the drive is: reply [`Status`](super::ChunkReply::Status).
+    Status,
+    /// It gives a new drive the key by which capabilities are sealed from now on: reply [`Done`](super::ChunkReply::Done),
+    /// after which the drive ends the connection.
+    Adopt {
+        /// Epoch of the key.
+        epoch: KeyEpoch,
+        /// The key.
+        key: KeyBytes,
+    },
+}
+
+/// A key in a message: compared in tests only, shown by nobody.
+#[derive(Clone)]
+pub struct KeyBytes(pub Secret);
+
+impl PartialEq for KeyBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.expose().ct_eq(other.0.expose()).into()
+    }
+}
+
+impl Eq for KeyBytes {}
+
+impl fmt::Debug for KeyBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyBytes(..)")
+    }
+}
+
+impl ChunkRequest {
+    /// Bytes that follow the request.
+    #[must_use]
+    pub fn incoming(&self) -> u64 {
+        match self {
+            Self::Write { length } => u64::from(*length),
+            Self::Sweep { live, .. } => u64::from(*live) * ChunkRef::STORED_LEN as u64,
+            Self::Begin { .. } | Self::Read { .. } | Self::Sync { .. } | Self::Discard { .. } => 0,
+            Self::Ranges { .. } | Self::Status | Self::Adopt { .. } => 0,
+        }
+    }
+
+    /// Of a request whose reply is bytes: how many there are at most, and the credit for them.
+    #[must_use]
+    pub fn outgoing(&self) -> Option<(u64, u32)> {
+        match self {
+            Self::Read { chunk, start, end, credit } => {
+                let sums = SUM_LEN * Pieces::count(chunk.len);
+                let bytes = Pieces::covering(chunk.len, &(*start..*end)).map_or(0, |range| range.len());
+                Some(((sums + bytes) as u64, *credit))
+            }
+            Self::Ranges { credit, .. } => Some((RANGES_BYTES_MAX, *credit)),
+            Self::Begin { .. } | Self::Write { .. } | Self::Sync { .. } | Self::Discard { .. } => None,
+            Self::Sweep { .. } | Self::Status | Self::Adopt { .. } => None,
+        }
+    }
+
+    /// The range of a read.
+    pub(crate) fn is_valid(&self) -> bool {
+        let is_length = |len: u32| (1..=MAX_CHUNK_LEN).contains(&(len as usize));
+        let is_range = |range: Range<u32>, len: u32| range.start <= range.end && range.end <= len;
+        match self {
+            Self::Write { length } => is_length(*length),
+            Self::Read { chunk, start, end, .. } => is_length(chunk.len) && is_range(*start..*end, chunk.len),
+            Self::Discard { chunks } => chunks.len() <= CHUNKS_MAX,
+            Self::Sweep { first, last, live } => first <= last && *live <= LIVE_MAX,
+            Self::Begin { .. } | Self::Sync { .. } | Self::Ranges { .. } => true,
+            Self::Status | Self::Adopt { .. } => true,
+        }
+    }
+}
+
+pub(super) fn put_id(id: ChunkId, out: &mut Vec<u8>) {
+    out.extend_from_slice(&id.to_bytes());
+}
+
+pub(super) fn take_id(r: &mut Reader<'_>) -> Result<ChunkId, DecodeError> {
+    Ok(ChunkId::from_bytes(*r.array()?))
+}
+
+pub(super) fn take_chunk(r: &mut Reader<'_>) -> Result<ChunkRef, DecodeError> {
+    Ok(ChunkRef { id: take_id(r)?, len: r.u32()?, crc: r.u32()? })
+}
+
+impl Encode for ChunkRequest {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Begin { after } => {
+                1u32.encode(out);
+                put_id(*after, out);
+            }
+            Self::Write { length } => [2, *length].iter().for_each(|word| word.encode(out)),
+            Self::Read { chunk, start, end, credit } => {
+                3u32.encode(out);
+                out.extend_from_slice(&chunk.to_bytes());
+                [start, end, credit].iter().for_each(|word| word.encode(out));
+            }
+            Self::Sync { oldest } => {
+                4u32.encode(out);
+                put_id(*oldest, out);
+            }
+            Self::Discard { chunks } => {
+                [5, chunks.len() as u32].iter().for_each(|word| word.encode(out));
+                chunks.iter().for_each(|chunk| out.extend_from_slice(&chunk.to_bytes()));
+            }
+            Self::Ranges { before, credit } => {
+                6u32.encode(out);
+                put_id(*before, out);
+                credit.encode(out);
+            }
+            Self::Sweep { first, last, live } => {
+                7u32.encode(out);
+                put_id(*first, out);
+                put_id(*last, out);
+                live.encode(out);
+            }
+            Self::Status => 8u32.encode(out),
+            Self::Adopt { epoch, key } => {
+                9u32.encode(out);
+                epoch.encode(out);
+                out.extend_from_slice(key.0.expose());
+            }
+        }
+    }
+}
+
+impl Decode for ChunkRequest {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let kind = r.u32()?;
+        let request = match kind {
+            1 => Self::Begin { after: take_id(r)? },
+            2 => Self::Write { length: r.u32()? },
+            3 => Self::Read { chunk: take_chunk(r)?, start: r.u32()?, end: r.u32()?, credit: r.u32()? },
+            4 => Self::Sync { oldest: take_id(r)? },
+            5 => Self::Discard { chunks: take_chunks(r)? },
+            6 => Self::Ranges { before: take_id(r)?, credit: r.u32()? },
+            7 => Self::Sweep { first: take_id(r)?, last: take_id(r)?, live: r.u32()? },
+            8 => Self::Status,
+            9 => Self::Adopt { epoch: Decode::decode(r)?, key: KeyBytes(Secret::new(*r.array()?)) },
+            value => return Err(DecodeError::BadValue { what: "request for chunks", value }),
+        };
+        let wrong = DecodeError::BadValue { what: "numbers of a request for chunks", value: kind };
+        if request.is_valid() { Ok(request) } else { Err(wrong) }
+    }
+}
+
+fn take_chunks(r: &mut Reader<'_>) -> Result<Vec<ChunkRef>, DecodeError> {
+    let count = r.u32()?;
+    if count as usize > CHUNKS_MAX {
+        return Err(DecodeError::BadValue { what: "number of chunks", value: count });
+    }
+    (0..count).map(|_| take_chunk(r)).collect()
+}

@@ -1,0 +1,52 @@
+//! Requests for chunks at a drive.
+
+use super::grant::Grant;
+use super::reading::send_opened;
+use super::role::note;
+use super::taken::Taken;
+use crate::frame::{ChunkReply, Failure, Message, RequestId};
+use crate::session::link::Link;
+use crate::session::{ChunkCall, Error};
+
+/// Performs a request, and tells the client how it ended.
+pub(super) async fn serve(link: Link, id: RequestId, mut grant: Grant, call: ChunkCall) {
+    let (drive, peer) = (grant.drive.clone(), grant.peer);
+    let done = match call.what.outgoing() {
+        Some((most, _)) => send(&link, id, &mut grant, call, most).await.map(|()| None),
+        None => perform(&link, id, grant, call).await.map(Some),
+    };
+    match done {
+        Ok(Some(reply)) => link.end(id, Some(&Message::Performed { request: id, reply })),
+        Err(Error::Failed(failure)) => {
+            note(&drive, peer, failure);
+            link.end(id, Some(&Message::Failed { request: id, failure }));
+        }
+        // All is sent, or nobody wants it any more: then it is removed already.
+        Ok(None) | Err(_) => link.end(id, None),
+    }
+}
+
+async fn send(
+    link: &Link,
+    id: RequestId,
+    grant: &mut Grant,
+    call: ChunkCall,
+    most: u64,
+) -> Result<(), Error> {
+    let drive = grant.drive.clone();
+    let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
+    let opened = chunks.open(call).await?;
+    send_opened(link, id, grant, opened, most).await
+}
+
+async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> Result<ChunkReply, Error> {
+    let drive = grant.drive.clone();
+    let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
+    let performed = chunks.perform(call, Taken::new(link.clone(), id, grant));
+    let reply = performed.await?;
+    if !link.with(|state| state.is_taken(id))? {
+        tracing::error!("the chunks of a drive were done before all bytes had come");
+        return Err(Failure::Io.into());
+    }
+    Ok(reply)
+}

@@ -1,0 +1,185 @@
+//! Requests for chunks: encoding, bounds, and where they are permitted.
+
+#![allow(clippy::unwrap_used)]
+
+mod kit;
+
+use afs_datapath::capability::{Access, Capability, Group, KeyEpoch, Secret, StoreNumber};
+use afs_datapath::frame::{
+    CHUNKS_MAX, ChunkReply, ChunkRequest, Decoder, DriveStatus, Event, FrameError, Goodbye, HandleNumber,
+    KeyBytes, LIVE_MAX, Message, RequestId,
+};
+use afs_datapath::fuzzing::data_path;
+use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Usage};
+use bytes::BytesMut;
+use kit::Kit;
+use proptest::prelude::*;
+
+fn id() -> impl Strategy<Value = ChunkId> {
+    any::<[u8; 16]>().prop_map(ChunkId::from_bytes)
+}
+
+fn chunk() -> impl Strategy<Value = ChunkRef> {
+    (id(), 1..=MAX_CHUNK_LEN as u32, any::<u32>()).prop_map(|(id, len, crc)| ChunkRef { id, len, crc })
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    any::<(u64, u64)>().prop_map(|(free, total)| Usage { free, total })
+}
+
+fn what() -> impl Strategy<Value = ChunkRequest> {
+    let part = |chunk: ChunkRef, one: u32, other: u32, credit| {
+        let (one, other) = (one % (chunk.len + 1), other % (chunk.len + 1));
+        ChunkRequest::Read { chunk, start: one.min(other), end: one.max(other), credit }
+    };
+    prop_oneof![
+        id().prop_map(|after| ChunkRequest::Begin { after }),
+        (1..=MAX_CHUNK_LEN as u32).prop_map(|length| ChunkRequest::Write { length }),
+        (chunk(), any::<u32>(), any::<u32>(), any::<u32>())
+            .prop_map(move |(chunk, one, other, credit)| part(chunk, one, other, credit)),
+        id().prop_map(|oldest| ChunkRequest::Sync { oldest }),
+        proptest::collection::vec(chunk(), 0..20).prop_map(|chunks| ChunkRequest::Discard { chunks }),
+        (id(), any::<u32>()).prop_map(|(before, credit)| ChunkRequest::Ranges { before, credit }),
+        (id(), id(), 0..=LIVE_MAX).prop_map(|(one, other, live)| ChunkRequest::Sweep {
+            first: one.min(other),
+            last: one.max(other),
+            live
+        }),
+        Just(ChunkRequest::Status),
+        (any::<u32>(), any::<[u8; 32]>()).prop_map(|(epoch, key)| ChunkRequest::Adopt {
+            epoch: KeyEpoch(epoch),
+            key: KeyBytes(Secret::new(key))
+        }),
+    ]
+}
+
+fn reply() -> impl Strategy<Value = ChunkReply> {
+    prop_oneof![
+        (any::<u64>(), id(), usage()).prop_map(|(run, mark, usage)| ChunkReply::Begun { run, mark, usage }),
+        (chunk(), usage()).prop_map(|(chunk, usage)| ChunkReply::Written { chunk, usage }),
+        Just(ChunkReply::Done),
+        (any::<bool>(), any::<u32>(), id()).prop_map(|(removed, missing, one_missing)| ChunkReply::Swept {
+            removed,
+            missing,
+            one_missing
+        }),
+        (any::<[u64; 4]>(), usage()).prop_map(|([run, written, read, damaged], usage)| {
+            ChunkReply::Status(DriveStatus { run, usage, written, read, damaged })
+        }),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let request = || (1..=u32::MAX).prop_map(RequestId);
+    prop_oneof![
+        (request(), any::<u32>(), what()).prop_map(|(request, handle, what)| Message::Perform {
+            request,
+            handle: HandleNumber(handle),
+            what
+        }),
+        (request(), reply()).prop_map(|(request, reply)| Message::Performed { request, reply }),
+    ]
+}
+
+fn decode(bytes: &[u8]) -> Result<Option<Event>, FrameError> {
+    Decoder::default().next(&mut BytesMut::from(bytes))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn messages_are_what_they_were(message in message()) {
+        let frame = message.to_frame();
+        prop_assert_eq!(decode(&frame), Ok(Some(Event::Message(message))));
+        prop_assert_eq!(decode(&frame[..frame.len() - 1]), Ok(None));
+    }
+
+    #[test]
+    fn changed_messages(message in message(), size in any::<u8>(), at in any::<usize>(), change in 1u8..) {
+        let mut frame = [&[size], &message.to_frame()[..]].concat();
+        data_path(&frame);
+        let at = 1 + at % (frame.len() - 1);
+        frame[at] ^= change;
+        data_path(&frame);
+    }
+}
+
+/// The frames of `docs/protocol/data-path.md` section 8.
+#[test]
+fn the_vectors_of_the_document() {
+    let text = include_str!("../../../docs/protocol/data-path.md");
+    let id = ChunkId::from_parts(0x1_0000_0000, 0x1000);
+    let chunk = ChunkRef { id, len: 70_000, crc: 0x0123_4567 };
+    let usage = Usage { free: 5, total: 9 };
+    let perform = |what| Message::Perform { request: RequestId(4), handle: HandleNumber(2), what };
+    let performed = |reply| Message::Performed { request: RequestId(4), reply };
+    let messages = [
+        ("Write", perform(ChunkRequest::Write { length: 70_000 })),
+        ("ReadChunk", perform(ChunkRequest::Read { chunk, start: 65_536, end: 65_540, credit: 1 << 20 })),
+        ("Sync", perform(ChunkRequest::Sync { oldest: id })),
+        ("Written", performed(ChunkReply::Written { chunk, usage })),
+        ("Done", performed(ChunkReply::Done)),
+    ];
+    for (name, message) in messages {
+        let hex: String = message.to_frame().iter().map(|byte| format!("{byte:02x}")).collect();
+        let lines = text.lines().skip_while(|line| line.split(' ').next() != Some(name));
+        let first = lines.clone().take(1).filter_map(|line| line.split_whitespace().nth(1));
+        let rest = lines.skip(1).take_while(|line| line.starts_with("  ")).map(str::trim);
+        let told: String = first.chain(rest).collect();
+        assert_eq!(told, hex, "{name}");
+    }
+}
+
+/// What cannot be asked for is no message.
+#[test]
+fn numbers_are_bounded() {
+    let chunk = ChunkRef { id: ChunkId::MIN, len: 10, crc: 0 };
+    let long = ChunkRef { len: MAX_CHUNK_LEN as u32 + 1, ..chunk };
+    let empty = ChunkRef { len: 0, ..chunk };
+    let read = |chunk, start, end| ChunkRequest::Read { chunk, start, end, credit: 1 };
+    let wrong = [
+        ChunkRequest::Write { length: 0 },
+        ChunkRequest::Write { length: MAX_CHUNK_LEN as u32 + 1 },
+        read(chunk, 3, 2),
+        read(chunk, 0, 11),
+        read(long, 0, 1),
+        read(empty, 0, 0),
+        ChunkRequest::Discard { chunks: vec![chunk; CHUNKS_MAX + 1] },
+        ChunkRequest::Sweep { first: ChunkId::MAX, last: ChunkId::MIN, live: 0 },
+        ChunkRequest::Sweep { first: ChunkId::MIN, last: ChunkId::MAX, live: LIVE_MAX + 1 },
+    ];
+    for what in wrong {
+        let message = Message::Perform { request: RequestId(1), handle: HandleNumber(0), what };
+        assert!(matches!(decode(&message.to_frame()), Err(FrameError::Body(_))), "{message:?}");
+    }
+    let most = ChunkRequest::Discard { chunks: vec![chunk; CHUNKS_MAX] };
+    let message = Message::Perform { request: RequestId(1), handle: HandleNumber(0), what: most };
+    assert_eq!(decode(&message.to_frame()), Ok(Some(Event::Message(message))));
+}
+
+#[test]
+fn keys_in_messages_are_not_shown() {
+    let key = KeyBytes(Secret::new([0x77; 32]));
+    let shown = format!("{:?}", ChunkRequest::Adopt { epoch: KeyEpoch(1), key });
+    assert!(!shown.contains("77") && !shown.contains("119"), "{shown}");
+}
+
+/// A file server is a drive without chunks: it speaks the version for files alone.
+#[test]
+fn a_drive_of_files_has_no_chunks() {
+    let kit = Kit::new(1);
+    let group = Group::Chunks(StoreNumber(0));
+    let capability = Capability { access: Access::MANAGE, ..kit.capability(group) };
+    let secret = kit.drive.key.seal(&capability);
+    let mut raw = kit.raw();
+    let told = kit.run(async move {
+        let (_, nonces) = raw.greet().await;
+        raw.present(0, &capability, &secret, &nonces).await;
+        let what = ChunkRequest::Status;
+        raw.send(&Message::Perform { request: RequestId(1), handle: HandleNumber(0), what }).await;
+        raw.message().await
+    });
+    assert_eq!(told, Some(Message::Goodbye(Goodbye::Violation)));
+    kit.assert_quiet();
+}
