@@ -1,0 +1,169 @@
+//! The connection to a remote drive: opened when it is needed, opened again when it was lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_datapath::capability::{Access, ByteRange, Capability, Generation, Group, Secret};
+use afs_datapath::frame::{ChunkReply, ChunkRequest};
+use afs_datapath::session::{Client, Error, Handle};
+use afs_drive::{ChunkId, Usage};
+use afs_env::{EnvExt, EnvRef, Instant};
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::options::RemoteOptions;
+
+/// Time-out of one attempt to connect.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// After a failed attempt no other is made for this long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A connection with the capability presented on it, and the store begun.
+#[derive(Clone)]
+pub(crate) struct Open {
+    pub client: Client,
+    pub handle: Handle,
+}
+
+pub(crate) struct Connection {
+    env: EnvRef,
+    options: RemoteOptions,
+    /// One attempt at a time: who waits for it takes its outcome.
+    turn: afs_env::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Open>,
+    failed: Option<(Instant, Arc<str>)>,
+    after: Option<ChunkId>,
+    mark: Option<ChunkId>,
+    run: Option<u64>,
+    usage: Option<Usage>,
+}
+
+impl Connection {
+    pub fn new(env: EnvRef, options: RemoteOptions) -> Self {
+        Self { env, options, turn: afs_env::sync::Mutex::new(()), state: Mutex::default() }
+    }
+
+    pub fn options(&self) -> &RemoteOptions {
+        &self.options
+    }
+
+    pub fn env(&self) -> &EnvRef {
+        &self.env
+    }
+
+    /// New chunks get greater ids than this one.
+    pub fn continue_after(&self, last: ChunkId) {
+        let mut state = self.state.lock();
+        state.after = state.after.max(Some(last));
+    }
+
+    /// Greater than the ids of all chunks that were there before this file server wrote its first one; known once there
+    /// was a connection.
+    pub fn mark(&self) -> Option<ChunkId> {
+        self.state.lock().mark
+    }
+
+    /// The latest that is known of the space on the drive.
+    pub fn usage(&self) -> Option<Usage> {
+        self.state.lock().usage
+    }
+
+    pub fn set_usage(&self, usage: Usage) {
+        self.state.lock().usage = Some(usage);
+    }
+
+    /// Why there is no connection, where an attempt failed just now.
+    pub fn why_away(&self) -> Arc<str> {
+        self.state
+            .lock()
+            .failed
+            .as_ref()
+            .map_or_else(|| "it was not reached yet".into(), |(_, why)| why.clone())
+    }
+
+    /// The connection, or why there is none. Takes at most the time of an attempt.
+    pub async fn open(&self) -> Result<Open, Arc<str>> {
+        let _turn = self.turn.lock().await;
+        if let Some(known) = self.known() {
+            return known;
+        }
+        let attempt = self.env.timeout(ATTEMPT, self.attempt()).await;
+        let why: Arc<str> = match attempt {
+            Ok(Ok(open)) => return Ok(open),
+            Ok(Err(error)) => error.to_string().into(),
+            Err(_) => "no answer within 5 s".into(),
+        };
+        self.note_failure(&why);
+        Err(why)
+    }
+
+    /// A connection that lives, or a failure that is not long ago.
+    fn known(&self) -> Option<Result<Open, Arc<str>>> {
+        let now = self.env.now();
+        let mut state = self.state.lock();
+        state.open = state.open.take().filter(|open| open.client.lost().is_none());
+        if let Some(open) = &state.open {
+            return Some(Ok(open.clone()));
+        }
+        let recent = state.failed.as_ref().filter(|(at, _)| now - *at < PAUSE);
+        recent.map(|(_, why)| Err(why.clone()))
+    }
+
+    async fn attempt(&self) -> Result<Open, Error> {
+        let stream =
+            self.env.connect(self.options.address).await.map_err(|error| Error::Lost(error.into()))?;
+        let (security, patience) = (self.options.security, self.options.patience);
+        let client = Client::open_chunks(self.env.clone(), stream, security, patience).await?;
+        let (capability, secret) = self.capability();
+        let handle = client.present(&capability, &secret)?;
+        let after = self.state.lock().after.unwrap_or(ChunkId::MIN);
+        let begun = client.perform(&handle, ChunkRequest::Begin { after }, Bytes::new()).await?;
+        let open = Open { client, handle };
+        self.note_success(begun, &open);
+        Ok(open)
+    }
+
+    /// The file server has the key, so that a time limit would only bind both clocks together.
+    fn capability(&self) -> (Capability, Secret) {
+        let key = &self.options.key;
+        let capability = Capability {
+            drive: key.drive(),
+            epoch: key.epoch(),
+            group: Group::Chunks(self.options.store),
+            access: Access::MANAGE,
+            range: ByteRange::ALL,
+            expires: u64::MAX,
+            generation: Generation(0),
+            holder: key.holder(b"", b"file server"),
+        };
+        (capability, key.seal(&capability))
+    }
+
+    fn note_success(&self, begun: ChunkReply, open: &Open) {
+        let mut state = self.state.lock();
+        if let ChunkReply::Begun { run, mark, usage } = begun {
+            state.mark.get_or_insert(mark);
+            let before = state.run.replace(run);
+            state.usage = Some(usage);
+            let is_back = state.failed.take().is_some();
+            if is_back || before.is_some_and(|before| before != run) {
+                tracing::info!(drive = %self.options.name, run, "the drive is back");
+            }
+        }
+        state.open = Some(open.clone());
+    }
+
+    fn note_failure(&self, why: &Arc<str>) {
+        let now = self.env.now();
+        let was_known = self.state.lock().failed.replace((now, why.clone())).is_some();
+        if !was_known {
+            let (drive, address) = (&self.options.name, self.options.address);
+            tracing::warn!(%drive, %address, %why, "a drive is away: its files cannot be read, and nothing stored there");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Drives on other hosts, both ends: [`RemoteDrive`] at a file server, [`ChunkStores`] at the host with the disks.
+//!
+//! A remote drive knows chunks, capabilities and its key. It knows no names, users, volumes and access lists; the file
+//! server, which has the drive's key, is the one that may use all chunks of its stores. Both ends speak the protocol of
+//! the data path (`docs/protocol/data-path.md`); `docs/decisions/2026-11-23-drives.md` tells why.
+
+mod connection;
+mod drive;
+mod joining;
+mod options;
+mod reading;
+mod serve;
+mod sweeping;
+mod writing;
+
+pub use drive::RemoteDrive;
+pub use joining::{JoinError, join};
+pub use options::RemoteOptions;
+pub use serve::{Adopt, ChunkStores, JoiningDrive, RUN_MAX, Run, STORES_MAX};

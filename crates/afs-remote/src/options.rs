@@ -1,0 +1,59 @@
+//! Options of a remote drive: name, address, keys, and how long it is waited for.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_datapath::capability::{DriveKey, StoreNumber};
+use afs_datapath::session::{Patience, Security};
+
+/// How a file server reaches one store of a drive on another host.
+#[derive(Clone)]
+pub struct RemoteOptions {
+    /// Its name at this host, for messages and the log.
+    pub name: Arc<str>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How the connection is protected: outside of tests by TLS, with the fingerprint of the drive's key.
+    pub security: Security,
+    /// The key by which its capabilities are sealed.
+    pub key: Arc<DriveKey>,
+    /// The store on it.
+    pub store: StoreNumber,
+    /// How long an operation waits for a drive that is away, and tries again. Default 20 s: longer than a connection
+    /// is silent before it is given up, so that a silent one is followed by another attempt.
+    pub wait: Duration,
+    /// How long a connection waits for its peer.
+    pub patience: Patience,
+}
+
+impl RemoteOptions {
+    /// Options with the usual times: a drive that is silent is given up after 15 s, one that does not finish a request
+    /// after 60 s.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        address: SocketAddr,
+        security: Security,
+        key: Arc<DriveKey>,
+        store: StoreNumber,
+    ) -> Self {
+        let patience = Patience {
+            handshake: Duration::from_secs(5),
+            alive: Duration::from_secs(5),
+            silence: Duration::from_secs(15),
+            stall: Duration::from_secs(60),
+            ..Patience::default()
+        };
+        Self { name: name.into(), address, security, key, store, wait: Duration::from_secs(20), patience }
+    }
+}
+
+impl fmt::Debug for RemoteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RemoteOptions");
+        shown.field("name", &self.name).field("address", &self.address).field("store", &self.store);
+        shown.finish_non_exhaustive()
+    }
+}

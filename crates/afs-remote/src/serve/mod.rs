@@ -1,0 +1,9 @@
+//! The end of a remote drive at the host with the disks.
+
+mod joining;
+mod replies;
+mod requests;
+mod stores;
+
+pub use joining::{Adopt, JoiningDrive};
+pub use stores::{ChunkStores, RUN_MAX, Run, STORES_MAX};

@@ -1,0 +1,177 @@
+//! Requests of a file server for the chunks of its stores.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_datapath::capability::{StoreNumber, TicketId};
+use afs_datapath::frame::{ChunkReply, ChunkRequest, DriveStatus};
+use afs_datapath::session::{ChunkCall, Chunks, Failure, Objects, Opened, ReadRequest, StoreRequest, Taken};
+use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, SegmentDrive, SegmentStore};
+use afs_env::BoxFuture;
+use afs_env::sync::OwnedSemaphorePermit;
+use bytes::{Bytes, BytesMut};
+
+use super::replies;
+use super::stores::{ChunkStores, Inner};
+
+/// The drive has no files.
+impl<S: SegmentStore> Objects for ChunkStores<S> {
+    fn read(&self, _: ReadRequest) -> BoxFuture<'static, Result<Opened, Failure>> {
+        Box::pin(async { Err(Failure::NoObject) })
+    }
+
+    fn store(&self, _: StoreRequest, _: Taken) -> BoxFuture<'static, Result<TicketId, Failure>> {
+        Box::pin(async { Err(Failure::NoObject) })
+    }
+
+    fn chunks(&self) -> Option<&dyn Chunks> {
+        Some(self)
+    }
+}
+
+impl<S: SegmentStore> Chunks for ChunkStores<S> {
+    fn perform(&self, call: ChunkCall, bytes: Taken) -> BoxFuture<'static, Result<ChunkReply, Failure>> {
+        let stores = self.0.clone();
+        Box::pin(async move { stores.perform(call, bytes).await })
+    }
+
+    fn open(&self, call: ChunkCall) -> BoxFuture<'static, Result<Opened, Failure>> {
+        let stores = self.0.clone();
+        Box::pin(async move { stores.open(call).await })
+    }
+}
+
+impl<S: SegmentStore> Inner<S> {
+    async fn perform(&self, call: ChunkCall, bytes: Taken) -> Result<ChunkReply, Failure> {
+        let drive = self.store(call.store).await?;
+        let failed = |error: DriveError| self.failure(call.store, &error);
+        match call.what {
+            ChunkRequest::Begin { after } => Ok(self.begin(&drive, after)),
+            ChunkRequest::Write { length } => self.write(call.store, &drive, length, bytes).await,
+            ChunkRequest::Sync { oldest } => self.sync(call.store, &drive, oldest).await,
+            ChunkRequest::Discard { chunks } => {
+                drive.discard(chunks).await.map_err(failed)?;
+                Ok(ChunkReply::Done)
+            }
+            ChunkRequest::Sweep { first, last, .. } => {
+                let live = live(gather(bytes, 0).await?);
+                let report = drive.sweep_range((first, last), live).await.map_err(failed)?;
+                Ok(replies::swept(&report))
+            }
+            ChunkRequest::Status => Ok(ChunkReply::Status(self.status(&drive))),
+            ChunkRequest::Read { .. } | ChunkRequest::Ranges { .. } => Err(Failure::Invalid),
+            // A drive belongs to one file server, until its state is removed.
+            ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
+        }
+    }
+
+    async fn open(&self, call: ChunkCall) -> Result<Opened, Failure> {
+        let drive = self.store(call.store).await?;
+        let failed = |error: DriveError| self.failure(call.store, &error);
+        match call.what {
+            ChunkRequest::Read { chunk, start, end, .. } => {
+                let room = self.room(chunk.len).await?;
+                self.counts.read.fetch_add(1, Ordering::Relaxed);
+                let read = drive.read_pieces(chunk, start..end).await;
+                if let Err(error @ (DriveError::Damaged { .. } | DriveError::Unreadable { .. })) = &read {
+                    self.counts.damaged.fetch_add(1, Ordering::Relaxed);
+                    tracing::error!(store = call.store.0, %error, "a chunk cannot be given");
+                }
+                Ok(replies::pieces(chunk, read.map_err(failed)?, room))
+            }
+            ChunkRequest::Ranges { before, .. } => {
+                Ok(replies::ranges(&drive.ranges_before(before).await.map_err(failed)?))
+            }
+            _ => Err(Failure::Invalid),
+        }
+    }
+
+    fn begin(&self, drive: &SegmentDrive<S>, after: ChunkId) -> ChunkReply {
+        drive.continue_after(after);
+        ChunkReply::Begun { run: self.run.0, mark: drive.mark(), usage: self.usage(drive) }
+    }
+
+    async fn write(
+        &self,
+        number: StoreNumber,
+        drive: &SegmentDrive<S>,
+        length: u32,
+        mut bytes: Taken,
+    ) -> Result<ChunkReply, Failure> {
+        let _room = self.room(length).await?;
+        let data = gather_from(&mut bytes, length as usize).await?;
+        let chunk = match drive.write(data).await {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                self.close_if_unsure(number, &error);
+                return Err(self.failure(number, &error));
+            }
+        };
+        // Who has given the request up meanwhile will not learn the chunk's id.
+        if let Err(failure) = bytes.next().await {
+            drop(drive.discard(vec![chunk]));
+            return Err(failure);
+        }
+        self.counts.written.fetch_add(1, Ordering::Relaxed);
+        Ok(ChunkReply::Written { chunk, usage: self.usage(drive) })
+    }
+
+    /// All chunks of this run whose writes were answered become durable. One of an earlier run may have been lost with it.
+    async fn sync(
+        &self,
+        number: StoreNumber,
+        drive: &SegmentDrive<S>,
+        oldest: ChunkId,
+    ) -> Result<ChunkReply, Failure> {
+        if !drive.is_of_this_run(oldest) {
+            return Err(Failure::Forgotten);
+        }
+        match drive.sync(&[]).await {
+            Ok(()) => Ok(ChunkReply::Done),
+            Err(error) => {
+                self.close_if_unsure(number, &error);
+                Err(self.failure(number, &error))
+            }
+        }
+    }
+
+    fn close_if_unsure(&self, number: StoreNumber, error: &DriveError) {
+        if matches!(error, DriveError::NeedsReopen) {
+            self.close(number);
+        }
+    }
+
+    fn status(&self, drive: &SegmentDrive<S>) -> DriveStatus {
+        let count = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        DriveStatus {
+            run: self.run.0,
+            usage: self.usage(drive),
+            written: count(&self.counts.written),
+            read: count(&self.counts.read),
+            damaged: count(&self.counts.damaged),
+        }
+    }
+
+    /// Room in memory for a chunk.
+    async fn room(&self, length: u32) -> Result<OwnedSemaphorePermit, Failure> {
+        let budget: Arc<_> = self.budget.clone();
+        budget.acquire_many_owned(length.div_ceil(1024)).await.map_err(|_| Failure::Unavailable)
+    }
+}
+
+async fn gather(mut bytes: Taken, length: usize) -> Result<Bytes, Failure> {
+    gather_from(&mut bytes, length).await
+}
+
+/// All bytes of a request.
+async fn gather_from(bytes: &mut Taken, length: usize) -> Result<Bytes, Failure> {
+    let mut all = BytesMut::with_capacity(length);
+    while let Some(piece) = bytes.next().await? {
+        all.extend_from_slice(&piece);
+    }
+    Ok(all.freeze())
+}
+
+fn live(bytes: Bytes) -> Vec<ChunkRef> {
+    bytes.chunks_exact(ChunkRef::STORED_LEN).filter_map(ChunkRef::from_bytes).collect()
+}

@@ -1,0 +1,71 @@
+//! Writing and discarding of chunks on a remote drive.
+
+use std::time::Duration;
+
+use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest};
+use afs_drive::{BoxFuture, ChunkRef, Drive, DriveError, MAX_CHUNK_LEN};
+use bytes::Bytes;
+
+use crate::drive::RemoteDrive;
+
+/// Writes a chunk. If the reply is lost, the bytes are written again as another chunk, and the first one is found by the
+/// next sweep.
+pub(crate) fn write(drive: &RemoteDrive, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
+    if data.is_empty() || data.len() > MAX_CHUNK_LEN {
+        return Box::pin(async move { Err(DriveError::Length { len: data.len() as u64 }) });
+    }
+    let own = drive.clone();
+    let written = drive.start(async move {
+        let chunk = give(&own, data).await?;
+        Ok(Unclaimed { chunk: Some(chunk), drive: own })
+    });
+    Box::pin(async move { written.await?.claim() })
+}
+
+async fn give(drive: &RemoteDrive, data: Bytes) -> Result<ChunkRef, DriveError> {
+    let (length, crc) = (data.len() as u32, crc32c::crc32c(&data));
+    let wait = drive.connection().options().wait;
+    match drive.perform(ChunkRequest::Write { length }, data, wait).await? {
+        ChunkReply::Written { chunk, usage } => {
+            drive.connection().set_usage(usage);
+            let is_new = drive.connection().mark().is_some_and(|mark| chunk.id >= mark);
+            if (chunk.len, chunk.crc) != (length, crc) || !is_new {
+                return Err(drive.wrong("the reference of another chunk"));
+            }
+            Ok(chunk)
+        }
+        _ => Err(drive.wrong("another reply to a write")),
+    }
+}
+
+/// A chunk whose id is not known to the caller yet; discarded if the caller drops the future.
+struct Unclaimed {
+    chunk: Option<ChunkRef>,
+    drive: RemoteDrive,
+}
+
+impl Unclaimed {
+    fn claim(mut self) -> Result<ChunkRef, DriveError> {
+        self.chunk.take().ok_or(DriveError::Closed)
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            drop(self.drive.discard(vec![chunk]));
+        }
+    }
+}
+
+/// Discards chunks, as many in one request as it can have.
+pub(crate) async fn discard(drive: &RemoteDrive, chunks: &[ChunkRef]) -> Result<(), DriveError> {
+    for chunks in chunks.chunks(CHUNKS_MAX) {
+        let what = ChunkRequest::Discard { chunks: chunks.to_vec() };
+        match drive.perform(what, Bytes::new(), Duration::ZERO).await? {
+            ChunkReply::Done => {}
+            _ => return Err(drive.wrong("another reply to a discard")),
+        }
+    }
+    Ok(())
+}
