@@ -12,7 +12,7 @@ use afs_db::EmbeddedLocationDb;
 use afs_drive::{MemorySegments, SegmentDrive, SegmentStore};
 use afs_kv::{Kv, MemoryMedium};
 use afs_rpc::Parts;
-use afs_rpc::{Limits, Rx, Service};
+use afs_rpc::{Rx, Service};
 use afs_rx::NullServer;
 use afs_server::remote::DatabaseServers;
 use afs_server::scrub::{Replicas, ScrubReport, ScrubSettings, Scrubber};
@@ -21,6 +21,7 @@ use afs_server::{
     VolumeStates,
 };
 use afs_sim::{NodeId, Sim};
+use afs_testkit::net::endpoint;
 use afs_volume::{Actor, Config, StoreData, Volume, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
@@ -28,7 +29,7 @@ use afs_wire::ids::{Fid, PartitionId, PartitionNumber, Uuid, ViceId, VolumeId, V
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{CreateEntryN, Entry, EntryFlags, NameChars, RegisterAddrs, Site, SiteFlags};
 use afs_wire::xdr::BoundedVec;
-use rig::{Believer, Claim, PATIENCE, People, WORD};
+use rig::{Claim, ClaimServer, PATIENCE, People, WORD};
 
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -149,16 +150,8 @@ fn server(sim: &Sim, address: Ipv4Addr, id: VolumeId) -> Server {
     let drive = SegmentDrive::open(segments.clone(), Parts::inline(), 8 << 20).unwrap();
     let opening = filled(kv, Arc::new(drive), id);
     let (store, volume) = sim.block_on(node, PATIENCE, opening).unwrap();
-    let endpoint = |port| {
-        sim.rx(
-            node,
-            env.clone(),
-            SocketAddr::from((address, port)),
-            afs_rx::Config::default(),
-            Limits::default(),
-        )
-    };
-    let (files_rx, rx) = (endpoint(7000), endpoint(7005));
+    let bind = |port| endpoint(sim, node, SocketAddr::from((address, port)));
+    let (files_rx, rx) = (bind(7000), bind(7005));
     let (states, guard) = (Arc::new(VolumeStates::default()), guard());
     let partitions = Partitions::one(store.clone());
     let files = FileServer::new(FileServerConfig {
@@ -184,13 +177,13 @@ fn locations(sim: &Sim, node: NodeId) -> Rx {
         Kv::open(Arc::new(MemoryMedium::new()), afs_db::TABLES, Parts::inline(), afs_kv::Config::default());
     let db = Arc::new(EmbeddedLocationDb::new(kv.unwrap()));
     let at = SocketAddr::from((HERE, 7003));
-    let rx = sim.rx(node, env.clone(), at, afs_rx::Config::default(), Limits::default());
+    let rx = endpoint(sim, node, at);
     offer(&rx, LocationServer::service(env, db, guard()));
     rx
 }
 
 fn offer(rx: &Rx, service: Arc<dyn Service>) {
-    rx.listen_with(service, vec![Box::new(NullServer), Box::new(Believer(WORD.into()))]).unwrap();
+    rx.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer(WORD.into()))]).unwrap();
 }
 
 /// The same steps give the same fids and versions on every server, as a release does.

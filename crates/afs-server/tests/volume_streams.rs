@@ -8,7 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_rpc::{Limits, Rx, ServerCall, Table};
+use afs_rpc::{Rx, ServerCall, Table};
+use afs_testkit::net::endpoint;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::ids::{Fid, KindNumber, PartitionNumber, UnixSeconds, VolumeId, VolumeKind};
@@ -17,7 +18,7 @@ use afs_wire::vol::{
     self, AttachFlags, Destination, NameChars, Replica, RestoreCookie, TransactionId, VolumeFlags,
 };
 use afs_wire::xdr::BoundedVec;
-use rig::{Believer, Cell, Client, Heard, SERVER_IP, WORD};
+use rig::{Cell, ClaimServer, Client, Heard, SERVER_IP, WORD};
 
 const A: PartitionNumber = PartitionNumber(0);
 const EVERYTHING: UnixSeconds = UnixSeconds(0);
@@ -265,8 +266,7 @@ fn a_volume_is_forwarded_and_what_changed_since_as_well() {
 fn stranger(cell: &Cell, sent: &Arc<Mutex<Vec<u8>>>) -> Rx {
     let node = cell.sim.node("stranger", IpAddr::V4(STRANGER_IP));
     let address = SocketAddr::from((STRANGER_IP, 7005));
-    let config = afs_rx::Config::default();
-    let rx = cell.sim.rx(node, cell.sim.env(node), address, config, Limits::default());
+    let rx = endpoint(&cell.sim, node, address);
     let known =
         |_, _, _: vol::GetFlags| async { Ok::<_, AbortCode>(vol::GetFlagsReply { flags: VolumeFlags(0) }) };
     let table = Table::new(ServiceId::VOLUME, sent.clone()).call(known);
@@ -278,7 +278,7 @@ fn stranger(cell: &Cell, sent: &Arc<Mutex<Vec<u8>>>) -> Rx {
         }
         let _ = call.reply(&()).await;
     };
-    rx.listen_with(Arc::new(table.streamed(keep)), vec![Box::new(Believer(WORD.into()))]).unwrap();
+    rx.listen_with(Arc::new(table.streamed(keep)), vec![Box::new(ClaimServer(WORD.into()))]).unwrap();
     rx
 }
 

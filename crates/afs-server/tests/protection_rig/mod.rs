@@ -1,7 +1,6 @@
 //! Test kit: a protection service, the overseer service beside it, and their callers in one simulated world.
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses a part of this.
 
-mod claims;
 #[path = "../rig/recorder.rs"]
 mod recorder;
 
@@ -12,20 +11,21 @@ use std::time::Duration;
 use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
 use afs_kv::{Kv, MemoryMedium};
 use afs_rpc::Parts;
-use afs_rpc::{CallError, Limits, Rx, Security};
+use afs_rpc::{CallError, Rx, Security};
 use afs_rx::NullServer;
 use afs_server::{
     Audit, AuditOptions, BosServer, Guard, Overseen, ProtectionNames, ProtectionOptions, ProtectionServer,
     Role as Played, SharedPolicy, VoteServer,
 };
 use afs_sim::{NodeId, Sim};
+use afs_testkit::net::endpoint;
+use afs_testkit::{Claim, ClaimServer, WORD};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::pt::{self, EntryKind, NameText};
 use afs_wire::rpc::{Request, ServiceId};
 use bytes::Bytes;
 
-use claims::{ClaimServer, ClaimSource};
 use recorder::Recorder;
 
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -78,24 +78,22 @@ impl Cell {
         let making = db.clone();
         let made = async move { bootstrap_protection(&*making, "admin").await };
         sim.block_on(server, PATIENCE, made).unwrap().unwrap();
-        let rx = |node: NodeId, address| {
-            sim.rx(node, sim.env(node), address, afs_rx::Config::default(), Limits::default())
-        };
-        let endpoint = rx(server, SERVER);
-        endpoint.trust(OWNER).unwrap();
+        let rx = endpoint(&sim, server, SERVER);
+        rx.trust(OWNER).unwrap();
         let (policy, recorder) = <(SharedPolicy, Arc<Recorder>)>::default();
         let audit = Audit::new(sim.env(server), recorder.clone(), AuditOptions::default());
         let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
         let guard = guard.with_policy(policy.clone()).with_audit(audit.clone());
         let overseer = BosServer::service(&sim.env(server), overseen(), db.clone(), guard.clone());
         for service in [ProtectionServer::service(db.clone(), guard, options), overseer] {
-            endpoint.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer)]).unwrap();
+            rx.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer(WORD.into()))]).unwrap();
         }
-        endpoint.listen(VoteServer::service(sim.env(server), SERVER)).unwrap();
+        rx.listen(VoteServer::service(sim.env(server), SERVER)).unwrap();
         let client = sim.node("client", CLIENT.ip());
         let owner = sim.node("owner", OWNER.ip());
-        let (client, owner) = ((client, rx(client, CLIENT)), (owner, rx(owner, OWNER)));
-        Cell { db, policy, audit, recorder, server, client, owner, _endpoint: endpoint, sim }
+        let client = (client, endpoint(&sim, client, CLIENT));
+        let owner = (owner, endpoint(&sim, owner, OWNER));
+        Cell { db, policy, audit, recorder, server, client, owner, _endpoint: rx, sim }
     }
 
     /// Makes a call and waits for its result.
@@ -103,7 +101,9 @@ impl Cell {
         let (security, (node, rx)) = match role {
             Role::Anonymous => (Security::null(), &self.client),
             Role::Process => (Security::null(), &self.owner),
-            role => (Security::new(Arc::new(ClaimSource::of(role))), &self.client),
+            Role::User(name) => (Claim::of(name).security(), &self.client),
+            Role::Foreign(name, cell) => (Claim::of_cell(name, cell).security(), &self.client),
+            Role::CellKey => (Claim::of_key().security(), &self.client),
         };
         let connection = rx.connection(SERVER, R::SERVICE, security);
         let call = async move { connection.call(&request).await };

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_rpc::{CallError, CallOptions, Connection, Limits, Rx, Security};
+use afs_rpc::{CallError, CallOptions, Connection, Rx, Security};
 use afs_sim::{NodeId, World};
+use afs_testkit::ClaimServer;
+use afs_testkit::net::endpoint;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, Name, PathText, SetStatus};
 use afs_wire::ids::{Fid, Mode, Uuid};
@@ -13,7 +15,7 @@ use afs_wire::rpc::{Request, ServiceId};
 use bytes::Bytes;
 
 use super::heard::{Ears, Heard, Manner, service};
-use super::{Believer, Claim, FILES, LOCATIONS, PATIENCE, VOLUMES};
+use super::{Claim, FILES, LOCATIONS, PATIENCE, VOLUMES};
 
 #[derive(Clone)]
 pub struct Client {
@@ -37,7 +39,7 @@ impl Client {
     /// Another port or process on the same machine.
     pub fn on(world: World, node: NodeId, address: SocketAddr, uuid: Uuid, manner: Manner) -> Self {
         let env = world.env(node);
-        let rx = world.rx(node, env.clone(), address, afs_rx::Config::default(), Limits::default());
+        let rx = endpoint(&world, node, address);
         let (heard, delay) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
         if manner != Manner::Deaf {
             let ears = Arc::new(Ears { uuid, heard: heard.clone(), delay: Arc::clone(&delay), env });
@@ -61,7 +63,7 @@ impl Client {
     pub fn with_word(world: World, address: SocketAddr, uuid: Uuid, word: Option<&str>, open: bool) -> Self {
         let node = world.node(&format!("client {address}"), address.ip());
         let env = world.env(node);
-        let rx = world.rx(node, env.clone(), address, afs_rx::Config::default(), Limits::default());
+        let rx = endpoint(&world, node, address);
         let (heard, delay) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
         let ears = Arc::new(Ears { uuid, heard: heard.clone(), delay: Arc::clone(&delay), env });
         let mut classes: Vec<Box<dyn afs_rx::ServerSecurity>> = Vec::new();
@@ -69,7 +71,7 @@ impl Client {
             classes.push(Box::new(afs_rx::NullServer));
         }
         if let Some(word) = word {
-            classes.push(Box::new(Believer(word.into())));
+            classes.push(Box::new(ClaimServer(word.into())));
         }
         rx.listen_with(Arc::new(service(ears, Manner::Modern)), classes).unwrap();
         Client { world, node, address, rx, security: Security::null(), heard, delay }

@@ -5,7 +5,6 @@ mod client;
 pub mod drive;
 mod heard;
 pub mod people;
-mod proof;
 mod recorder;
 mod tokens;
 
@@ -17,20 +16,21 @@ use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
 use afs_kv::{Kv, MemoryMedium};
 use afs_rpc::Parts;
-use afs_rpc::{Limits, Rx, Service};
+use afs_rpc::{Rx, Service};
 use afs_rx::NullServer;
 use afs_server::{
     Audit, AuditOptions, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, Guard,
     LocationServer, Partitions, SharedPolicy, VolumeServer, VolumeStates, VoteServer, bootstrap,
 };
 use afs_sim::{NodeId, Sim, World};
+use afs_testkit::net::endpoint;
+pub use afs_testkit::{BAD_PROOF, Claim, ClaimServer, WORD};
 use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid, VolumeId};
 
 pub use client::{CallResult, Client, mode, name};
 pub use heard::{Heard, Manner};
 pub use people::People;
-pub use proof::{BAD_PROOF, Believer, Claim, WORD};
 pub use recorder::Recorder;
 pub use tokens::Tokens;
 
@@ -197,12 +197,12 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
         (partitions, volumes)
     };
     let (partitions, volumes) = sim.block_on(server, PATIENCE, opening).unwrap();
-    let endpoint = |address| {
-        let rx = sim.rx(server, env.clone(), address, afs_rx::Config::default(), Limits::default());
+    let bind = |address| {
+        let rx = endpoint(sim, server, address);
         rx.trust(OWNER).unwrap();
         rx
     };
-    let (files_rx, locations_rx, volumes_rx) = (endpoint(FILES), endpoint(LOCATIONS), endpoint(VOLUMES));
+    let (files_rx, locations_rx, volumes_rx) = (bind(FILES), bind(LOCATIONS), bind(VOLUMES));
     let states = Arc::new(VolumeStates::default());
     let guard = cell.guard();
     let files = FileServer::new(FileServerConfig {
@@ -228,6 +228,6 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
 fn offer(cell: &Cell, rx: &Rx, service: Arc<dyn Service>) {
     let mut classes = cell.tokens.classes();
     classes.push(Box::new(NullServer));
-    classes.push(Box::new(Believer(WORD.into())));
+    classes.push(Box::new(ClaimServer(WORD.into())));
     rx.listen_with(service, classes).unwrap();
 }
