@@ -119,6 +119,10 @@ pub struct Limits {
     pub chunk_bytes: u64,
     /// Chunks fetched ahead of a sequential reader. Default 8.
     pub read_ahead_chunks: u32,
+    /// Calls at a time by which they are fetched for one reader, the one that the reader waits for included. Default 3: an OpenAFS
+    /// server serves all of its clients with nine threads unless it is told otherwise (docs/protocol/fileserver.md, T25), and an Rx
+    /// connection has four channels, of which one is left for small calls. The data path has no such bound.
+    pub calls_per_reader: u32,
     /// Largest file that is stored as a whole after passthrough writes, of which the changed ranges are unknown. Larger
     /// files are opened for writing without passthrough. Default 1 MiB.
     pub passthrough_rewrite_bytes_max: u64,
@@ -196,6 +200,7 @@ impl Default for Limits {
             directory_bytes_max: 64 << 20,
             chunk_bytes: 1 << 20,
             read_ahead_chunks: 8,
+            calls_per_reader: 3,
             passthrough_rewrite_bytes_max: 1 << 20,
             server_dead: Duration::from_secs(12),
             operation_max: Duration::from_secs(60),

@@ -147,6 +147,11 @@ impl Claim {
         self.version
     }
 
+    /// Whether nobody waited for it when it was claimed.
+    pub fn is_ahead(&self) -> bool {
+        self.order.as_ref().is_some_and(|order| order.is_ahead)
+    }
+
     /// All bytes of the range have come, of that version.
     pub fn fill(mut self, bytes: Bytes) {
         self.end(Some(bytes));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::sync::{self, Notify};
 use bytes::Bytes;
@@ -45,8 +45,6 @@ pub(crate) struct FileData {
     pub lost: AtomicBool,
     /// Attributes with dirty data were handed out; after the store they must be invalidated.
     pub shown: AtomicBool,
-    /// Position at which a sequential reader would continue.
-    pub next_read: AtomicU64,
 }
 
 impl FileData {
@@ -68,7 +66,6 @@ impl FileData {
             outlives_process: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             shown: AtomicBool::new(false),
-            next_read: AtomicU64::new(0),
         }
     }
 

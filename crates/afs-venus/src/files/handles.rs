@@ -10,6 +10,7 @@ use crate::api::{HandleId, OpenFlags};
 use crate::bypass::{Run, Window};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::Ahead;
 use crate::identity::User;
 use crate::key::Key;
 use crate::vnode::Vnode;
@@ -30,6 +31,8 @@ pub(crate) struct Handle {
     data: Mutex<Arc<FileData>>,
     /// How it is read.
     pub run: Run,
+    /// What is being fetched for it.
+    pub ahead: Ahead,
     /// What it has read past the disk cache, or is about to.
     pub window: OnceLock<Window>,
 }
@@ -97,6 +100,7 @@ impl HandleTable {
             cut_clean_data: AtomicBool::new(false),
             data: Mutex::new(data.clone()),
             run: Run::default(),
+            ahead: Ahead::default(),
             window: OnceLock::new(),
         });
         self.open.lock().insert(handle.id, handle.clone());

@@ -18,6 +18,7 @@
 //!
 //! Lock order: state of an object, handle table, content of data, store retries.
 
+mod ahead;
 mod changing;
 mod current_data;
 mod disk;
@@ -30,6 +31,7 @@ mod spare;
 mod store_retries;
 mod versions;
 
+pub(crate) use ahead::{Ahead, FetchInProgress};
 pub(crate) use disk::BRIEF_BYTES_MAX;
 pub(crate) use handles::Handle;
 pub(crate) use references::{DataUse, ReleasedHandle};

@@ -31,6 +31,10 @@ const PROBE_DEAD: Duration = Duration::from_secs(6);
 /// Connections kept per address, one for each token.
 const CONNECTIONS_MAX: usize = 256;
 
+/// Most calls in progress at one server that fetch ahead of readers. All of them may be one user's, and more calls than a user's
+/// connection has channels wait for each other: this is half of the channels ([`afs_rpc::Limits::connections`], of four each).
+const AHEAD_MAX: usize = 16;
+
 /// One address of a file server.
 pub(crate) struct Address {
     pub peer: SocketAddr,
@@ -227,6 +231,8 @@ pub(crate) struct Server {
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
     pub draw: u64,
+    /// Calls in progress that fetch ahead of readers.
+    ahead: Arc<sync::Semaphore>,
     unique: AtomicU32,
     addresses: Mutex<Vec<Arc<Address>>>,
 }
@@ -236,6 +242,7 @@ impl Server {
         Server {
             uuid,
             draw,
+            ahead: Arc::new(sync::Semaphore::new(AHEAD_MAX)),
             reset: ServerReset::default(),
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
@@ -245,6 +252,11 @@ impl Server {
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Permits one more call that fetches ahead of a reader; `None` if there are enough of them.
+    pub fn permit_ahead(&self) -> Option<sync::OwnedSemaphorePermit> {
+        self.ahead.clone().try_acquire_owned().ok()
     }
 
     /// Its addresses, nearest first.

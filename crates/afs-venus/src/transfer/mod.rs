@@ -78,6 +78,11 @@ pub(crate) trait Transfer: Send + Sync + 'static {
     /// True if a server is not known to refuse several pieces in one store.
     fn takes_several_pieces(&self, server: &Server) -> bool;
 
+    /// True if a fetch of so many bytes from a server is a call of its own, as far as is known.
+    fn fetches_by_call(&self, _: &Arc<Server>, _: u64) -> bool {
+        true
+    }
+
     /// Whether data goes to and from a server by the data path, in a few words.
     fn path_state(&self, _: &Arc<Server>) -> String {
         "off".into()

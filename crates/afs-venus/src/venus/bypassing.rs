@@ -108,6 +108,7 @@ impl Venus {
                     continue;
                 }
                 Found::Missing(claim) => {
+                    let _counted = handle.ahead.begin();
                     if is_sequential {
                         self.read_ahead_past(handle, data, claim.range().end);
                     }
@@ -168,6 +169,10 @@ impl Venus {
         if fetched.version() != claim.version() || bytes.len() as u64 != range.end - range.start {
             return Err(VenusError::new(ErrorKind::Protocol, FETCH).of(vnode.key.fid));
         }
+        if claim.is_ahead() && !self.bypasses(handle, data) {
+            // Somebody has opened the file for writing since: it is cached now, and what was fetched ahead is of no use.
+            return Ok(None);
+        }
         add(&self.counters.bytes_bypassed, bytes.len() as u64);
         let bytes = Bytes::from(answered.value.0);
         claim.fill(bytes.clone());
@@ -195,9 +200,11 @@ impl Venus {
         };
         let window = self.window(handle);
         for piece in self.windows.pieces_after(at, length) {
+            let Some(counted) = self.begin_ahead(handle, 0) else { return };
             let Some(claim) = window.claim_ahead(version, at, piece) else { continue };
-            let (me, handle, data) = (self.in_background(), handle.clone(), data.clone());
+            let (me, handle, data) = (self.without_waiting(), handle.clone(), data.clone());
             self.env.spawn(Box::pin(async move {
+                let _counted = counted;
                 if let Err(error) = me.fetch_past(&handle, &data, claim).await {
                     tracing::debug!(%error, "reading ahead failed; the reader will see for itself");
                 }

@@ -1,4 +1,4 @@
-//! Fetch of file data in chunks, and read-ahead.
+//! Fetch of file data in chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,32 +74,40 @@ impl Venus {
         Err(VenusError::new(ErrorKind::Stale, "FetchData").of(handle.vnode.key.fid))
     }
 
-    /// Fetches the missing part of the chunk that contains a position.
+    /// Fetches the missing part of the chunk that contains a position, for a reader that waits for it.
     async fn fetch_chunk(&self, handle: &Arc<Handle>, data: &Arc<FileData>, pos: u64) -> Result<()> {
-        let chunk = self.limits.chunk_bytes.max(4096);
-        let wanted = {
-            let mut content = data.content();
-            let base = pos - pos % chunk;
-            // Beyond the end of the server's file there is nothing to fetch.
-            let end = (base + chunk).min(content.cut.min(content.base_length));
-            let gaps = content.present.gaps(base..end.max(base));
-            let free =
-                gaps.into_iter().flat_map(|gap| content.fetching.gaps(gap)).find(|gap| gap.contains(&pos));
-            if let Some(range) = &free {
-                content.fetching.insert(range.clone());
-            }
-            free
-        };
-        let Some(wanted) = wanted else { return Ok(()) };
-        let claim = FetchClaim { data: data.clone(), range: wanted.clone() };
-        self.files.make_room(data, wanted.end - wanted.start, &wanted).await;
-        let fetched = self.fetch_into(&handle.vnode, data, wanted.clone()).await;
-        let outcome = match fetched {
-            Ok(answered) => self.arrived(handle, data, wanted, answered).await,
+        let Some(claim) = self.claim_chunk(data, pos) else { return Ok(()) };
+        let _counted = handle.ahead.begin();
+        self.fetch_claimed(handle, claim).await
+    }
+
+    /// Claims the missing part of the chunk that contains a position. `None`: it is here or coming, or beyond the end.
+    pub(super) fn claim_chunk(&self, data: &Arc<FileData>, pos: u64) -> Option<FetchClaim> {
+        let chunk = self.chunk_bytes();
+        let mut content = data.content();
+        let base = pos - pos % chunk;
+        // Beyond the end of the server's file there is nothing to fetch.
+        let end = (base + chunk).min(content.cut.min(content.base_length));
+        let gaps = content.present.gaps(base..end.max(base));
+        let mut free = gaps.into_iter().flat_map(|gap| content.fetching.gaps(gap));
+        let range = free.find(|gap| gap.contains(&pos))?;
+        content.fetching.insert(range.clone());
+        Some(FetchClaim { data: data.clone(), range })
+    }
+
+    /// Fetches what was claimed.
+    pub(super) async fn fetch_claimed(&self, handle: &Arc<Handle>, claim: FetchClaim) -> Result<()> {
+        let FetchClaim { data, range } = &claim;
+        self.files.make_room(data, range.end - range.start, range).await;
+        match self.fetch_into(&handle.vnode, data, range.clone()).await {
+            Ok(answered) => self.arrived(handle, data, range.clone(), answered).await,
             Err(error) => Err(self.handle_error(&handle.vnode, error)),
-        };
-        drop(claim);
-        outcome
+        }
+    }
+
+    /// Size of a chunk.
+    pub(super) fn chunk_bytes(&self) -> u64 {
+        self.limits.chunk_bytes.max(4096)
     }
 
     /// Transfers bytes from a server to the cache file.
@@ -182,33 +190,6 @@ impl Venus {
         self.kernel.invalidate_data(handle.vnode.key);
         Ok(())
     }
-
-    /// Starts fetching the chunks that a sequential reader will need next, without waiting.
-    pub(super) fn read_ahead(&self, handle: &Arc<Handle>, from: u64) {
-        let chunk = self.limits.chunk_bytes.max(4096);
-        let data = handle.data();
-        // At most a quarter of the cache, or the first chunks would be evicted before they are read.
-        let ahead = u64::from(self.limits.read_ahead_chunks).min(self.files.bytes_max() / 4 / chunk);
-        let first = from - from % chunk;
-        for n in 1..=ahead {
-            let pos = first + n * chunk;
-            let wanted = {
-                let content = data.content();
-                pos < content.length.min(content.base_length)
-                    && !content.present.gaps(pos..pos + 1).is_empty()
-                    && !content.fetching.contains(&(pos..pos + 1))
-            };
-            if !wanted {
-                continue;
-            }
-            let (me, handle, data) = (self.in_background(), handle.clone(), data.clone());
-            self.env.spawn(Box::pin(async move {
-                if let Err(error) = me.fetch_chunk(&handle, &data, pos).await {
-                    tracing::debug!(%error, "reading ahead failed; the reader will see for itself");
-                }
-            }));
-        }
-    }
 }
 
 /// A range of the version that is in the cache.
@@ -219,9 +200,9 @@ pub(super) fn wanted_of(vnode: &Vnode, data: &FileData, range: Range<u64>) -> Wa
 }
 
 /// Claim on a range being fetched; released when dropped, whatever the outcome.
-struct FetchClaim {
-    data: Arc<FileData>,
-    range: Range<u64>,
+pub(super) struct FetchClaim {
+    pub(super) data: Arc<FileData>,
+    pub(super) range: Range<u64>,
 }
 
 impl Drop for FetchClaim {

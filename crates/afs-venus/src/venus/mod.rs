@@ -22,6 +22,7 @@ mod maintenance;
 mod namespace;
 mod newest_version;
 mod open;
+mod read_ahead;
 mod reading;
 mod remove;
 mod removed;

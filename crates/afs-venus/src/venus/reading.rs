@@ -1,12 +1,12 @@
 //! Reading of open files.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
 use crate::api::HandleId;
 use crate::counters::count;
+use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::venus::Venus;
@@ -36,7 +36,7 @@ impl Venus {
             if pos >= end {
                 return Ok(Bytes::new());
             }
-            self.note_position(handle, pos, end);
+            self.note_position(handle, pos, &data, here);
             if here {
                 count(&self.counters.data_hits);
                 if let Some(bytes) = data.file.read_now(pos, (end - pos) as usize) {
@@ -63,13 +63,14 @@ impl Venus {
         handle.run.note(pos..end.max(pos), self.limits.chunk_bytes);
     }
 
-    /// Detects sequential readers and starts read-ahead.
-    fn note_position(&self, handle: &Arc<Handle>, pos: u64, end: u64) {
-        let data = handle.data();
-        let expected = data.next_read.swap(end, Ordering::Relaxed);
-        let large = data.content().length > self.limits.chunk_bytes;
-        if large && (pos == expected || pos == 0) && !self.bypasses(handle, &data) {
-            self.read_ahead(handle, end.saturating_sub(1));
+    /// Starts read-ahead for a sequential reader of a file that may be long. Of what is not here, the reader will fetch a part itself.
+    fn note_position(&self, handle: &Arc<Handle>, pos: u64, data: &FileData, is_here: bool) {
+        let is_large = data.content().length > self.limits.chunk_bytes;
+        let is_sequential = pos == 0 || handle.run.is_sequential();
+        let is_ahead_good = is_large && is_sequential && !self.bypasses(handle, data);
+        handle.ahead.note(is_ahead_good.then_some(pos));
+        if is_ahead_good {
+            self.read_ahead(handle, u32::from(!is_here));
         }
     }
 }

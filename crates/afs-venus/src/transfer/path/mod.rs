@@ -147,6 +147,11 @@ impl<T: Transfer> Transfer for OverPath<T> {
         self.calls.takes_several_pieces(server)
     }
 
+    fn fetches_by_call(&self, server: &Arc<Server>, bytes: u64) -> bool {
+        let is_open = |path: Arc<ServerPath>| path.state().0 == server::IN_USE;
+        !self.path(server, bytes).is_some_and(is_open)
+    }
+
     fn path_state(&self, server: &Arc<Server>) -> String {
         if !self.common.config.enabled {
             return "off".into();

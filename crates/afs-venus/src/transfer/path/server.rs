@@ -26,6 +26,9 @@ const TOKENS_MAX: usize = 256;
 /// between it and one of the users tells of another drive.
 const LINKS_MAX: usize = 4;
 
+/// The word for a path that is open.
+pub(super) const IN_USE: &str = "in use";
+
 /// What the data paths of all servers have in common.
 pub(super) struct Common {
     pub env: EnvRef,
@@ -214,7 +217,7 @@ impl ServerPath {
         let state = self.state.lock();
         let is_open = state.links.iter().any(|link| link.lost().is_none());
         match (is_open, state.last) {
-            (true, _) => ("in use", None),
+            (true, _) => (IN_USE, None),
             (false, Some(why)) => ("failed", Some(why)),
             (false, None) => ("idle", None),
         }

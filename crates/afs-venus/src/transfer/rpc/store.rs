@@ -1,4 +1,8 @@
 //! Store of one piece by a call.
+//!
+//! What is fetched of a large file comes by several calls at a time; what is stored goes by one. The protocol makes a version of each
+//! StoreData call, so several of them would show others a file of which a part is new, and a client that dies in between would leave
+//! it like that.
 
 use std::sync::atomic::Ordering;
 

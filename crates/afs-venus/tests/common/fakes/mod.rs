@@ -1,8 +1,10 @@
 //! A cell of several scripted servers, to observe the behaviour of a client.
 
+mod fetches;
 mod image;
 mod server;
 
+pub use fetches::{Answer, Fetches};
 pub use image::Image;
 pub use server::{FakeServer, Shared};
 

@@ -18,7 +18,8 @@ use afs_wire::vol::Snapshot;
 use afs_wire::xdr::{BoundedVec, Encode};
 use bytes::Bytes;
 
-use super::Image;
+use super::fetches::Fetches;
+use super::{Answer, Image};
 
 /// Contents that several servers may have at once: a volume that moves.
 pub type Shared = Arc<Mutex<Image>>;
@@ -31,10 +32,13 @@ type Falsification = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
 pub struct FakeServer {
     pub node: NodeId,
     pub address: Ipv4Addr,
+    /// What it does with fetches of data.
+    pub fetches: Arc<Fetches>,
     inner: Arc<Inner>,
 }
 
 struct Inner {
+    fetches: Arc<Fetches>,
     env: EnvRef,
     rx: Mutex<Option<Rx>>,
     has: Mutex<BTreeMap<VolumeId, Hosted>>,
@@ -72,7 +76,9 @@ struct Hosted {
 
 impl FakeServer {
     pub fn new(node: NodeId, address: Ipv4Addr, env: EnvRef) -> FakeServer {
+        let fetches: Arc<Fetches> = Arc::default();
         let inner = Inner {
+            fetches: fetches.clone(),
             env,
             rx: Mutex::default(),
             has: Mutex::default(),
@@ -89,7 +95,7 @@ impl FakeServer {
             give_up_pause: Mutex::default(),
             space: Mutex::default(),
         };
-        FakeServer { node, address, inner: Arc::new(inner) }
+        FakeServer { node, address, fetches, inner: Arc::new(inner) }
     }
 
     /// Serves at an endpoint, also after a restart. Promises are lost then.
@@ -241,13 +247,35 @@ impl Inner {
         Ok(fs::LockReply { sync: VolSync { creation: image.lock().unwrap().creation } })
     }
 
-    /// Data is sent in pieces, so that events can happen in between.
-    async fn fetch(&self, call: &mut ServerCall, request: fs::FetchData64) -> Result<(), AbortCode> {
-        let peer = call.caller().peer;
+    /// The bytes asked for, and what follows them.
+    fn fetched(
+        &self,
+        peer: SocketAddr,
+        request: &fs::FetchData64,
+    ) -> Result<(Vec<u8>, fs::FetchDataReply), AbortCode> {
         let status = self.fetch_status("FetchData", peer, request.fid)?;
         let (image, _) = self.image(request.fid.volume, false)?;
         let data = image.lock().unwrap().data(request.fid, request.position as u64, request.length as u64)?;
         let tail = fs::FetchDataReply { status: status.status, callback: status.callback, sync: status.sync };
+        Ok((data, tail))
+    }
+
+    /// Data is sent in pieces, so that events can happen in between.
+    async fn fetch(&self, call: &mut ServerCall, request: fs::FetchData64) -> Result<(), AbortCode> {
+        let peer = call.caller().peer;
+        let (mut data, mut tail) = self.fetched(peer, &request)?;
+        let answer = match request.fid.is_directory() {
+            true => Answer::AsBegun,
+            false => self.fetches.held(request.position as u64).await,
+        };
+        match answer {
+            Answer::AsBegun => {}
+            Answer::AsItIsNow => (data, tail) = self.fetched(peer, &request)?,
+            Answer::Abort(code) => return Err(code),
+            Answer::Shorter(bytes) => data.truncate(data.len() - bytes),
+            Answer::Longer(bytes) => data.extend(vec![0xee; bytes]),
+            Answer::OfVersion(version) => tail.status.data_version = version,
+        }
         call.write(Bytes::from((data.len() as u64).to_bytes())).await.ok();
         for piece in data.chunks(64 << 10) {
             if call.write(Bytes::copy_from_slice(piece)).await.is_err() {
