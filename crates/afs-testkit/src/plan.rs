@@ -18,6 +18,8 @@ pub enum Service {
     Journal,
     /// The file service, at port 7000.
     File,
+    /// The data service, by byte streams at port 7100, for the volumes of the file service.
+    Data,
     /// The volume service, at port 7005.
     Volume,
 }
@@ -42,6 +44,8 @@ pub struct ServerPlan {
     pub calls: Limits,
     /// Bounds of the file service.
     pub files: FileServerLimits,
+    /// Whether the data service takes connections without TLS. Default: no.
+    pub clear_data: bool,
     /// Name service, requirements and audit log, in its present life.
     pub guard: Arc<dyn Fn(&EnvRef) -> Guard + Send + Sync>,
     /// Default: no security.
@@ -60,6 +64,7 @@ impl ServerPlan {
             rx: afs_rx::Config::default(),
             calls: Limits::default(),
             files: FileServerLimits::default(),
+            clear_data: false,
             guard: Arc::new(move |_| Guard::new(names.clone())),
             classes: Arc::new(|_| vec![Box::new(afs_rx::NullServer)]),
         }

@@ -9,8 +9,8 @@ use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb, LocationDb};
 use afs_kv::Kv;
 use afs_rpc::{EnvRef, Rx, Security, WeakRx};
 use afs_server::{
-    FileServer, FileServerConfig, Guard, JournalServer, LocationServer, Partitions, VolumeServer,
-    VolumeStates,
+    DataPathOptions, FileServer, FileServerConfig, Guard, JournalServer, LocationServer, Partitions,
+    VolumeServer, VolumeStates,
 };
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, World};
@@ -189,6 +189,9 @@ impl Server {
             limits: self.plan.files,
         });
         self.offer(env, &rx, files.service())?;
+        if self.offers(Service::Data) {
+            files.open_data_path(&self.data_path())?;
+        }
         let volumes = match volumes_rx {
             Some(rx) => Some(self.serve_volumes(env, rx, partitions, &files, guard.clone())?),
             None => None,
@@ -205,6 +208,11 @@ impl Server {
         };
         net::keep(env, (rx, volumes, databases_rx, files));
         Ok(processes)
+    }
+
+    fn data_path(&self) -> DataPathOptions {
+        let listen = SocketAddr::new(self.address.into(), 7100);
+        DataPathOptions { listen, addresses: Vec::new(), clear: self.plan.clear_data, minimum_size: 0 }
     }
 
     fn serve_volumes(

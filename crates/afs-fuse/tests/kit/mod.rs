@@ -1,9 +1,5 @@
 //! Test kit: a cell in this process, a mount of it for all users, and the users.
 
-#[path = "../../../afs-venus/tests/common/users.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod users;
-
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
@@ -26,12 +22,12 @@ use afs_server::{
     CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions,
     VolumeStates, bootstrap,
 };
+use afs_testkit::{Claim, ClaimServer, UserDirectory, WORD};
 use afs_venus::{
     CellConfig, DiskCache, Limits, Requester, RootKind, SecurityConfig, Token, TokenOwner, Venus, VenusConfig,
 };
 use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, PartitionId, Rights, Uuid, ViceId, VolumeName};
-use users::{TrustedNames, UserTable, trusted_name};
 
 pub const ALICE: u32 = 61_001;
 pub const BOB: u32 = 61_002;
@@ -41,7 +37,7 @@ pub const NOBODY: u32 = 61_003;
 pub struct MountedCell {
     pub system: Arc<System>,
     pub venus: Arc<Venus>,
-    pub users: UserTable,
+    pub users: UserDirectory,
     mount: PathBuf,
     /// Stopped before the servers.
     _machine: Machine,
@@ -67,7 +63,7 @@ impl MountedCell {
         let system = System::new().unwrap();
         let scratch = tempfile::tempdir().unwrap();
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let users = UserTable::default();
+        let users = UserDirectory::default();
         for (name, id) in [("alice", 11), ("bob", 12), ("team", -300)] {
             users.add(name, id);
         }
@@ -90,8 +86,8 @@ impl MountedCell {
     }
 
     pub fn log_in(&self, owner: TokenOwner, name: &str) {
-        let token =
-            Token { cell: cell_name(), security: trusted_name(name), expires: None, label: name.into() };
+        let security = Claim::of(name).security();
+        let token = Token { cell: cell_name(), security, expires: None, label: name.into() };
         self.system.block_on(self.venus.set_token(owner, token)).unwrap();
     }
 
@@ -253,7 +249,7 @@ fn cell_name() -> CellName {
 }
 
 /// A file server and a location server; at first every user may do everything.
-fn serve(system: &Arc<System>, users: &UserTable) -> (Vec<Udp>, Arc<FileServer>) {
+fn serve(system: &Arc<System>, users: &UserDirectory) -> (Vec<Udp>, Arc<FileServer>) {
     let env = system.env();
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
     let medium = Arc::new(MemoryMedium::default());
@@ -289,7 +285,9 @@ fn serve(system: &Arc<System>, users: &UserTable) -> (Vec<Udp>, Arc<FileServer>)
         limits: FileServerLimits::default(),
     });
     let offer = |socket: &Udp, service: Arc<dyn Service>| {
-        socket.rx().listen_with(service, vec![Box::new(afs_rx::NullServer), Box::new(TrustedNames)]).unwrap();
+        let classes: Vec<Box<dyn afs_rx::ServerSecurity>> =
+            vec![Box::new(afs_rx::NullServer), Box::new(ClaimServer(WORD.into()))];
+        socket.rx().listen_with(service, classes).unwrap();
     };
     offer(&file_socket, files.service());
     offer(&location_socket, LocationServer::service(env, db, guard));

@@ -11,6 +11,8 @@ fn a_writer_turns_a_file_to_caching_until_its_last_close() {
         put(&cell, &a, "__film", &old);
         let reader = open(&cell, &b, "__film", OpenFlags::READ);
         assert!(read(&cell, &b, reader, 0, 2000) == old[..2000]);
+        // What is fetched ahead comes before the writer does.
+        cell.sim.run_for(Duration::from_secs(1));
         let writer = open(&cell, &b, "__film", OpenFlags::READ_WRITE);
         assert!(told(&cell, &b, "__film").contains("open for writing"));
         write(&cell, &b, writer, b"new");

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use afs_rpc::EnvRef;
 use afs_sim::World;
+use afs_testkit::ClientMachine;
 use afs_venus::{Entry, HandleId, NodeId, OpenFlags, Result, Venus};
 use bytes::Bytes;
 
-use super::RecordingSink;
+use super::{LIMIT, RecordingSink};
 
 #[derive(Clone)]
 pub struct Client {
@@ -19,6 +20,14 @@ pub struct Client {
 }
 
 impl Client {
+    /// Starts the cache manager of a machine, with a sink that records invalidations.
+    pub fn start(mut machine: ClientMachine, world: World) -> Result<Client> {
+        let (node, env, invalidated) = (machine.node, machine.env.clone(), RecordingSink::default());
+        machine.config.sink = Arc::new(invalidated.clone());
+        let venus = machine.start(LIMIT).unwrap()?;
+        Ok(Client { venus, node, env, invalidated, world })
+    }
+
     /// The same machine for one of its users.
     pub fn user(&self, uid: u32) -> Client {
         use std::task::{Context, Poll, Waker};

@@ -8,20 +8,18 @@ pub use fetches::{Answer, Fetches};
 pub use image::Image;
 pub use server::{FakeServer, Shared};
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use afs_rpc::Table;
 use afs_sim::{NodeId, Sim};
-use afs_venus::{CacheStore, CellConfig, Limits, MemoryCache, RootKind, SecurityConfig, Venus, VenusConfig};
-use afs_wire::error::AbortCode;
-use afs_wire::ids::{CellName, PartitionNumber, Uuid, VolumeId, VolumeName};
-use afs_wire::rpc::ServiceId;
-use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
-use afs_wire::xdr::BoundedVec;
+use afs_testkit::scripted::{Locations, site};
+use afs_testkit::{ClientMachine, cell_of, net};
+use afs_venus::{CacheStore, Limits, MemoryCache, RootKind};
+use afs_wire::ids::{VolumeId, VolumeName};
+use afs_wire::vl::{EntryFlags, SiteFlags};
 
-use super::{Client, LIMIT, RecordingSink};
+use super::{Client, LIMIT, address};
 
 /// Numbers of the volumes of the initial group.
 pub const RW: VolumeId = VolumeId(1000);
@@ -29,13 +27,11 @@ pub const RO: VolumeId = VolumeId(1001);
 /// Name of the group.
 pub const NAME: &str = "proj";
 
-type Entries = Arc<Mutex<BTreeMap<String, Entry>>>;
-
 pub struct Fakes {
     pub sim: Sim,
     pub servers: Vec<FakeServer>,
     pub locations: Vec<NodeId>,
-    entries: Entries,
+    entries: Locations,
     limits: Limits,
 }
 
@@ -53,7 +49,7 @@ impl Fakes {
         let locations: Vec<NodeId> = (0..locations).map(location).collect();
         // Small, so that files of a mebibyte are fetched in many calls.
         let limits = Limits { chunk_bytes: 64 << 10, read_ahead_chunks: 2, ..Limits::default() };
-        let fakes = Fakes { sim, servers, locations, entries: Entries::default(), limits };
+        let fakes = Fakes { sim, servers, locations, entries: Locations::default(), limits };
         (0..fakes.servers.len()).for_each(|n| fakes.start(n));
         (0..fakes.locations.len()).for_each(|n| fakes.start_location(n));
         fakes
@@ -66,32 +62,16 @@ impl Fakes {
     fn start(&self, n: usize) {
         let server = &self.servers[n];
         let at = SocketAddr::new(server.address.into(), 7000);
-        server.serve(self.rx(server.node, at));
+        server.serve(net::endpoint(&self.sim, server.node, at));
     }
 
     fn start_location(&self, n: usize) {
-        let table = Table::new(ServiceId::LOCATION, self.entries.clone()).call(
-            |entries: Arc<Mutex<BTreeMap<String, Entry>>>, _, request: vl::GetEntryByNameN| async move {
-                let entry = entries.lock().unwrap().get(&request.name.to_text()).cloned();
-                entry.map(|entry| vl::EntryReply { entry }).ok_or(AbortCode::VL_NOENT)
-            },
-        );
-        self.start_location_with(n, table);
+        net::serve(&self.sim, self.locations[n], location_at(n), self.entries.service());
     }
 
     /// Replaces a location server by a scripted one.
     pub fn start_location_with<T: Send + Sync + 'static>(&self, n: usize, table: Table<T>) {
-        let rx = self.rx(self.locations[n], SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003));
-        rx.listen(Arc::new(table)).unwrap();
-        let env = self.sim.env(self.locations[n]);
-        env.spawn(Box::pin(async move {
-            let _held = rx;
-            std::future::pending::<()>().await;
-        }));
-    }
-
-    fn rx(&self, node: NodeId, at: SocketAddr) -> afs_rpc::Rx {
-        self.sim.rx(node, self.sim.env(node), at, Default::default(), Default::default())
+        net::serve(&self.sim, self.locations[n], location_at(n), Arc::new(table));
     }
 
     /// Restarts a server; its state is kept.
@@ -108,11 +88,7 @@ impl Fakes {
 
     /// Sets the location entry of the group: sites of its volumes, with flags.
     pub fn locate(&self, sites: &[(usize, SiteFlags)]) {
-        let site = |(n, flags): &(usize, SiteFlags)| Site {
-            server: self.servers[*n].address,
-            partition: PartitionNumber(0),
-            flags: *flags,
-        };
+        let site = |(n, flags): &(usize, SiteFlags)| site(self.servers[*n].address, *flags);
         let has = |flag| sites.iter().any(|(_, flags)| flags.contains(flag));
         let mut flags = EntryFlags::NONE;
         for (kind, exists) in
@@ -120,34 +96,18 @@ impl Fakes {
         {
             flags = if has(kind) { flags | exists } else { flags };
         }
-        self.enter(NAME, [RW, RO, VolumeId(0)], flags, sites.iter().map(site).collect());
+        self.entries.enter(NAME, [RW, RO, VolumeId(0)], flags, sites.iter().map(site).collect());
     }
 
     /// Removes all location entries.
     pub fn forget_location(&self) {
-        self.entries.lock().unwrap().clear();
+        self.entries.clear();
     }
 
     /// Adds a location entry for one volume on one server.
     pub fn locate_alone(&self, name: &str, id: VolumeId, server: usize) {
-        let address = self.servers[server].address;
-        let site = Site { server: address, partition: PartitionNumber(0), flags: SiteFlags::RW_VOLUME };
-        self.enter(name, [id, VolumeId(0), VolumeId(0)], EntryFlags::RW_EXISTS, vec![site]);
-    }
-
-    fn enter(&self, name: &str, ids: [VolumeId; 3], flags: EntryFlags, sites: Vec<Site>) {
-        let entry = Entry {
-            name: NameChars::new(name.as_bytes()).unwrap(),
-            sites: BoundedVec::first_of(sites),
-            ids,
-            flags,
-            ..Entry::default()
-        };
-        let mut entries = self.entries.lock().unwrap();
-        entries.insert(name.into(), entry.clone());
-        for id in ids.into_iter().filter(|id| id.0 != 0) {
-            entries.insert(id.to_string(), entry.clone());
-        }
+        let site = site(self.servers[server].address, SiteFlags::RW_VOLUME);
+        self.entries.enter(name, [id, VolumeId(0), VolumeId(0)], EntryFlags::RW_EXISTS, vec![site]);
     }
 
     /// A client whose root is the read-only volume if there is one.
@@ -179,34 +139,14 @@ impl Fakes {
         cells: &[(&str, Vec<usize>)],
         cache: Arc<dyn CacheStore>,
     ) -> Client {
-        let address = IpAddr::from([10, 0, 0, 10 + number]);
-        let node = self.sim.node(&format!("client{number}"), address);
-        let env = self.sim.env(node);
-        let at = |n: usize| SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003);
-        let invalidated = RecordingSink::default();
-        let config = VenusConfig {
-            env: env.clone(),
-            rx: self.rx(node, SocketAddr::new(address, 7001)),
-            cells: cells
-                .iter()
-                .map(|(name, servers)| CellConfig {
-                    name: CellName::new(name).unwrap(),
-                    location_servers: servers.iter().copied().map(at).collect(),
-                    file_port: 7000,
-                })
-                .collect(),
-            root,
-            uuid: Uuid([number + 1; 16]),
-            cache,
-            sink: Arc::new(invalidated.clone()),
-            snapshots: Some(".snapshots".into()),
-            sysnames: Vec::new(),
-            limits: self.limits.clone(),
-            security: SecurityConfig::default(),
-            data_path: Default::default(),
+        let cell = |(name, servers): &(&str, Vec<usize>)| {
+            cell_of(name, servers.iter().copied().map(location_at).collect())
         };
-        let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap().unwrap();
-        Client { venus, node, env, invalidated, world: self.sim.world() }
+        let cells = cells.iter().map(cell).collect();
+        let mut machine = ClientMachine::new(&self.sim, number, address(number), cells);
+        let config = &mut machine.config;
+        (config.root, config.cache, config.limits) = (root, cache, self.limits.clone());
+        Client::start(machine, self.sim.world()).unwrap()
     }
 
     /// Runs a future on a client's machine.
@@ -217,4 +157,9 @@ impl Fakes {
     {
         self.sim.block_on(client.node, LIMIT, work).unwrap_or_else(|hang| panic!("{hang}"))
     }
+}
+
+/// The address of the location server with that number.
+fn location_at(n: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003)
 }
