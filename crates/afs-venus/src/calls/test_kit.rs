@@ -1,18 +1,19 @@
 //! Test kit: a client machine with this part alone, and scripted servers.
 
-use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use afs_rpc::{EnvExt, EnvRef, Rx, Service, Table};
+use afs_rpc::{Rx, Table};
 use afs_sim::{NodeId, Sim};
+use afs_testkit::net::{endpoint, serve};
+use afs_testkit::scripted::{Locations, Script, site};
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
-use afs_wire::ids::{CellName, Fid, PartitionNumber, Uniquifier, VnodeId, VolumeId, VolumeKind};
+use afs_wire::ids::{CellName, Fid, Uniquifier, VnodeId, VolumeId, VolumeKind};
 use afs_wire::rpc::ServiceId;
-use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
+use afs_wire::vl::{EntryFlags, SiteFlags};
 use afs_wire::xdr::BoundedVec;
 use parking_lot::Mutex;
 
@@ -33,35 +34,24 @@ pub(crate) const VOLUME: VolumeId = VolumeId(7);
 /// Time limit of a call of a test.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Reply to the nth call to a server, from 1: an abort, or success after a pause.
-type Script = Box<dyn FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send>;
-pub(crate) type SharedEntry = Arc<Mutex<Option<Entry>>>;
-
 /// A scripted file server.
 pub(crate) struct Fake {
     pub node: NodeId,
     pub address: Ipv4Addr,
-    pub state: Arc<FakeState>,
-}
-
-/// Its state.
-pub(crate) struct FakeState {
-    env: EnvRef,
-    calls: AtomicUsize,
-    script: Mutex<Script>,
+    script: Arc<Script>,
 }
 
 impl Fake {
     /// Number of calls for the status of an object so far.
     pub fn calls(&self) -> usize {
-        self.state.calls.load(Ordering::SeqCst)
+        self.script.calls()
     }
 
     pub fn script(
         &self,
         script: impl FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send + 'static,
     ) {
-        *self.state.script.lock() = Box::new(script);
+        self.script.says(script);
     }
 }
 
@@ -77,7 +67,7 @@ pub(crate) struct TestKit {
     /// Number of returns of servers reported so far.
     pub returns: Arc<AtomicUsize>,
     rx: Rx,
-    entry: SharedEntry,
+    entries: Locations,
 }
 
 pub(crate) fn test_kit(seed: u64) -> TestKit {
@@ -85,8 +75,8 @@ pub(crate) fn test_kit(seed: u64) -> TestKit {
     let node = sim.node("client", [10, 0, 0, 1].into());
     let env = sim.env(node);
     let rx = endpoint(&sim, node, ([10, 0, 0, 1], 7001).into());
-    let (entry, at) = (SharedEntry::default(), SocketAddr::from(([10, 0, 2, 1], 7003)));
-    serve(&sim, sim.node("location", at.ip()), at, Arc::new(location_service(entry.clone())));
+    let (entries, at) = (Locations::default(), SocketAddr::from(([10, 0, 2, 1], 7003)));
+    serve(&sim, sim.node("location", at.ip()), at, entries.service());
     let name = CellName::new("home.cell").unwrap();
     let cell = CellConfig { name, location_servers: vec![at], file_port: 7000 };
     let limits = Limits::default();
@@ -115,41 +105,16 @@ pub(crate) fn test_kit(seed: u64) -> TestKit {
     let calls = Calls::new(parts, &limits, move || {
         counted.fetch_add(1, Ordering::SeqCst);
     });
-    TestKit { sim, node, calls, promises, identity, location, counters, returns, rx, entry }
+    TestKit { sim, node, calls, promises, identity, location, counters, returns, rx, entries }
 }
 
-pub(crate) fn endpoint(sim: &Sim, node: NodeId, at: SocketAddr) -> Rx {
-    sim.rx(node, sim.env(node), at, afs_rx::Config::default(), afs_rpc::Limits::default())
-}
-
-/// Offers a service for as long as the node runs.
-pub(crate) fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
-    let rx = endpoint(sim, node, at);
-    rx.listen(service).unwrap();
-    sim.env(node).spawn(Box::pin(async move {
-        let _held = rx;
-        pending::<()>().await;
-    }));
-}
-
-pub(crate) fn location_service(entry: SharedEntry) -> Table<Mutex<Option<Entry>>> {
-    Table::new(ServiceId::LOCATION, entry).call(
-        |entry: Arc<Mutex<Option<Entry>>>, _, _: vl::GetEntryByNameN| async move {
-            let entry = entry.lock().clone();
-            entry.map(|entry| vl::EntryReply { entry }).ok_or(AbortCode::VL_NOENT)
-        },
-    )
-}
-
-fn file_service(state: Arc<FakeState>) -> Table<FakeState> {
-    Table::new(ServiceId::FILE, state)
+fn file_service(script: Arc<Script>) -> Table<Script> {
+    Table::new(ServiceId::FILE, script)
         .call(|_, _, _: fs::GetCapabilities| async move {
             Ok::<_, AbortCode>(fs::GetCapabilitiesReply { capabilities: BoundedVec::new() })
         })
-        .call(|state: Arc<FakeState>, _, _: fs::FetchStatus| async move {
-            let nth = state.calls.fetch_add(1, Ordering::SeqCst) + 1;
-            let pause = (*state.script.lock())(nth)?;
-            state.env.sleep(pause).await;
+        .call(|script: Arc<Script>, _, _: fs::FetchStatus| async move {
+            script.call().await?;
             Ok::<_, AbortCode>(fs::FetchStatusReply {
                 status: fs::Status { kind: fs::FileKind::File, ..fs::Status::default() },
                 callback: fs::CallBack::shared(1000),
@@ -158,20 +123,11 @@ fn file_service(state: Arc<FakeState>) -> Table<FakeState> {
         })
 }
 
-/// A location entry with a volume of every kind at these addresses.
-pub(crate) fn entry(addresses: impl Iterator<Item = Ipv4Addr>) -> Entry {
-    let site = |server| Site {
-        server,
-        partition: PartitionNumber(0),
-        flags: SiteFlags::RW_VOLUME | SiteFlags::RO_VOLUME,
-    };
-    Entry {
-        name: NameChars::new(b"v").unwrap(),
-        sites: BoundedVec::first_of(addresses.map(site)),
-        ids: [VOLUME; 3],
-        flags: EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS,
-        ..Entry::default()
-    }
+/// Enters the volume, of every kind, at these addresses.
+pub(crate) fn enter(entries: &Locations, addresses: impl Iterator<Item = Ipv4Addr>) {
+    let site = |server| site(server, SiteFlags::RW_VOLUME | SiteFlags::RO_VOLUME);
+    let flags = EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS;
+    entries.enter("v", [VOLUME; 3], flags, addresses.map(site).collect());
 }
 
 /// An object of the volume.
@@ -184,10 +140,7 @@ impl TestKit {
     pub fn fake(&self, n: u8) -> Fake {
         let address = Ipv4Addr::new(10, 0, 1, n);
         let node = self.sim.node(&format!("server{n}"), address.into());
-        let script: Script = Box::new(|_| Ok(Duration::ZERO));
-        let state =
-            FakeState { env: self.sim.env(node), calls: AtomicUsize::new(0), script: Mutex::new(script) };
-        let fake = Fake { node, address, state: Arc::new(state) };
+        let fake = Fake { node, address, script: Arc::new(Script::new(self.sim.env(node))) };
         self.start(&fake);
         fake
     }
@@ -195,7 +148,7 @@ impl TestKit {
     /// Offers the file service, at first and after a restart.
     pub fn start(&self, fake: &Fake) {
         let at = SocketAddr::new(IpAddr::V4(fake.address), 7000);
-        serve(&self.sim, fake.node, at, Arc::new(file_service(fake.state.clone())));
+        serve(&self.sim, fake.node, at, Arc::new(file_service(fake.script.clone())));
     }
 
     /// A server as the client knows it, by its addresses.
@@ -221,7 +174,7 @@ impl TestKit {
 
     /// Sets the entry of the location service.
     pub fn locate(&self, fakes: &[&Fake]) {
-        *self.entry.lock() = Some(entry(fakes.iter().map(|fake| fake.address)));
+        enter(&self.entries, fakes.iter().map(|fake| fake.address));
     }
 
     /// Requests the status of an object in a background task.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use afs_rpc::{EnvExt, Table};
 use afs_sim::{NodeId, Sim, StreamFault, StreamMishap};
+use afs_testkit::net::{endpoint, serve};
+use afs_testkit::scripted::Locations;
 use afs_wire::ids::{CellName, Fid, Uniquifier, Uuid, VnodeId};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -14,7 +16,7 @@ use super::server::{DATA, File, SERVER, SILENT, Shared, answer, calls};
 use super::streams::Streams;
 use crate::api::{HandleId, NodeId as Node, OpenFlags};
 use crate::cache::MemoryCache;
-use crate::calls::test_kit::{CELL, VOLUME, endpoint, entry, location_service, serve};
+use crate::calls::test_kit::{CELL, VOLUME, enter};
 use crate::config::{CellConfig, DataPathConfig, Limits, RootKind, VenusConfig};
 use crate::data::FileData;
 use crate::error::Result;
@@ -42,7 +44,7 @@ fn fid() -> Fid {
     Fid::new(VOLUME, VnodeId(2), Uniquifier(1))
 }
 
-fn key() -> Key {
+pub fn key() -> Key {
     Key::new(CELL, fid())
 }
 
@@ -86,8 +88,9 @@ impl Kit {
         let calls = Arc::new(calls(&sim, server));
         serve(&sim, server, SocketAddr::new(IpAddr::V4(SERVER), 7000), calls);
         let location = SocketAddr::from(([10, 0, 2, 1], 7003));
-        let entry_reply = Arc::new(Mutex::new(Some(entry([SERVER].into_iter()))));
-        serve(&sim, sim.node("location", location.ip()), location, Arc::new(location_service(entry_reply)));
+        let entries = Locations::default();
+        enter(&entries, [SERVER].into_iter());
+        serve(&sim, sim.node("location", location.ip()), location, entries.service());
         let config = VenusConfig {
             env: env.clone(),
             rx: endpoint(&sim, client, ([10, 0, 0, 1], 7001).into()),
