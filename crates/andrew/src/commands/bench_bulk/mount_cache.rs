@@ -22,13 +22,28 @@ struct FileState {
 #[derive(Deserialize)]
 struct Counters {
     bytes_fetched: u64,
-    #[serde(default)]
     bytes_bypassed: u64,
-    #[serde(default)]
-    path_bytes_fetched: u64,
     bytes_stored: u64,
-    #[serde(default)]
-    path_bytes_stored: u64,
+    data_path: DataPathCounters,
+}
+
+/// Those of the data path.
+#[derive(Deserialize)]
+struct DataPathCounters {
+    bytes_fetched: u64,
+    bytes_stored: u64,
+}
+
+impl Counters {
+    fn moved(self) -> Moved {
+        Moved {
+            fetched_bytes: self.bytes_fetched,
+            bypassed_bytes: self.bytes_bypassed,
+            fetched_by_data_path_bytes: self.data_path.bytes_fetched,
+            stored_bytes: self.bytes_stored,
+            stored_by_data_path_bytes: self.data_path.bytes_stored,
+        }
+    }
 }
 
 /// How often the mount is asked whether a file is still open.
@@ -52,13 +67,26 @@ impl Cache for MountCache {
     }
 
     fn moved(&self) -> Option<Moved> {
-        let counters: Counters = attributes::json(&self.directory, "afs.counters")?;
-        Some(Moved {
-            fetched_bytes: counters.bytes_fetched,
-            bypassed_bytes: counters.bytes_bypassed,
-            fetched_by_data_path_bytes: counters.path_bytes_fetched,
-            stored_bytes: counters.bytes_stored,
-            stored_by_data_path_bytes: counters.path_bytes_stored,
-        })
+        attributes::json(&self.directory, "afs.counters").map(Counters::moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_by_which_way_is_read_from_the_counters_of_a_mount() {
+        let text = r#"{"calls":{"StoreData64":0},"bytes_fetched":5,"bytes_bypassed":4,"files_bypassed":3,"bytes_stored":7,
+            "data_path":{"bytes_fetched":2,"bytes_stored":6,"connections":1,"fallbacks":{}}}"#;
+        let moved = serde_json::from_str::<Counters>(text).unwrap().moved();
+        let expected = Moved {
+            fetched_bytes: 5,
+            bypassed_bytes: 4,
+            fetched_by_data_path_bytes: 2,
+            stored_bytes: 7,
+            stored_by_data_path_bytes: 6,
+        };
+        assert_eq!(moved, expected);
     }
 }
