@@ -7,7 +7,7 @@ from measured import Rows
 
 SCRIPTS = Path(__file__).resolve().parent
 # Run once for each program and round, with the peers: what is measured of those differs by noise alone.
-ONE_AT_A_TIME = ["andrew", "load", "security", "volumes"]
+ONE_AT_A_TIME = ["andrew", "load", "security", "volumes", "bulk"]
 # These alternate by themselves.
 BOTH = ["clients", "listing", "switches", "parts"]
 PARTS = ONE_AT_A_TIME + BOTH
@@ -65,6 +65,7 @@ def words(part, args, runs):
         "load": ["--only", "load", "--src", args.src, "--scratch", scratch, *brief("--brief")],
         "security": ["--rounds", runs, "--scratch", scratch, *brief("--brief")],
         "volumes": ["--runs", runs, "--scratch", scratch, "--dumps", dumps, *brief("--small", 200, "--large", 1000, "--bulk", 16)],
+        "bulk": ["--only", "fetch,others", "--rounds", runs, "--scratch", scratch, *brief("--brief")],
         "clients": ["--rounds", runs, "--scratch", scratch, *brief("--files", 1, "--statuses", 100)],
         "listing": ["--rounds", runs, "--scratch", scratch, *brief("--entries", 500, "--statuses", 200)],
         "switches": ["--rounds", runs, "--scratch", scratch, *brief("--files", 50, "--calls", 100)],

@@ -11,7 +11,7 @@ STRICT = ["-oattr_timeout=0,entry_timeout=0,negative_timeout=0"]
 
 
 class Mount:
-    # Size of the cache, in KiB.
+    # Size of the cache, in KiB, unless another is given.
     BLOCKS = 400_000
 
     def __init__(self, host):
@@ -24,7 +24,7 @@ class Mount:
     def is_on(self, folder):
         return self.file().exists() and self.file().read_text() == str(Path(folder).absolute())
 
-    def make(self, folder, is_strict):
+    def make(self, folder, is_strict, blocks=BLOCKS):
         """Mounts /afs of the host on a folder that the whole machine sees; returns when it can be listed."""
         need({"afsd.fuse": "openafs-fuse", "fusermount3": "fuse3"})
         folder = Path(folder).absolute()
@@ -34,7 +34,7 @@ class Mount:
         folder.mkdir(parents=True, exist_ok=True)
         self.file().write_text(str(folder))
         log = self.host.folder / "afsd.log"
-        process = begin(self.command(folder, is_strict), log, env=self.host.cell.environment())
+        process = begin(self.command(folder, is_strict, blocks), log, env=self.host.cell.environment())
 
         def is_there():
             if process.poll() is not None:
@@ -43,14 +43,16 @@ class Mount:
 
         until(f"{folder} mounted by afsd.fuse (its log is {log})", is_there, 60)
 
-    def command(self, folder, is_strict):
+    def command(self, folder, is_strict, blocks):
         """Flags of FUSE come first: afsd.fuse treats every argument after a bare flag of its own as its own.
 
         Only the network namespace is the host's: the mount belongs to the whole machine."""
         own = self.host.folder
+        # As many files as its chunks of a mebibyte fill, twice: many times that by default, which takes minutes to make.
+        files = ["-files", blocks // 512] if blocks > self.BLOCKS else []
         fuse = ["nsenter", f"--net={self.host.namespace.path}", "afsd.fuse", "-f", *(STRICT if is_strict else [])]
         name_space = ["-dynroot", "-fakestat", "-nosettime", "-confdir", own / "etc-openafs", "-mountdir", folder]
-        return [*fuse, *name_space, "-cachedir", own / "cache", "-blocks", self.BLOCKS, "-chunksize", 20, "-volume-ttl", 600]
+        return [*fuse, *name_space, "-cachedir", own / "cache", "-blocks", blocks, *files, "-chunksize", 20, "-volume-ttl", 600]
 
     def remove(self):
         """Unmounts; the client ends by itself. Does nothing if there is no mount."""

@@ -1,0 +1,77 @@
+"""A cell of ours and one of OpenAFS's on one bridge, each host in a network namespace, with clients for large files."""
+
+import json, subprocess
+from pathlib import Path
+
+import processes
+from measured import OPENAFS_CELL
+from processes import run
+
+PREFIX, NET = "bb", "10.94.0"
+OURS, MINE, OTHER = ("vice", 31), ("venus", 41), ("guest", 42)
+# The caches hold the largest file.
+CACHE, BLOCKS = "4G", 4 << 20
+
+
+class Cells:
+    """Folders and mounts below `scratch`. The machine sees all mounts; their clients are on the bridge."""
+
+    def __init__(self, program, scratch, is_alone):
+        self.program, self.scratch, self.is_alone = program, scratch.resolve(), is_alone
+        self.peers = [OPENAFS_CELL, "--state", self.scratch / "openafs", "--prefix", PREFIX, "--net", NET]
+        self.state, self.mounted = self.scratch / "state", []
+        self.theirs = self.scratch / "theirs"
+
+    def up(self):
+        """Servers on hosts of their own; two mounts of ours, without the data path and with it, on one host, and OpenAFS's on another."""
+        address = f"{NET}.{OURS[1]}"
+        run([*self.peers, *(["client-only", "--servers", address] if self.is_alone else ["up"])])
+        for name, number in [OURS, MINE, OTHER]:
+            run([*self.peers, "host", name, number])
+        run([*self.peers, "run", OURS[0], self.program, "serve", "--state", self.state, "--cell", "bench.test",
+             "--listen", address, "--anyuser", "rlidwk", "--detach"])
+        self.server = processes.of_state(self.program, self.state)
+        run([*self.peers, "run", OURS[0], self.program, "vos", "--state", self.state, "setfields", "root.cell", "-maxquota", 0])
+        self.off = self.mount("off", "bench.test", address, "--data-path", "off")
+        self.on = self.mount("on", "bench.test", address)
+        if not self.is_alone:
+            # OpenAFS's client in user space stores after close has returned: ours writes what it reads.
+            self.writer = self.mount("writer", "example.test", f"{NET}.11") / "scratch"
+            run([*self.peers, "mount", "--host", "cl1", "--blocks", BLOCKS, self.theirs])
+            self.reader = self.theirs / "example.test/scratch"
+            self.their_client = processes.in_namespace(f"{PREFIX}-cl1", ["afsd.fuse"])[0]
+            self.their_server = processes.in_namespace(f"{PREFIX}-srv1", ["dafileserver"])[0]
+
+    def mount(self, name, cell, server, *words):
+        """A mount of ours on a cell. Its network alone is the host's."""
+        folder = self.scratch / name
+        self.at(MINE, "mount", "--cell", cell, "--servers", server, "--cache", self.scratch / f"{name}.cache", "--cache-size", CACHE,
+                *words, folder, "--detach")
+        self.mounted.append(folder)
+        return folder
+
+    def at(self, host, *words):
+        """Our program in the network of a host."""
+        return run(["nsenter", f"--net=/run/netns/{PREFIX}-{host[0]}", self.program, *words])
+
+    def bulk(self, *words, host=MINE):
+        """What `andrew bench bulk` measured in one run."""
+        return json.loads(self.at(host, "--json", "bench", "bulk", "--runs", 1, *words))
+
+    def ours(self, size, readers, *words, host=MINE):
+        """Stores by the mount with the data path, fetches by those given."""
+        named = [word for reader in readers for word in ("--read-dir", reader)]
+        return self.bulk("--dir", self.on, *named, "--size", size, "--pid", f"server={self.server}", *words, host=host)
+
+    def openafs(self, size):
+        """Stores by our client, fetches by OpenAFS's."""
+        pids = ["--pid", f"client={self.their_client}", "--pid", f"server={self.their_server}"]
+        return self.bulk("--dir", self.writer, "--read-dir", self.reader, "--size", size, *pids)
+
+    def down(self):
+        quietly = lambda *words: subprocess.run([str(word) for word in words], capture_output=True)
+        for folder in self.mounted:
+            quietly(self.program, "umount", folder)
+        quietly(*self.peers, "umount", self.theirs)
+        quietly(self.program, "down", "--state", self.state)
+        quietly(*self.peers, "down")
