@@ -5,6 +5,7 @@ mod choice;
 mod group;
 mod server;
 mod table;
+mod unknown_call;
 mod volume;
 
 pub(crate) use cell::{Cell, QueryEnv, volume_query};

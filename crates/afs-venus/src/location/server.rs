@@ -11,6 +11,7 @@ use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use parking_lot::Mutex;
 
+use super::unknown_call::UnknownCall;
 use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
 use crate::promise::ServerReset;
@@ -225,8 +226,8 @@ pub(crate) struct Server {
     pub plain_bulk_only: AtomicBool,
     /// True if it stores one range of a file per call.
     pub single_ranges_only: AtomicBool,
-    /// True if it has no data path.
-    pub no_data_path: AtomicBool,
+    /// Whether it has no data path.
+    pub no_data_path: UnknownCall,
     /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
@@ -247,7 +248,7 @@ impl Server {
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
             single_ranges_only: AtomicBool::new(false),
-            no_data_path: AtomicBool::new(false),
+            no_data_path: UnknownCall::default(),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),
@@ -257,6 +258,11 @@ impl Server {
     /// Permits one more call that fetches ahead of a reader; `None` if there are enough of them.
     pub fn permit_ahead(&self) -> Option<sync::OwnedSemaphorePermit> {
         self.ahead.clone().try_acquire_owned().ok()
+    }
+
+    /// Whether it has said that it has no data path, and is not asked again yet.
+    pub fn has_no_data_path(&self, now: Instant) -> bool {
+        self.no_data_path.is_noted(now, self.reset.get())
     }
 
     /// Its addresses, nearest first.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::{Class, Level, Security};
-use afs_server::VolumeStates;
+use afs_server::{DataPathOptions, VolumeStates};
 use afs_sim::{NodeId, Sim};
 use afs_testkit::{
     Claim, ClaimServer, ClientMachine, EXPIRED as WORD_THAT_HAS_EXPIRED, NewVolume, Server, ServerPlan,
@@ -113,6 +113,16 @@ impl Cell {
     /// Crashes and restarts the server.
     pub fn restart_server(&self) {
         self.machine.restart();
+    }
+
+    /// Crashes the server, and starts one in its place that has a data path.
+    pub fn upgrade_server(&self) {
+        self.restart_server();
+        let files = self.machine.processes(|processes| processes.files.upgrade()).flatten().unwrap();
+        let listen = SocketAddr::new(SERVER.into(), 7100);
+        let options = DataPathOptions { listen, addresses: Vec::new(), clear: false, minimum_size: 0 };
+        let opening = async move { files.open_data_path(&options).map(drop) };
+        self.sim.block_on(self.server, LIMIT, opening).unwrap().unwrap();
     }
 
     /// Sets the limits of clients created from now on.

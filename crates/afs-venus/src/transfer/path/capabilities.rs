@@ -11,13 +11,14 @@ use afs_datapath::capability::{Access, Capability, Group, Refusal, Secret};
 use afs_rpc::Instant;
 use afs_wire::ids::Fid;
 
+use super::doubts::Doubts;
 use crate::identity::TokenId;
 
 /// Most capabilities of one server, with those that are being asked for.
 pub(super) const CAPABILITIES_MAX: usize = 1024;
-/// How long no capability is asked for after one was not given, or was refused as soon as it was given.
+/// How long no capability is asked for after one was not given, or several were refused as soon as they were given.
 const REFUSED_FOR: Duration = Duration::from_secs(60);
-/// A capability that is refused before it is this old is refused for what it permits, not because something has changed since.
+/// A capability that is refused before it is this old is refused for what it permits, unless something has changed just then.
 const YOUNG: Duration = Duration::from_secs(10);
 
 /// What a capability is needed for.
@@ -90,6 +91,7 @@ enum Slot {
 #[derive(Default)]
 pub(super) struct Capabilities {
     slots: BTreeMap<Key, Slot>,
+    doubts: Doubts,
     /// Counts capabilities.
     given: u64,
     /// Counts uses, for the order in which slots are given up.
@@ -165,8 +167,11 @@ impl Capabilities {
         if matches!(why, Refusal::NotAllowed | Refusal::OtherObject | Refusal::OutOfRange) {
             return self.refuse(need, now);
         }
+        let before = self.slots.len();
         self.slots.retain(|_, slot| !matches!(slot, Slot::Here { given, .. } if Arc::ptr_eq(given, refused)));
-        if now.saturating_since(refused.asked) < YOUNG {
+        let is_first = self.slots.len() < before;
+        let is_young = now.saturating_since(refused.asked) < YOUNG;
+        if is_first && is_young && self.doubts.note(need, now) {
             self.refuse(need, now);
         }
     }
@@ -312,15 +317,23 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_capability_is_dropped_and_one_refused_at_once_not_asked_for_again() {
-        for (age, is_refused) in [(100, false), (1, true)] {
+    fn a_refused_capability_is_dropped_and_after_three_refused_at_once_no_other_is_asked_for() {
+        for (age, is_refused) in [(100, [false; 4]), (1, [false, false, false, true])] {
             let mut table = Capabilities::default();
-            give(&mut table, need(1, 2), Group::Directory(file(1)), 0);
-            let Lookup::Here(held) = table.look_up(&need(1, 2), at(age)) else { panic!("not here") };
-            table.refused(&need(1, 2), &held, Refusal::Revoked, at(age));
-            let found = table.look_up(&need(1, 2), at(age));
-            assert_eq!(matches!(found, Lookup::Refused), is_refused, "after {age} s");
-            assert_eq!(matches!(found, Lookup::Missing), !is_refused, "after {age} s");
+            for (round, is_refused) in is_refused.into_iter().enumerate() {
+                let asked = round as u64 * (age + 1);
+                let found = table.look_up(&need(1, 2), at(asked));
+                assert_eq!(matches!(found, Lookup::Refused), is_refused, "{round}, after {age} s");
+                assert_eq!(matches!(found, Lookup::Missing), !is_refused, "{round}, after {age} s");
+                if is_refused {
+                    continue;
+                }
+                table.answered(&need(1, 2), Some(given(Group::Directory(file(1)), asked)), at(asked));
+                let now = at(asked + age);
+                let Lookup::Here(held) = table.look_up(&need(1, 2), now) else { panic!("not here") };
+                // Several transfers by the same one are refused at once.
+                (0..5).for_each(|_| table.refused(&need(1, 2), &held, Refusal::Revoked, now));
+            }
         }
         let mut table = Capabilities::default();
         give(&mut table, need(1, 2), Group::Directory(file(1)), 0);

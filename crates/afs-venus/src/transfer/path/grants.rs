@@ -1,7 +1,6 @@
 //! Capabilities from the file server: asked for once for all who need the same, and again before they end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_datapath::capability::{ByteRange, Capability, Refusal, Secret};
@@ -72,7 +71,7 @@ impl ServerPath {
 
     async fn get_capability(&self, target: &Target, need: &Need) -> Option<Given> {
         self.common.counters.call(fs::GetCapability::NAME);
-        let asked = self.now();
+        let (asked, reset) = (self.now(), self.server.reset.get());
         let access = match need.used {
             Use::Read => CapabilityAccess::READ,
             Use::Write => CapabilityAccess::WRITE,
@@ -81,7 +80,7 @@ impl ServerPath {
         match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
             Ok(Ok(reply)) => given(&reply, need, asked),
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
-                self.server.no_data_path.store(true, Ordering::Relaxed);
+                self.server.no_data_path.note(self.now(), reset);
                 None
             }
             _ => None,

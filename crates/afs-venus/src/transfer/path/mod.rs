@@ -9,6 +9,7 @@
 //! capability, and no longer than ten seconds for the next bytes; then the path is left alone ([`failures`]).
 
 mod capabilities;
+mod doubts;
 mod failures;
 mod fallback;
 mod fetch;

@@ -1,7 +1,6 @@
 //! Opening and closing of a connection: DataPath by Rx, a stream, TLS, the first frames; all of it in the background.
 
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -58,6 +57,7 @@ impl ServerPath {
 
     async fn ask(&self, target: &Target) -> Result<Offer, Option<Fallback>> {
         self.common.counters.call(fs::DataPath::NAME);
+        let reset = self.server.reset.get();
         let call = target.connection.call(&fs::DataPath {});
         match self.common.env.timeout(CALL_MAX, call).await {
             Ok(Ok(reply)) => {
@@ -65,7 +65,7 @@ impl ServerPath {
                 offer.ok_or(Some(Fallback::Unreachable))
             }
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
-                self.server.no_data_path.store(true, Ordering::Relaxed);
+                self.server.no_data_path.note(self.now(), reset);
                 Err(None)
             }
             _ => Err(Some(Fallback::Unreachable)),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::sync::Notify;
@@ -87,7 +86,7 @@ impl ServerPath {
 
     /// The connection for a token. Who is told to open one must call [`ServerPath::opened`] or [`ServerPath::not_opened`].
     fn route(&self, token: TokenId) -> Route {
-        if self.server.no_data_path.load(Ordering::Relaxed) {
+        if self.server.has_no_data_path(self.now()) {
             return Route::None;
         }
         let mut state = self.state.lock();
@@ -211,7 +210,7 @@ impl ServerPath {
 
     /// How the path is used: a word, and why not if it is not.
     pub fn state(&self) -> (&'static str, Option<Fallback>) {
-        if self.server.no_data_path.load(Ordering::Relaxed) {
+        if self.server.has_no_data_path(self.now()) {
             return ("none", None);
         }
         let state = self.state.lock();
