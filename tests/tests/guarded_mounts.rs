@@ -186,7 +186,7 @@ fn on_her_own_mounts(name: &'static str, script: &str) -> String {
     // No process outlives the line.
     shell.args(["--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]);
     shell.args(["sh", "-c", &[NAMESPACE, script].concat(), "sh"]);
-    shell.arg(andrew()).arg(scratch.path()).arg(alice.home());
+    shell.arg(scratch.copy(&andrew())).arg(scratch.path()).arg(alice.home());
     let said = run(shell, seconds(200));
     cell.stop();
     said

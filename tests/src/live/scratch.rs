@@ -33,6 +33,17 @@ impl Scratch {
         &self.0
     }
 
+    /// Copies a program into it, so that every user of the machine can run it.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    #[must_use]
+    pub fn copy(&self, program: &Path) -> PathBuf {
+        let copy = self.0.join(program.file_name().unwrap_or_default());
+        std::fs::copy(program, &copy).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        copy
+    }
+
     /// Creates a folder in it.
     ///
     /// # Panics
