@@ -2,6 +2,7 @@
 
 use crate::configuration::FileError;
 use crate::control::ControlError;
+use crate::drives::DrivesError;
 use crate::mount::ClientError;
 use crate::servers::StartError;
 use crate::state::StateError;
@@ -34,6 +35,9 @@ pub enum CellError {
     /// The control socket.
     #[error(transparent)]
     Control(#[from] ControlError),
+    /// Drives beside the disks of a host.
+    #[error(transparent)]
+    Drives(#[from] DrivesError),
     /// The kernel's mount table cannot be read.
     #[error("cannot read /proc/self/mountinfo: {0}")]
     MountTable(io::Error),

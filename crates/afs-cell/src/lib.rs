@@ -6,6 +6,7 @@
 
 pub mod configuration;
 pub mod control;
+pub mod drives;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

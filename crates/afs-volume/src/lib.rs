@@ -18,6 +18,7 @@
 
 mod background;
 mod cache;
+mod check_drive;
 mod chunks;
 mod codec;
 mod compact;
@@ -56,6 +57,7 @@ mod volume;
 mod walk;
 
 pub use afs_drive::Usage;
+pub use check_drive::{CheckedDrive, SHOWN_MAX};
 pub use data_reader::{DataReader, Span, WINDOW_SLOTS};
 pub use error::VolumeError;
 pub use extent::{LITERAL_MAX, SLOT_LEN};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
+use crate::rows::index_damaged;
 use crate::store::VolumeStore;
 
 /// The chunks of one drive that have rows.
@@ -39,6 +40,11 @@ fn live_in(snapshot: &Snapshot, table: &str, first: &[u8], last: &[u8]) -> Resul
         chunk(&key, &value).ok_or_else(|| failed(io::Error::new(io::ErrorKind::InvalidData, bad)))
     })
     .collect()
+}
+
+/// The chunk of a row of either table of chunks.
+pub(crate) fn chunk_of_row((key, value): Row) -> Result<ChunkRef, VolumeError> {
+    chunk(&key, &value).ok_or_else(|| index_damaged("a row of the table of chunks cannot be decoded"))
 }
 
 fn chunk(key: &[u8], value: &[u8]) -> Option<ChunkRef> {

@@ -2,6 +2,7 @@
 
 use super::error::ControlError;
 use super::frame::{ControlReply, ControlRequest, Statistics};
+use crate::drives::{DriveAnswer, DriveRequest};
 use crate::error::CellResult;
 use crate::servers::{ImportRequest, Imported, PartitionScrub};
 use crate::socket;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 /// Time-out of a request: longer than any call waits by itself.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time-out of an import, which for a hundred thousand users or volumes takes long.
+/// Time-out of an import, which for a hundred thousand users or volumes takes long, and of the check of a drive.
 const IMPORT_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A connection to a running cell.
@@ -73,10 +74,24 @@ impl ControlClient {
     /// # Errors
     /// Why the import failed, as one line for the user.
     pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
+        let request = serde_json::to_vec(request).map_err(|e| e.to_string())?;
+        self.long(&ControlRequest::Import(request))
+    }
+
+    /// Makes a request about drives.
+    ///
+    /// # Errors
+    /// Why it was not done, as one line for the user.
+    pub fn drives(&mut self, request: &DriveRequest) -> Result<DriveAnswer, String> {
+        let request = serde_json::to_vec(request).map_err(|e| e.to_string())?;
+        self.long(&ControlRequest::Drives(request))
+    }
+
+    /// Makes a request that may take long.
+    fn long<T: DeserializeOwned>(&mut self, request: &ControlRequest) -> Result<T, String> {
         let failed = |error: &dyn std::fmt::Display| format!("the cell does not reply: {error}");
         self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;
-        let request = ControlRequest::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
-        match self.ask(&request).map_err(|e| failed(&e))? {
+        match self.ask(request).map_err(|e| failed(&e))? {
             ControlReply::Done(json) => serde_json::from_slice(&json).map_err(|e| failed(&e)),
             ControlReply::Refused(line) => Err(line),
             ControlReply::Aborted(code) => Err(failed(&code)),

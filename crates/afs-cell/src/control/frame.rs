@@ -10,6 +10,9 @@ pub(super) const REQUEST_LEN_MAX: usize = 64 * 1024;
 /// Longest reply, in bytes: a list of some 60 000 volumes.
 pub(super) const REPLY_LEN_MAX: usize = 16 * 1024 * 1024;
 
+/// Kind of the requests about drives.
+const DRIVES: u8 = 16;
+
 /// Request of the cell's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlRequest {
@@ -28,6 +31,8 @@ pub enum ControlRequest {
     Scrub,
     /// Import the databases of another cell: an [`ImportRequest`](crate::servers::ImportRequest) as JSON.
     Import(Vec<u8>),
+    /// A request about drives: a [`DriveRequest`](crate::drives::DriveRequest) as JSON.
+    Drives(Vec<u8>),
 }
 
 /// Reply of the cell.
@@ -63,6 +68,7 @@ impl RequestFrame for ControlRequest {
             Self::Reload => write_frame(to, 3, &[], REQUEST_LEN_MAX),
             Self::Scrub => write_frame(to, 4, &[], REQUEST_LEN_MAX),
             Self::Import(json) => write_frame(to, 5, &[json], REQUEST_LEN_MAX),
+            Self::Drives(json) => write_frame(to, DRIVES, &[json], REQUEST_LEN_MAX),
         }
     }
 
@@ -76,6 +82,7 @@ impl RequestFrame for ControlRequest {
             (3, None) if body.is_empty() => Ok(Some(Self::Reload)),
             (4, None) if body.is_empty() => Ok(Some(Self::Scrub)),
             (5, _) => Ok(Some(Self::Import(body))),
+            (DRIVES, _) => Ok(Some(Self::Drives(body))),
             _ => Err(damaged("not a request")),
         }
     }
@@ -137,6 +144,7 @@ mod tests {
             ControlRequest::Statistics,
             ControlRequest::Reload,
             ControlRequest::Import(b"{}".to_vec()),
+            ControlRequest::Drives(b"[]".to_vec()),
             ControlRequest::Scrub,
         ] {
             let mut wire = Vec::new();

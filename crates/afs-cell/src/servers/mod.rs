@@ -28,6 +28,7 @@ pub use security::ADMIN_NAME;
 use crate::configuration::identity::CellIdentity;
 use crate::configuration::options::ServerOptions;
 use crate::control::Handler;
+use crate::drives::AttachedDrives;
 use crate::error::CellResult;
 use crate::servers::import::Importer;
 use crate::servers::owner_requests::{OwnerRequests, owner_calls};
@@ -57,6 +58,7 @@ pub struct Servers {
     scrubber: Option<Scrubber>,
     /// On a host that serves the databases.
     importer: Option<Importer>,
+    drives: AttachedDrives,
 }
 
 /// Longest time that disk operations in progress may take when the servers stop.
@@ -78,6 +80,7 @@ impl Servers {
         let uuid = identity.file_server;
         let stores = system.block_on(open_stores(&remote, uuid))?;
         let (guard, scrubber) = (stores.guard(system, &security), stores.scrubber(&remote));
+        let drives = AttachedDrives::open(&system.env(), &options.directory, stores.partitions())?;
         let importer = stores.databases().map(|databases| databases.importer.clone());
         let overseen = Vec::new();
         let host =
@@ -86,7 +89,7 @@ impl Servers {
         let roles = start_roles(roles, overseer, host)?;
         let owner_calls = owner_calls(&roles, &owner, options, &security);
         let system = system.clone();
-        Ok(Self { system, roles, owner, owner_calls, identity, security, scrubber, importer })
+        Ok(Self { system, roles, owner, owner_calls, identity, security, scrubber, importer, drives })
     }
 
     /// Security of the connections of the user who runs the cell: as its first user.
@@ -119,6 +122,7 @@ impl Servers {
             security: self.security.clone(),
             scrubber: self.scrubber.clone(),
             importer: self.importer.clone(),
+            drives: self.drives.clone(),
         };
         Arc::new(move |request| requests.serve(request))
     }

@@ -3,6 +3,7 @@
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::control::{ControlReply, ControlRequest, Statistics};
+use crate::drives::AttachedDrives;
 use crate::servers::import::{self, Importer};
 use crate::servers::roles::Role;
 use crate::servers::scrub;
@@ -26,6 +27,7 @@ pub(super) struct OwnerRequests {
     pub(super) scrubber: Option<Scrubber>,
     /// On a host that serves the databases.
     pub(super) importer: Option<Importer>,
+    pub(super) drives: AttachedDrives,
 }
 
 impl OwnerRequests {
@@ -44,10 +46,24 @@ impl OwnerRequests {
                     Err(error) => ControlReply::Refused(error.to_string()),
                 }
             }
+            ControlRequest::Drives(json) => self.drives(&json),
             ControlRequest::Reload => match self.security.reload() {
                 Ok(()) => ControlReply::Done(Vec::new()),
                 Err(error) => ControlReply::Refused(error.to_string()),
             },
+        }
+    }
+}
+
+impl OwnerRequests {
+    fn drives(&self, json: &[u8]) -> ControlReply {
+        let served = match serde_json::from_slice(json) {
+            Ok(request) => self.system.block_on(self.drives.serve(request)),
+            Err(error) => return ControlReply::Refused(error.to_string()),
+        };
+        match served {
+            Ok(answer) => self::json(&answer),
+            Err(error) => ControlReply::Refused(error.to_string()),
         }
     }
 }

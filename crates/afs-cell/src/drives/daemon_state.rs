@@ -1,0 +1,137 @@
+//! State file of a drive's daemon: its id, its TLS key, the number of its run, and the key of its file server or the secret of
+//! its join key.
+
+use super::DrivesError;
+use super::registry::KeyText;
+use afs_datapath::capability::{DriveId, DriveKey, KeyEpoch, Secret};
+use afs_datapath::session::Identity;
+use afs_env::{Env, EnvExt};
+use afs_files::secret_file;
+use afs_remote::{RUN_MAX, Run};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+const FORMAT: u32 = 1;
+const FILE: &str = "drive.toml";
+
+/// State of a drive, which its directory keeps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DaemonState {
+    format: u32,
+    /// 128 random bits, in hexadecimal digits.
+    drive: String,
+    /// Seed of the TLS key.
+    tls_seed: KeyText,
+    /// The last run.
+    run: u64,
+    /// Until a file server has joined the drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    join_secret: Option<KeyText>,
+    /// From then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<KeyText>,
+}
+
+fn path(directory: &Path) -> PathBuf {
+    directory.join(FILE)
+}
+
+fn bad(directory: &Path, why: impl ToString) -> DrivesError {
+    DrivesError::File { path: path(directory), why: why.to_string() }
+}
+
+impl DaemonState {
+    /// Reads the state for a new run, or makes that of a new drive. The number of the run is durable then.
+    ///
+    /// # Errors
+    /// The file is damaged, others may read it, or the disk refuses.
+    pub(super) fn begin_run(directory: &Path, env: &dyn Env) -> Result<Self, DrivesError> {
+        let mut state = Self::read(directory)?.unwrap_or_else(|| Self::new(env));
+        state.run += 1;
+        if state.run > RUN_MAX {
+            return Err(bad(directory, "it has been started too often"));
+        }
+        state.write(directory)?;
+        Ok(state)
+    }
+
+    fn new(env: &dyn Env) -> Self {
+        let drive = u128::from_be_bytes(env.random_bytes());
+        let [tls_seed, secret] = [(); 2].map(|()| KeyText::of(&env.random_bytes()));
+        let (format, drive) = (FORMAT, format!("{drive:032x}"));
+        Self { format, drive, tls_seed, run: 0, join_secret: Some(secret), key: None }
+    }
+
+    fn read(directory: &Path) -> Result<Option<Self>, DrivesError> {
+        let bytes = secret_file::read(&path(directory)).map_err(|error| bad(directory, error))?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let text = std::str::from_utf8(&bytes).map_err(|error| bad(directory, error))?;
+        // The parser's message would quote the line, which may be a key.
+        let state: Self = toml::from_str(text).map_err(|error| bad(directory, error.message()))?;
+        match state.format {
+            FORMAT => Ok(Some(state)),
+            other => Err(bad(directory, format!("it has format {other}, this program reads {FORMAT}"))),
+        }
+    }
+
+    fn write(&self, directory: &Path) -> Result<(), DrivesError> {
+        let text = zeroize::Zeroizing::new(toml::to_string(self).map_err(|error| bad(directory, error))?);
+        secret_file::write(&path(directory), text.as_bytes()).map_err(|error| bad(directory, error))
+    }
+
+    /// Keeps the key that a file server gives, in place of the join key.
+    pub(super) fn adopt(&mut self, directory: &Path, key: &Secret) -> Result<(), DrivesError> {
+        let next = Self { key: Some(KeyText::of(key.expose())), join_secret: None, ..self.clone() };
+        next.write(directory)?;
+        *self = next;
+        Ok(())
+    }
+
+    /// This run.
+    pub(super) fn run(&self) -> Run {
+        Run(self.run)
+    }
+
+    /// The TLS key.
+    pub(super) fn identity(&self, directory: &Path) -> Result<Identity, DrivesError> {
+        let seed = self.tls_seed.bytes().ok_or_else(|| bad(directory, "its TLS key is damaged"))?;
+        Identity::of_seed(&seed).map_err(|error| bad(directory, error))
+    }
+
+    /// The key of its file server, or, before there is one, that of its join key with the secret.
+    pub(super) fn key(&self, directory: &Path) -> Result<(DriveKey, Option<Secret>), DrivesError> {
+        let drive = u128::from_str_radix(&self.drive, 16).map_err(|error| bad(directory, error))?;
+        let damaged = || bad(directory, "its key is damaged");
+        let key = |text: &KeyText, epoch| {
+            let bytes = text.bytes().ok_or_else(damaged)?;
+            Ok((DriveKey::new(DriveId(drive), KeyEpoch(epoch), *bytes), Secret::new(*bytes)))
+        };
+        match (&self.key, &self.join_secret) {
+            (Some(text), _) => key(text, 1).map(|(key, _)| (key, None)),
+            (None, Some(text)) => key(text, 0).map(|(key, secret)| (key, Some(secret))),
+            (None, None) => Err(damaged()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_count_up_and_a_join_key_is_void_when_there_is_a_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let env = afs_env::Parts::inline();
+        let mut first = DaemonState::begin_run(directory.path(), &*env).unwrap();
+        assert!(first.key(directory.path()).unwrap().1.is_some());
+        first.adopt(directory.path(), &Secret::new([9; 32])).unwrap();
+        let second = DaemonState::begin_run(directory.path(), &*env).unwrap();
+        assert_eq!((first.run(), second.run()), (Run(1), Run(2)));
+        let (key, secret) = second.key(directory.path()).unwrap();
+        assert!(secret.is_none() && key.epoch() == KeyEpoch(1));
+        let fingerprint = |state: &DaemonState| state.identity(directory.path()).unwrap().fingerprint();
+        assert_eq!(fingerprint(&first), fingerprint(&second));
+        assert!(!std::fs::read_to_string(path(directory.path())).unwrap().contains("join_secret"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Errors of the registry of drives, of the daemon of a drive, and of joining.
+
+use afs_remote::JoinError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why something with drives did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum DrivesError {
+    /// A file of this program is damaged, or of a newer version.
+    #[error("{} cannot be used: {why}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        why: String,
+    },
+    /// There is no drive of this name.
+    #[error("there is no drive {0:?}; `andrew drive list` shows them")]
+    Unknown(String),
+    /// The name is taken, or cannot be one.
+    #[error("{0:?} cannot be the name of a new drive: {1}")]
+    Name(String, &'static str),
+    /// The text is no join key.
+    #[error("this is no join key: a drive prints one at its first start")]
+    NoJoinKey,
+    /// The drive did not take the key.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// No partition of this name.
+    #[error("this host has no partition {0}")]
+    NoPartition(String),
+    /// The drive is used.
+    #[error("drive {0:?} cannot be removed: {1}")]
+    InUse(String, String),
+    /// A store failed.
+    #[error("{0}")]
+    Store(String),
+    /// The address cannot be used.
+    #[error("cannot listen at {address}: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The directory cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+}

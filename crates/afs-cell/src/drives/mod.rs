@@ -1,0 +1,17 @@
+//! Drives of a file server beside its disks: their registry, how each kind is opened, what the owner asks about them, and
+//! the daemon of a drive on another host.
+
+mod attached;
+mod daemon;
+mod daemon_state;
+mod error;
+mod join_key;
+mod registry;
+mod requests;
+
+pub(crate) use attached::AttachedDrives;
+pub use daemon::{DriveDaemon, DriveDaemonOptions};
+pub use error::DrivesError;
+pub use join_key::JoinKey;
+pub use registry::{DriveEntry, DriveKind, Registry, RemoteSettings};
+pub use requests::{DriveAnswer, DriveCheck, DriveLine, DriveRequest};

@@ -1,0 +1,284 @@
+//! Registry of a file server's drives, a file of its state directory: id, name, kind and settings of each, and which one
+//! takes the new data of each partition.
+
+use super::DrivesError;
+use afs_datapath::capability::{DriveId as DataPathDrive, DriveKey, KeyEpoch, StoreNumber};
+use afs_datapath::session::{Fingerprint, Security};
+use afs_drive::{Drive, DriveId};
+use afs_env::EnvRef;
+use afs_files::secret_file;
+use afs_remote::{RemoteDrive, RemoteOptions};
+use afs_wire::ids::PartitionId;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zeroize::{Zeroize, Zeroizing};
+
+const FORMAT: u32 = 1;
+const FILE: &str = "drives.toml";
+/// Longest name of a drive, in bytes.
+const NAME_MAX: usize = 64;
+/// The name of the disk beside the index, which every partition has.
+pub(super) const LOCAL: &str = "local";
+
+/// The drives of a file server beside its disks. Has keys in it: only the owner may read the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registry {
+    format: u32,
+    /// The id of the next drive: none is used twice, because references name their drive by it.
+    next_id: u32,
+    /// Partitions whose new data go to a drive other than their own disk, by number.
+    #[serde(default)]
+    in_use: BTreeMap<String, u32>,
+    /// The drives.
+    #[serde(default, rename = "drive")]
+    pub(super) drives: Vec<DriveEntry>,
+}
+
+/// A drive.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DriveEntry {
+    /// Its id in the references of this file server.
+    pub id: u32,
+    /// Its name here.
+    pub name: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: DriveKind,
+}
+
+/// The kinds of drives, each with its settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum DriveKind {
+    /// The daemon of `andrew drive serve` on another host.
+    Remote(RemoteSettings),
+}
+
+/// How a drive on another host is reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemoteSettings {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// SHA-256 of its TLS key, in hexadecimal digits.
+    pub fingerprint: String,
+    /// Its own 128-bit id, in hexadecimal digits; empty while it is not joined.
+    pub drive: String,
+    /// The key that this file server gave it, in base64.
+    pub key: KeyText,
+}
+
+/// A key in base64: shown by nobody, and wiped.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyText(String);
+
+impl Drop for KeyText {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl std::fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyText(..)")
+    }
+}
+
+impl KeyText {
+    pub(super) fn of(key: &[u8; 32]) -> Self {
+        Self(STANDARD.encode(key))
+    }
+
+    pub(super) fn bytes(&self) -> Option<Zeroizing<[u8; 32]>> {
+        let bytes = Zeroizing::new(STANDARD.decode(&self.0).ok()?);
+        bytes.as_slice().try_into().ok().map(Zeroizing::new)
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { format: FORMAT, next_id: 1, in_use: BTreeMap::new(), drives: Vec::new() }
+    }
+}
+
+fn path(state: &Path) -> PathBuf {
+    state.join(FILE)
+}
+
+impl Registry {
+    /// Reads the registry of a state directory; an empty one if there is none.
+    ///
+    /// # Errors
+    /// Others may read it, or it is damaged or of a newer version.
+    pub fn read(state: &Path) -> Result<Self, DrivesError> {
+        let bad = |why: String| DrivesError::File { path: path(state), why };
+        let bytes = secret_file::read(&path(state)).map_err(|error| bad(error.to_string()))?;
+        let Some(bytes) = bytes else { return Ok(Self::default()) };
+        let text = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
+        // The parser's message would quote the line, which may be a key.
+        let registry: Self = toml::from_str(text).map_err(|error| bad(error.message().to_owned()))?;
+        if registry.format != FORMAT {
+            return Err(bad(format!("it has format {}, this program reads {FORMAT}", registry.format)));
+        }
+        Ok(registry)
+    }
+
+    /// Replaces the registry of a state directory.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, state: &Path) -> Result<(), DrivesError> {
+        let bad = |why: String| DrivesError::File { path: path(state), why };
+        let text = Zeroizing::new(toml::to_string(self).map_err(|error| bad(error.to_string()))?);
+        secret_file::write(&path(state), text.as_bytes()).map_err(|error| bad(error.to_string()))
+    }
+
+    /// The drives.
+    pub fn drives(&self) -> &[DriveEntry] {
+        &self.drives
+    }
+
+    /// The drive of a name.
+    ///
+    /// # Errors
+    /// [`DrivesError::Unknown`].
+    pub fn find(&self, name: &str) -> Result<&DriveEntry, DrivesError> {
+        let found = self.drives.iter().find(|entry| entry.name == name);
+        found.ok_or_else(|| DrivesError::Unknown(name.to_owned()))
+    }
+
+    /// Adds a drive, with an id that no other drive had before. Nothing is written yet.
+    ///
+    /// # Errors
+    /// [`DrivesError::Name`].
+    pub fn add(&mut self, name: &str, kind: DriveKind) -> Result<DriveEntry, DrivesError> {
+        check_name(name)?;
+        if self.find(name).is_ok() {
+            return Err(DrivesError::Name(name.to_owned(), "there is one of this name"));
+        }
+        let entry = DriveEntry { id: self.next_id, name: name.to_owned(), kind };
+        self.next_id += 1;
+        self.drives.push(entry.clone());
+        Ok(entry)
+    }
+
+    /// Exchanges the settings of a drive.
+    pub(super) fn set_kind(&mut self, id: u32, kind: DriveKind) {
+        self.drives.iter_mut().filter(|entry| entry.id == id).for_each(|entry| entry.kind = kind.clone());
+    }
+
+    /// Removes a drive.
+    pub fn remove(&mut self, id: u32) {
+        self.drives.retain(|entry| entry.id != id);
+        self.in_use.retain(|_, used| *used != id);
+    }
+
+    /// The drive that takes the new data of a partition.
+    pub fn in_use(&self, partition: PartitionId) -> DriveId {
+        DriveId(self.in_use.get(&partition.0.to_string()).copied().unwrap_or(DriveId::OWN.0))
+    }
+
+    /// Chooses it.
+    pub fn set_in_use(&mut self, partition: PartitionId, drive: DriveId) {
+        let key = partition.0.to_string();
+        match drive {
+            DriveId::OWN => _ = self.in_use.remove(&key),
+            DriveId(id) => _ = self.in_use.insert(key, id),
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), DrivesError> {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if name.is_empty() || name.len() > NAME_MAX || !is_plain {
+        return Err(DrivesError::Name(name.to_owned(), "use up to 64 letters, digits and -_."));
+    }
+    if name == LOCAL {
+        return Err(DrivesError::Name(name.to_owned(), "it stands for the disk beside the index"));
+    }
+    Ok(())
+}
+
+impl DriveEntry {
+    /// Opens the drive for a partition, which has a store of its own on it. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// A setting that makes no sense.
+    pub fn open(&self, env: &EnvRef, partition: PartitionId) -> Result<Arc<dyn Drive>, String> {
+        match &self.kind {
+            DriveKind::Remote(settings) => Ok(Arc::new(settings.open(env, &self.name, partition)?)),
+        }
+    }
+}
+
+impl RemoteSettings {
+    /// Opens the drive for a partition.
+    pub(super) fn open(
+        &self,
+        env: &EnvRef,
+        name: &str,
+        partition: PartitionId,
+    ) -> Result<RemoteDrive, String> {
+        let key = self.key.bytes().ok_or("its key is damaged")?;
+        let drive = u128::from_str_radix(&self.drive, 16).map_err(|_| "it is not joined yet")?;
+        let key = Arc::new(DriveKey::new(DataPathDrive(drive), KeyEpoch(1), *key));
+        let store = StoreNumber(partition.0.into());
+        let options = RemoteOptions::new(name, self.address, self.security()?, key, store);
+        Ok(RemoteDrive::new(env.clone(), options))
+    }
+
+    /// How its connection is protected.
+    pub(super) fn security(&self) -> Result<Security, String> {
+        let byte = |at: usize| u8::from_str_radix(self.fingerprint.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..32).map(|place| byte(2 * place)).collect();
+        let bytes = bytes.filter(|_| self.fingerprint.len() == 64).and_then(|bytes| bytes.try_into().ok());
+        bytes
+            .map(|bytes| Security::Tls(Fingerprint(bytes)))
+            .ok_or_else(|| "its fingerprint is damaged".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote() -> DriveKind {
+        DriveKind::Remote(RemoteSettings {
+            address: "192.0.2.1:7010".parse().unwrap(),
+            fingerprint: "ab".repeat(32),
+            drive: "d1".to_owned(),
+            key: KeyText::of(&[0x77; 32]),
+        })
+    }
+
+    #[test]
+    fn a_registry_is_kept_with_its_keys_secret_and_no_id_is_used_twice() {
+        let state = tempfile::tempdir().unwrap();
+        let mut registry = Registry::read(state.path()).unwrap();
+        let first = registry.add("one", remote()).unwrap();
+        registry.set_in_use(PartitionId(0), DriveId(first.id));
+        registry.write(state.path()).unwrap();
+        let mut registry = Registry::read(state.path()).unwrap();
+        assert_eq!(
+            (registry.in_use(PartitionId(0)), registry.in_use(PartitionId(1))),
+            (DriveId(1), DriveId::OWN)
+        );
+        assert!(registry.find("one").unwrap().open(&afs_env::Parts::inline(), PartitionId(0)).is_ok());
+        assert!(registry.add("one", remote()).is_err() && registry.add("local", remote()).is_err());
+        assert!(registry.add("a b", remote()).is_err());
+        registry.remove(first.id);
+        assert_eq!(registry.in_use(PartitionId(0)), DriveId::OWN);
+        assert_eq!(registry.add("one", remote()).unwrap().id, 2, "references may name the first one");
+        let shown = format!("{registry:?}");
+        assert!(!shown.contains("d3d3"), "{shown}");
+        std::fs::write(path(state.path()), "format = 9\nnext_id = 1\n").unwrap();
+        assert!(Registry::read(state.path()).unwrap_err().to_string().contains("format 9"));
+    }
+}

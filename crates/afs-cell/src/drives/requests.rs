@@ -1,0 +1,84 @@
+//! What the owner of a cell asks about drives, as JSON on the control socket.
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// A request about the drives of this host's file server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriveRequest {
+    /// Join a drive on another host.
+    Add {
+        /// Its name here.
+        name: String,
+        /// Where it listens.
+        address: SocketAddr,
+        /// Its join key.
+        join_key: String,
+    },
+    /// All drives.
+    List,
+    /// Remove a drive on which nothing is.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// Read all chunks on a drive, and compare them with their checksums.
+    Check {
+        /// Its name, or `local`.
+        name: String,
+    },
+    /// Write new data to a drive.
+    Use {
+        /// Its name, or `local`.
+        name: String,
+        /// The partition; all of them without.
+        partition: Option<String>,
+    },
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriveAnswer {
+    /// It is done.
+    Done,
+    /// The drives.
+    List(Vec<DriveLine>),
+    /// The check of a drive.
+    Checked(DriveCheck),
+}
+
+/// A drive in the list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DriveLine {
+    /// Its name.
+    pub name: String,
+    /// Its id in references.
+    pub id: u32,
+    /// What it is.
+    pub kind: String,
+    /// Where it is.
+    pub at: String,
+    /// Partitions whose new data it takes.
+    pub partitions: Vec<String>,
+    /// Free bytes, as far as known.
+    pub free: Option<u64>,
+    /// All bytes.
+    pub total: Option<u64>,
+    /// Why it cannot be used now.
+    pub problem: Option<String>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DriveCheck {
+    /// Chunks that were read.
+    pub chunks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Chunks that are damaged or missing.
+    pub bad: u64,
+    /// The first of them, with the error.
+    pub first_bad: Vec<String>,
+}
