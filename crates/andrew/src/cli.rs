@@ -1,8 +1,8 @@
 //! Parser and dispatcher of the command line, with one-line errors.
 
 use crate::commands::{
-    bench, completions, down, fs, import, key, login, logout, man, mount, openafs_options, passwd, pts,
-    run_with_token, serve, server, ssh_keys, status, tokens, umount, up, vos,
+    bench, completions, down, drive, fs, import, key, login, logout, man, mount, openafs_options, passwd,
+    pts, run_with_token, serve, server, ssh_keys, status, tokens, umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -63,6 +63,8 @@ pub enum Command {
     Serve(serve::Args),
     /// Show, add, empty and remove the hosts of a cell
     Server(server::Args),
+    /// Run, join, show and choose drives on other hosts, which store the bytes of files
+    Drive(drive::Args),
     /// Import the databases of an OpenAFS cell
     Import(import::Args),
     /// Mount a cell served by other machines
@@ -141,6 +143,7 @@ impl Command {
             Self::Status(args) => args.run(json),
             Self::Serve(args) => args.run(json),
             Self::Server(args) => args.run(json),
+            Self::Drive(args) => args.run(json),
             Self::Import(args) => args.run(json),
             Self::Mount(args) => args.run(json),
             Self::Umount(args) => args.run(json),

@@ -8,6 +8,7 @@ mod bypass_options;
 pub mod completions;
 mod data_path;
 pub mod down;
+pub mod drive;
 mod duration_text;
 pub mod fs;
 pub mod import;

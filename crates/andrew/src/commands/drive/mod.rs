@@ -1,0 +1,89 @@
+//! `andrew drive`: drives of a file server on other hosts.
+
+mod add;
+mod check;
+mod list;
+mod remove;
+mod serve;
+mod use_;
+
+use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
+use afs_cell::control::ControlClient;
+use afs_cell::drives::{DriveAnswer, DriveRequest};
+use clap::Subcommand;
+use std::path::PathBuf;
+
+/// Options of `andrew drive`.
+#[derive(clap::Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+A drive stores the bytes of files for a file server on another host. It knows no names, users and volumes.
+
+Examples:
+  andrew drive serve --dir /srv/drive --listen 192.0.2.9:7010 --detach      (on the host with the disks; prints a join key)
+  andrew drive add big --address 192.0.2.9:7010 --join-key andrew-drive-1.… (on the file server's host)
+  andrew drive use big"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a drive on this host, for a file server on another one
+    Serve(serve::Args),
+    /// Join a drive on another host to the file server that runs here
+    Add(OnServer<add::Args>),
+    /// Show the drives of the file server that runs here
+    List(OnServer<list::Args>),
+    /// Write new data to a drive from now on
+    Use(OnServer<use_::Args>),
+    /// Read everything on a drive, and compare it with the checksums
+    Check(OnServer<check::Args>),
+    /// Remove a drive on which nothing is
+    Remove(OnServer<remove::Args>),
+}
+
+/// A command for the file server that runs on this host.
+#[derive(clap::Args, Debug)]
+struct OnServer<C: clap::Args> {
+    #[command(flatten)]
+    command: C,
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+impl Args {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// One line; status 2 if the input was invalid.
+    pub fn run(self, json: bool) -> CommandResult {
+        match self.command {
+            Command::Serve(args) => args.run(json),
+            Command::Add(args) => args.command.run(&ask(args.state), json),
+            Command::List(args) => args.command.run(&ask(args.state), json),
+            Command::Use(args) => args.command.run(&ask(args.state), json),
+            Command::Check(args) => args.command.run(&ask(args.state), json),
+            Command::Remove(args) => args.command.run(&ask(args.state), json),
+        }
+    }
+}
+
+/// Makes a request to the file server.
+fn ask(state: Option<PathBuf>) -> impl Fn(DriveRequest) -> CommandResult<DriveAnswer> {
+    move |request| {
+        let state = running_cells::of_process(state.as_deref())?;
+        let answer = ControlClient::of(&state)?.drives(&request);
+        answer.map_err(|why| CommandError::failed(format!("drive: {why}")))
+    }
+}
+
+/// An answer to another request than was made.
+fn unexpected() -> CommandError {
+    CommandError::failed("drive: the cell gave an answer that this program does not know")
+}

@@ -1,0 +1,47 @@
+//! `andrew drive remove`: removes a drive on which nothing is.
+
+use super::unexpected;
+use crate::error::CommandResult;
+use crate::output;
+use afs_cell::drives::{DriveAnswer, DriveRequest};
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew drive remove`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Refused while new data go to the drive, or a file or a snapshot has bytes on it.
+
+Examples:
+  andrew drive use local && andrew drive remove big")]
+pub struct Args {
+    /// Name of the drive
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    name: String,
+}
+
+impl Args {
+    pub(super) fn run(
+        self,
+        ask: &impl Fn(DriveRequest) -> CommandResult<DriveAnswer>,
+        json: bool,
+    ) -> CommandResult {
+        let name = self.name;
+        match ask(DriveRequest::Remove { name: name.clone() })? {
+            DriveAnswer::Done => output::show(json, &Removed { name }),
+            _ => return Err(unexpected()),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "drive {} is removed; its directory on the other host can be deleted", self.name)
+    }
+}

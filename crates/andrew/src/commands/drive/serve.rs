@@ -1,0 +1,91 @@
+//! `andrew drive serve`: runs a drive on this host.
+
+use crate::commands::serve;
+use crate::daemon::{self, Daemon, DaemonOptions};
+use crate::error::{CommandError, CommandResult};
+use afs_cell::drives::{DriveDaemon, DriveDaemonOptions};
+use afs_files::make_directory;
+use afs_net::System;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::DirBuilder;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest time that disk operations in progress may take when the drive stops.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+/// Options of `andrew drive serve`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The first start prints a join key, which a file server needs to take the drive (`andrew drive add`). Until then every start
+prints it again.
+
+Examples:
+  andrew drive serve --dir /srv/drive --listen 192.0.2.9:7010 --detach")]
+pub struct Args {
+    /// Directory of the drive: its keys and its chunks; made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Where to listen, by TCP
+    #[arg(long, value_name = "IP:PORT")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    daemon: DaemonOptions,
+}
+
+struct Serving {
+    system: Arc<System>,
+    drive: DriveDaemon,
+}
+
+/// Output of `andrew drive serve`.
+#[derive(Serialize, Deserialize)]
+struct Served {
+    listen: SocketAddr,
+    /// Until a file server has the drive.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    join_key: Option<String>,
+}
+
+impl Args {
+    pub(super) fn run(self, json: bool) -> CommandResult {
+        make_directory(&self.dir, DirBuilder::new().mode(0o700))
+            .map_err(|error| CommandError::failed(format!("drive: {}: {error}", self.dir.display())))?;
+        let options = DriveDaemonOptions { directory: self.dir.clone(), listen: self.listen };
+        daemon::run(self.daemon, json, &self.dir.join("log"), || {
+            let system = serve::new_system()?;
+            let drive = DriveDaemon::start(&system, &options).map_err(afs_cell::CellError::from)?;
+            Ok(Serving { system, drive })
+        })
+    }
+}
+
+impl Daemon for Serving {
+    type Output = Served;
+
+    fn output(&self) -> Served {
+        let join_key = self.drive.join_key().map(|key| key.to_text().to_string());
+        Served { listen: self.drive.at(), join_key }
+    }
+
+    fn stop(self) -> CommandResult {
+        self.drive.stop();
+        self.system.shutdown(STOP_MAX);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the drive listens at {}", self.listen)?;
+        if let Some(key) = &self.join_key {
+            writeln!(f, "no file server has it yet; on the file server's host:")?;
+            writeln!(f, "  andrew drive add NAME --address {} --join-key {key}", self.listen)?;
+        }
+        Ok(())
+    }
+}
