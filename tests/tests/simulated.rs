@@ -212,7 +212,7 @@ fn old_data_is_read_for_at_most_75_seconds_after_a_restart() {
 #[test]
 fn a_busy_volume_is_waited_for_up_to_a_minute() {
     let fixture = Fixture::new(1);
-    let (volume, states) = (fixture.cell.volume(), fixture.cell.machine.states.clone());
+    let (volume, states) = (fixture.cell.volume(), fixture.cell.machine.server.states.clone());
     states.set(volume, Some(VolumeState::Busy));
     let (env, free) = (fixture.users[0].env.clone(), states.clone());
     fixture.users[0].env.spawn(Box::pin(async move {
@@ -279,7 +279,7 @@ fn listing_and_reading_read_no_disk_on_the_receiving_thread() {
     let fixture = cold(&files, &["file1".to_owned(), "file100".to_owned()]);
     let history = History::new(fixture.cell.sim.world());
     let newcomer = fixture.cell.user(2, &history).unwrap();
-    let disk = fixture.cell.machine.disk.clone();
+    let disk = fixture.cell.machine.server.disk.clone();
     let before = disk.stats().reads_while_receiving;
     let node = newcomer.node;
     let looked = fixture.cell.sim.block_on(node, RUN, async move {
@@ -298,7 +298,7 @@ fn storing_a_part_of_a_file_reads_no_disk_on_the_receiving_thread() {
     let files = numbered(40);
     let fixture = cold(&files, &files);
     let newcomer = fixture.cell.user(2, &History::new(fixture.cell.sim.world())).unwrap();
-    let disk = fixture.cell.machine.disk.clone();
+    let disk = fixture.cell.machine.server.disk.clone();
     let before = disk.stats().reads_while_receiving;
     let node = newcomer.node;
     let stored = fixture.cell.sim.block_on(node, RUN, async move {

@@ -4,16 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvRef, Limits};
+use afs_rpc::EnvRef;
 use afs_sim::{NodeId, Sim};
+use afs_testkit::{ClientMachine, cell_of};
 use afs_venus::cache::MemoryCache;
-use afs_venus::{CellConfig, NoSink, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig};
-use afs_wire::ids::{CellName, Uuid, VolumeId};
+use afs_venus::{OwnIdentity, RootKind, SecurityConfig};
+use afs_wire::ids::{Uuid, VolumeId, VolumeName};
 
 use super::history::History;
-use super::identities::{Keys, name_of};
-use super::ledger::Ledger;
-use super::machine::{Machine, volume_name};
+use super::identities::name_of;
+use super::machine::{Machine, VOLUME};
 use super::settings::CellSettings;
 use super::user::User;
 
@@ -27,9 +27,6 @@ pub struct Cell {
     pub machine: Machine,
 }
 
-/// Error of the setup.
-pub type SetupError = Box<dyn std::error::Error + Send + Sync>;
-
 impl Cell {
     /// A world with a server machine that is not started, in a cell without security.
     #[must_use]
@@ -42,17 +39,7 @@ impl Cell {
     pub fn with(seed: u64, settings: CellSettings) -> Self {
         let sim = Sim::new(seed);
         let server = sim.node("server", SERVER.into());
-        let machine = Machine {
-            world: sim.world(),
-            node: server,
-            disk: sim.disk(server),
-            keys: Arc::new(Keys::new(&sim.env(server))),
-            settings: Arc::new(settings),
-            ledger: Ledger::default(),
-            states: Arc::default(),
-            inside: Arc::default(),
-            clients: Arc::default(),
-        };
+        let machine = Machine::new(&sim, server, settings);
         Self { sim, server, machine }
     }
 
@@ -61,18 +48,13 @@ impl Cell {
     /// # Panics
     /// If they cannot be started.
     pub fn start(&self) {
-        let machine = self.machine.clone();
-        let start = async move { machine.start().await.map_err(|e| e.to_string()) };
-        let started = self.sim.block_on(self.server, START, start);
-        if let Err(error) = started.map_err(|hang| hang.to_string()).and_then(|started| started) {
-            panic!("the server does not start: {error}");
-        }
+        self.machine.server.start_now();
     }
 
     /// The number of the cell's volume.
     #[must_use]
     pub fn volume(&self) -> VolumeId {
-        self.machine.inside(|inside| inside.volume).unwrap_or_default()
+        self.machine.server.volume(VOLUME).unwrap_or_default()
     }
 
     /// Adds a client machine with an empty cache, and a user.
@@ -80,43 +62,29 @@ impl Cell {
     /// # Errors
     /// The cell cannot be reached.
     pub fn user(&self, number: usize, history: &History) -> Result<User, String> {
-        let last = client_byte(number);
-        let address = client_address(number).ip();
-        let node = self.sim.node(&format!("client{number}"), address);
-        let env = self.sim.env(node);
-        let rx = self.sim.rx(
-            node,
-            env.clone(),
-            SocketAddr::new(address, 7001),
-            afs_rx::Config::of_client(),
-            Limits::default(),
-        );
-        self.machine.note_client(&rx);
-        let settings = &self.machine.settings;
-        let config = VenusConfig {
-            env: env.clone(),
-            rx,
-            cells: vec![CellConfig {
-                name: cell_name(),
-                location_servers: vec![SocketAddr::new(SERVER.into(), 7003)],
-                file_port: 7000,
-            }],
-            root: RootKind::Volume(volume_name()),
-            uuid: Uuid([last; 16]),
-            cache: Arc::new(MemoryCache::new(settings.cache)),
-            sink: Arc::new(NoSink),
-            snapshots: Some(".snapshots".into()),
-            sysnames: Vec::new(),
-            limits: settings.venus.clone(),
-            security: self.security_of(number, &env),
-            data_path: Default::default(),
-        };
-        let started = self.sim.block_on(node, START, Venus::start(config));
-        match started {
+        let machine = self.client_machine(number)?;
+        let (node, env) = (machine.node, machine.env.clone());
+        match machine.start(START) {
             Ok(Ok(venus)) => Ok(User { number, venus, env, history: history.clone(), node }),
             Ok(Err(error)) => Err(format!("client {number} does not start: {error}")),
             Err(hang) => Err(format!("client {number} does not start: {hang}")),
         }
+    }
+
+    /// A client machine whose cache manager is configured and not started.
+    fn client_machine(&self, number: usize) -> Result<ClientMachine, String> {
+        let settings = &self.machine.settings;
+        let cells = vec![cell_of("sim.test", vec![SocketAddr::new(SERVER.into(), 7003)])];
+        let (named, at) = (u8::try_from(number).unwrap_or(u8::MAX), client_address(number).ip());
+        let mut machine = ClientMachine::with_rx(&self.sim, named, at, cells, afs_rx::Config::of_client());
+        self.machine.note_client(&machine.config.rx);
+        let root = VolumeName::new(VOLUME).map_err(|error| error.to_string())?;
+        machine.config.root = RootKind::Volume(root);
+        machine.config.uuid = Uuid([client_byte(number); 16]);
+        machine.config.cache = Arc::new(MemoryCache::new(settings.cache));
+        machine.config.limits = settings.venus.clone();
+        machine.config.security = self.security_of(number, &machine.env);
+        Ok(machine)
     }
 
     fn security_of(&self, number: usize, env: &EnvRef) -> SecurityConfig {
@@ -142,10 +110,6 @@ fn client_byte(number: usize) -> u8 {
 #[must_use]
 pub fn client_address(number: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, client_byte(number))), 7001)
-}
-
-fn cell_name() -> CellName {
-    CellName::new("sim.test").unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The server's address.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef};
 use afs_sim::{SimRng, SleepClock, World};
+use afs_testkit::Server;
 
 use super::cell::Cell;
-use super::machine::Machine;
 use super::user::User;
 
 /// Number of users still at work.
@@ -66,7 +66,7 @@ pub fn spawn_cuts(cell: &Cell, users: Vec<User>, working: AtWork, mut rng: SimRn
 /// Causes a power failure of the server at one of its writes, and starts it again.
 pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
     let (world, env) = actor_machine(cell);
-    let machine = cell.machine.clone();
+    let machine = cell.machine.server.clone();
     let clock = env.clone();
     env.spawn(Box::pin(async move {
         while users_at_work(&working) {
@@ -85,7 +85,7 @@ pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
 /// Ends the server's processes at random times, and starts them again at once.
 pub fn spawn_restarts(cell: &Cell, working: AtWork, mut rng: SimRng) {
     let (world, env) = actor_machine(cell);
-    let machine = cell.machine.clone();
+    let machine = cell.machine.server.clone();
     let clock = env.clone();
     env.spawn(Box::pin(async move {
         while users_at_work(&working) {
@@ -147,7 +147,7 @@ async fn look(user: &User, files: &[String], working: &AtWork) {
 ///
 /// # Panics
 /// If it does not start.
-pub async fn start_again(machine: &Machine) {
+pub async fn start_again(machine: &Server) {
     let world = &machine.world;
     world.restart(machine.node);
     let starting = machine.clone();

@@ -1,16 +1,14 @@
 //! Identities of a simulated cell: user names, the cell's key, and rxgk tokens.
 
-use std::future::ready;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
-use afs_rpc::{EnvRef, Identity, Level, Principal, Security, ServerSecurity, UnixTime};
-use afs_server::subject::{NameService, Pending, Subject};
-use afs_wire::ids::{Uuid, ViceId};
+use afs_rpc::{EnvRef, Level, Security, ServerSecurity, UnixTime};
+use afs_testkit::UserDirectory;
+use afs_wire::ids::Uuid;
 
 /// Name of the user at client machine `number`: `u<number>`.
 #[must_use]
@@ -19,32 +17,10 @@ pub fn name_of(number: usize) -> String {
 }
 
 /// Protection database without groups: every `u<number>` is user 100 + number.
-pub struct UserDirectory;
-
-impl NameService for UserDirectory {
-    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
-        let subject = match identity.principal() {
-            Some(Principal::Named { name, cell: None }) => id_of(name)
-                .map_or_else(Subject::anonymous, |id| Subject::new(id, [ViceId::AUTHUSER, ViceId::ANYUSER])),
-            Some(Principal::CellKey) => Subject::administrator(),
-            _ => Subject::anonymous(),
-        };
-        Box::pin(ready(Ok(subject)))
-    }
-
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
-        let ids = names.iter().map(|name| id_of(name).or(ViceId::from_well_known_name(name))).collect();
-        Box::pin(ready(Ok(ids)))
-    }
-
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
-        let name = |id: &ViceId| id.well_known_name().map(Into::into);
-        Box::pin(ready(Ok(ids.iter().map(name).collect())))
-    }
-}
-
-fn id_of(name: &str) -> Option<ViceId> {
-    name.strip_prefix('u')?.parse::<i32>().ok().map(|number| ViceId(100 + number))
+pub(super) fn user_directory() -> UserDirectory {
+    let directory = UserDirectory::default();
+    (0..USERS_MAX).for_each(|number| directory.add(&format!("u{number}"), 100 + number));
+    directory
 }
 
 /// The cell's keys.
@@ -102,5 +78,7 @@ impl Keys {
 
 /// aes256-cts-hmac-sha384-192; aes128-cts-hmac-sha256-128, number 19, would do as well.
 const AES: i32 = 20;
+/// Number of users; a cell has fewer machines.
+const USERS_MAX: i32 = 64;
 /// Longer than any clock jump, in seconds.
 const TOKEN_SECONDS: u64 = 10 * 365 * 86_400;

@@ -133,8 +133,9 @@ impl Inner {
             self.complain(format!("{} bytes are held", self.most));
         }
         let settings = self.machine.settings.clone();
-        let of_rx = self.machine.inside(|inside| [inside.files_rx.upgrade(), inside.locations_rx.upgrade()]);
-        for rx in of_rx.into_iter().flatten().flatten() {
+        let server = self.machine.server.clone();
+        let of_rx = server.processes(|of| [Some(of.files_rx.clone()), of.databases_rx.clone()]);
+        for rx in of_rx.into_iter().flatten().flatten().filter_map(|rx| rx.upgrade()) {
             let holdings = rx.holdings();
             let bounded = holdings.server_connections <= settings.rx.server_connections_max
                 && holdings.calls <= settings.rx.incoming_calls_max + CALLS_OUT_MAX
@@ -151,7 +152,7 @@ impl Inner {
                 self.complain(format!("a client is beyond its bounds: {holdings:?}"));
             }
         }
-        let files = self.machine.inside(|inside| inside.files.upgrade()).flatten();
+        let files = server.processes(|of| of.files.upgrade()).flatten();
         if let Some(hosts) = files.map(|files| files.clients().hosts().len())
             && hosts > settings.files.hosts
         {
@@ -161,7 +162,7 @@ impl Inner {
 
     fn complain(&mut self, what: String) {
         if self.complaint.is_none() {
-            self.machine.world.note(format!("invariants: {what}"));
+            self.machine.server.world.note(format!("invariants: {what}"));
             self.complaint = Some(what);
         }
     }
