@@ -8,6 +8,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use afs_datapath::capability::Refusal;
 use afs_sim::SimRng;
 use andrew_tests::sim::adversary::Move;
 use andrew_tests::sim::adversary_run::{self, Plan};
@@ -90,6 +91,38 @@ fn who_ignores_breaks_does_not_hold_writers_up() {
 #[test]
 fn false_breaks_cost_fetches_only() {
     kind(Move::FalseBreaks);
+}
+
+#[test]
+fn streams_that_say_nothing_keep_nobody_out() {
+    kind(Move::SilentStreams);
+}
+
+#[test]
+fn recorded_streams_do_nothing() {
+    kind(Move::ReplayedStreams);
+}
+
+#[test]
+fn a_capability_that_nobody_has_sealed_permits_nothing() {
+    kind(Move::ForgedCapabilities);
+}
+
+#[test]
+fn streams_that_break_fail_no_operation() {
+    kind(Move::CutStreams);
+}
+
+/// Moves that do nothing would show nothing.
+#[test]
+fn the_moves_on_streams_reach_the_drive() {
+    let drive = |one| adversary_run::run(1, &plan_of(one, 1)).drive.unwrap();
+    let silent = drive(Move::SilentStreams);
+    assert!(silent.turned_away > 0 && silent.reads + silent.stores > 0, "{silent:?}");
+    for one in [Move::ReplayedStreams, Move::ForgedCapabilities] {
+        let counts = drive(one);
+        assert!(counts.refused_for(Refusal::Forged) > 0 && counts.reads > 0, "{one:?}: {counts:?}");
+    }
 }
 
 #[test]

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use afs_datapath::session::Counts;
 use afs_rpc::{Level, Limits};
 use afs_sim::SimRng;
 use afs_venus::VenusError;
 
 use super::adversary::{Adversary, Move};
-use super::cell::{Cell, client_address};
+use super::cell::Cell;
 use super::content::ContentForm;
 use super::fault_class::FaultClass;
 use super::faults::{self, AtWork};
@@ -34,6 +35,8 @@ pub struct Plan {
     pub files: usize,
     /// Whether all machines access all files all the time.
     pub crowd: bool,
+    /// Whether bytes of files travel by the data path.
+    pub data_path: bool,
 }
 
 /// Outcome of a run.
@@ -47,6 +50,8 @@ pub struct Outcome {
     pub took: (Duration, Duration),
     /// Most memory held in addition to that at the beginning, in bytes.
     pub held: isize,
+    /// What the server's drive has done since its last start, if it has a data path.
+    pub drive: Option<Counts>,
     /// The last events.
     pub log: String,
 }
@@ -83,7 +88,8 @@ impl Plan {
             _ => FaultClass::None,
         };
         let files = if crowd { 130 } else { 3 };
-        Self { moves: moves.to_vec(), proofs, faults, restarts: has(Move::Replay), files, crowd }
+        let data_path = rng.chance(500_000) || Move::OF_STREAMS.into_iter().any(has);
+        Self { moves: moves.to_vec(), proofs, faults, restarts: has(Move::Replay), files, crowd, data_path }
     }
 
     fn has(&self, one: Move) -> bool {
@@ -98,6 +104,16 @@ impl Plan {
     /// Whether every operation must succeed within its time limit.
     fn is_calm(&self) -> bool {
         !self.forgets() && self.faults.is_without_failures() && !self.has(Move::Suspend)
+    }
+
+    /// Limits of one operation, and of all operations of a user together. A client waits half a minute for a drive that
+    /// takes no bytes, and more where they are many; then it leaves the path alone for a minute, and for two.
+    fn time_max(&self) -> (Duration, Duration) {
+        let stalled = Duration::from_secs(45);
+        match self.has(Move::CutStreams) {
+            true => (OPERATION_MAX + stalled, WORK_MAX + 2 * stalled),
+            false => (OPERATION_MAX, WORK_MAX),
+        }
     }
 
     /// Whether the bytes sent to false sources are checked.
@@ -132,6 +148,7 @@ impl Plan {
         if self.has(Move::UnknownHosts) || self.has(Move::Divert) {
             settings.files.hosts = 64;
         }
+        settings.data_path = self.data_path;
         settings.venus.statuses_max = 100;
         if self.crowd {
             // Promises that are no longer needed are given back repeatedly in the course of a run.
@@ -178,6 +195,7 @@ pub fn run(seed: u64, plan: &Plan) -> Outcome {
         verdict,
         took: history.slowest(),
         held: invariants.most_held(),
+        drive: cell.machine.drive_counts(),
         log: format!("{}\n{}", cell.sim.notes_tail(80), cell.sim.log_tail(60)),
     }
 }
@@ -210,8 +228,7 @@ fn live(
         set_to_work(user, &files, plan, &working, rng.fork());
     }
     spawn_faults(cell, users, &files, plan, &working, &mut rng);
-    let victims = users.iter().map(|user| client_address(user.number)).collect();
-    Adversary::spawn(cell, plan.moves.clone(), victims, invariants.clone(), working.clone(), rng.fork());
+    Adversary::spawn(cell, plan.moves.clone(), users, invariants.clone(), working.clone(), rng.fork());
     if plan.is_calm() && !plan.crowd {
         users.push(newcomer(cell, history, &files, plan, &working, &mut rng)?);
     }
@@ -271,7 +288,7 @@ fn newcomer(
     let begin = cell.sim.now();
     let user = cell.user(4, history)?;
     let took = cell.sim.now() - begin;
-    if took > OPERATION_MAX {
+    if took > plan.time_max().0 {
         return Err(format!("a new client took {took:?} to begin"));
     }
     working.fetch_add(1, Ordering::Relaxed);
@@ -383,7 +400,8 @@ fn only_while_it_was_asked_for(cell: &Cell, history: &History) -> Result<(), Str
 
 fn in_time(history: &History, plan: &Plan) -> Result<(), String> {
     let (total, longest) = history.slowest();
-    if plan.is_calm() && (longest > OPERATION_MAX || total > WORK_MAX) {
+    let (longest_max, total_max) = plan.time_max();
+    if plan.is_calm() && (longest > longest_max || total > total_max) {
         return Err(format!("the slowest user worked for {total:?}, the longest operation took {longest:?}"));
     }
     Ok(())

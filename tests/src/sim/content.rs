@@ -110,7 +110,9 @@ fn length(content: Content) -> usize {
 }
 
 /// Part of all contents of some length.
-const MARK: &[u8; 16] = b"kept by the cell";
+const MARK: &[u8; MARK_LEN] = b"kept by the cell";
+/// Its length.
+pub(super) const MARK_LEN: usize = 16;
 /// Numbers from here on are of contents in the form of the store's log.
 const LOG_RECORDS: Content = 1 << 40;
 

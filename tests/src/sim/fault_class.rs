@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use afs_sim::{LinkConfig, SimRng};
+use afs_sim::{LinkConfig, SimRng, StreamConfig};
 
 /// Class of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +43,22 @@ impl FaultClass {
     #[must_use]
     pub fn is_without_failures(self) -> bool {
         matches!(self, Self::None | Self::LossyNetwork)
+    }
+
+    /// The streams of this class.
+    #[must_use]
+    pub fn streams(self, rng: &mut SimRng) -> StreamConfig {
+        let mut per_million = |most| u32::try_from(rng.below(most)).unwrap_or(0);
+        match self {
+            Self::None | Self::PowerFailures | Self::Partitions => StreamConfig::default(),
+            Self::LossyNetwork => StreamConfig {
+                segment_max: 1460,
+                reset_per_million: per_million(20_000),
+                silence_per_million: per_million(5_000),
+                stall_per_million: per_million(50_000),
+                ..StreamConfig::default()
+            },
+        }
     }
 
     /// The network of this class.

@@ -23,6 +23,8 @@ struct Inner {
     secrecy: Secrecy,
     /// Whether bytes sent to false sources are checked.
     weighs: bool,
+    /// The last bytes of each stream to the adversary, in which contents may have begun.
+    tails: BTreeMap<(SocketAddr, SocketAddr), Vec<u8>>,
     /// By false source: bytes it sent, bytes the server sent to it.
     exchanged: BTreeMap<SocketAddr, (u64, u64)>,
     /// Limit of the memory that all machines hold together, caches included.
@@ -53,6 +55,7 @@ impl Invariants {
             machine: cell.machine.clone(),
             secrecy,
             weighs,
+            tails: BTreeMap::new(),
             exchanged: BTreeMap::new(),
             held_max,
             base: allocated::held(),
@@ -62,17 +65,21 @@ impl Invariants {
         let invariants = Self(Arc::new(Mutex::new(inner)));
         let node = world.node("witness", IpAddr::from([10, 0, 0, 251]));
         let env = world.env(node);
-        env.spawn(Box::pin(invariants.clone().watch(world.clone(), world.tap(), node)));
+        let taps = (world.tap(), world.tap_streams());
+        env.spawn(Box::pin(invariants.clone().watch(world.clone(), taps, node)));
         invariants
     }
 
-    async fn watch(self, world: World, tap: Tap, node: afs_sim::NodeId) {
+    async fn watch(self, world: World, (tap, streams): (Tap, Tap), node: afs_sim::NodeId) {
         let env = world.env(node);
         loop {
             env.sleep(Duration::from_millis(100)).await;
             let mut inner = self.0.lock();
             for seen in tap.take() {
                 inner.look_at(&seen);
+            }
+            for seen in streams.take() {
+                inner.look_at_stream(&seen);
             }
             inner.look_inside();
         }
@@ -93,6 +100,12 @@ impl Invariants {
             }
         }
         Ok(())
+    }
+
+    /// Whether anonymous users may not read files.
+    #[must_use]
+    pub fn keeps_files_secret(&self) -> bool {
+        self.0.lock().secrecy != Secrecy::Nothing
     }
 
     /// Records a violation that was found elsewhere.
@@ -127,6 +140,21 @@ impl Inner {
         }
     }
 
+    /// Streams of clients are clear, so that whoever is on the way reads them; the adversary's own must have no bytes of
+    /// files.
+    fn look_at_stream(&mut self, seen: &Seen) {
+        if self.secrecy == Secrecy::Nothing || !is_third(seen.to) {
+            return;
+        }
+        let mut bytes = self.tails.remove(&(seen.from, seen.to)).unwrap_or_default();
+        bytes.extend_from_slice(&seen.data);
+        if content::is_in(&bytes) {
+            self.complain(format!("a file's bytes went by a stream from {} to {}", seen.from, seen.to));
+        }
+        let rest = bytes.split_off(bytes.len().saturating_sub(content::MARK_LEN - 1));
+        self.tails.insert((seen.from, seen.to), rest);
+    }
+
     fn look_inside(&mut self) {
         self.most = self.most.max(allocated::held() - self.base);
         if self.most > self.held_max {
@@ -157,6 +185,12 @@ impl Inner {
             && hosts > settings.files.hosts
         {
             self.complain(format!("{hosts} hosts are known"));
+        }
+        let drive = settings.files.drive;
+        if let Some(counts) = self.machine.drive_counts()
+            && (counts.connected > drive.connections || counts.in_progress > drive.requests)
+        {
+            self.complain(format!("a drive is beyond its bounds: {counts:?}"));
         }
     }
 

@@ -75,7 +75,7 @@ impl AuditSink for Ledger {
                     inner.entries.push(Entry { name: name.as_str().to_owned(), made, at: call.time });
                 }
                 if let AuditObject::Fid(fid) = call.object
-                    && call.call == "StoreData64"
+                    && STORES.contains(&call.call)
                     && !inner.files.contains(&fid)
                 {
                     inner.files.push(fid);
@@ -90,10 +90,14 @@ fn is_change(call: &str) -> bool {
     CHANGES.contains(&call)
 }
 
+/// Calls that store the data of a file.
+const STORES: [&str; 3] = ["StoreData64", "StoreRanges", "CommitStore"];
 /// Calls with effects that others see, by the protocol's names.
-const CHANGES: [&str; 11] = [
+const CHANGES: [&str; 13] = [
     "StoreData",
     "StoreData64",
+    "StoreRanges",
+    "CommitStore",
     "StoreACL",
     "StoreStatus",
     "CreateFile",

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use afs_datapath::session::Counts;
 use afs_rpc::WeakRx;
 use afs_server::{Audit, AuditOptions, Guard};
 use afs_sim::{NodeId, World};
-use afs_testkit::{NewVolume, Server, ServerPlan, Sizes};
+use afs_testkit::{NewVolume, Server, ServerPlan, Service, Sizes};
 use afs_wire::ids::{Rights, ViceId};
 use parking_lot::Mutex;
 
@@ -36,6 +37,13 @@ impl Machine {
         Self { server, settings: Arc::new(settings), ledger, keys, clients: Arc::default() }
     }
 
+    /// What the drive of the running server has done, if it has a data path.
+    #[must_use]
+    pub fn drive_counts(&self) -> Option<Counts> {
+        let files = self.server.processes(|of| of.files.upgrade()).flatten()?;
+        self.settings.data_path.then(|| files.data_path_counts())
+    }
+
     pub(super) fn note_client(&self, rx: &afs_rpc::Rx) {
         self.clients.lock().push(rx.downgrade());
     }
@@ -45,13 +53,20 @@ impl Machine {
 fn plan(settings: &CellSettings, ledger: &Ledger, keys: &Arc<Keys>) -> ServerPlan {
     let rights = vec![(ViceId::AUTHUSER, Rights::ALL), (ViceId::ANYUSER, settings.anyuser)];
     let volume = NewVolume { name: VOLUME.to_owned(), quota_kib: 0, rights };
+    let mut services = vec![Service::Location, Service::File];
+    if settings.data_path {
+        services.push(Service::Data);
+    }
     let (names, ledger, keys) = (Arc::new(user_directory()), Arc::new(ledger.clone()), keys.clone());
     ServerPlan {
+        services,
         volumes: vec![volume],
         sizes: Sizes { index_cache: settings.index_cache, ..Sizes::default() },
         rx: settings.rx.clone(),
         calls: settings.calls,
         files: settings.files,
+        // The randomness of TLS is not the seed's.
+        clear_data: true,
         classes: Arc::new(move |env| vec![Box::new(afs_rx::NullServer), keys.server_class(env)]),
         guard: Arc::new({
             let names = names.clone();

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use afs_datapath::session::DriveLimits;
 use afs_rpc::{Level, Limits};
 use afs_server::FileServerLimits;
+use afs_venus::DataPathConfig;
 use afs_wire::ids::Rights;
 
 /// Settings fixed before a cell starts.
@@ -25,6 +27,8 @@ pub struct CellSettings {
     pub cache: u64,
     /// Bounds of the clients.
     pub venus: afs_venus::Limits,
+    /// Whether bytes of files travel by the data path. Default: no.
+    pub data_path: bool,
 }
 
 impl Default for CellSettings {
@@ -42,6 +46,7 @@ impl Default for CellSettings {
             files,
             cache: 16 << 20,
             venus: afs_venus::Limits::default(),
+            data_path: false,
         }
     }
 }
@@ -65,8 +70,25 @@ impl CellSettings {
             waiting_per_host: 32,
             ..Limits::default()
         };
-        let files = FileServerLimits { hosts: 1024, promises: 2048, ..FileServerLimits::default() };
+        let drive = DriveLimits {
+            connections: 64,
+            connections_per_address: 16,
+            requests: 64,
+            requests_per_address: 16,
+            ..DriveLimits::default()
+        };
+        let files = FileServerLimits { hosts: 1024, promises: 2048, drive, ..FileServerLimits::default() };
         let anyuser = if secret { Rights::LOOKUP } else { Rights(Rights::LOOKUP.0 | Rights::READ.0) };
         Self { proofs, anyuser, rx, calls, files, ..Self::default() }
+    }
+
+    /// How clients use the data path: for most contents of files, which are smaller than those for which it is meant.
+    pub(super) fn data_path_of_clients(&self) -> DataPathConfig {
+        DataPathConfig {
+            enabled: self.data_path,
+            minimum_size: Some(256),
+            allow_clear: true,
+            ..DataPathConfig::default()
+        }
     }
 }

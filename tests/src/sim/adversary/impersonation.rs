@@ -74,13 +74,7 @@ impl Adversary {
     /// Sends cmdebug requests to a client, which must not show its cache to others.
     pub(super) async fn ask_client(&mut self) {
         let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
-        if self.fake_clients.is_empty() {
-            self.add_fake_client(&Arc::new(FakeClient {
-                uuid: Mutex::new(Uuid([0x66; 16])),
-                breaks: Breaks::Swallows,
-            }));
-        }
-        let Some(rx) = self.fake_clients.first().cloned() else { return };
+        let Some(rx) = self.any_fake_client() else { return };
         let connection = connection(&rx, victim, ServiceId::CALLBACK);
         let index = i32::try_from(self.rng.below(3)).unwrap_or(0);
         if let Ok(told) = connection.call(&cb::GetCe64 { index }).await {
@@ -89,6 +83,17 @@ impl Adversary {
         if let Ok(told) = connection.call(&cb::GetCe { index }).await {
             self.learned(&format!("{victim} tells strangers of its cache: {told:?}"));
         }
+    }
+
+    /// The first fake client; if there is none, one that replies to everything.
+    pub(super) fn any_fake_client(&mut self) -> Option<Rx> {
+        if self.fake_clients.is_empty() {
+            self.add_fake_client(&Arc::new(FakeClient {
+                uuid: Mutex::new(Uuid([0x66; 16])),
+                breaks: Breaks::Swallows,
+            }));
+        }
+        self.fake_clients.first().cloned()
     }
 
     /// Adds an endpoint of Rx at the adversary's address, with a callback service. The latest sixteen are kept.
@@ -106,7 +111,7 @@ impl Adversary {
     }
 }
 
-fn connection(rx: &Rx, to: SocketAddr, service: ServiceId) -> Connection {
+pub(super) fn connection(rx: &Rx, to: SocketAddr, service: ServiceId) -> Connection {
     let options = CallOptions { hard: Some(Duration::from_secs(10)), ..CallOptions::default() };
     rx.connection(to, service, Security::null()).with_options(options)
 }

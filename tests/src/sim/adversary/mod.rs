@@ -1,4 +1,5 @@
-//! Adversary on the network: it hears every packet between machines, sends from any address, and keeps to a budget.
+//! Adversary on the network: it hears every packet and every byte of a stream between machines, sends from any address,
+//! and keeps to a budget.
 //!
 //! It has no key and no token. The seed chooses its moves from the list that it is given; each move is one method of
 //! this actor, in the file of its kind. `invariants` checks what must hold whatever it does.
@@ -9,51 +10,64 @@ mod impersonation;
 mod knowledge;
 mod moves;
 pub mod packet;
+mod stream_moves;
+mod streams_heard;
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use afs_env::ByteStream;
 use afs_rpc::{EnvExt, EnvRef, Rx};
 use afs_rx::packet::{Header, PacketType, flags};
 use afs_sim::{NodeId, SimRng, Tap, World};
 use afs_wire::ids::Fid;
 use bytes::Bytes;
 
-use super::cell::{Cell, SERVER};
+use super::cell::{Cell, SERVER, client_address};
 use super::faults::AtWork;
 use super::invariants::Invariants;
 use super::ledger::Ledger;
+use super::user::User;
 use knowledge::Knowledge;
 pub use moves::Move;
+use streams_heard::StreamsHeard;
 
 /// The actor.
 pub struct Adversary {
     world: World,
     env: EnvRef,
     node: NodeId,
+    server: NodeId,
     tap: Tap,
+    stream_tap: Tap,
     rng: SimRng,
     moves: Vec<Move>,
     knowledge: Knowledge,
+    streams: StreamsHeard,
     /// Numbers of files are not secret: cache managers show them to everyone.
     ledger: Ledger,
     /// Gets a violation if the adversary learns a secret.
     invariants: Invariants,
     root: Fid,
+    /// Callback addresses of the clients, and their machines.
     victims: Vec<SocketAddr>,
+    machines: Vec<NodeId>,
     /// Endpoints as which it plays clients; they reply as long as it exists.
     fake_clients: Vec<Rx>,
+    /// Streams on which it says nothing.
+    open_streams: VecDeque<Box<dyn ByteStream>>,
     next_port: u16,
     next_source: u32,
     owed: Duration,
 }
 
 impl Adversary {
-    /// Adds an adversary to a cell, for as long as its users work. `victims` are the callback addresses of the clients.
+    /// Adds an adversary to a cell, for as long as its users work.
     pub fn spawn(
         cell: &Cell,
         moves: Vec<Move>,
-        victims: Vec<SocketAddr>,
+        victims: &[User],
         invariants: Invariants,
         working: AtWork,
         rng: SimRng,
@@ -63,16 +77,21 @@ impl Adversary {
         let env = world.env(node);
         let adversary = Adversary {
             tap: world.tap(),
+            stream_tap: world.tap_streams(),
             node,
+            server: cell.server,
             env: env.clone(),
             rng,
             moves,
             knowledge: Knowledge::default(),
+            streams: StreamsHeard::default(),
             ledger: cell.machine.ledger.clone(),
             invariants,
             root: Fid::root(cell.volume()),
-            victims,
+            victims: victims.iter().map(|user| client_address(user.number)).collect(),
+            machines: victims.iter().map(|user| user.node).collect(),
             fake_clients: Vec::new(),
+            open_streams: VecDeque::new(),
             next_port: 20_000,
             next_source: 1,
             owed: Duration::ZERO,
@@ -114,6 +133,10 @@ impl Adversary {
             Move::Divert => self.divert().await,
             Move::IgnoreBreaks => self.take_promises().await,
             Move::FalseBreaks => self.break_promises().await,
+            Move::SilentStreams => self.open_streams().await,
+            Move::ReplayedStreams => self.replay_stream().await,
+            Move::ForgedCapabilities => self.forge_capability().await,
+            Move::CutStreams => self.cut_streams().await,
             one => debug_assert!(one.is_of_the_world()),
         }
     }
@@ -130,6 +153,11 @@ impl Adversary {
                 self.refuse(seen.to, seen.from, &seen.data);
             } else if !is_third(seen.from) && !is_false(seen.from) && !is_false(seen.to) {
                 self.knowledge.learn(&seen);
+            }
+        }
+        for seen in self.stream_tap.take() {
+            if seen.to == stream_moves::drive() && !is_third(seen.from) {
+                self.streams.learn(&seen);
             }
         }
     }

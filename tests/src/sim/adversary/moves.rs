@@ -44,11 +44,20 @@ pub enum Move {
     Crowd,
     /// The same while machines are partitioned.
     CrowdCutOff,
+    /// Streams to the data service on which nothing follows, from the adversary's own address.
+    SilentStreams,
+    /// What clients sent on streams of the data path, again, on other streams: capabilities with their proofs, and
+    /// requests.
+    ReplayedStreams,
+    /// Capabilities that nobody has sealed: those of others with a made-up secret, and one of its own that says more.
+    ForgedCapabilities,
+    /// Streams of honest users are reset, stalled and silenced.
+    CutStreams,
 }
 
 impl Move {
     /// All kinds, as far as these tests know them.
-    pub const ALL: [Move; 18] = [
+    pub const ALL: [Move; 22] = [
         Move::Hijack,
         Move::Replay,
         Move::ReplayEvicted,
@@ -63,6 +72,10 @@ impl Move {
         Move::Divert,
         Move::IgnoreBreaks,
         Move::FalseBreaks,
+        Move::SilentStreams,
+        Move::ReplayedStreams,
+        Move::ForgedCapabilities,
+        Move::CutStreams,
         Move::LogRecords,
         Move::Suspend,
         Move::Crowd,
@@ -81,8 +94,16 @@ impl Move {
         Move::Amplify,
         Move::IgnoreBreaks,
         Move::FalseBreaks,
+        Move::SilentStreams,
+        Move::ReplayedStreams,
+        Move::ForgedCapabilities,
+        Move::CutStreams,
         Move::LogRecords,
     ];
+
+    /// Those on streams of the data path.
+    pub const OF_STREAMS: [Move; 4] =
+        [Move::SilentStreams, Move::ReplayedStreams, Move::ForgedCapabilities, Move::CutStreams];
 
     /// Whether users or machines carry it out, and not the adversary.
     #[must_use]
