@@ -32,7 +32,8 @@ fn one_crate_names_the_fuse_binding_and_one_the_embedded_store() {
         ("fuser", &["afs-fuse"][..]),
         ("redb", &["afs-kv"][..]),
         ("quinn-udp", &["afs-net"][..]),
-        ("hyper", &["afs-etcd"][..]),
+        ("hyper", &["afs-etcd", "afs-s3"][..]),
+        ("object_store", &["afs-s3"][..]),
     ] {
         let mut named: Vec<String> = packages()
             .iter()
@@ -46,7 +47,7 @@ fn one_crate_names_the_fuse_binding_and_one_the_embedded_store() {
 
 /// Tokio's locks and traits need no runtime. Features that need one belong to the crates with sockets.
 #[test]
-fn two_crates_have_a_runtime() {
+fn three_crates_have_a_runtime() {
     let needs_none = ["sync", "io-util"];
     let mut named: Vec<String> = packages()
         .iter()
@@ -54,7 +55,7 @@ fn two_crates_have_a_runtime() {
         .map(|package| text(&package["name"]))
         .collect();
     named.sort();
-    assert_eq!(named, ["afs-etcd", "afs-net"]);
+    assert_eq!(named, ["afs-etcd", "afs-net", "afs-s3"]);
 }
 
 /// Whether no other features of a dependency are enabled.
@@ -89,7 +90,17 @@ fn these_crates_alone_may_reach_outside() {
     named.sort();
     assert_eq!(
         named,
-        ["afs-cell", "afs-etcd", "afs-fuse", "afs-krb5", "afs-lab", "afs-net", "andrew", "andrew-tests"]
+        [
+            "afs-cell",
+            "afs-etcd",
+            "afs-fuse",
+            "afs-krb5",
+            "afs-lab",
+            "afs-net",
+            "afs-s3",
+            "andrew",
+            "andrew-tests"
+        ]
     );
 }
 

@@ -1,0 +1,146 @@
+//! HTTP/1.1 requests to one endpoint over a pool of connections, for `object_store`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{HOST, HeaderValue};
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse,
+    HttpService,
+};
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::address::Endpoint;
+use crate::failure::StatusError;
+
+/// Longest body of a reply: a chunk has 4 MiB, a page of a listing less.
+const BODY_MAX: usize = 8 << 20;
+/// Most idle connections kept.
+const IDLE_MAX: usize = 16;
+
+/// The endpoint, with its idle connections. A clone is a handle.
+#[derive(Clone)]
+pub(crate) struct Connections(Arc<Inner>);
+
+struct Inner {
+    endpoint: Endpoint,
+    tls: Option<TlsConnector>,
+    idle: Mutex<Vec<SendRequest<HttpRequestBody>>>,
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connections({})", self.0.endpoint)
+    }
+}
+
+impl Connections {
+    /// `tls` is required for an endpoint with https.
+    pub(crate) fn new(endpoint: Endpoint, tls: Option<TlsConnector>) -> Self {
+        Self(Arc::new(Inner { endpoint, tls, idle: Mutex::default() }))
+    }
+}
+
+impl HttpConnector for Connections {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for Connections {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let request = self.0.in_origin_form(request)?;
+        let mut connection = self.0.connection().await?;
+        let reply = connection.send_request(request).await.map_err(broken)?;
+        let (head, body) = reply.into_parts();
+        let body: Response<Limited<Incoming>> = Response::new(Limited::new(body, BODY_MAX));
+        let body = body.into_body().collect().await;
+        let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error))?.to_bytes();
+        self.0.keep(connection);
+        if is_decided_above(head.status, &body) {
+            return Ok(HttpResponse::from_parts(head, body.into()));
+        }
+        Err(HttpError::new(HttpErrorKind::Unknown, StatusError::new(head.status, &body)))
+    }
+}
+
+/// Success, and the refusals that `object_store` distinguishes.
+fn is_decided_above(status: StatusCode, body: &Bytes) -> bool {
+    let no_object = status == StatusCode::NOT_FOUND && StatusError::new(status, body).code != "NoSuchBucket";
+    status.is_success() || no_object || status == StatusCode::PRECONDITION_FAILED
+}
+
+impl Inner {
+    /// The request as a server that is no proxy gets it: the path alone, and the host in a header.
+    fn in_origin_form(&self, request: HttpRequest) -> Result<Request<HttpRequestBody>, HttpError> {
+        let (mut head, body) = request.into_parts();
+        let invalid = |error: String| HttpError::new(HttpErrorKind::Unknown, std::io::Error::other(error));
+        if let Some(authority) = head.uri.authority() {
+            let host =
+                HeaderValue::from_str(authority.as_str()).map_err(|error| invalid(error.to_string()))?;
+            head.headers.entry(HOST).or_insert(host);
+        }
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        head.uri = path.parse::<Uri>().map_err(|error| invalid(error.to_string()))?;
+        Ok(Request::from_parts(head, body))
+    }
+
+    /// An idle connection that the store has not closed, or a new one.
+    async fn connection(&self) -> Result<SendRequest<HttpRequestBody>, HttpError> {
+        while let Some(mut connection) = { self.idle.lock().pop() } {
+            if !connection.is_closed() && connection.ready().await.is_ok() {
+                return Ok(connection);
+            }
+        }
+        let mut connection = self.connect().await?;
+        connection.ready().await.map_err(broken)?;
+        Ok(connection)
+    }
+
+    fn keep(&self, connection: SendRequest<HttpRequestBody>) {
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_MAX && !connection.is_closed() {
+            idle.push(connection);
+        }
+    }
+
+    async fn connect(&self) -> Result<SendRequest<HttpRequestBody>, HttpError> {
+        let Endpoint { secure, host, port } = &self.endpoint;
+        let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(broken)?;
+        stream.set_nodelay(true).map_err(broken)?;
+        match (&self.tls, secure) {
+            (_, false) => shake(TokioIo::new(stream)).await,
+            (Some(tls), true) => {
+                let name = ServerName::try_from(host.clone()).map_err(broken)?;
+                shake(TokioIo::new(tls.connect(name, stream).await.map_err(broken)?)).await
+            }
+            (None, true) => Err(broken(std::io::Error::other("https without authorities"))),
+        }
+    }
+}
+
+async fn shake<S>(stream: S) -> Result<SendRequest<HttpRequestBody>, HttpError>
+where
+    S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+{
+    let (sender, connection) = handshake(stream).await.map_err(broken)?;
+    // Ends when the sender is dropped, or the store closes; waiting requests then fail.
+    drop(tokio::spawn(connection));
+    Ok(sender)
+}
+
+fn broken(error: impl std::error::Error + Send + Sync + 'static) -> HttpError {
+    HttpError::new(HttpErrorKind::Interrupted, error)
+}

@@ -1,0 +1,154 @@
+//! [`Bucket`] in an S3-compatible store.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_bucket::{Bucket, Failure, Listed, Page, Reply};
+use bytes::Bytes;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::path::Path;
+use object_store::{
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
+};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::config::{ConfigError, S3Config};
+use crate::credentials::{FileCredentials, read};
+use crate::failure::failure;
+use crate::http::Connections;
+use crate::tls;
+
+/// The objects of one drive in a bucket. Has a thread of its own.
+pub struct S3Bucket {
+    /// Present until dropped.
+    runtime: Option<Runtime>,
+    objects: Arc<Objects>,
+}
+
+struct Objects {
+    store: AmazonS3,
+    /// Of all keys of the drive, with a `/` at its end.
+    prefix: String,
+}
+
+impl S3Bucket {
+    /// A bucket to which no request was made yet.
+    ///
+    /// # Errors
+    /// An unusable configuration, and credentials that cannot be read now.
+    pub fn open(config: &S3Config) -> Result<Self, ConfigError> {
+        if !config.endpoint.secure && config.endpoint.is_remote() && !config.allow_clear {
+            return Err(ConfigError::Clear(config.endpoint.clone()));
+        }
+        read(&config.credentials)?;
+        let secure = config.endpoint.secure;
+        let tls = secure.then(|| tls::connector(config.authority.as_deref())).transpose()?;
+        let store = AmazonS3Builder::new()
+            .with_bucket_name(&config.address.bucket)
+            .with_region(&config.region)
+            .with_endpoint(config.endpoint.to_string())
+            .with_allow_http(!secure)
+            .with_credentials(Arc::new(FileCredentials(config.credentials.clone())))
+            .with_http_connector(Connections::new(config.endpoint.clone(), tls))
+            .with_retry(one_attempt())
+            .with_disable_bulk_delete(true)
+            .build()
+            .map_err(|error| ConfigError::Store(error.to_string()))?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).thread_name("afs-s3").enable_all().build()?;
+        let prefix = format!("{}/", config.address.prefix);
+        Ok(Self { runtime: Some(runtime), objects: Arc::new(Objects { store, prefix }) })
+    }
+
+    /// Runs a request on the thread with the sockets. Dropping the reply ends the request.
+    fn there<T, F>(&self, request: impl FnOnce(Arc<Objects>) -> F) -> Reply<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, object_store::Error>> + Send + 'static,
+    {
+        let task = self.runtime.as_ref().map(|runtime| Ending(runtime.spawn(request(self.objects.clone()))));
+        Box::pin(async move {
+            let Some(mut task) = task else { return Err(Failure::Refused("closed".into())) };
+            match (&mut task.0).await {
+                Ok(reply) => reply.map_err(failure),
+                Err(error) => Err(Failure::Broken(error.to_string())),
+            }
+        })
+    }
+}
+
+impl Drop for S3Bucket {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A task that ends when this is dropped.
+struct Ending<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for Ending<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What is tried again is decided in `afs-bucket`.
+fn one_attempt() -> RetryConfig {
+    RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() }
+}
+
+impl Objects {
+    fn path(&self, key: &str) -> object_store::Result<Path> {
+        Ok(Path::parse(format!("{}{key}", self.prefix))?)
+    }
+
+    async fn list(&self, prefix: &str, after: Option<String>) -> object_store::Result<Page> {
+        let options = PaginatedListOptions {
+            offset: after.map(|after| format!("{}{after}", self.prefix)),
+            max_keys: Some(Page::OBJECTS_MAX),
+            ..PaginatedListOptions::default()
+        };
+        let prefix = format!("{}{prefix}", self.prefix);
+        let listed = self.store.list_paginated(Some(&prefix), options).await?;
+        let object = |object: object_store::ObjectMeta| {
+            let key = object.location.as_ref().strip_prefix(&self.prefix)?;
+            Some(Listed { key: key.to_owned(), len: object.size })
+        };
+        let mut objects: Vec<_> = listed.result.objects.into_iter().filter_map(object).collect();
+        objects.sort_by(|one, next| one.key.cmp(&next.key));
+        Ok(Page { objects, more: listed.page_token.is_some() })
+    }
+}
+
+impl Bucket for S3Bucket {
+    fn put_new(&self, key: &str, body: Vec<Bytes>) -> Reply<()> {
+        let key = key.to_owned();
+        self.there(|objects| async move {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            let body = body.into_iter().filter(|part| !part.is_empty()).collect::<PutPayload>();
+            objects.store.put_opts(&objects.path(&key)?, body, options).await.map(drop)
+        })
+    }
+
+    fn get(&self, key: &str, range: Range<u64>) -> Reply<Bytes> {
+        let key = key.to_owned();
+        self.there(|objects| async move {
+            let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+            objects.store.get_opts(&objects.path(&key)?, options).await?.bytes().await
+        })
+    }
+
+    fn list(&self, prefix: &str, after: Option<&str>) -> Reply<Page> {
+        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
+        self.there(|objects| async move { objects.list(&prefix, after).await })
+    }
+
+    fn delete(&self, key: &str) -> Reply<()> {
+        let key = key.to_owned();
+        self.there(|objects| async move { objects.store.delete(&objects.path(&key)?).await })
+    }
+}
