@@ -52,7 +52,7 @@ impl Cache {
         }
     }
 
-    fn remove(&mut self, chunk: ChunkId) {
+    pub(crate) fn remove(&mut self, chunk: ChunkId) {
         if let Some(cached) = self.chunks.remove(&chunk) {
             self.by_age.remove(&cached.used);
             self.bytes -= cached.data.len();

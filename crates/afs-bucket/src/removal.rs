@@ -15,6 +15,7 @@ impl Inner {
             let mut packs = self.packs.lock();
             chunks.iter().for_each(|chunk| packs.discard(chunk.id));
         }
+        chunks.iter().for_each(|chunk| self.cache.lock().remove(chunk.id));
         self.remove_doomed().await
     }
 

@@ -58,3 +58,14 @@ fn a_chunk_that_is_read_in_parts_is_fetched_once() {
     }
     assert_eq!(bucket.gets() - before, 1);
 }
+
+#[test]
+fn a_discarded_chunk_is_not_in_the_cache() {
+    let bucket = MemoryBucket::default();
+    let drive = create(&bucket);
+    let chunk = now(drive.write(data(1, 1000))).unwrap();
+    now(drive.sync(&[])).unwrap();
+    assert_eq!(now(drive.read(chunk, 0..10)).unwrap(), data(1, 10));
+    now(drive.discard(vec![chunk])).unwrap();
+    assert!(now(drive.read(chunk, 0..10)).is_err());
+}
