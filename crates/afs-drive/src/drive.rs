@@ -28,7 +28,8 @@ pub trait Drive: Send + Sync + 'static {
     ///
     /// A drive on another host may have been started again between the write and this call; it then returns
     /// [`DriveError::Forgotten`], because it no longer has what was not flushed. After a failed flush it is unknown
-    /// what is durable: the drive then refuses writes and flushes until it is opened again.
+    /// what is durable: the drive then refuses writes and flushes until it is opened again. A drive that still has
+    /// all that was not flushed may instead flush it with the next call.
     fn sync(&self, written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>>;
 
     /// Frees chunks that are neither referenced nor being read. Discarding one twice does no harm.

@@ -1,4 +1,4 @@
-//! The same tests for every kind of drive: in memory, in files, on another host.
+//! The same tests for every kind of drive: in memory, in files, on another host, in a bucket.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use afs_bucket::{BucketDrive, Config, MemoryBucket, OwnerId};
 use afs_drive::{ChunkRef, Drive, DriveError, FileDrive, MAX_CHUNK_LEN, MemorySegments, SegmentDrive};
 use afs_env::Parts;
 use bytes::Bytes;
@@ -28,6 +29,7 @@ trait Kind {
 struct Memory(MemorySegments);
 struct Files(tempfile::TempDir);
 struct Remote(Kit);
+struct InBucket(MemoryBucket);
 
 fn now<T>(work: Work<'_, T>) -> T {
     match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
@@ -63,6 +65,19 @@ impl Kind for Remote {
 
     fn run<T: Send + 'static>(&self, work: Work<'static, T>) -> T {
         self.0.run(work)
+    }
+}
+
+impl Kind for InBucket {
+    fn open(&mut self) -> Arc<dyn Drive> {
+        let (bucket, config) =
+            (Arc::new(self.0.clone()), Config { pack_bytes: 1 << 20, ..Config::default() });
+        let drive = BucketDrive::create(bucket, OwnerId([1; 16]), Parts::inline(), config);
+        Arc::new(now(Box::pin(drive)).unwrap())
+    }
+
+    fn run<T: Send + 'static>(&self, work: Work<'static, T>) -> T {
+        now(work)
     }
 }
 
@@ -159,6 +174,11 @@ fn memory() {
 #[test]
 fn files() {
     suite(Files(tempfile::tempdir().unwrap()));
+}
+
+#[test]
+fn bucket() {
+    suite(InBucket(MemoryBucket::default()));
 }
 
 #[test]
