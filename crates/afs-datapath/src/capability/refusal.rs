@@ -42,6 +42,21 @@ impl Refusal {
         Self::NotAllowed,
     ];
 
+    /// Its name among counters: lower-case words with underscores.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forged => "forged",
+            Self::Expired => "expired",
+            Self::OtherDrive => "other_drive",
+            Self::OtherEpoch => "other_epoch",
+            Self::Revoked => "revoked",
+            Self::OtherObject => "other_object",
+            Self::OutOfRange => "out_of_range",
+            Self::NotAllowed => "not_allowed",
+        }
+    }
+
     /// Whether another capability for the same object may be honoured, so that it is worth asking the file server for one.
     #[must_use]
     pub const fn is_stale(self) -> bool {

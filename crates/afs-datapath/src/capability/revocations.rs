@@ -93,6 +93,12 @@ impl Revocations {
         self.is_current(capability)
     }
 
+    /// How often something was revoked.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.changes().0
+    }
+
     /// Number of groups in the table.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -31,6 +31,8 @@ pub struct Counts {
     pub failed: u64,
     /// Refusals, each by its place in [`Refusal::ALL`].
     pub refused: [u64; 8],
+    /// Revocations of groups of objects.
+    pub revocations: u64,
 }
 
 impl Counts {
@@ -38,6 +40,11 @@ impl Counts {
     #[must_use]
     pub fn refused_for(&self, refusal: Refusal) -> u64 {
         self.refused[refusal as usize]
+    }
+
+    /// How often a drive refused for each reason, by [`Refusal::name`].
+    pub fn refused_by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Refusal::ALL.into_iter().map(|refusal| (refusal.name(), self.refused_for(refusal)))
     }
 }
 
@@ -75,6 +82,7 @@ impl Counters {
             bytes_received: self.bytes_received.get(),
             failed: self.failed.get(),
             refused: std::array::from_fn(|place| self.refused[place].get()),
+            revocations: 0,
         }
     }
 }

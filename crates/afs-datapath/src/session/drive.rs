@@ -45,6 +45,7 @@ impl Drive {
         Counts {
             connected: self.admission.count(Kind::Connection),
             in_progress: self.admission.count(Kind::Request),
+            revocations: self.revocations.count(),
             ..self.counters.counts()
         }
     }

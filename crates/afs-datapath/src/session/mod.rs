@@ -31,7 +31,7 @@ pub use counters::Counts;
 pub use drive::Drive;
 pub use error::{Error, Lost};
 pub use limits::{DriveLimits, Patience};
-pub use objects::{Objects, Opened, Pieces, ReadRequest, StoreRequest, StreamRequest};
+pub use objects::{Objects, Opened, Pieces, ReadRequest, RefusedRequest, StoreRequest, StreamRequest};
 pub use serving::{Taken, accept, serve};
 
 pub use crate::frame::{DATA_MAX, Failure, StoreDescription};

@@ -7,7 +7,7 @@ use afs_wire::ids::{DataVersion, Fid};
 use bytes::Bytes;
 
 use super::{Chunks, Taken};
-use crate::capability::{ByteRange, Capability, StreamName, TicketId};
+use crate::capability::{Access, ByteRange, Capability, Refusal, StreamName, TicketId};
 use crate::frame::{Failure, StoreDescription};
 
 /// The files of a drive. Its methods are called after everything was checked that a capability tells by itself: secret, epoch,
@@ -62,6 +62,25 @@ pub trait Objects: Send + Sync + 'static {
     fn chunks(&self) -> Option<&dyn Chunks> {
         None
     }
+
+    /// A read or store of a file was refused, by the drive or by these objects: for who keeps a record of it. Called once for each,
+    /// in the task that serves the connection or the request; must not block.
+    fn refused(&self, _request: &RefusedRequest) {}
+}
+
+/// A read or store that was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusedRequest {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The capability; `None` if it was refused when it was presented: then nothing of what it says is proved.
+    pub capability: Option<Capability>,
+    /// The file.
+    pub fid: Fid,
+    /// [`Access::READ`] or [`Access::WRITE`].
+    pub access: Access,
+    /// Why.
+    pub refusal: Refusal,
 }
 
 /// A stream that a capability permits.

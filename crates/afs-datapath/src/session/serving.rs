@@ -1,5 +1,6 @@
 //! The drive's end of a connection.
 
+mod attempt;
 mod chunks;
 mod grant;
 mod reading;

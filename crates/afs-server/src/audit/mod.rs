@@ -14,9 +14,10 @@ pub use record::{AuditObject, AuditRecord, AuditedCall, CallKind};
 pub(crate) use calls::{Described, described};
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use afs_rpc::{Caller, EnvRef};
+use afs_rpc::{Caller, EnvRef, Identity};
 use afs_wire::error::{AbortCode, Errno};
 use log::Log;
 
@@ -69,17 +70,27 @@ impl Audit {
         object: AuditObject,
         code: AbortCode,
     ) {
+        self.record_of((&caller.identity, caller.peer), call, kind, object, code);
+    }
+
+    /// The same for who is known without a call.
+    pub(crate) fn record_of(
+        &self,
+        (identity, peer): (&Identity, SocketAddr),
+        call: &'static str,
+        kind: CallKind,
+        object: AuditObject,
+        code: AbortCode,
+    ) {
         if let Some(log) = self.0.as_ref().filter(|log| log.wants(kind, code)) {
-            let time = log.now();
-            log.push(AuditedCall {
-                time,
-                identity: caller.identity.clone(),
-                peer: caller.peer,
-                call,
-                object,
-                code,
-            });
+            let (time, identity) = (log.now(), identity.clone());
+            log.push(AuditedCall { time, identity, peer, call, object, code });
         }
+    }
+
+    /// Whether what is read without an error is recorded.
+    pub(crate) fn has_reads(&self) -> bool {
+        self.0.as_ref().is_some_and(|log| log.wants(CallKind::Read, AbortCode::OK))
     }
 
     /// Ready when everything recorded so far has reached the sink, or been lost.

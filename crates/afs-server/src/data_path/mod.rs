@@ -5,6 +5,7 @@
 //! on. The drive itself believes the capability, and beside it looks at what only a file server knows: mode and
 //! directory of the file, the state of its volume, the groups of the holder, the requirements on connections.
 
+mod audited;
 mod holders;
 mod listening;
 mod looking;
@@ -31,6 +32,7 @@ use afs_wire::xdr::Encode;
 use parking_lot::RwLock;
 
 pub(crate) use afs_datapath::capability::HolderId;
+pub(crate) use audited::AuditedReads;
 pub(crate) use holders::{Holder, Holders};
 pub(crate) use stamps::{Stamp, Stamps};
 
@@ -49,6 +51,7 @@ pub(crate) struct DataPath {
     holders: Holders,
     of_files: CapabilitiesOfFiles,
     stamps: Stamps,
+    audited: AuditedReads,
     offer: RwLock<Option<DriveOffer>>,
 }
 
@@ -68,6 +71,7 @@ impl DataPath {
             holders: Holders::default(),
             of_files: CapabilitiesOfFiles::default(),
             stamps: Stamps::default(),
+            audited: AuditedReads::default(),
             offer: RwLock::default(),
         }
     }
@@ -94,6 +98,10 @@ impl DataPath {
 
     pub(crate) fn holders(&self) -> &Holders {
         &self.holders
+    }
+
+    pub(crate) fn audited(&self) -> &AuditedReads {
+        &self.audited
     }
 
     pub(crate) fn stamps(&self) -> &Stamps {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use afs_datapath::capability::TicketId;
-use afs_datapath::session::{Failure, Objects, Opened, ReadRequest, StoreRequest, Taken};
+use afs_datapath::session::{Failure, Objects, Opened, ReadRequest, RefusedRequest, StoreRequest, Taken};
 use afs_rpc::BoxFuture;
 
 use super::{reading, writing};
@@ -27,5 +27,11 @@ impl Objects for FileObjects {
             let server: Arc<FileServer> = server.upgrade().ok_or(Failure::Unavailable)?;
             writing::take(&server, request, bytes).await
         })
+    }
+
+    fn refused(&self, request: &RefusedRequest) {
+        if let Some(server) = self.0.upgrade() {
+            server.audit_refusal(request);
+        }
     }
 }

@@ -24,6 +24,7 @@ pub(super) async fn open(server: Arc<FileServer>, request: ReadRequest) -> Resul
         return Err(Failure::OtherVersion);
     }
     server.statistics.count_path_read();
+    server.audit_read(&request);
     let (file_length, length) = (data.record().length, data.remaining());
     let content = FileContent::new(server.env.clone(), data);
     let pieces = Box::new(FilePieces { server, looked, content, read: Bytes::new() });

@@ -52,6 +52,7 @@ pub struct Cell {
     pub people: Arc<People>,
     pub policy: SharedPolicy,
     pub recorder: Arc<Recorder>,
+    audit: AuditOptions,
     pub tokens: Tokens,
     medium: MemoryMedium,
     limits: FileServerLimits,
@@ -81,6 +82,7 @@ impl Cell {
             people,
             policy,
             recorder,
+            audit: AuditOptions::default(),
             tokens,
             medium,
             limits,
@@ -121,6 +123,12 @@ impl Cell {
         self.sim.block_on(self.server, PATIENCE, async move { files.settle().await }).unwrap();
     }
 
+    /// Starts the server again, to record what is read, too.
+    pub fn restart_with_reads_recorded(&mut self) {
+        self.audit.everything = true;
+        self.restart();
+    }
+
     fn start(&mut self, anyuser: &str) {
         let live = start(self, anyuser);
         self.volumes = live.volumes;
@@ -129,7 +137,7 @@ impl Cell {
 
     /// Name service, policy and audit log of the servers.
     fn guard(&self) -> Guard {
-        let audit = Audit::new(self.sim.env(self.server), self.recorder.clone(), AuditOptions::default());
+        let audit = Audit::new(self.sim.env(self.server), self.recorder.clone(), self.audit);
         Guard::new(self.people.clone()).with_policy(self.policy.clone()).with_audit(audit)
     }
 

@@ -1,7 +1,9 @@
 //! A read at a drive: bytes go from the objects to the connection, one piece after another.
 
+use super::attempt::Attempt;
 use super::grant::Grant;
 use super::role::note;
+use crate::capability::Access;
 use crate::frame::{Failure, Message, OPEN_END, RequestId};
 use crate::session::Error;
 use crate::session::link::Link;
@@ -9,7 +11,9 @@ use crate::session::objects::{Opened, ReadRequest, StreamRequest};
 
 /// Performs a read, and tells the client if it fails.
 pub(super) async fn read(link: Link, id: RequestId, mut grant: Grant, request: ReadRequest) {
+    let attempt = Attempt::by(&grant, request.fid, Access::READ);
     let sent = send(&link, id, &mut grant, request).await;
+    attempt.ended(&sent);
     tell(&link, id, &grant, sent);
 }
 

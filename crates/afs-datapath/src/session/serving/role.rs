@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use afs_env::{BoxFuture, Instant};
-use afs_wire::ids::DataVersion;
+use afs_wire::ids::{DataVersion, Fid};
 
+use super::attempt::Attempt;
 use super::grant::Grant;
 use super::{chunks, reading, storing};
 use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
@@ -46,6 +47,7 @@ impl Role for DriveRole {
                 let granted = self.grant(link, request, handle, permits)?;
                 let is_whole = range == ByteRange::ALL && version == DataVersion(0);
                 let granted = granted.and_then(|granted| of_whole_stream(granted, is_whole));
+                let granted = granted.inspect_err(|why| self.attempt(handle, fid, Access::READ).failed(*why));
                 self.begin(
                     link,
                     request,
@@ -70,6 +72,8 @@ impl Role for DriveRole {
                 let granted = self.grant(link, request, handle, permits)?;
                 let is_whole = description == StoreDescription::of_stream(StreamName::of(fid));
                 let granted = granted.and_then(|granted| of_whole_stream(granted, is_whole));
+                let granted =
+                    granted.inspect_err(|why| self.attempt(handle, fid, Access::WRITE).failed(*why));
                 let receiving = Receiving::new(description.total(), STORE_WINDOW);
                 self.begin(link, request, granted, Sending::default(), receiving, |grant| {
                     let (peer, capability) = (grant.peer, grant.capability);
@@ -187,6 +191,11 @@ impl DriveRole {
             return Err(Failure::Busy);
         };
         Ok((grant, permit))
+    }
+
+    fn attempt(&self, handle: HandleNumber, fid: Fid, access: Access) -> Attempt {
+        let capability = self.handles.get(&handle).copied().and_then(Result::ok);
+        Attempt { drive: self.drive.clone(), peer: self.peer, capability, fid, access }
     }
 
     /// Starts the task of a request, or tells the client why not.

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use super::attempt::Attempt;
 use super::grant::Grant;
 use super::role::note;
 use super::taken::Taken;
-use crate::capability::TicketId;
+use crate::capability::{Access, TicketId};
 use crate::frame::{Failure, Message, RequestId};
 use crate::session::counters::Counter;
 use crate::session::limits::{STORE_WINDOW, STREAM_WINDOW};
@@ -16,9 +17,12 @@ use crate::session::{Drive, Error};
 /// Performs a store, and tells the client how it ended.
 pub(super) async fn store(link: Link, id: RequestId, grant: Grant, request: StoreRequest) {
     let (drive, peer) = (grant.drive.clone(), grant.peer);
+    let attempt = Attempt::by(&grant, request.description.fid, Access::WRITE);
     let taken = Taken::new(link.clone(), id, grant);
     let stored = drive.objects.store(request, taken).await;
-    tell(&link, id, (&drive, peer), whole(&link, id, stored), &drive.counters.stores);
+    let stored = whole(&link, id, stored);
+    attempt.ended(&stored);
+    tell(&link, id, (&drive, peer), stored, &drive.counters.stores);
 }
 
 /// Takes a stream of a volume, and tells the client how it ended. Its ticket names nothing.
