@@ -11,7 +11,7 @@ use afs_datapath::session::{Error, Failure};
 use afs_wire::fs::{self, AclText};
 use afs_wire::ids::{Fid, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
-use rig::drive::{Path, WRITE};
+use rig::drive::{BOTH, Path, WRITE};
 use rig::people::{CAROL, TEAM};
 use rig::{Cell, Claim, Client, mode};
 
@@ -128,10 +128,27 @@ fn a_store_is_of_a_file_of_the_directory_that_its_mode_lets_users_write() {
     let outside = writing.owner.create(other, "g").unwrap().fid;
     assert_eq!(store(outside), refused(Refusal::OtherObject));
     assert_eq!(store(writing.dir), refused(Refusal::OtherObject));
+    let link = writing.owner.symlink(writing.dir, "l", "f", 0o777).unwrap().fid;
+    assert_eq!(store(link), refused(Refusal::OtherObject), "what it leads to has no bytes of a file");
     let within = writing.owner.create(writing.dir, "h").unwrap().fid;
     assert_eq!(store(within), None);
     writing.owner.ask(fs::StoreStatus { fid: within, status: mode(0o444) }).unwrap();
     assert_eq!(store(within), refused(Refusal::NotAllowed));
     writing.owner.remove(writing.dir, "h").unwrap();
     assert_eq!(store(within), Some(Error::Failed(Failure::NoObject)));
+}
+
+/// The owner of a drop box's file, whom its mode does not bind.
+#[test]
+fn the_right_of_an_owner_holds_whatever_the_mode_is() {
+    let writing = Writing::new(459);
+    let owen = writing.cell.client(2).acting_as(&Claim::of("owen"));
+    writing.owner.ask(fs::StoreAcl { fid: writing.dir, acl: acl("1\n0\nowen\t4\n") }).unwrap();
+    let fid = owen.create(writing.dir, "dropped").unwrap().fid;
+    owen.ask(fs::StoreStatus { fid, status: mode(0) }).unwrap();
+    let path = owen.path();
+    let handle = path.handle(fid, BOTH);
+    let ticket = path.store(&handle, fid, &[(0, 3)], b"abc").unwrap();
+    let version = owen.commit(ticket, fid, fs::ANY_VERSION).unwrap().status.data_version;
+    assert_eq!(path.read(&handle, fid, (0, 9), version).unwrap(), b"abc");
 }

@@ -86,4 +86,16 @@ mod tests {
         assert!(files.add(fid(9100), fid(1), 60, 200));
         assert_eq!(files.0.lock().len(), 1);
     }
+
+    #[test]
+    fn a_file_stays_for_the_longest_of_its_capabilities() {
+        let files = CapabilitiesOfFiles::default();
+        assert!(!files.add(fid(0), fid(1), 0, 100));
+        assert!(!files.add(fid(0), fid(1), 0, 50), "that of a token that expires sooner");
+        for number in 1..FILES_MAX as u32 {
+            assert!(!files.add(fid(number), fid(1), 0, 50));
+        }
+        assert!(!files.add(fid(9000), fid(1), 60, 200), "most have expired");
+        assert!(files.take(fid(0)));
+    }
 }
