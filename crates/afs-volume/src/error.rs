@@ -179,6 +179,8 @@ impl From<DriveError> for VolumeError {
     fn from(error: DriveError) -> Self {
         match error {
             DriveError::NoSpace => Self::DiskFull,
+            // The drive has started again: the client stores once more, and it is done.
+            DriveError::Forgotten => Self::Busy,
             other => Self::Drive(other),
         }
     }
