@@ -8,6 +8,8 @@ mod error;
 mod join_key;
 mod registry;
 mod requests;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use attached::AttachedDrives;
 pub use daemon::{DriveDaemon, DriveDaemonOptions};

@@ -1,0 +1,122 @@
+//! A file server's partition and a drive's daemon over TLS on real sockets: joining, new data, a restart of the drive, check,
+//! removal.
+
+use super::{AttachedDrives, DriveAnswer, DriveDaemon, DriveDaemonOptions, DriveRequest};
+use afs_drive::{DriveId, MemorySegments, SegmentDrive};
+use afs_kv::{Kv, MemoryMedium};
+use afs_net::System;
+use afs_server::Partitions;
+use afs_volume::{Actor, Config, StoreData, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
+use afs_wire::acl::Acl;
+use afs_wire::fs::SetStatus;
+use afs_wire::ids::{Fid, PartitionId, ViceId, VolumeId, VolumeKind, VolumeName};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+const VOLUME: VolumeId = VolumeId(536_870_912);
+const ACTOR: Actor = Actor { id: ViceId(1), administrator: true };
+const CONTENT: &[u8] = &[7; 3_000_000];
+
+fn partition(system: &Arc<System>) -> VolumeStore {
+    let env = system.env();
+    let kv = Kv::open(Arc::new(MemoryMedium::new()), TABLES, env.clone(), afs_kv::Config::default()).unwrap();
+    let drive = SegmentDrive::open(MemorySegments::new(1 << 30), env.clone(), 4 << 20).unwrap();
+    system.block_on(VolumeStore::open(kv, Arc::new(drive), env, Config::default())).unwrap()
+}
+
+fn volume(system: &Arc<System>, store: &VolumeStore) -> Arc<Volume> {
+    let spec = VolumeSpec {
+        id: VOLUME,
+        name: VolumeName::new("root.cell").unwrap(),
+        owner: ViceId::ADMINISTRATORS,
+        kind: VolumeKind::ReadWrite,
+        parent: VolumeId(0),
+        max_quota: 0,
+        root: Some(Acl::of_new_volume()),
+    };
+    system.block_on(store.create_volume(spec)).unwrap()
+}
+
+async fn make(volume: &Arc<Volume>) -> Result<Fid, VolumeError> {
+    let made = volume.update(|tx| {
+        let made = tx.create_file(Fid::root(VOLUME), b"file", &SetStatus::default(), ACTOR)?;
+        Ok(made.object)
+    });
+    Ok(made.await?.fid(VOLUME))
+}
+
+async fn store(volume: &Arc<Volume>, fid: Fid, bytes: &'static [u8]) -> Result<(), VolumeError> {
+    let mut writer = volume.write_data(0)?;
+    writer.push(bytes::Bytes::from_static(bytes)).await?;
+    let data = writer.finish().await?;
+    let store = StoreData { fid, file_length: 0, status: SetStatus::default(), expected: None };
+    volume.update(move |tx| tx.store_data(store, data, ACTOR).map(drop)).await
+}
+
+async fn read(volume: &Arc<Volume>, fid: Fid) -> Result<Vec<u8>, VolumeError> {
+    let mut reader = volume.read_data(fid, 0, u64::MAX)?;
+    let mut bytes = Vec::new();
+    while let Some(part) = reader.next().await? {
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+fn daemon(system: &Arc<System>, directory: &Path, listen: SocketAddr) -> DriveDaemon {
+    let options = DriveDaemonOptions { directory: directory.to_owned(), listen };
+    DriveDaemon::start(system, &options).unwrap()
+}
+
+#[test]
+fn a_drive_is_joined_used_started_again_checked_and_removed() {
+    let [here, there] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let system = System::with_workers(2).unwrap();
+    let far = System::with_workers(1).unwrap();
+    let drive = daemon(&far, there.path(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let (address, join_key) = (drive.at(), drive.join_key().unwrap().to_text().to_string());
+    let partition = partition(&system);
+    let volume = volume(&system, &partition);
+    let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let ask = |request| system.block_on(drives.serve(request));
+    let name = || "big".to_owned();
+    let add = |join_key: &str, name: &str| {
+        ask(DriveRequest::Add { name: name.to_owned(), address, join_key: join_key.to_owned() })
+    };
+    assert!(add("andrew-drive-1.x", "big").is_err());
+    add(&join_key, "big").unwrap();
+    assert!(add(&join_key, "other").is_err(), "the join key is void");
+    ask(DriveRequest::Use { name: name(), partition: Some("a".to_owned()) }).unwrap();
+    let Ok(DriveAnswer::List(lines)) = ask(DriveRequest::List) else { panic!("no list") };
+    let line = lines.iter().find(|line| line.name == "big").unwrap();
+    assert_eq!((line.partitions.as_slice(), line.free.is_some()), (&["/vicepa".to_owned()][..], true));
+    let fid = system.block_on(make(&volume)).unwrap();
+    system.block_on(store(&volume, fid, CONTENT)).unwrap();
+    assert!(partition.has_chunks_on(DriveId(1)).unwrap());
+    assert!(std::fs::read_dir(there.path().join("store-0")).unwrap().count() > 1);
+
+    // The drive starts again, at the same address and without a join key.
+    drive.stop();
+    drop(drive);
+    far.shutdown(std::time::Duration::from_secs(10));
+    let far = System::with_workers(1).unwrap();
+    let drive = daemon(&far, there.path(), address);
+    assert!(drive.join_key().is_none());
+    assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
+    let Ok(DriveAnswer::Checked(checked)) = ask(DriveRequest::Check { name: name() }) else {
+        panic!("no check")
+    };
+    assert_eq!((checked.bytes, checked.bad), (CONTENT.len() as u64, 0));
+
+    assert!(ask(DriveRequest::Remove { name: name() }).is_err(), "new data go there");
+    ask(DriveRequest::Use { name: "local".to_owned(), partition: None }).unwrap();
+    assert!(ask(DriveRequest::Remove { name: name() }).is_err(), "a file is there");
+    system.block_on(store(&volume, fid, CONTENT)).unwrap();
+    while system.block_on(partition.background_step()).unwrap() {}
+    ask(DriveRequest::Remove { name: name() }).unwrap();
+    assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
+    drive.stop();
+    far.shutdown(std::time::Duration::from_secs(10));
+    system.shutdown(std::time::Duration::from_secs(10));
+}
