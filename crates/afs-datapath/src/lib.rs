@@ -10,6 +10,7 @@
 //! | [`frame`] | the frames of the protocol: encoding, bounded decoding |
 //! | [`session`] | both ends of a connection: [`session::Client`], and [`session::serve`] for a drive |
 //! | [`tls`] | TLS 1.3 with a raw public key that the client pins |
+//! | [`volume_stream`] | a client's way to a stream of a volume, by the reply of the call that granted it |
 //!
 //! The protocol is in `docs/protocol/data-path.md`, the reasons in `docs/decisions/2026-11-23-data-path.md`.
 
@@ -20,5 +21,6 @@ pub mod frame;
 pub mod fuzzing;
 pub mod session;
 pub mod tls;
+pub mod volume_stream;
 
 pub use addresses::addresses;

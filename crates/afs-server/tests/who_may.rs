@@ -521,6 +521,8 @@ fn volume_rows() -> Vec<Row> {
         row(ADMINISTRATORS, vol::Restore { transaction, flags: 0, cookie }),
         row(ADMINISTRATORS, vol::Dump { transaction, from_date: date }),
         row(ADMINISTRATORS, vol::DumpV2 { transaction, from_date: date, flags: 0 }),
+        row(ADMINISTRATORS, vol::DumpByPath { transaction, from_date: date, flags: 0 }),
+        row(ADMINISTRATORS, vol::RestoreByPath { transaction, flags: 0, cookie }),
         row(ADMINISTRATORS, vol::GetSize { transaction, from_date: date }),
         row(ADMINISTRATORS, forward),
         row(ADMINISTRATORS, forward_multiple),

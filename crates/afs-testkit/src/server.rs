@@ -220,11 +220,12 @@ impl Server {
         env: &EnvRef,
         rx: Rx,
         partitions: Partitions,
-        files: &FileServer,
+        files: &Arc<FileServer>,
         guard: Guard,
     ) -> Result<(Rx, Arc<VolumeServer>), StartError> {
         let (states, clients) = (self.states.clone(), files.clients().clone());
         let server = VolumeServer::new(env.clone(), partitions, states, clients, guard);
+        server.use_data_path(files);
         server.reach_peers(&rx, Arc::new(Security::null));
         self.offer(env, &rx, server.service())?;
         Ok((rx, server))

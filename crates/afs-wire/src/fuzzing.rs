@@ -67,8 +67,9 @@ pub fn location_service(bytes: &[u8]) {
     service(bytes, crate::vl::DECODERS);
 }
 
-/// Arguments and results of the volume service.
+/// Arguments and results of the volume service, and the grant that precedes the result of some.
 pub fn volume_service(bytes: &[u8]) {
+    survives::<crate::vol::StreamGrant>(bytes);
     service(bytes, crate::vol::DECODERS);
 }
 

@@ -47,6 +47,20 @@ impl ClientCall {
         self.stream.read_exact(n).await
     }
 
+    /// Bytes of variable length, at most `max`, that precede the rest of a reply: their count, they, and padding up to a word.
+    ///
+    /// # Errors
+    /// [`CallError::TooLong`] for a larger count; otherwise as [`ClientCall::read_exact`].
+    pub async fn read_opaque(&mut self, max: usize) -> Result<Bytes, CallError> {
+        let word = self.read_exact(4).await?;
+        let len = word.iter().fold(0usize, |len, byte| len << 8 | usize::from(*byte));
+        if len > max {
+            return Err(CallError::TooLong { limit: max });
+        }
+        let padded = self.read_exact(len.next_multiple_of(4)).await?;
+        Ok(padded.slice(..len))
+    }
+
     /// The next bytes of the reply, at least one and at most `max`; `None` at its end.
     ///
     /// # Errors

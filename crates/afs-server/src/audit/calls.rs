@@ -141,4 +141,6 @@ described! {
     Read: vol::FetchPart |call| call.fid.volume;
     Change: vol::ForwardDifference |call| call.transaction;
     Read: vol::DumpFormats |_| ();
+    Read: vol::DumpByPath |call| call.transaction;
+    Change: vol::RestoreByPath |call| call.transaction;
 }

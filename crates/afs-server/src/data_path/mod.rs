@@ -14,6 +14,8 @@ mod of_files;
 mod offer;
 mod reading;
 mod stamps;
+mod stream_pieces;
+mod streams;
 mod writing;
 
 pub use listening::DataPathOptions;
@@ -28,6 +30,7 @@ use afs_rpc::{EnvExt, EnvRef, Identity};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CapabilityArguments, CapabilitySecret, DataPathReply, GetCapabilityReply};
 use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::vol::{StreamGrant, TransactionId};
 use afs_wire::xdr::Encode;
 use parking_lot::RwLock;
 
@@ -35,6 +38,8 @@ pub(crate) use afs_datapath::capability::HolderId;
 pub(crate) use audited::AuditedReads;
 pub(crate) use holders::{Holder, Holders};
 pub(crate) use stamps::{Stamp, Stamps};
+pub(crate) use stream_pieces::{ComingDump, DumpPieces};
+pub(crate) use streams::{Begun, OpenStream, Streams};
 
 use crate::file::FileServer;
 use crate::file::server::CallContext;
@@ -45,6 +50,10 @@ use offer::DriveOffer;
 /// How long a capability is valid, in seconds; shorter if the token of its holder expires before.
 const LIFETIME: u64 = 300;
 
+/// How long the capability of a stream of a volume is valid before the stream begins, in seconds. The call that
+/// grants it waits less.
+const STREAM_LIFETIME: u64 = 60;
+
 /// Capabilities of a file server, and what revokes them. The key is another one in each process.
 pub(crate) struct DataPath {
     drive: Arc<Drive>,
@@ -52,6 +61,7 @@ pub(crate) struct DataPath {
     of_files: CapabilitiesOfFiles,
     stamps: Stamps,
     audited: AuditedReads,
+    streams: Arc<Streams>,
     offer: RwLock<Option<DriveOffer>>,
 }
 
@@ -72,6 +82,7 @@ impl DataPath {
             of_files: CapabilitiesOfFiles::default(),
             stamps: Stamps::default(),
             audited: AuditedReads::default(),
+            streams: Arc::default(),
             offer: RwLock::default(),
         }
     }
@@ -106,6 +117,36 @@ impl DataPath {
 
     pub(crate) fn stamps(&self) -> &Stamps {
         &self.stamps
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Grants a stream of a transaction's volume to a caller, whose right to it was decided before. `None` while
+    /// the drive does not listen, or while too many streams wait.
+    pub(crate) fn grant_stream(
+        &self,
+        env: &EnvRef,
+        (volume, transaction): (VolumeId, TransactionId),
+        access: Access,
+    ) -> Option<(StreamGrant, OpenStream)> {
+        let drive = self.offered()?;
+        let name = self.streams.name(volume, transaction);
+        let group = Group::Stream(name);
+        let capability = Capability {
+            drive: self.drive.key.drive(),
+            epoch: self.drive.key.epoch(),
+            group,
+            access,
+            range: ByteRange::ALL,
+            expires: env.wall().secs + STREAM_LIFETIME,
+            generation: self.drive.revocations.generation(group),
+            holder: HolderId(u128::from_le_bytes(env.random_bytes())),
+        };
+        let open = self.streams.open(name, capability)?;
+        let capability = self.seal(Grant { capability, seconds: STREAM_LIFETIME }, access).ok()?;
+        Some((StreamGrant { drive, capability }, open))
     }
 
     /// Prepares a capability for a caller: from here on a change of rights revokes it. `None` for a caller

@@ -25,8 +25,9 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         let options = DumpOptions { since: request.from_date, all_directories };
         server.send_dump(call, request.transaction, options).await
     });
-    let table = anyone(table, |_: Server, _: vol::DumpFormats| async move {
-        Ok(vol::DumpFormatsReply { formats: vol::DUMP_WITH_HOLES })
+    let table = anyone(table, |server: Server, _: vol::DumpFormats| async move {
+        let by_path = server.path().map_or(0, |_| vol::DUMP_BY_PATH);
+        Ok(vol::DumpFormatsReply { formats: vol::DUMP_WITH_HOLES | by_path })
     });
     administrators(table, |server: Server, call: vol::GetSize| async move {
         server.size(call.transaction, call.from_date).await
@@ -48,7 +49,7 @@ impl VolumeServer {
         Ok(vol::GetSizeReply { dump_size })
     }
 
-    async fn open_dump(
+    pub(super) async fn open_dump(
         self: &Arc<Self>,
         id: TransactionId,
         options: DumpOptions,

@@ -3,8 +3,10 @@
 //!
 //! Every caller may read; only administrators may change. `SplitVolume` is answered "no such call" (-455).
 
+mod by_path;
 mod clone;
 mod create;
+mod delivery;
 mod dump;
 mod fetch_part;
 mod forward;
@@ -16,6 +18,7 @@ mod peers;
 mod purge;
 mod remove;
 mod restore;
+mod sending;
 mod settings;
 mod snapshots;
 mod transaction;
@@ -35,6 +38,7 @@ use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId, VolumeN
 use afs_wire::rpc::{Nothing, ServiceId};
 
 use crate::clients::Clients;
+use crate::file::FileServer;
 use crate::file::server::untranslated;
 use crate::guard::{Guard, Guarded};
 use crate::partitions::Partitions;
@@ -54,6 +58,8 @@ pub struct VolumeServer {
     guard: Guard,
     transactions: Transactions,
     peers: OnceLock<Peers>,
+    /// Has the data path.
+    files: OnceLock<Weak<FileServer>>,
 }
 
 impl VolumeServer {
@@ -67,8 +73,10 @@ impl VolumeServer {
         clients: Arc<Clients>,
         guard: Guard,
     ) -> Arc<Self> {
-        let (transactions, peers) = (Transactions::new(env.random_u64()), OnceLock::new());
-        let server = Arc::new(VolumeServer { env, partitions, states, clients, guard, transactions, peers });
+        let (transactions, peers, files) =
+            (Transactions::new(env.random_u64()), OnceLock::new(), OnceLock::new());
+        let server =
+            Arc::new(VolumeServer { env, partitions, states, clients, guard, transactions, peers, files });
         server.purge_unfinished();
         server.start_sweeping();
         server
@@ -89,6 +97,7 @@ impl VolumeServer {
         let table = restore::add(table);
         let table = forward::add(table);
         let table = forward_multiple::add(table);
+        let table = by_path::add(table);
         Arc::new(snapshots::add(table))
     }
 

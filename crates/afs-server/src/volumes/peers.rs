@@ -1,20 +1,17 @@
 //! Client side towards other volume servers.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{CallError, CallOptions, ClientCall, Connection, Rx, Security, WeakRx};
+use afs_rpc::{CallError, CallOptions, Connection, Instant, Rx, Security, WeakRx};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::ids::UnixSeconds;
 use afs_wire::rpc::ServiceId;
-use afs_wire::vol::{
-    DUMP_WITH_HOLES, Destination, DumpFormats, GetFlags, Restore, RestoreCookie, TransactionId,
-};
-use bytes::Bytes;
+use afs_wire::vol::{Destination, DumpFormats, GetFlags, TransactionId};
+use parking_lot::Mutex;
 
 use super::{VolumeServer, errno};
-use crate::flow::Sink;
 
 /// Supplies this server's credentials towards the other servers of the cell. Called for each stream, because
 /// keys change.
@@ -23,20 +20,26 @@ pub type OwnSecurity = Arc<dyn Fn() -> Security + Send + Sync>;
 /// Longest silence of a peer before it counts as dead. A live one answers pings however busy its disks are.
 const DEAD: Duration = Duration::from_secs(30);
 
+/// How long the data path of a peer is left alone after it failed, and most peers for which that is noted.
+const PAUSE: Duration = Duration::from_secs(60);
+const PAUSES_MAX: usize = 256;
+
 pub(super) struct Peers {
     /// Weak: the transport holds the services, which hold this, so a strong handle would be a cycle.
     rx: WeakRx,
     security: OwnSecurity,
+    /// The peers whose data path failed, and until when it is left alone.
+    pauses: Mutex<BTreeMap<Ipv4Addr, Instant>>,
 }
 
 impl VolumeServer {
     /// Lets the server send volumes to others, with its own credentials. Call once, before the service is
     /// offered; without it calls that send are refused.
     pub fn reach_peers(&self, rx: &Rx, security: OwnSecurity) {
-        let _ = self.peers.set(Peers { rx: rx.downgrade(), security });
+        let _ = self.peers.set(Peers { rx: rx.downgrade(), security, pauses: Mutex::default() });
     }
 
-    fn peer(&self, server: &Destination) -> Result<Connection, AbortCode> {
+    pub(super) fn peer(&self, server: &Destination) -> Result<Connection, AbortCode> {
         let peers = self.peers.get().ok_or(AbortCode::VOLSERNO_OP)?;
         let rx = peers.rx.upgrade().ok_or(AbortCode::VRESTARTING)?;
         let port = u16::try_from(server.port).map_err(|_| errno(Errno::EINVAL))?;
@@ -45,11 +48,29 @@ impl VolumeServer {
         Ok(rx.connection(address, ServiceId::VOLUME, (peers.security)()).with_options(options))
     }
 
-    /// Whether a peer accepts dumps with holes: one of ours says so, others do not know the call.
-    pub(super) async fn takes_holes(&self, to: &Destination) -> Result<bool, AbortCode> {
+    /// Notes that the data path of a peer failed.
+    pub(super) fn path_failed(&self, to: &Destination) {
+        let Some(peers) = self.peers.get() else { return };
+        let (mut pauses, now) = (peers.pauses.lock(), self.env.now());
+        pauses.retain(|_, until| now < *until);
+        if pauses.len() < PAUSES_MAX {
+            pauses.insert(to.host, now + PAUSE);
+        }
+    }
+
+    /// Whether the data path of a peer failed a moment ago.
+    pub(super) fn is_pausing(&self, to: &Destination) -> bool {
+        let now = self.env.now();
+        self.peers
+            .get()
+            .is_some_and(|peers| peers.pauses.lock().get(&to.host).is_some_and(|until| now < *until))
+    }
+
+    /// What dumps a peer accepts beyond those of AFS, as bits: one of ours says so, others do not know the call.
+    pub(super) async fn formats(&self, to: &Destination) -> Result<u32, AbortCode> {
         match self.peer(to)?.call(&DumpFormats {}).await {
-            Ok(reply) => Ok(reply.formats & DUMP_WITH_HOLES != 0),
-            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(false),
+            Ok(reply) => Ok(reply.formats),
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(0),
             Err(error) => Err(code(&error)),
         }
     }
@@ -65,45 +86,8 @@ impl VolumeServer {
     }
 }
 
-/// A dump that is being sent into another server's transaction.
-pub(super) struct Delivery(ClientCall);
-
-impl Delivery {
-    pub(super) async fn begin(
-        server: &VolumeServer,
-        to: &Destination,
-        transaction: TransactionId,
-        from_date: UnixSeconds,
-        cookie: RestoreCookie,
-    ) -> Result<Self, AbortCode> {
-        let connection = server.peer(to)?;
-        let flags = i32::from(from_date.0 != 0);
-        let call = connection.open(&Restore { transaction, flags, cookie }).await;
-        call.map(Delivery).map_err(|error| code(&error))
-    }
-
-    /// Ends the stream and waits for the peer's result.
-    pub(super) async fn finish(mut self) -> Result<(), AbortCode> {
-        self.0.finish_request().map_err(|error| code(&error))?;
-        self.0.finish::<Restore>().await.map_err(|error| code(&error))
-    }
-
-    /// Aborts the stream; the peer keeps nothing of it.
-    pub(super) fn give_up(self, code: AbortCode) {
-        self.0.abort(code);
-    }
-}
-
-impl Sink for Delivery {
-    type Error = AbortCode;
-
-    async fn put(&mut self, piece: Bytes) -> Result<(), AbortCode> {
-        self.0.write(piece).await.map_err(|error| code(&error))
-    }
-}
-
 /// The code that reports a peer's failure to the caller of this server.
-fn code(error: &CallError) -> AbortCode {
+pub(super) fn code(error: &CallError) -> AbortCode {
     match error {
         CallError::Abort(code) | CallError::GivenUp(code) => *code,
         CallError::Closed => AbortCode::VRESTARTING,

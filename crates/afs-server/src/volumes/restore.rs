@@ -36,7 +36,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 
 impl VolumeServer {
     /// The new content is invisible until it is complete; a failure leaves the volume unchanged.
-    async fn restore(
+    pub(super) async fn restore(
         self: &Arc<Self>,
         from: &mut impl Source,
         request: &vol::Restore,

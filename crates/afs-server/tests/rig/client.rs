@@ -87,7 +87,7 @@ impl Client {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
 
-    fn connection<R: Request>(&self) -> Connection {
+    pub fn connection<R: Request>(&self) -> Connection {
         let to = match R::SERVICE {
             ServiceId::LOCATION => LOCATIONS,
             ServiceId::VOLUME => VOLUMES,

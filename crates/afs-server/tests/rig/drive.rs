@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use afs_datapath::capability::{ByteRange, Capability, Secret, TicketId};
+use afs_datapath::capability::{ByteRange, Capability, Secret, StreamName, TicketId};
 use afs_datapath::session::{self, Arriving, Error, Fingerprint, Handle, Lost, Patience, Security};
 use afs_datapath::session::{Leaving, StoreDescription};
+use afs_rpc::ClientCall;
 use afs_server::DataPathOptions;
 use afs_wire::fs::{self, CapabilityAccess, SetStatus};
 use afs_wire::ids::{DataVersion, Fid};
+use afs_wire::rpc::Request;
+use afs_wire::vol::{STREAM_GRANT_MAX, StreamGrant};
 use afs_wire::xdr::{Decode, Fixed};
 use bytes::Bytes;
 
@@ -89,6 +92,31 @@ impl Client {
     pub fn version(&self, fid: Fid) -> DataVersion {
         self.fetch_status(fid).unwrap().status.data_version
     }
+}
+
+impl Client {
+    /// Makes a call that grants a stream of a volume; the call goes on.
+    pub fn granted<R: Request>(&self, request: R) -> CallResult<(ClientCall, StreamGrant)> {
+        let connection = self.connection::<R>();
+        let work = async move {
+            let mut call = connection.open(&request).await?;
+            call.finish_request()?;
+            let grant = call.read_opaque(STREAM_GRANT_MAX).await?;
+            Ok((call, StreamGrant::from_bytes(&grant).unwrap()))
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap()
+    }
+
+    /// How a call ends that granted a stream.
+    pub fn end_of(&self, mut call: ClientCall) -> CallResult<()> {
+        let ending = async move { call.read_to_end(0).await.map(drop) };
+        self.world.block_on(self.node, PATIENCE, ending).unwrap()
+    }
+}
+
+/// The stream of a grant.
+pub fn stream_of(grant: &StreamGrant) -> StreamName {
+    arguments(&grant.capability).group.stream().unwrap()
 }
 
 fn options(clear: bool) -> DataPathOptions {
@@ -196,6 +224,23 @@ impl Path {
 
     pub fn finish(&self, leaving: Leaving) -> Result<TicketId, Error> {
         self.run(async move { leaving.finish().await })
+    }
+
+    /// Sends a stream with all of these bytes.
+    pub fn send_stream(&self, handle: &Handle, stream: StreamName, bytes: &[u8]) -> Result<(), Error> {
+        let (session, handle, bytes) = (self.session.clone(), handle.clone(), Bytes::copy_from_slice(bytes));
+        self.run(async move {
+            let mut leaving = session.send_stream(&handle, stream).await?;
+            leaving.put(bytes).await?;
+            leaving.finish().await.map(drop)
+        })
+    }
+
+    /// Reads a stream to its end.
+    pub fn receive_stream(&self, handle: &Handle, stream: StreamName) -> Result<Vec<u8>, Error> {
+        let (session, handle) = (self.session.clone(), handle.clone());
+        let arriving = self.run(async move { session.receive_stream(&handle, stream).await })?;
+        self.rest(arriving)
     }
 
     /// Whether the connection lives.

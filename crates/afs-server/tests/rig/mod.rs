@@ -227,6 +227,7 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
     locations_rx.listen(VoteServer::service(env.clone(), LOCATIONS)).unwrap();
     let volume_server =
         VolumeServer::new(env, partitions.clone(), states, files.clients().clone(), guard.clone());
+    volume_server.use_data_path(&files);
     volume_server.reach_peers(&volumes_rx, Arc::new(|| Claim::of_key().security()));
     offer(cell, &volumes_rx, volume_server.service());
     Started { files, guard, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }

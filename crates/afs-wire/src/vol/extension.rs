@@ -2,8 +2,9 @@
 //! "AN".
 
 use super::{Destination, RestoreCookie, SERVICE, TransactionId};
+use crate::fs::{DataPathReply, GetCapabilityReply};
 use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
-use crate::rpc::Nothing;
+use crate::rpc::{Nothing, Streamed};
 use crate::xdr::{BoundedVec, ByteString};
 
 /// Most snapshots of one volume in a reply.
@@ -14,6 +15,15 @@ pub const PART_MAX: usize = 256 * 1024;
 
 /// Of [`DumpFormats`]: `Restore` accepts dumps with holes ([`crate::dump::DumpWriter::sparse_vnode`]).
 pub const DUMP_WITH_HOLES: u32 = 1;
+
+/// Of [`DumpFormats`]: the server takes and gives dumps by its data path ([`RestoreByPath`]).
+pub const DUMP_BY_PATH: u32 = 2;
+
+/// A [`StreamGrant`] in wire form, as it precedes the result of a call.
+pub type StreamGrantBytes = ByteString<STREAM_GRANT_MAX>;
+
+/// Most bytes of a [`StreamGrant`].
+pub const STREAM_GRANT_MAX: usize = 320;
 
 /// The snapshots of a volume, newest first.
 pub type Snapshots = BoundedVec<Snapshot, SNAPSHOTS_MAX>;
@@ -27,6 +37,17 @@ xdr_struct! {
         pub volume: VolumeId,
         /// Creation time.
         pub created: UnixSeconds,
+    }
+}
+
+xdr_struct! {
+    /// Where a stream of a volume is given or taken, and the capability for it, which is good once and for this stream
+    /// alone (`docs/protocol/data-path.md`).
+    pub struct StreamGrant {
+        /// The server's drive, as the call DataPath of the file service tells of it.
+        pub drive: DataPathReply,
+        /// The capability, and how long the stream waits to be begun.
+        pub capability: GetCapabilityReply,
     }
 }
 
@@ -52,6 +73,61 @@ calls! {
         cookie: RestoreCookie,
     } -> Nothing;
 
-    /// Formats that `Restore` accepts beyond the dumps of AFS: a sum of [`DUMP_WITH_HOLES`] and unused bits.
+    /// Formats that `Restore` accepts beyond the dumps of AFS, and ways by which a dump may come: a sum of
+    /// [`DUMP_WITH_HOLES`], [`DUMP_BY_PATH`] and unused bits.
     0x414E_4404 "DumpFormats" DumpFormats {} -> DumpFormatsReply { formats: u32 };
+
+    /// As `DumpV2`, with the bytes on the data path: the reply is a [`StreamGrantBytes`], and ends when all of the dump was
+    /// sent. -455 from a server without a data path for this volume.
+    0x414E_4430 "DumpByPath" DumpByPath { transaction: TransactionId, from_date: UnixSeconds, flags: i32 } -> Nothing;
+
+    /// As `Restore`, with the bytes on the data path: the reply is a [`StreamGrantBytes`], and ends when the dump that came
+    /// is the volume's content. VOLSERREAD_DUMPERROR if the stream broke, or never began; -455 as for [`DumpByPath`].
+    0x414E_4431 "RestoreByPath" RestoreByPath { transaction: TransactionId, flags: i32, cookie: RestoreCookie } -> Nothing;
+}
+
+impl Streamed for DumpByPath {
+    const HEAD_LEN: usize = 4 + 3 * 4;
+    const COUNT_LEN: usize = 0;
+}
+
+impl Streamed for RestoreByPath {
+    const HEAD_LEN: usize = 4 + 2 * 4 + RestoreCookie::WIRE_LEN;
+    const COUNT_LEN: usize = 0;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::fs::{CapabilityArguments, CapabilitySecret, DriveAddresses};
+    use crate::rpc::encode_call;
+    use crate::xdr::{Decode, Encode, Fixed};
+
+    #[test]
+    fn heads_have_the_length_they_say() {
+        let dump = DumpByPath { transaction: TransactionId(1), from_date: UnixSeconds(0), flags: 0 };
+        assert_eq!(encode_call(&dump).len(), DumpByPath::HEAD_LEN);
+        let cookie = RestoreCookie::default();
+        let restore = RestoreByPath { transaction: TransactionId(1), flags: 1, cookie };
+        assert_eq!(encode_call(&restore).len(), RestoreByPath::HEAD_LEN);
+    }
+
+    #[test]
+    fn the_longest_grant_fits() {
+        let drive = DataPathReply {
+            port: 7000,
+            clear: true,
+            minimum_size: 65_536,
+            drive: Fixed([1; 16]),
+            fingerprint: Fixed([2; 32]),
+            addresses: DriveAddresses::first_of([Ipv4Addr::LOCALHOST; 20]),
+        };
+        let arguments = CapabilityArguments::truncated(&[7; 200]);
+        let capability = GetCapabilityReply { arguments, secret: CapabilitySecret([9; 32]), seconds: 10 };
+        let grant = StreamGrant { drive, capability };
+        let bytes = StreamGrantBytes::new(grant.to_bytes()).expect("it fits");
+        assert_eq!(StreamGrant::from_bytes(&bytes), Ok(grant));
+    }
 }

@@ -59,6 +59,7 @@ impl Role for FileServices {
         let clients = server.clients().clone();
         let volumes = VolumeServer::new(env, partitions.clone(), states, clients, host.guard.clone());
         let security = host.security.clone();
+        volumes.use_data_path(&server);
         volumes.reach_peers(self.volume.rx(), Arc::new(move || security.of_servers()));
         self.of_files = vec![server.service()];
         self.of_volumes = vec![volumes.service()];
