@@ -6,12 +6,13 @@ mod rig;
 
 use std::time::Duration;
 
-use afs_datapath::capability::Refusal;
+use afs_datapath::capability::{Access, Group, Refusal};
 use afs_datapath::session::{Error, Failure};
+use afs_wire::error::Errno;
 use afs_wire::fs::{self, AclText};
 use afs_wire::ids::{Fid, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
-use rig::drive::{BOTH, Path, WRITE};
+use rig::drive::{BOTH, Path, READ, WRITE, arguments};
 use rig::people::{CAROL, TEAM};
 use rig::{Cell, Claim, Client, mode};
 
@@ -151,4 +152,23 @@ fn the_right_of_an_owner_holds_whatever_the_mode_is() {
     let ticket = path.store(&handle, fid, &[(0, 3)], b"abc").unwrap();
     let version = owen.commit(ticket, fid, fs::ANY_VERSION).unwrap().status.data_version;
     assert_eq!(path.read(&handle, fid, (0, 9), version).unwrap(), b"abc");
+}
+
+/// The access list lets the owner read, and the owner's right to write holds whatever the mode is: one capability cannot
+/// say both.
+#[test]
+fn rights_of_different_reach_are_of_two_capabilities_where_the_mode_forbids_one() {
+    let writing = Writing::new(460);
+    let owen = writing.cell.client(2).acting_as(&Claim::of("owen"));
+    writing.owner.ask(fs::StoreAcl { fid: writing.dir, acl: acl("1\n0\nowen\t13\n") }).unwrap();
+    let fid = owen.create(writing.dir, "dropped").unwrap().fid;
+    let both = arguments(&owen.capability(fid, BOTH).unwrap());
+    assert_eq!((both.group, both.access), (Group::File(fid), Access::READ | Access::WRITE));
+    owen.ask(fs::StoreStatus { fid, status: mode(0o444) }).unwrap();
+    let refusal = owen.capability(fid, BOTH).unwrap_err().abort_code();
+    assert_eq!(refusal, Some(Errno::EACCES.to_uae()));
+    let read = arguments(&owen.capability(fid, READ).unwrap());
+    let write = arguments(&owen.capability(fid, WRITE).unwrap());
+    assert_eq!((read.group, read.access), (Group::Directory(writing.dir), Access::READ));
+    assert_eq!((write.group, write.access), (Group::File(fid), Access::WRITE | Access::ANY_MODE));
 }

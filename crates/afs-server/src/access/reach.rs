@@ -105,6 +105,14 @@ mod tests {
     }
 
     #[test]
+    fn two_rights_together_reach_no_further_than_either() {
+        let neither = Reach { directory: false, any_mode: false };
+        assert_eq!((LIST.and(OWNER), OWNER.and(LIST)), (neither, neither));
+        assert_eq!((LIST.and(ALL), ALL.and(LIST)), (LIST, LIST));
+        assert_eq!((OWNER.and(ALL), ALL.and(OWNER)), (OWNER, OWNER));
+    }
+
+    #[test]
     fn mode_bits_do_not_bind_administrators_and_lists_do() {
         let admin = Subject::administrator();
         assert_eq!(reaches(&admin, "rlidwka", 0), (Ok(ALL), Ok(ALL)));
