@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use afs_datapath::capability::{
     ByteRange, DriveId, DriveKey, KeyEpoch, Nonce, Refusal, Revocations, TicketId,
@@ -16,7 +17,7 @@ use afs_datapath::session::{
     self, DriveLimits, Identity, Objects, Offer, Opened, ReadRequest, StoreRequest, Taken,
 };
 use afs_env::io::{AsyncReadExt, AsyncWriteExt};
-use afs_rpc::{BoxFuture, ByteStream, EnvRef};
+use afs_rpc::{BoxFuture, ByteStream, EnvExt, EnvRef};
 use afs_wire::fs;
 use afs_wire::ids::DataVersion;
 use afs_wire::xdr::Fixed;
@@ -49,6 +50,10 @@ pub enum Conduct {
     Half,
     /// It announces fewer bytes than it was asked for, and sends these.
     Fewer,
+    /// It announces fewer bytes than it was asked for, and sends nothing.
+    FewerAndSilent,
+    /// It sends a byte in nine seconds.
+    Drips,
     /// It announces more bytes than it was asked for, and sends these.
     More,
     /// It announces the right number of bytes, and sends many more.
@@ -59,6 +64,23 @@ pub enum Conduct {
     WrongTicket,
 }
 
+/// What the file server does with the calls for the data path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Calls {
+    /// What it should.
+    Right,
+    /// It gives no capability.
+    Denies,
+    /// It gives no capability, and says so later than anybody waits for it.
+    Delays,
+    /// It gives capabilities for another file.
+    OtherFile,
+    /// It gives capabilities to write for those to read, and the other way round.
+    OtherUse,
+    /// It does not know CommitStore.
+    NoCommit,
+}
+
 /// A store in progress: ranges and bytes.
 type Pieces = Vec<(u64, Vec<u8>)>;
 
@@ -66,6 +88,7 @@ type Pieces = Vec<(u64, Vec<u8>)>;
 pub struct Drive {
     file: Shared,
     pub conduct: Mutex<Conduct>,
+    pub calls: Mutex<Calls>,
     tickets: Mutex<BTreeMap<u128, Pieces>>,
     /// Requests so far.
     pub requests: AtomicUsize,
@@ -74,8 +97,8 @@ pub struct Drive {
 }
 
 /// One connection.
-#[derive(Default)]
 struct Connection {
+    env: EnvRef,
     received: BytesMut,
     decoder: Decoder,
     stores: BTreeMap<RequestId, (StoreDescription, Vec<u8>)>,
@@ -86,6 +109,7 @@ impl Drive {
         Arc::new(Drive {
             file,
             conduct: Mutex::new(conduct),
+            calls: Mutex::new(Calls::Right),
             tickets: Mutex::default(),
             requests: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
@@ -116,13 +140,15 @@ impl Drive {
             while let Ok(stream) = listener.accept().await {
                 let me = me.clone();
                 me.connections.fetch_add(1, Ordering::SeqCst);
-                env.spawn(Box::pin(async move { me.serve(stream).await.unwrap_or_default() }));
+                let here = env.clone();
+                env.spawn(Box::pin(async move { me.serve(here, stream).await.unwrap_or_default() }));
             }
         }));
     }
 
-    async fn serve(&self, mut stream: Box<dyn ByteStream>) -> io::Result<()> {
-        let mut connection = Connection::default();
+    async fn serve(&self, env: EnvRef, mut stream: Box<dyn ByteStream>) -> io::Result<()> {
+        let (received, decoder, stores) = Default::default();
+        let mut connection = Connection { env, received, decoder, stores };
         loop {
             while let Some(event) =
                 connection.decoder.next(&mut connection.received).map_err(io::Error::other)?
@@ -148,7 +174,7 @@ impl Drive {
             Event::Message(Message::Hello(_)) => send(stream, Message::Welcome(self.welcome())).await,
             Event::Message(Message::Read { request, range, version, .. }) => {
                 self.requests.fetch_add(1, Ordering::SeqCst);
-                self.read(stream, request, range, version).await
+                self.read(&connection.env, stream, request, range, version).await
             }
             Event::Message(Message::Store { request, description, .. }) => {
                 self.requests.fetch_add(1, Ordering::SeqCst);
@@ -160,6 +186,7 @@ impl Drive {
                 came.extend_from_slice(&bytes);
                 self.stored(connection, request, stream).await
             }
+            Event::Message(Message::Alive) => send(stream, Message::Alive).await,
             Event::Message(_) => Ok(()),
         }
     }
@@ -179,6 +206,7 @@ impl Drive {
 
     async fn read(
         &self,
+        env: &EnvRef,
         stream: &mut Box<dyn ByteStream>,
         request: RequestId,
         range: ByteRange,
@@ -199,14 +227,17 @@ impl Drive {
             _ if is_other => {
                 return send(stream, Message::Failed { request, failure: Failure::OtherVersion }).await;
             }
-            Conduct::Fewer => bytes.truncate(bytes.len() / 2),
+            Conduct::Fewer | Conduct::FewerAndSilent => bytes.truncate(bytes.len() / 2),
             Conduct::More => bytes.extend([7; 100]),
             _ => {}
         }
         let length = bytes.len() as u64;
         send(stream, Message::Announce { request, length, file_length }).await?;
-        if conduct == Conduct::Half {
-            bytes.truncate(bytes.len() / 2);
+        match conduct {
+            Conduct::Half => bytes.truncate(bytes.len() / 2),
+            Conduct::FewerAndSilent => return Ok(()),
+            Conduct::Drips => return drip(env, stream, request, &bytes).await,
+            _ => {}
         }
         send_data(stream, request, bytes.clone().into()).await?;
         // Enough for any buffer in between.
@@ -282,6 +313,19 @@ async fn send_data(stream: &mut Box<dyn ByteStream>, request: RequestId, bytes: 
     stream.write_all(&bytes).await
 }
 
+async fn drip(
+    env: &EnvRef,
+    stream: &mut Box<dyn ByteStream>,
+    request: RequestId,
+    bytes: &[u8],
+) -> io::Result<()> {
+    for byte in bytes {
+        env.sleep(Duration::from_secs(9)).await;
+        send_data(stream, request, Bytes::copy_from_slice(&[*byte])).await?;
+    }
+    Ok(())
+}
+
 /// Every way in which requests are served that is not the right one.
 pub fn wrong() -> impl Iterator<Item = Conduct> {
     let failures = [
@@ -304,6 +348,8 @@ pub fn wrong() -> impl Iterator<Item = Conduct> {
         Conduct::Silent,
         Conduct::Half,
         Conduct::Fewer,
+        Conduct::FewerAndSilent,
+        Conduct::Drips,
         Conduct::More,
         Conduct::Endless,
         Conduct::WrongTicket,

@@ -1,5 +1,6 @@
 //! The data path in front of calls: cut at every byte, and with drives that do anything. Programs notice nothing.
 
+mod bounds;
 mod drive;
 mod server;
 
@@ -34,7 +35,7 @@ fn over_with(seed: u64, conduct: Conduct, config: DataPathConfig) -> Over {
     let drive = Drive::new(file.clone(), conduct);
     let calls = |sim: &afs_sim::Sim, node| {
         drive.listen(sim.env(node));
-        server::with_drive(&file, &drive)
+        server::with_drive(&file, &drive, sim.env(node))
     };
     let kit = Kit::made(seed, file.clone(), calls, config, Venus::start);
     Over { kit, drive }
@@ -236,7 +237,7 @@ fn a_drive_with_another_key_than_was_told_gets_no_request_and_is_counted() {
     let told = Drive::new(file.clone(), Conduct::Right);
     let calls = |sim: &afs_sim::Sim, node| {
         drive::listen_with_tls(sim.env(node));
-        server::with_drive(&file, &told)
+        server::with_drive(&file, &told, sim.env(node))
     };
     let kit = Kit::made(1, file.clone(), calls, config, Venus::start);
     let over = Over { kit, drive: told };

@@ -1,21 +1,22 @@
 //! The calls of a file server with a data path, beside those that it has without.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use afs_datapath::capability::{Access, ByteRange, Capability, Generation, Group, HolderId};
-use afs_rpc::{CallError, ServerCall, Table};
+use afs_rpc::{CallError, EnvExt, EnvRef, ServerCall, Table};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, StatusReply, VolSync};
 use afs_wire::ids::{Fid, Uniquifier, VnodeId};
 use afs_wire::xdr::Encode;
 use parking_lot::Mutex;
 
-use super::drive::{DRIVE, Drive, EPOCH};
+use super::drive::{Calls, DRIVE, Drive, EPOCH};
 use crate::venus::cut_streams::server::{File, Shared, calls};
 
 /// A server with a drive.
-pub fn with_drive(file: &Shared, drive: &Arc<Drive>) -> Table<Mutex<File>> {
-    let (told, committing) = (drive.clone(), drive.clone());
+pub fn with_drive(file: &Shared, drive: &Arc<Drive>, env: EnvRef) -> Table<Mutex<File>> {
+    let (told, giving, committing) = (drive.clone(), drive.clone(), drive.clone());
     calls(file.clone())
         .streamed(|file: Shared, call, request: fs::StoreRanges| async move {
             stored(&file, call, request).await.unwrap_or_default()
@@ -24,20 +25,33 @@ pub fn with_drive(file: &Shared, drive: &Arc<Drive>) -> Table<Mutex<File>> {
             let reply = told.reply();
             async move { Ok::<_, AbortCode>(reply) }
         })
-        .call(|_, _, request: fs::GetCapability| async move { Ok::<_, AbortCode>(capability(&request)) })
+        .call(move |_, _, request: fs::GetCapability| {
+            let (conduct, env) = (*giving.calls.lock(), env.clone());
+            async move {
+                if conduct == Calls::Delays {
+                    env.sleep(Duration::from_secs(12)).await;
+                }
+                match conduct {
+                    Calls::Denies | Calls::Delays => Err(Errno::EACCES.to_uae()),
+                    _ => Ok(capability(&request, conduct)),
+                }
+            }
+        })
         .call(move |file: Shared, _, request: fs::CommitStore| {
             let done = commit(&file, &committing, &request);
             async move { done }
         })
 }
 
-fn capability(request: &fs::GetCapability) -> fs::GetCapabilityReply {
-    let directory = Fid::new(request.fid.volume, VnodeId(1), Uniquifier(1));
-    let access = if request.access == fs::CapabilityAccess::READ { Access::READ } else { Access::WRITE };
+fn capability(request: &fs::GetCapability, conduct: Calls) -> fs::GetCapabilityReply {
+    let of = |vnode| Fid::new(request.fid.volume, VnodeId(vnode), Uniquifier(1));
+    let is_other_file = conduct == Calls::OtherFile;
+    let is_read = (request.access == fs::CapabilityAccess::READ) != (conduct == Calls::OtherUse);
+    let access = if is_read { Access::READ } else { Access::WRITE };
     let capability = Capability {
         drive: DRIVE,
         epoch: EPOCH,
-        group: Group::Directory(directory),
+        group: if is_other_file { Group::File(of(4)) } else { Group::Directory(of(1)) },
         access,
         range: ByteRange::ALL,
         expires: u64::MAX,
@@ -52,6 +66,9 @@ fn capability(request: &fs::GetCapability) -> fs::GetCapabilityReply {
 }
 
 fn commit(file: &Shared, drive: &Drive, request: &fs::CommitStore) -> Result<StatusReply, AbortCode> {
+    if *drive.calls.lock() == Calls::NoCommit {
+        return Err(AbortCode::RXGEN_OPCODE);
+    }
     let ticket = u128::from_be_bytes(request.ticket.0);
     let pieces = drive.take(ticket).ok_or(Errno::ESTALE.to_uae())?;
     let mut file = file.lock();
