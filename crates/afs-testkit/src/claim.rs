@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Class, Credential, Instant, Level, Principal, Protection, Security, SecuritySource};
+use afs_rpc::{Class, Credential, Instant, Level, Principal, Protection, Security, SecuritySource, UnixTime};
 use afs_rx::{
     Challenge, ClientSecurity, Identity, PacketContext, PacketSecurity, Proof, Response, SecurityError,
     ServerSecurity, ServerSession, Verified,
@@ -32,6 +32,8 @@ pub struct Claim {
     pub word: String,
     /// The word that the client's callback service knows.
     pub callback: Option<String>,
+    /// When the server is told that it ends, in whole seconds. Connections are not closed then, as with rxgk.
+    pub expires: Option<UnixTime>,
 }
 
 impl Claim {
@@ -55,7 +57,7 @@ impl Claim {
 
     fn by(principal: Principal) -> Self {
         let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-        Claim { principal, protection, word: WORD.into(), callback: None }
+        Claim { principal, protection, word: WORD.into(), callback: None, expires: None }
     }
 
     /// The same, by another class or level.
@@ -79,6 +81,13 @@ impl Claim {
         self
     }
 
+    /// The same, with an end.
+    #[must_use]
+    pub fn ending_at(mut self, expires: UnixTime) -> Self {
+        self.expires = Some(expires);
+        self
+    }
+
     /// The security of connections that make this claim.
     #[must_use]
     pub fn security(&self) -> Security {
@@ -90,7 +99,7 @@ impl Claim {
         Credential {
             principal: self.principal.clone(),
             protection: self.protection,
-            expires: None,
+            expires: self.expires,
             callback: self.callback.as_ref().map(back),
         }
     }
@@ -150,7 +159,8 @@ impl ClientSecurity for Session {
         let class = if claim.protection.class == Class::Rxgk { "gk" } else { "kad" };
         let level = claim.protection.level.number().to_string();
         let back = claim.callback.as_deref().unwrap_or("");
-        let payload = [&claim.word, name, cell, class, &level, back].join("\0").into_bytes();
+        let end = claim.expires.map_or(String::new(), |expires| expires.secs.to_string());
+        let payload = [&claim.word, name, cell, class, &level, back, &end].join("\0").into_bytes();
         Ok(Response { payload, checksum: 0 })
     }
 }
@@ -167,7 +177,7 @@ impl ServerSession for Session {
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
         let text = std::str::from_utf8(response.payload).unwrap();
         let words: Vec<&str> = text.split('\0').collect();
-        let [word, name, cell, class, level, back] = words[..] else { panic!("{text:?}") };
+        let [word, name, cell, class, level, back, end] = words[..] else { panic!("{text:?}") };
         if word != self.word {
             let code = if word == EXPIRED { AbortCode::RXKADEXPIRED.0 } else { BAD_PROOF };
             return Err(SecurityError { code });
@@ -177,6 +187,7 @@ impl ServerSession for Session {
         let class = if class == "gk" { Class::Rxgk } else { Class::Rxkad };
         claim = claim.protected(class, Level::from_number(level.parse().unwrap()).unwrap());
         claim.callback = Some(back.to_owned()).filter(|back| !back.is_empty());
+        claim.expires = end.parse().ok().map(|secs| UnixTime { secs, nanos: 0 });
         self.proven = Some(Arc::new(claim.credential()));
         Ok(Verified::default())
     }

@@ -3,6 +3,7 @@
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod by_path;
 #[path = "../common/mod.rs"]
 mod common;
 mod memory;
@@ -27,7 +28,10 @@ const CACHE: u64 = 4 << 20;
 
 /// A cell with small chunks, a client that writes, and another one with its cache.
 fn cell(seed: u64) -> (Cell, Client, Client, Arc<MemoryCache>) {
-    let cell = Cell::new(seed);
+    with_clients(Cell::new(seed))
+}
+
+fn with_clients(cell: Cell) -> (Cell, Client, Client, Arc<MemoryCache>) {
     cell.set_limits(|limits| {
         limits.chunk_bytes = CHUNK;
         limits.read_ahead_chunks = 2;

@@ -3,13 +3,15 @@
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod tokens;
 
 use std::time::Duration;
 
-use afs_rpc::{EnvExt, UnixTime};
+use afs_rpc::EnvExt;
 use afs_sim::StreamConfig;
-use afs_venus::{CounterValues, NodeId, OpenFlags, TokenOwner};
+use afs_venus::{CounterValues, NodeId, OpenFlags};
 use common::{Cell, Client, pattern};
 
 const ALICE: u32 = 1001;
@@ -236,39 +238,6 @@ fn the_capability_of_one_user_never_serves_the_read_of_another_one() {
             chunk(&alice, of_alice, n + 4).await.unwrap();
         }
         assert!(by_path(&here).0 >= 5 * CHUNK, "hers is given again");
-    });
-}
-
-#[test]
-fn a_token_that_ends_takes_its_capabilities_along() {
-    let cell = cell(5, false);
-    let machine = cell.client(1);
-    let here = machine.clone();
-    let handle = cell.on(&machine, async move {
-        log_in(&here).await;
-        home_of_alice(&here).await;
-        here.user(ALICE).set_acl("home", &[("alice", "rlidwka")]).await.unwrap();
-        // Of the file only this machine's own copy is complete: it is forgotten.
-        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
-        let expires = Some(UnixTime { secs: here.env.wall().secs + 60, nanos: 0 });
-        here.log_in_as(TokenOwner::Uid(ALICE), "alice", expires).await;
-        let alice = here.user(ALICE);
-        let handle = alice.open("home/big", OpenFlags::READ).await.unwrap();
-        chunk(&alice, handle, 0).await.unwrap();
-        here.env.sleep(OPENING).await;
-        let before = by_path(&here).0;
-        chunk(&alice, handle, 1).await.unwrap();
-        assert_eq!(by_path(&here).0 - before, CHUNK);
-        handle
-    });
-    cell.sim.run_for(Duration::from_secs(60));
-    let here = machine.clone();
-    cell.on(&machine, async move {
-        let (alice, before) = (here.user(ALICE), by_path(&here).0);
-        denied(chunk(&alice, handle, 2).await);
-        assert_eq!(by_path(&here).0, before);
-        here.log_in(ALICE, "alice").await;
-        chunk(&alice, handle, 2).await.unwrap();
     });
 }
 
