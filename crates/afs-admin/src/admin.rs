@@ -20,6 +20,19 @@ use crate::progress::{LogProgress, Progress};
 pub struct Admin {
     shared: Arc<Shared>,
     progress: Arc<dyn Progress>,
+    path: PathUse,
+}
+
+/// Whether dumps and restores take the data path of a server that offers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PathUse {
+    /// Never.
+    Off,
+    /// With TLS.
+    #[default]
+    Tls,
+    /// Without TLS too, where the server offers that.
+    Clear,
 }
 
 struct Shared {
@@ -62,7 +75,7 @@ impl Admin {
             preferred: AtomicUsize::new(0),
             kinds: Mutex::default(),
         };
-        Self { shared: Arc::new(shared), progress: Arc::new(LogProgress) }
+        Self { shared: Arc::new(shared), progress: Arc::new(LogProgress), path: PathUse::default() }
     }
 
     /// The same, with progress reports.
@@ -70,6 +83,17 @@ impl Admin {
     pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self
+    }
+
+    /// The same, with another use of the data path.
+    #[must_use]
+    pub fn with_path(mut self, path: PathUse) -> Self {
+        self.path = path;
+        self
+    }
+
+    pub(crate) fn path(&self) -> PathUse {
+        self.path
     }
 
     /// The journal.

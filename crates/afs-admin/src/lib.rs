@@ -27,7 +27,7 @@ mod server_partition;
 mod steps;
 mod wire_numbers;
 
-pub use admin::Admin;
+pub use admin::{Admin, PathUse};
 pub use cell::Cell;
 pub use error::{AdminError, AdminResult, Cause};
 pub use group::Group;

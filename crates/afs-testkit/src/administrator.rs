@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_admin::journal::Holder;
-use afs_admin::{Admin, Cell, CellJournal, Resumer};
+use afs_admin::{Admin, Cell, CellJournal, PathUse, Resumer};
 use afs_rpc::{EnvExt, EnvRef, Rx, Security};
 
 /// A tool that `who` runs, which calls the databases at an address without security.
@@ -14,7 +14,8 @@ pub fn admin(env: &EnvRef, rx: Rx, databases: Ipv4Addr, who: &str) -> Admin {
     let cell = Cell::new(&[databases], 7000);
     let journal = Arc::new(CellJournal::new(env.clone(), &rx, &Security::null(), &cell));
     let holder = Holder { who: who.into(), host: who.into(), pid: 1 };
-    Admin::new(env.clone(), rx, Security::null(), cell, journal, holder)
+    // The randomness of TLS is not that of the seed.
+    Admin::new(env.clone(), rx, Security::null(), cell, journal, holder).with_path(PathUse::Clear)
 }
 
 /// Resumes operations whose tool has died, for as long as the present life of the machine; keeps the endpoint open.

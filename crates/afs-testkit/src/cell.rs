@@ -33,14 +33,17 @@ impl Cell {
         Ipv4Addr::new(10, 0, 0, last)
     }
 
-    /// A cell of so many file servers, on which all is set up as the plan says but for the services.
+    /// A cell of so many file servers, on which all is set up as the plan says but for the services; with a data
+    /// service if the plan has one.
     #[must_use]
     pub fn new(seed: u64, servers: u8, plan: &ServerPlan) -> Self {
         let sim = Sim::new(seed);
         let with = |services: &[Service]| ServerPlan { services: services.to_vec(), ..plan.clone() };
         let databases = with(&[Service::Location, Service::Journal]);
         let databases = Server::new(&sim, "databases", Self::address(1), databases);
-        let file_server = with(&[Service::File, Service::Volume]);
+        let data = plan.services.contains(&Service::Data).then_some(Service::Data);
+        let file_server = [Service::File, Service::Volume].into_iter().chain(data).collect::<Vec<_>>();
+        let file_server = with(&file_server);
         let server = |n| Server::new(&sim, &format!("server{n}"), Self::address(2 + n), file_server.clone());
         let servers = (0..servers).map(server).collect();
         let tool = sim.node("tool", Self::address(100).into());

@@ -1,5 +1,6 @@
 //! Calls to the servers of a cell.
 
+mod by_path;
 mod forward;
 mod location;
 mod lock;

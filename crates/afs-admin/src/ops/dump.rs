@@ -21,6 +21,12 @@ pub trait DumpSource: Send {
 
     /// Total length, if known.
     fn size(&self) -> Option<u64>;
+
+    /// Goes back to the first byte, or tells that it cannot; then nothing has changed. A restore takes the data path from sources
+    /// that can, so that it may begin again if that breaks. An error message ends the restore.
+    fn rewind(&mut self) -> BoxFuture<'_, Result<bool, String>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
 }
 
 /// Parameters of a dump.

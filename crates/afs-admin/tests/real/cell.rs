@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_admin::ServerPartition;
-use afs_testkit::{AllAdministrators, Server, ServerPlan};
+use afs_testkit::{AllAdministrators, Server, ServerPlan, Service};
 use afs_volume::VolumeStore;
 use afs_wire::ids::{KindNumber, PartitionId, VolumeId};
 use afs_wire::vl::DeleteEntry;
@@ -35,9 +35,27 @@ impl Deref for Cell {
 impl Cell {
     /// A cell with everything running.
     pub fn new(seed: u64, servers: u8) -> Self {
+        Self::with(seed, servers, false)
+    }
+
+    /// The same with a data path at each file server.
+    pub fn with_path(seed: u64, servers: u8) -> Self {
+        Self::with(seed, servers, true)
+    }
+
+    fn with(seed: u64, servers: u8, has_path: bool) -> Self {
         let partitions = vec![PartitionId(0), PartitionId(1)];
-        let plan = ServerPlan { partitions, ..ServerPlan::new(Arc::new(AllAdministrators)) };
+        let services = if has_path { vec![Service::Data] } else { Vec::new() };
+        let plan = ServerPlan::new(Arc::new(AllAdministrators));
+        // The randomness of TLS is not that of the seed.
+        let plan = ServerPlan { partitions, services, clear_data: has_path, ..plan };
         Self(afs_testkit::Cell::new(seed, servers, &plan))
+    }
+
+    /// Streams of volumes that came or left by the data path of a file server, in its present life.
+    pub fn streams(&self, server: usize) -> u64 {
+        let files = self.servers[server].processes(|processes| processes.files.upgrade()).flatten();
+        files.map_or(0, |files| files.data_path_counts().streams)
     }
 
     /// Crashes a file server's machine for good.

@@ -51,6 +51,16 @@ impl DumpSource for FullDump<'_> {
     fn size(&self) -> Option<u64> {
         self.source.size()
     }
+
+    fn rewind(&mut self) -> BoxFuture<'_, Result<bool, String>> {
+        Box::pin(async move {
+            let can = self.source.rewind().await?;
+            if can {
+                self.read.clear();
+            }
+            Ok(can)
+        })
+    }
 }
 
 /// Bytes within which a dump must have identified itself: many times the length of its head.

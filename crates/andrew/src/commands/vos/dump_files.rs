@@ -7,7 +7,7 @@ use afs_rpc::BoxFuture;
 use bytes::Bytes;
 use std::fs::File;
 use std::future::ready;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that gets its name when it is complete, or standard output.
@@ -84,6 +84,8 @@ pub(super) struct Source {
     from: Box<dyn Read + Send>,
     name: String,
     size: Option<u64>,
+    /// A regular file, which can be read again.
+    file: Option<File>,
 }
 
 /// Bytes read at a time.
@@ -94,12 +96,13 @@ const MAGIC: [u8; 5] = [1, 0xb3, 0xa1, 0x13, 0x22];
 impl Source {
     /// Opens a file, or standard input, and checks that it begins as a dump.
     pub(super) fn open(name: Option<&Path>) -> CommandResult<Self> {
-        let (mut from, shown, size): (Box<dyn Read + Send>, _, _) = match name {
-            None => (Box::new(io::stdin()), "standard input".to_owned(), None),
+        let (mut from, shown, size, file): (Box<dyn Read + Send>, _, _, _) = match name {
+            None => (Box::new(io::stdin()), "standard input".to_owned(), None, None),
             Some(name) => {
                 let file = File::open(name).map_err(|e| cannot("read", name, &e))?;
                 let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
-                (Box::new(file), name.display().to_string(), size)
+                let again = size.and_then(|_| file.try_clone().ok());
+                (Box::new(file), name.display().to_string(), size, again)
             }
         };
         let mut head = [0; MAGIC.len()];
@@ -107,7 +110,7 @@ impl Source {
         if read.is_err() || head != MAGIC {
             return Err(CommandError::usage(format!("vos: {shown} is not a dump of a volume")));
         }
-        Ok(Self { from: Box::new(io::Cursor::new(head).chain(from)), name: shown, size })
+        Ok(Self { from: Box::new(io::Cursor::new(head).chain(from)), name: shown, size, file })
     }
 }
 
@@ -130,11 +133,44 @@ impl DumpSource for Source {
     fn size(&self) -> Option<u64> {
         self.size
     }
+
+    fn rewind(&mut self) -> BoxFuture<'_, Result<bool, String>> {
+        let Some(file) = &mut self.file else { return Box::pin(ready(Ok(false))) };
+        let rewound = file.rewind().and_then(|()| file.try_clone());
+        let rewound = rewound.map_err(|e| format!("{}: {e}", self.name));
+        Box::pin(ready(rewound.map(|file| {
+            self.from = Box::new(file);
+            true
+        })))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_read_again_from_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("dump");
+        std::fs::write(&name, [&MAGIC[..], &[7; 100_000]].concat()).unwrap();
+        let mut source = Source::open(Some(&name)).unwrap();
+        let first = now(source.next()).unwrap().unwrap();
+        assert_eq!(now(source.rewind()), Ok(true));
+        let mut all = Vec::new();
+        while let Some(piece) = now(source.next()).unwrap() {
+            all.extend_from_slice(&piece);
+        }
+        assert!(all.starts_with(&first) && all == std::fs::read(&name).unwrap());
+    }
+
+    fn now<T>(mut future: BoxFuture<'_, T>) -> T {
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        match future.as_mut().poll(&mut cx) {
+            std::task::Poll::Ready(value) => value,
+            std::task::Poll::Pending => panic!("it waits"),
+        }
+    }
 
     #[test]
     fn a_device_stays_a_device() {
