@@ -27,6 +27,6 @@ pub use configuration::{
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen};
 pub use servers::{
-    ADMIN_NAME, Collisions, DataPathState, DataPathTable, ImportRequest, Imported, ImportedFile,
+    ADMIN_NAME, Collisions, DataPathState, DataPathTable, DriveCounts, ImportRequest, Imported, ImportedFile,
     PartitionScrub, ScrubPass, Servers, StartError,
 };

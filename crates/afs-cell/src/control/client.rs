@@ -4,7 +4,7 @@ use super::error::ControlError;
 use super::frame::{ControlReply, ControlRequest, Statistics};
 use crate::drives::{DriveAnswer, DriveRequest};
 use crate::error::CellResult;
-use crate::servers::{ImportRequest, Imported, PartitionScrub};
+use crate::servers::{DriveCounts, ImportRequest, Imported, PartitionScrub};
 use crate::socket;
 use crate::state::StateDir;
 use serde::de::DeserializeOwned;
@@ -67,6 +67,14 @@ impl ControlClient {
     /// As [`ControlClient::statistics`].
     pub fn scrubs(&mut self) -> io::Result<Vec<PartitionScrub>> {
         self.json(&ControlRequest::Scrub)
+    }
+
+    /// Requests the counters of the data path; `None` where there is no file server.
+    ///
+    /// # Errors
+    /// As [`ControlClient::statistics`]; also of a cell of an earlier version, which does not know the request.
+    pub fn data_path(&mut self) -> io::Result<Option<DriveCounts>> {
+        self.json(&ControlRequest::DataPath)
     }
 
     /// Imports the databases of another cell.

@@ -33,6 +33,8 @@ pub enum ControlRequest {
     Import(Vec<u8>),
     /// A request about drives: a [`DriveRequest`](crate::drives::DriveRequest) as JSON.
     Drives(Vec<u8>),
+    /// The counters of the data path.
+    DataPath,
 }
 
 /// Reply of the cell.
@@ -69,6 +71,7 @@ impl RequestFrame for ControlRequest {
             Self::Scrub => write_frame(to, 4, &[], REQUEST_LEN_MAX),
             Self::Import(json) => write_frame(to, 5, &[json], REQUEST_LEN_MAX),
             Self::Drives(json) => write_frame(to, DRIVES, &[json], REQUEST_LEN_MAX),
+            Self::DataPath => write_frame(to, 6, &[], REQUEST_LEN_MAX),
         }
     }
 
@@ -83,6 +86,7 @@ impl RequestFrame for ControlRequest {
             (4, None) if body.is_empty() => Ok(Some(Self::Scrub)),
             (5, _) => Ok(Some(Self::Import(body))),
             (DRIVES, _) => Ok(Some(Self::Drives(body))),
+            (6, None) if body.is_empty() => Ok(Some(Self::DataPath)),
             _ => Err(damaged("not a request")),
         }
     }
@@ -146,6 +150,7 @@ mod tests {
             ControlRequest::Import(b"{}".to_vec()),
             ControlRequest::Drives(b"[]".to_vec()),
             ControlRequest::Scrub,
+            ControlRequest::DataPath,
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();

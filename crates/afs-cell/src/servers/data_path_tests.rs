@@ -2,15 +2,16 @@
 
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
-use crate::servers::{DataPathState, Servers};
-use afs_datapath::capability::{ByteRange, Capability, Secret};
+use crate::control::{ControlReply, ControlRequest};
+use crate::servers::{DataPathState, DriveCounts, Servers};
+use afs_datapath::capability::{ByteRange, Capability, Refusal, Secret};
 use afs_datapath::session::{self, Fingerprint, Patience, StoreDescription};
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Caller, Connection, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, Capabilities, CapabilityAccess, SetStatus};
-use afs_wire::ids::{CellName, Fid, Uuid};
+use afs_wire::ids::{CellName, DataVersion, Fid, Uuid};
 use afs_wire::rpc::{Request, ServiceId};
 use afs_wire::vl;
 use afs_wire::xdr::{Decode, Fixed};
@@ -86,6 +87,14 @@ impl Cell {
         Fid::root(entry.ids[0])
     }
 
+    /// As the owner reads them from the control socket.
+    fn drive_counts(&self) -> DriveCounts {
+        let reply = (self.servers.handler())(ControlRequest::DataPath);
+        let ControlReply::Done(json) = reply else { panic!("{reply:?}") };
+        let counts: Option<DriveCounts> = serde_json::from_slice(&json).unwrap();
+        counts.unwrap()
+    }
+
     fn stop(self) {
         self.client.shutdown();
         self.servers.stop();
@@ -130,6 +139,48 @@ fn a_file_is_stored_and_read_over_tcp() {
         read
     });
     assert!(read == content);
+    let counts = cell.drive_counts();
+    assert_eq!((counts.connections, counts.requests, counts.connections_accepted), (1, 0, 1));
+    assert_eq!((counts.reads, counts.stores), (1, 1));
+    assert_eq!((counts.sent_bytes, counts.received_bytes), (5_000_000, 5_000_000));
+    assert_eq!((counts.refused.len(), counts.refused.values().sum::<u64>()), (8, 0));
+    cell.stop();
+}
+
+#[test]
+fn refusals_and_revocations_are_counted_for_the_owner() {
+    let cell = Cell::start(free_ports());
+    let files = cell.connection(ServiceId::FILE, cell.ports.file());
+    let name = fs::Name::new(b"f".as_slice()).unwrap();
+    let root = cell.root();
+    let fid =
+        cell.ask(&files, &fs::CreateFile { dir: root, name, status: SetStatus::default() }).unwrap().fid;
+    let told = cell.ask(&files, &fs::DataPath {}).unwrap();
+    let given = cell.ask(&files, &fs::GetCapability { fid, access: CapabilityAccess(1) }).unwrap();
+    let before = cell.drive_counts();
+    assert_eq!((before.connections_accepted, before.refused["forged"]), (0, 0));
+    let acl = fs::AclText::new(b"1\n0\nsystem:anyuser\t9\n\0".as_slice()).unwrap();
+    cell.ask(&files, &fs::StoreAcl { fid: root, acl }).unwrap();
+    let (env, arguments) = (cell.system.env(), Capability::from_bytes(&given.arguments).unwrap());
+    let here = SocketAddr::from((Ipv4Addr::LOCALHOST, told.port));
+    let refused = cell.system.block_on(async move {
+        let stream = env.connect(here).await.unwrap();
+        let security = session::Security::Tls(Fingerprint(told.fingerprint.0));
+        let path = session::Client::open(env, stream, security, Patience::default()).await.unwrap();
+        let mut refused = Vec::new();
+        for secret in [[0; 32], given.secret.0] {
+            let handle = path.present(&arguments, &Secret::new(secret)).unwrap();
+            let read = path.read(&handle, fid, ByteRange::ALL, DataVersion(1)).await;
+            refused.push(read.err());
+        }
+        refused
+    });
+    let wanted = [Refusal::Forged, Refusal::Revoked].map(|why| Some(session::Error::Failed(why.into())));
+    assert_eq!(refused, wanted);
+    let counts = cell.drive_counts();
+    // A capability that is refused when it is presented is refused again when it is used.
+    assert_eq!((counts.refused["forged"], counts.refused["revoked"]), (2, 1));
+    assert!(counts.revocations > before.revocations && counts.reads == 0, "{counts:?}");
     cell.stop();
 }
 

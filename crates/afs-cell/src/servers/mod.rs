@@ -5,6 +5,7 @@ mod data_path;
 #[cfg(test)]
 mod data_path_tests;
 mod databases;
+mod drive_counts;
 mod error;
 mod import;
 mod login_stores;
@@ -20,6 +21,7 @@ mod stores;
 
 pub use data_path::{DataPathState, DataPathTable};
 pub(crate) use databases::LOGIN_SECRET;
+pub use drive_counts::DriveCounts;
 pub use error::StartError;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
 pub use scrub::{PartitionScrub, ScrubPass, ScrubTable};
@@ -123,6 +125,7 @@ impl Servers {
             scrubber: self.scrubber.clone(),
             importer: self.importer.clone(),
             drives: self.drives.clone(),
+            file_server: self.roles.iter().find_map(|role| role.file_server()).map(Arc::downgrade),
         };
         Arc::new(move |request| requests.serve(request))
     }

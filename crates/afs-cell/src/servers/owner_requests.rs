@@ -1,20 +1,23 @@
-//! Requests of a cell's owner on the control socket: calls to its services, statistics, reload, scrub reports, imports.
+//! Requests of a cell's owner on the control socket: calls to its services, statistics, reload, scrub reports, imports,
+//! counters of the data path.
 
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::control::{ControlReply, ControlRequest, Statistics};
 use crate::drives::AttachedDrives;
+use crate::servers::DriveCounts;
 use crate::servers::import::{self, Importer};
 use crate::servers::roles::Role;
 use crate::servers::scrub;
 use crate::servers::security::CellSecurity;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, Rx};
+use afs_server::FileServer;
 use afs_server::scrub::Scrubber;
 use afs_wire::rpc::ServiceId;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Handler of the requests of the owner.
 pub(super) struct OwnerRequests {
@@ -28,6 +31,8 @@ pub(super) struct OwnerRequests {
     /// On a host that serves the databases.
     pub(super) importer: Option<Importer>,
     pub(super) drives: AttachedDrives,
+    /// On a host with a file server.
+    pub(super) file_server: Option<Weak<FileServer>>,
 }
 
 impl OwnerRequests {
@@ -40,6 +45,10 @@ impl OwnerRequests {
             },
             ControlRequest::Statistics => statistics(&self.transports),
             ControlRequest::Scrub => json(&scrub::reports(self.scrubber.as_ref())),
+            ControlRequest::DataPath => {
+                let server = self.file_server.as_ref().and_then(Weak::upgrade);
+                json(&server.map(|server| DriveCounts::of(&server)))
+            }
             ControlRequest::Import(request) => {
                 match import::import_json(&self.system, self.importer.as_ref(), &request) {
                     Ok(done) => json(&done),

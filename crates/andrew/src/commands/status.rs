@@ -8,7 +8,7 @@ use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::state::{CellProcess, StateDir};
-use afs_cell::{DataPathState, PartitionScrub, ScrubPass};
+use afs_cell::{DataPathState, DriveCounts, PartitionScrub, ScrubPass};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,8 @@ struct Cell {
     cell: Option<CellProcess>,
     /// Reports of the scrubs, by partition.
     scrubs: Vec<PartitionScrub>,
+    /// Counters of the data path of its file server, where this user may ask.
+    data_path_counts: Option<DriveCounts>,
 }
 
 impl Args {
@@ -102,7 +104,8 @@ impl Args {
         let told = |state: &StateDir| -> CommandResult<Cell> {
             let cell = state.running()?;
             let scrubs = if cell.is_some() { scrubs(state) } else { Vec::new() };
-            Ok(Cell { state: state.path().to_owned(), cell, scrubs })
+            let data_path_counts = cell.as_ref().and_then(|_| data_path_counts(state));
+            Ok(Cell { state: state.path().to_owned(), cell, scrubs, data_path_counts })
         };
         let others = all.iter().skip(1).map(|one| told(&one.state)).collect::<CommandResult<_>>()?;
         output::show(json, &Status { first: told(&state)?, others, mounts: seen()? });
@@ -141,6 +144,33 @@ fn scrubs(state: &StateDir) -> Vec<PartitionScrub> {
     ControlClient::of(state).ok().and_then(|mut cell| cell.scrubs().ok()).unwrap_or_default()
 }
 
+/// Counters of the data path; `None` without a file server, or if this user may not read them.
+fn data_path_counts(state: &StateDir) -> Option<DriveCounts> {
+    ControlClient::of(state).ok()?.data_path().ok()?
+}
+
+/// Writes what the drive of the file server has done, if anybody has connected to it.
+fn drive(f: &mut fmt::Formatter<'_>, counts: &DriveCounts) -> fmt::Result {
+    if counts.connections_accepted == 0 && counts.turned_away == 0 {
+        return Ok(());
+    }
+    let DriveCounts { connections, requests, reads, stores, revocations, .. } = counts;
+    let (sent, received) = (HumanBytes(counts.sent_bytes), HumanBytes(counts.received_bytes));
+    writeln!(
+        f,
+        "  {connections} connections, {requests} requests in progress; so far {reads} reads of {sent}, {stores} stores of {received}, {revocations} revocations"
+    )?;
+    let refused = counts.refused.iter().map(|(reason, count)| (format!("refused as {reason}"), *count));
+    let others = [
+        ("failed".to_owned(), counts.failed),
+        ("turned away".to_owned(), counts.turned_away),
+        ("violations of the protocol".to_owned(), counts.violations),
+    ];
+    let told = refused.chain(others).filter(|(_, count)| *count > 0);
+    let told: Vec<String> = told.map(|(what, count)| format!("{count} {what}").replace('_', " ")).collect();
+    if told.is_empty() { Ok(()) } else { writeln!(f, "  {}", told.join(", ")) }
+}
+
 /// Writes a line about a partition's data.
 fn data(f: &mut fmt::Formatter<'_>, scrub: &PartitionScrub) -> fmt::Result {
     let Some(look) = scrub.now.or(scrub.last) else { return Ok(()) };
@@ -172,6 +202,7 @@ impl fmt::Display for Cell {
                 writeln!(f, "cell {} runs as process {} on {}", cell.cell, cell.pid, self.state.display())?;
                 writeln!(f, "servers at {}, ports from {}", cell.listen, cell.base_port)?;
                 served_data_path(f, &cell.data_path)?;
+                self.data_path_counts.iter().try_for_each(|counts| drive(f, counts))?;
             }
             None => writeln!(f, "no cell runs on {}; `andrew up` starts one", self.state.display())?,
         }

@@ -87,6 +87,10 @@ impl Role for FileServices {
         self.data_path.clone()
     }
 
+    fn file_server(&self) -> Option<&Arc<FileServer>> {
+        self.server.as_ref()
+    }
+
     fn stop(self: Box<Self>, system: &System) {
         self.file.shutdown();
         self.volume.shutdown();

@@ -16,7 +16,7 @@ use afs_admin::journal::Holder;
 use afs_admin::{Admin, CellJournal};
 use afs_net::{System, Udp};
 use afs_rpc::{Rx, Service};
-use afs_server::{Guard, Role as BosRole};
+use afs_server::{FileServer, Guard, Role as BosRole};
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use std::io;
@@ -43,6 +43,11 @@ pub(super) trait Role: Send {
     /// Whether it serves the data path.
     fn data_path(&self) -> DataPathState {
         DataPathState::Off
+    }
+
+    /// Its file server, if it has started one.
+    fn file_server(&self) -> Option<&Arc<FileServer>> {
+        None
     }
 
     /// Stops receiving, and waits for requests in progress.
