@@ -48,17 +48,17 @@ impl Cell {
         self.client.rx().connection(self.server.local_addr(), ServiceId::FILE, security)
     }
 
-    fn gated(&self) -> Connection {
-        self.connection(Security::new(Arc::new(GateSource)))
+    fn gated(&self, user: &'static str) -> Connection {
+        self.connection(Security::new(Arc::new(GateSource(user))))
     }
 
     fn store(&self) -> Moved {
-        let connection = self.gated();
+        let connection = self.gated("held up");
         self.system.env().spawn_with_result(async move { store_pattern(&connection, 1, LENGTH).await })
     }
 
     fn fetch(&self) -> Moved {
-        let connection = self.gated();
+        let connection = self.gated("held up");
         self.system.env().spawn_with_result(async move { fetch_pattern(&connection, 1, LENGTH).await })
     }
 
@@ -72,6 +72,10 @@ impl Cell {
         }
         let moved = self.system.block_on(fetch_pattern(&other, 1, LENGTH));
         assert_eq!(moved, Ok(LENGTH));
+        // The ciphers of another connection under the same class, too.
+        let other = self.gated("other");
+        assert_eq!(self.system.block_on(fetch_pattern(&other, 1, LENGTH)), Ok(LENGTH));
+        assert_eq!(self.system.block_on(store_pattern(&other, 1, LENGTH)), Ok(LENGTH));
         self.keeper.go.send(()).unwrap();
         assert_eq!(self.system.block_on(held_up).unwrap(), Ok(LENGTH));
     }

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
 use afs_rx::packet::{Header, PacketType, Packets};
 use afs_rx::{
     CallError, CallId, Challenge, ClientSecurity, Config, ConnId, Event, Output, PacketContext,
@@ -122,6 +124,55 @@ fn take_after_control(script: &mut Script) -> Sealing {
             Output::Ready(_, turn) => assert!(turn.is_none(), "an abort has no turn"),
         }
     }
+}
+
+/// In the middle of its second packet, seals what is there for another connection.
+struct Within {
+    other: Arc<Mutex<Option<Sealing>>>,
+    sealed: Arc<Mutex<Vec<Header>>>,
+}
+
+impl PacketSecurity for Within {
+    fn index(&self) -> u8 {
+        2
+    }
+    fn seal(&mut self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        let other = if packet.seq == 2 { self.other.lock().unwrap().take() } else { None };
+        if let Some(mut other) = other {
+            *self.sealed.lock().unwrap() = seal(&mut other);
+            *self.other.lock().unwrap() = Some(other);
+        }
+        Ok(1)
+    }
+    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        Ok(payload)
+    }
+}
+
+impl ClientSecurity for Within {
+    fn respond(&mut self, _: &Challenge<'_>) -> Result<Response, SecurityError> {
+        Err(OVER)
+    }
+}
+
+/// One thread holds the ciphers of the first connection meanwhile: a lock that both need would never be free.
+#[test]
+fn a_connection_seals_while_another_to_the_same_server_is_in_the_middle_of_a_packet() {
+    let (other, sealed) = (Arc::default(), Arc::default());
+    let within = Within { other: Arc::clone(&other), sealed: Arc::clone(&sealed) };
+    let (mut script, first) = client(Box::new(within));
+    let toy = Box::new(ToyClient(Toy::new(9)));
+    let second = script.end.connect(script.now, script.peer, SERVICE, toy);
+    script.call(first, &[1; TEN]);
+    script.call(second, &[1; TEN]);
+    let mut held = take(&mut script).unwrap();
+    *other.lock().unwrap() = take(&mut script);
+    assert_eq!(seqs(&seal(&mut held), 0), [1, 2, 3, 4]);
+    assert_eq!(seqs(&sealed.lock().unwrap(), 0), [1, 2, 3, 4]);
+    let other = other.lock().unwrap().take().unwrap();
+    script.end.end_sealing(script.now, other);
+    script.end.end_sealing(script.now, held);
+    assert!(take(&mut script).is_some() && take(&mut script).is_some(), "both go on");
 }
 
 /// Fails to seal from the third packet on.

@@ -1,5 +1,6 @@
-//! Security class whose ciphers block at one packet until the test releases them.
+//! Security class whose ciphers block at one packet of the first connection that reaches it, until the test releases them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -25,6 +26,8 @@ pub struct Gate {
     work: Work,
     /// Number of the packet.
     seq: u32,
+    /// A connection has reached it.
+    was_reached: AtomicBool,
     reached: SyncSender<()>,
     go: Mutex<Receiver<()>>,
 }
@@ -38,11 +41,12 @@ pub struct Keeper {
 impl Gate {
     pub fn new(work: Work, seq: u32) -> (Arc<Self>, Keeper) {
         let ((reached, at), (go, gone)) = (sync_channel(1), sync_channel(1));
-        (Arc::new(Self { work, seq, reached, go: Mutex::new(gone) }), Keeper { reached: at, go })
+        let gate = Self { work, seq, was_reached: AtomicBool::new(false), reached, go: Mutex::new(gone) };
+        (Arc::new(gate), Keeper { reached: at, go })
     }
 
     fn pass(&self, work: Work, seq: u32) {
-        if (work, seq) == (self.work, self.seq) {
+        if (work, seq) == (self.work, self.seq) && !self.was_reached.swap(true, Ordering::SeqCst) {
             self.reached.send(()).unwrap();
             self.go.lock().unwrap().recv().unwrap();
         }
@@ -52,8 +56,8 @@ impl Gate {
 /// Offers the class. Only the server's half has the gate.
 pub struct GateServer(pub Arc<Gate>);
 
-/// Makes clients' halves.
-pub struct GateSource;
+/// Makes clients' halves, for the connections of one user.
+pub struct GateSource(pub &'static str);
 
 struct Half(Option<Arc<Gate>>);
 
@@ -106,7 +110,7 @@ impl ServerSecurity for GateServer {
 
 impl SecuritySource for GateSource {
     fn name(&self) -> String {
-        "gate".to_owned()
+        format!("gate {}", self.0)
     }
     fn session(&self) -> Box<dyn ClientSecurity> {
         Box::new(Half(None))
