@@ -62,7 +62,9 @@ mod venus;
 mod vnode;
 
 pub use api::{
-    Access, Allocate, Attr, Backing, BypassRequest, DirEntry, DirEntryPlus, Entry, HandleId, Kind,
+    Access, Allocate, Attr, Backing, BypassRequest, DirEntry, DirEntryPlus, Entry, ExplainedBypass,
+    ExplainedData, ExplainedError, ExplainedFid, ExplainedLock, ExplainedLocks, ExplainedPromise,
+    ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume, Explanation, HandleId, Kind,
     LockHolder, LockKind, LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek,
     SessionCallback, SessionLookup, SetAttr, Space, Token, TokenInfo, TokenOwner,
 };

@@ -117,6 +117,11 @@ impl LockTable {
         *self = LockTable::default();
     }
 
+    /// The locks and their holders.
+    pub fn holders(&self) -> impl Iterator<Item = LockHolder> {
+        self.held.iter().map(|held| LockHolder { kind: held.kind, range: held.range, pid: held.pid })
+    }
+
     pub fn is_empty(&self) -> bool {
         self.held.is_empty() && self.at_server.is_none()
     }

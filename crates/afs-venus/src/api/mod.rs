@@ -4,6 +4,7 @@
 
 mod attr;
 mod bypass;
+mod explanation;
 mod flags;
 mod handle;
 mod hole;
@@ -15,6 +16,10 @@ mod space;
 
 pub use attr::{Attr, Kind, NewTime, SetAttr};
 pub use bypass::BypassRequest;
+pub use explanation::{
+    ExplainedBypass, ExplainedData, ExplainedError, ExplainedFid, ExplainedLock, ExplainedLocks,
+    ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume, Explanation,
+};
 pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};
 pub use hole::{Allocate, Seek};

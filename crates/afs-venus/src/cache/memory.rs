@@ -65,6 +65,10 @@ impl CacheStore for MemoryCache {
         self.state.lock().kept.get(key).map_or(0, |record| record.kept.holes.bytes())
     }
 
+    fn kept_bytes(&self, key: &CacheKey) -> Option<u64> {
+        Some(self.state.lock().kept.get(key).map_or(0, |record| record.kept.present.bytes()))
+    }
+
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
         self.state.lock().kept.has(cell, fid)
     }

@@ -77,6 +77,11 @@ pub trait CacheStore: Send + Sync + 'static {
         0
     }
 
+    /// Cached bytes of the file kept under the key, 0 if none is. Never blocks; `None` if unknown.
+    fn kept_bytes(&self, _key: &CacheKey) -> Option<u64> {
+        None
+    }
+
     /// True if any version of the fid may be kept. Never blocks; `true` if unknown.
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool;
 

@@ -34,6 +34,9 @@ impl Calls {
             let outcome = outcome(target, &error, begun);
             (error, outcome)
         });
+        if let Err((error, _)) = &done {
+            target.server.errors.note(self.now(), operation, error);
+        }
         if done.is_err() || target.evidence.is_of_call() {
             self.note_outcome(target, begun, done.as_ref().err());
         }

@@ -35,6 +35,11 @@ impl Files {
         self.cache_key(key, version).map_or(0, |named| self.cache.hole_bytes(&named))
     }
 
+    /// Bytes of the kept version; `None` if unknown without blocking.
+    pub fn kept_bytes(&self, key: Key, version: DataVersion) -> Option<u64> {
+        self.cache.kept_bytes(&self.cache_key(key, version).ok()?)
+    }
+
     /// Removes what is kept of a file.
     pub fn forget_kept(&self, key: Key) {
         if let Ok(named) = self.cache_key(key, DataVersion(0)) {

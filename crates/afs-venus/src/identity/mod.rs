@@ -59,6 +59,14 @@ impl Identity {
         self.tokens.owner(requester.uid, session)
     }
 
+    /// The owner of the tokens that a program uses which belongs to this owner: a session without any token is not known.
+    pub fn known_owner(&self, owner: TokenOwner) -> TokenOwner {
+        match owner {
+            TokenOwner::Session { id, uid } => self.tokens.owner(uid, Some(id)),
+            TokenOwner::Uid(uid) => self.tokens.owner(uid, None),
+        }
+    }
+
     /// Credentials for calls to a cell now.
     pub fn credentials(&self, user: User, cell: CellIndex) -> Credentials {
         self.tokens.credentials(user, cell, || self.env.wall())

@@ -120,6 +120,13 @@ impl NodeTable {
             .unwrap_or_default()
     }
 
+    /// The target of a name that was handed out in a directory.
+    pub fn child(&self, dir: NodeId, name: &[u8]) -> Option<NodeTarget> {
+        let inner = self.0.lock();
+        let child = inner.by_id.get(&dir)?.children.get(name)?;
+        inner.by_id.get(child).map(|record| record.node_target)
+    }
+
     /// The name by which a node was looked up last, of those that still refer to it as far as is known here.
     pub fn name(&self, node: NodeId) -> Option<Box<[u8]>> {
         let inner = self.0.lock();
@@ -225,6 +232,8 @@ mod tests {
         assert_eq!(nodes.remember(node_target(2), Some((NodeId::ROOT, b"a"))), id);
         assert_eq!((nodes.node_target(id), nodes.lookups(id)), (Some(node_target(2)), 2));
         assert_eq!(nodes.names_in(NodeId::ROOT), [Box::from(*b"a")]);
+        assert_eq!(nodes.child(NodeId::ROOT, b"a"), Some(node_target(2)));
+        assert_eq!(nodes.child(NodeId::ROOT, b"b"), None);
         assert_eq!(nodes.forget(id, 1), None);
         assert_eq!(nodes.held(node_target(2)), Some(id));
         assert_eq!(nodes.forget(id, 1), Some(node_target(2)));

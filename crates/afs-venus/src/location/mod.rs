@@ -2,6 +2,7 @@
 
 mod cell;
 mod choice;
+mod errors;
 mod group;
 mod server;
 mod table;

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::unknown_call::UnknownCall;
 use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
+use crate::location::errors::ServerErrors;
 use crate::promise::ServerReset;
 
 /// Assumed round-trip time of an unmeasured server: neither near nor far.
@@ -201,9 +202,14 @@ impl Address {
     }
 
     pub fn round_trip(&self) -> Duration {
+        self.measured_round_trip().unwrap_or(UNMEASURED)
+    }
+
+    /// The round trip, if it was measured.
+    pub fn measured_round_trip(&self) -> Option<Duration> {
         match self.round_trip.load(Ordering::Relaxed) {
-            0 => UNMEASURED,
-            nanos => Duration::from_nanos(nanos),
+            0 => None,
+            nanos => Some(Duration::from_nanos(nanos)),
         }
     }
 
@@ -234,6 +240,8 @@ pub(crate) struct Server {
     pub draw: u64,
     /// Calls in progress that fetch ahead of readers.
     ahead: Arc<sync::Semaphore>,
+    /// Its last errors.
+    pub errors: ServerErrors,
     unique: AtomicU32,
     addresses: Mutex<Vec<Arc<Address>>>,
 }
@@ -244,6 +252,7 @@ impl Server {
             uuid,
             draw,
             ahead: Arc::new(sync::Semaphore::new(AHEAD_MAX)),
+            errors: ServerErrors::default(),
             reset: ServerReset::default(),
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
@@ -277,6 +286,15 @@ impl Server {
         let addresses = self.addresses.lock();
         let distances = addresses.iter().map(|address| address.round_trip() + address.penalty(now));
         distances.min().unwrap_or(Duration::MAX)
+    }
+
+    /// How long it has not replied, if all of its addresses are unreachable.
+    pub fn unreachable_for(&self, now: Instant) -> Option<Duration> {
+        let addresses = self.addresses.lock();
+        let since = |address: &Arc<Address>| address.unreachable_since.load(Ordering::Relaxed);
+        let first = addresses.iter().map(since).min()?;
+        let is_unreachable = addresses.iter().all(|address| address.is_unreachable());
+        is_unreachable.then(|| now.saturating_since(Instant::from_nanos(first)))
     }
 
     /// Remaining time for which waiting is worthwhile; see [`Address::remaining_wait`].

@@ -15,13 +15,18 @@ impl Venus {
         let vnode = self.vnode(key);
         let status = self.status(&vnode).await?;
         let length = if status.kind == FileKind::File { status.length } else { 0 };
-        let verdict = self.judged(&vnode, length);
         let request = vnode.state().file.bypass_request();
-        let (bypassed, reason) = match verdict.cache_use == CacheUse::Never && is_changing(&vnode) {
+        let (bypassed, reason) = self.bypass_now(&vnode, length);
+        Ok(format!("{{\"request\":\"{request}\",\"bypassed\":{bypassed},\"reason\":\"{reason}\"}}"))
+    }
+
+    /// Whether a file of so many bytes bypasses the cache now, and the rule that decides.
+    pub(super) fn bypass_now(&self, vnode: &Vnode, length: u64) -> (bool, &'static str) {
+        let verdict = self.judged(vnode, length);
+        match verdict.cache_use == CacheUse::Never && is_changing(vnode) {
             true => (false, "open for writing"),
             false => (verdict.cache_use == CacheUse::Never, verdict.reason),
-        };
-        Ok(format!("{{\"request\":\"{request}\",\"bypassed\":{bypassed},\"reason\":\"{reason}\"}}"))
+        }
     }
 
     /// Takes a request for a file, from one who may read it. It holds as long as the status cache has the file.

@@ -9,6 +9,7 @@ mod calls;
 mod clock;
 mod closing;
 mod directory;
+mod explaining;
 mod failed_open;
 mod fetch;
 mod holes;

@@ -203,6 +203,11 @@ impl CacheStore for DiskCache {
         state.kept.get(key).map_or(0, |record| record.kept.holes.bytes())
     }
 
+    fn kept_bytes(&self, key: &CacheKey) -> Option<u64> {
+        let state = self.state.try_lock()?;
+        Some(state.kept.get(key).map_or(0, |record| record.kept.present.bytes()))
+    }
+
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
         self.state.try_lock().is_none_or(|state| state.kept.has(cell, fid))
     }
