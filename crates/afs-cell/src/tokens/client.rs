@@ -5,6 +5,7 @@ use super::messages::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::session::SessionId;
 use super::socket_paths;
 use crate::socket;
+use afs_venus::Explanation;
 use afs_wire::ids::CellName;
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -72,6 +73,25 @@ impl Mounts {
         self.ask(&TokenRequest::List { session }).into_iter().flat_map(tokens).collect()
     }
 
+    /// What the mount with this device number knows of a path, from its root. `None`: none of these mounts has the number.
+    ///
+    /// # Errors
+    /// The mount does not reply, or is of a version that does not know the request.
+    pub fn explain(
+        &self,
+        device: &str,
+        session: Option<SessionId>,
+        path: &[u8],
+    ) -> io::Result<Option<Box<Explanation>>> {
+        let Some(socket) = self.0.iter().find(|socket| is_mount(socket, device)) else { return Ok(None) };
+        match ask(socket, &TokenRequest::Explain { session, path: path.to_vec() })? {
+            Some(TokenReply::Explained(told)) => Ok(Some(told)),
+            Some(TokenReply::Refused(line)) => Err(io::Error::other(line)),
+            Some(_) => Err(io::Error::other("the mount replied to another request")),
+            None => Ok(None),
+        }
+    }
+
     fn ask(&self, request: &TokenRequest) -> Vec<io::Result<TokenReply>> {
         self.0.iter().filter_map(|path| ask(path, request).transpose()).collect()
     }
@@ -82,6 +102,12 @@ impl Mounts {
 pub fn known_cells() -> Vec<CellLocation> {
     let cells = |answer| if let Ok(TokenReply::Cells(cells)) = answer { cells } else { Vec::new() };
     Mounts::running().ask(&TokenRequest::Cells).into_iter().flat_map(cells).collect()
+}
+
+/// Whether a socket is that of the mount with a device number.
+fn is_mount(socket: &Path, device: &str) -> bool {
+    let Ok(Some(TokenReply::Cells(cells))) = ask(socket, &TokenRequest::Cells) else { return false };
+    cells.iter().filter_map(|cell| cell.mount.as_ref()).any(|mount| mount.device == device)
 }
 
 /// Sends a request; `None` if no mount of this user's listens: a killed process leaves its socket.

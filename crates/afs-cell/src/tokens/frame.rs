@@ -10,6 +10,8 @@ use std::io::{self, Read, Write};
 
 /// Longest request, in bytes: one token.
 const REQUEST_LEN_MAX: usize = LEN_MAX + 64;
+/// Longest path of a request, in bytes: the kernel's bound.
+const PATH_LEN_MAX: usize = 4096;
 /// Longest reply, in bytes: a list of some hundred tokens or cells.
 const REPLY_LEN_MAX: usize = 64 * 1024;
 
@@ -30,6 +32,10 @@ impl RequestFrame for TokenRequest {
                 write_frame(to, 3, &[&[of.len() as u8], &of], REQUEST_LEN_MAX)
             }
             Self::Cells => write_frame(to, 4, &[], REQUEST_LEN_MAX),
+            Self::Explain { session: of, path } => {
+                let of = session(of);
+                write_frame(to, 5, &[&[of.len() as u8], &of, path], PATH_LEN_MAX + 64)
+            }
         }
     }
 
@@ -51,6 +57,7 @@ impl RequestFrame for TokenRequest {
                 Ok(Some(Self::Remove { session, cell: Some(name.ok_or_else(|| damaged("not a cell"))?) }))
             }
             3 if rest.is_empty() => Ok(Some(Self::List { session })),
+            5 if rest.len() <= PATH_LEN_MAX => Ok(Some(Self::Explain { session, path: rest.to_vec() })),
             _ => Err(damaged("not a request")),
         }
     }
@@ -78,6 +85,7 @@ impl ReplyFrame for TokenReply {
             Self::Tokens(tokens) => write_frame(to, 1, &[&serde_json::to_vec(tokens)?], REPLY_LEN_MAX),
             Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], REPLY_LEN_MAX),
             Self::Cells(cells) => write_frame(to, 3, &[&serde_json::to_vec(cells)?], REPLY_LEN_MAX),
+            Self::Explained(told) => write_frame(to, 4, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
         }
     }
 
@@ -88,6 +96,7 @@ impl ReplyFrame for TokenReply {
             1 => Ok(Self::Tokens(serde_json::from_slice(&body)?)),
             2 => Ok(Self::Refused(String::from_utf8_lossy(&body).into_owned())),
             3 => Ok(Self::Cells(serde_json::from_slice(&body)?)),
+            4 => Ok(Self::Explained(serde_json::from_slice(&body)?)),
             _ => Err(damaged("not a reply")),
         }
     }
@@ -141,6 +150,8 @@ mod tests {
             TokenRequest::Remove { session: None, cell: None },
             TokenRequest::List { session },
             TokenRequest::Cells,
+            TokenRequest::Explain { session, path: b"a/\xff".to_vec() },
+            TokenRequest::Explain { session: None, path: Vec::new() },
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();

@@ -2,6 +2,7 @@
 
 use super::kept::KeptToken;
 use super::session::SessionId;
+use afs_venus::Explanation;
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -31,6 +32,13 @@ pub enum TokenRequest {
     },
     /// List the known cells and their servers.
     Cells,
+    /// Tell what is known of a path, without asking a server.
+    Explain {
+        /// The session with whose tokens the user would use the path.
+        session: Option<SessionId>,
+        /// The path, from the root of the mount.
+        path: Vec<u8>,
+    },
 }
 
 /// A token that a mount uses.
@@ -97,6 +105,8 @@ pub enum TokenReply {
     Tokens(Vec<HeldToken>),
     /// The cells.
     Cells(Vec<CellLocation>),
+    /// What is known of a path.
+    Explained(Box<Explanation>),
     /// The request was refused: one line for the user.
     Refused(String),
 }

@@ -104,6 +104,9 @@ impl MountTokens {
             TokenRequest::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
             TokenRequest::List { .. } => TokenReply::Tokens(self.list(owner)),
             TokenRequest::Cells => TokenReply::Cells(self.cells.iter().map(with_device).collect()),
+            TokenRequest::Explain { path, .. } => {
+                TokenReply::Explained(Box::new(self.venus.explain(owner, &path)))
+            }
         }
     }
 

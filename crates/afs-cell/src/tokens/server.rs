@@ -44,7 +44,8 @@ fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
     let session = match request {
         TokenRequest::Set { session, .. }
         | TokenRequest::Remove { session, .. }
-        | TokenRequest::List { session } => *session,
+        | TokenRequest::List { session }
+        | TokenRequest::Explain { session, .. } => *session,
         TokenRequest::Cells => None,
     };
     session.map_or(TokenOwner::Uid(uid), |session| TokenOwner::Session { id: session.number(), uid })

@@ -10,6 +10,7 @@ mod bypass;
 mod cleanacl;
 mod copyacl;
 mod examine;
+mod explain;
 mod flush;
 mod getfid;
 mod listacl;
@@ -18,6 +19,7 @@ mod lsmount;
 mod memberships;
 mod mkmount;
 mod path_cell;
+mod path_in_mount;
 mod paths;
 mod rmmount;
 mod setacl;
@@ -77,6 +79,8 @@ enum Command {
     /// Show the volume that holds a file
     #[command(visible_aliases = ["exa", "listvol", "lv"])]
     Examine(examine::Args),
+    /// Show why a file is slow, denied or stale: what this machine knows of it
+    Explain(explain::Args),
     /// Show the free space on the server partition that holds a file
     #[command(visible_alias = "df")]
     Diskfree(examine::DiskfreeArgs),
@@ -123,6 +127,7 @@ impl Args {
             Command::Quota(args) => args.run(json),
             Command::Setquota(args) => args.run(),
             Command::Examine(args) => args.run(json),
+            Command::Explain(args) => args.run(json),
             Command::Diskfree(args) => args.run(json),
             Command::Whereis(args) => args.run(json),
             Command::Whichcell(args) => args.run(json),
