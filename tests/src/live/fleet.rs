@@ -11,6 +11,9 @@ use super::netns::Netns;
 use super::process::{Daemon, run, run_any, seconds};
 use super::scratch::unmount;
 
+/// What the servers log: by which way dumps travel, beside warnings.
+const LOGGED: &str = "warn,fuser=off,afs_server::volumes=info";
+
 /// The servers of a cell, each a process on a host of its own; stopped when this is dropped.
 #[derive(Debug)]
 pub struct Fleet {
@@ -118,7 +121,7 @@ impl Fleet {
     pub fn begin(&mut self, number: usize) {
         let member = &self.members[number];
         let mut command = member.netns.command(andrew());
-        command.args(&member.words);
+        command.args(&member.words).env("ANDREW_LOG", LOGGED);
         // Each start has a log of its own, so that a line in it belongs to this start.
         let log =
             (0..).map(|n| self.folder.join(format!("server{number}.{n}.log"))).find(|log| !log.exists());
