@@ -247,6 +247,37 @@ impl fmt::Display for MountStatus {
 mod tests {
     use super::*;
 
+    struct Shown(DriveCounts);
+
+    impl fmt::Display for Shown {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            drive(f, &self.0)
+        }
+    }
+
+    #[test]
+    fn a_drive_is_told_of_when_it_was_used_and_refusals_by_their_reason() {
+        assert_eq!(Shown(DriveCounts { revocations: 3, ..DriveCounts::default() }).to_string(), "");
+        let used = DriveCounts {
+            connections: 2,
+            requests: 1,
+            connections_accepted: 5,
+            reads: 10,
+            stores: 4,
+            sent_bytes: 2048,
+            received_bytes: 512,
+            revocations: 3,
+            ..DriveCounts::default()
+        };
+        let first = "  2 connections, 1 requests in progress; so far 10 reads of 2.00 KiB, 4 stores of 512 B, 3 revocations\n";
+        assert_eq!(Shown(used.clone()).to_string(), first);
+        let refused = [("revoked", 7), ("other_drive", 1), ("forged", 0)];
+        let refused = refused.map(|(reason, count)| (reason.to_owned(), count)).into();
+        let used = DriveCounts { refused, turned_away: 9, ..used };
+        let second = "  1 refused as other drive, 7 refused as revoked, 9 turned away\n";
+        assert_eq!(Shown(used).to_string(), format!("{first}{second}"));
+    }
+
     #[test]
     fn data_paths_are_told_where_one_is_used_or_has_failed() {
         let text = "10.0.0.1 in use\n10.0.0.2 none\n10.0.0.3 failed: stalled\n";
