@@ -29,7 +29,7 @@ fn recorded_packets_do_nothing_after_a_restart() {
 
 /// The server takes a new client's first call, is restarted, and has no record of it any more.
 #[test]
-fn who_begins_while_the_server_is_started_again_begins_anew() {
+fn a_client_that_starts_during_a_restart_of_the_server_starts_again() {
     run(4, &plan_of(Move::Replay, 4));
 }
 
@@ -64,7 +64,7 @@ fn replies_that_nobody_takes_keep_nobody_out() {
 }
 
 #[test]
-fn callers_that_do_not_say_who_they_are_keep_nobody_out() {
+fn callers_that_do_not_identify_themselves_keep_no_other_out() {
     kind(Move::UnknownHosts);
 }
 
@@ -79,12 +79,12 @@ fn an_address_that_has_proven_nothing_is_sent_little() {
 }
 
 #[test]
-fn callbacks_are_not_diverted_to_who_takes_a_name() {
+fn callbacks_are_not_diverted_to_a_client_that_uses_another_name() {
     kind(Move::Divert);
 }
 
 #[test]
-fn who_ignores_breaks_does_not_hold_writers_up() {
+fn a_client_that_ignores_breaks_does_not_delay_writers() {
     kind(Move::IgnoreBreaks);
 }
 
@@ -154,7 +154,7 @@ fn every_kind_of_move_has_a_test() {
 }
 
 #[test]
-fn whatever_an_adversary_mixes_harms_nobody() {
+fn no_mixture_of_moves_of_the_adversary_does_harm() {
     if std::env::var("ANDREW_MOVE").is_ok() {
         return;
     }

@@ -66,7 +66,7 @@ fn sees_nothing(user: &User<'_>, path: &Path, when: &str) {
 }
 
 #[test]
-fn what_one_user_has_read_no_other_reads_lists_or_sees() {
+fn data_read_by_one_user_is_not_read_listed_or_seen_by_others() {
     if !all_there(&[Need::Root, Need::Fuse]) {
         return;
     }

@@ -81,7 +81,7 @@ fn our_tools_work_with_their_key_file(hosts: &Hosts, scratch: &Scratch) {
 
 /// A file that only alice may read is readable on Andrew's mount of OpenAFS's servers for as long as she is logged in.
 #[test]
-fn our_mount_shows_a_user_what_is_hers_on_openafs_servers() {
+fn our_mount_shows_a_user_her_files_on_openafs_servers_as_her_own() {
     if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
         return;
     }

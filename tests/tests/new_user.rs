@@ -30,12 +30,12 @@ fn an_ordinary_user_has_a_cell_from_one_command() {
 }
 
 #[test]
-fn root_is_told_what_went_wrong_and_what_helps() {
+fn root_is_told_the_cause_and_the_remedy() {
     runs("troubles", "troubles-root", AS_ROOT);
 }
 
 #[test]
-fn an_ordinary_user_is_told_what_went_wrong_and_what_helps() {
+fn an_ordinary_user_is_told_the_cause_and_the_remedy() {
     runs("troubles", "troubles-nobody", AS_NOBODY);
 }
 

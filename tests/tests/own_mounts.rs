@@ -101,7 +101,7 @@ fn a_descriptor_that_outlives_an_orderly_stop_changes_nothing_that_is_read_later
 const ALICE: u32 = 61_001;
 
 #[test]
-fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
+fn a_user_of_the_cell_sees_her_files_as_her_own_after_the_login() {
     if !all_there(&[Need::Root, Need::Fuse]) {
         return;
     }
@@ -154,7 +154,7 @@ fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
 }
 
 #[test]
-fn what_bypasses_the_cache_is_shown_and_requested_and_the_options_of_up_are_kept() {
+fn bypass_is_shown_and_requested_and_the_options_of_up_are_kept() {
     if !all_there(&[Need::Root, Need::Fuse]) {
         return;
     }

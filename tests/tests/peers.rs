@@ -12,7 +12,7 @@ use andrew_tests::live::process::{run, run_any, seconds};
 use andrew_tests::live::scratch::Scratch;
 
 #[test]
-fn errors_say_what_is_missing() {
+fn errors_name_the_missing_cell_or_host() {
     if !all_there(&[Need::Root, Need::OpenAfs, Need::Guest]) {
         return;
     }
@@ -70,7 +70,7 @@ fn programs_run_on_their_hosts() {
 
 /// The remains of a killed run: processes on hosts, one of them without a name, and no list of the hosts.
 #[test]
-fn what_a_killed_run_left_is_taken_down() {
+fn the_remains_of_a_killed_run_are_removed() {
     if !all_there(&[Need::Root, Need::OpenAfs]) {
         return;
     }

@@ -107,7 +107,7 @@ impl Reader {
 }
 
 #[test]
-fn what_one_mount_has_closed_the_other_sees() {
+fn a_file_closed_in_one_mount_is_seen_in_the_other() {
     if !all_there(&[Need::Fuse]) {
         return;
     }

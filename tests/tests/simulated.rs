@@ -27,7 +27,7 @@ const STEPS: u32 = 30;
 const THINK: Duration = Duration::from_millis(400);
 
 #[test]
-fn what_was_acknowledged_is_what_others_see() {
+fn acknowledged_changes_are_seen_by_others() {
     match number("ANDREW_SEED") {
         Some(seed) => run(seed),
         None => (0..number("ANDREW_SEEDS").unwrap_or(200)).for_each(run),

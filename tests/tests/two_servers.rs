@@ -128,7 +128,7 @@ fn each_word_reaches_the_server_that_was_named() {
 }
 
 #[test]
-fn what_is_removed_is_gone_from_its_server_and_from_the_database() {
+fn a_removed_volume_is_gone_from_its_server_and_from_the_database() {
     if !all_there(&[Need::Root]) {
         return;
     }

@@ -59,7 +59,7 @@ fn any_type() -> impl Strategy<Value = EncType> {
 
 proptest! {
     #[test]
-    fn what_is_encrypted_can_be_decrypted(enctype in any_type(), usage: u32, plain: Vec<u8>, key: [u8; 32]) {
+    fn encrypted_data_can_be_decrypted(enctype in any_type(), usage: u32, plain: Vec<u8>, key: [u8; 32]) {
         let key = &key[..enctype.key_len()];
         let sealed = enctype.encrypt(key, usage, &plain, &env()).unwrap();
         prop_assert_eq!(enctype.decrypt(key, usage, &sealed).unwrap(), plain);

@@ -153,7 +153,7 @@ fn our_server_decides_as_openafs_did() {
 }
 
 #[test]
-fn who_they_were() {
+fn the_captured_handshakes_prove_the_recorded_identities() {
     let mut seen = BTreeMap::new();
     for packets in connections().into_values() {
         let mut server = Server::new();

@@ -270,7 +270,7 @@ fn context(seq: u32) -> PacketContext {
 }
 
 #[test]
-fn nothing_passes_before_the_proof() {
+fn no_call_is_accepted_before_the_proof() {
     let cell = cell();
     let (mut session, _) = asked(&cell);
     assert_eq!(session.open(&context(1), vec![0; 100].into()), Err(code::NOT_AUTHENTICATED));

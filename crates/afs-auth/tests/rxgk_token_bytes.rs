@@ -46,7 +46,7 @@ fn only_rxkad_lets_the_client_choose() {
 }
 
 #[test]
-fn what_is_cut_or_longer_is_refused() {
+fn truncated_and_extended_tokens_are_refused() {
     for token in tokens() {
         let bytes = token.encode();
         (0..bytes.len()).for_each(|len| assert!(Token::decode(&bytes[..len]).is_err(), "{len}"));
@@ -55,7 +55,7 @@ fn what_is_cut_or_longer_is_refused() {
 }
 
 #[test]
-fn nothing_secret_is_shown() {
+fn no_secret_is_printed() {
     for token in tokens() {
         let shown = format!("{token:?}");
         assert!(shown.len() < 160 && shown.contains("level"), "{shown}");

@@ -433,7 +433,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_sealed_is_opened(
+    fn sealed_packets_are_opened_again(
         data in proptest::collection::vec(any::<u8>(), 0..1500),
         (call, seq, channel) in (any::<u32>(), 1..u32::MAX, 0_u32..4),
         level in 0..3,

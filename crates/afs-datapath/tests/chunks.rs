@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn messages_are_what_they_were(message in message()) {
+    fn messages_survive_encoding_and_decoding(message in message()) {
         let frame = message.to_frame();
         prop_assert_eq!(decode(&frame), Ok(Some(Event::Message(message))));
         prop_assert_eq!(decode(&frame[..frame.len() - 1]), Ok(None));

@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_are_what_they_were(message in message()) {
+    fn messages_survive_encoding_and_decoding(message in message()) {
         let frame = message.to_frame();
         prop_assert_eq!(decode(&frame), Ok(Some(Event::Message(message))));
         prop_assert_eq!(decode(&frame[..frame.len() - 1]), Ok(None));

@@ -143,7 +143,7 @@ fn secrets_and_proofs_are_those_of_the_page() {
 }
 
 #[test]
-fn frames_are_those_of_the_page() {
+fn frames_equal_the_test_vectors() {
     let mut vector = vector();
     for (name, message) in messages() {
         assert_eq!(hex(&message.to_frame()), vector.remove(name).unwrap(), "{name}");

@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_and_no_level_is_too_wide() {
+    fn no_entry_is_lost_and_no_level_is_too_wide() {
         let operation = || Operation::RequestDeleteRange(DeleteRequest { key: Blob(vec![1]) });
         for (count, levels) in [(1, 1), (40, 1), (41, 2), (1600, 2), (1601, 3), (20_000, 3)] {
             let packed = pack((0..count).map(|_| operation()).collect());

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_flushed_is_an_error_where_something_was_made() {
+    fn a_directory_that_cannot_be_synced_is_an_error_after_a_creation() {
         let dir = tempfile::tempdir().unwrap();
         let made = dir.path().join("a");
         let create = |path: &Path| DirBuilder::new().recursive(true).create(path);

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_lay_in_the_way_is_not_written_to() {
+    fn a_file_that_another_user_put_in_the_way_is_not_written_to() {
         let dir = tempfile::tempdir().unwrap();
         let victim = dir.path().join("victim");
         fs::write(&victim, "of somebody else").unwrap();

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_the_kernels_pages_is_the_same_data() {
+    fn handles_that_share_the_kernels_pages_have_the_same_data() {
         let table = Passthrough::<u32>::new(false);
         let open = |data| table.admit(INO, data, None, |_| Ok(0));
         assert_eq!((open(1), open(1), open(2)), (Admission::Cached, Admission::Cached, Admission::Conflict));

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_behind_reads_that_never_end_is_bounded() {
+    fn the_queue_behind_reads_that_never_end_is_bounded() {
         let readers = ReaderThreads::default();
         let stuck: Vec<_> = (0..OF_USER_MAX).map(|_| blocked(&readers, 1)).collect();
         let asked: Vec<_> = (0..3 * WAITING_MAX).map(|n| number(&readers, 1, n)).collect();

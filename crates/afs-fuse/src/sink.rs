@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_before_the_mount_settles_at_once() {
+    fn invalidations_before_the_mount_complete_at_once() {
         let sink = KernelSink::new();
         let before = sink.epoch();
         sink.data(NodeId(5));

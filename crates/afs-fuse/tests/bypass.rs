@@ -99,7 +99,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_bypasses_the_cache_is_read_and_mapped_and_takes_no_room_in_it() {
+fn bypassing_files_are_read_and_mapped_and_take_no_room_in_the_cache() {
     if !can_mount() {
         return;
     }
@@ -167,7 +167,7 @@ fn a_writer_turns_what_is_open_and_mapped_to_caching() {
 }
 
 #[test]
-fn what_others_write_to_what_bypasses_the_cache_is_seen_by_the_next_open() {
+fn writes_of_other_machines_to_a_bypassing_file_are_seen_by_the_next_open() {
     if !can_mount() {
         return;
     }

@@ -105,7 +105,7 @@ fn a_program_that_runs_here_can_be_replaced_there_and_started_again() {
 }
 
 #[test]
-fn what_was_read_of_an_older_version_is_not_read_again_once_it_is_closed() {
+fn data_of_an_older_version_is_not_read_again_after_its_close() {
     if !can_mount() {
         return;
     }

@@ -161,7 +161,7 @@ fn fallocate_of_more_than_the_partition_has_is_refused() {
 /// The kernel knows of the data and has not sent it yet: a copy made by the result of lseek must contain it all the
 /// same.
 #[test]
-fn what_a_mapping_has_written_into_a_hole_is_data() {
+fn data_written_into_a_hole_by_a_mapping_is_found_by_lseek() {
     const MAP: &str = "import mmap, os, sys\n\
         f = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\n\
         os.ftruncate(f, 64 << 20)\n\

@@ -10,7 +10,7 @@ use afs_venus::{Limits, TokenOwner};
 use kit::{ALICE, BOB, MountedCell, NOBODY, can_mount};
 
 #[test]
-fn what_the_kernel_keeps_for_one_user_is_shown_to_no_other() {
+fn the_kernels_cache_for_one_user_is_shown_to_no_other() {
     if !can_mount() {
         return;
     }

@@ -18,7 +18,7 @@ fn with_alice() -> MountedCell {
 }
 
 #[test]
-fn who_has_a_token_sees_what_he_owns_as_his_own() {
+fn a_user_with_a_token_sees_his_files_as_his_own() {
     if !can_mount() {
         return;
     }

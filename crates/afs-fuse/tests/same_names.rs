@@ -57,7 +57,7 @@ fn seen(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_two_machines_did_to_the_same_names_both_see() {
+fn changes_of_two_machines_to_the_same_names_are_seen_by_both() {
     if !can_mount() {
         return;
     }

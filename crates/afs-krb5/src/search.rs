@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_said_for_each() {
+    fn the_error_names_each_unknown_service_and_realm() {
         let cache = cache(|name| name == TICKET_GRANTING);
         let error =
             first(&cache, &RecordedKdc::default(), ISSUED, &["afs/other", "afs/x@OTHER.TEST"]).unwrap_err();

@@ -134,7 +134,7 @@ fn put_if_alive(kv: &Kv) {
 }
 
 #[test]
-fn what_a_log_of_format_1_holds_as_data_is_never_read_as_a_log_of_format_2() {
+fn data_in_a_log_of_format_1_is_never_read_as_a_log_of_format_2() {
     // The header of a turn of format 2 and a record of it, at the offsets of format 2.
     let salt = [9; 16];
     let mut turn = vec![0; 4096];

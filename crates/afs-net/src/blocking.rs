@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_at_the_end_is_done_and_no_more() {
+    fn work_queued_at_the_end_is_done_and_later_work_is_refused() {
         let (_runtime, blocking) = threads();
         let (tell, told) = channel();
         let late = tell.clone();

@@ -63,7 +63,7 @@ fn small_work_is_done_where_a_request_was_read_and_other_work_is_not() {
 }
 
 #[test]
-fn what_work_has_woken_does_not_wait_for_what_the_work_does_next() {
+fn a_woken_task_does_not_wait_for_the_rest_of_the_work_that_woke_it() {
     let system = system();
     let env = system.env();
     let (answer, answered) = oneshot::channel();
@@ -133,7 +133,7 @@ fn a_panic_ends_the_task_alone() {
 }
 
 #[test]
-fn what_waits_is_dropped_when_the_world_ends() {
+fn waiting_tasks_are_dropped_at_the_end_of_the_runtime() {
     let system = system();
     let (kept, dropped) = channel::<()>();
     system.start(

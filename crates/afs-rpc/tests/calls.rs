@@ -235,7 +235,7 @@ fn slow_calls_run_side_by_side_within_the_limits() {
 }
 
 #[test]
-fn what_exceeds_the_queue_is_told_to_come_back() {
+fn a_call_beyond_the_queue_is_told_to_retry() {
     let limits = Limits { calls_per_host: 1, waiting_per_host: 2, ..Limits::default() };
     let cell = cell_with(14, Config::default(), limits);
     let connection = cell.connection();

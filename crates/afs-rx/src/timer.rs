@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn they_come_up_in_order() {
+    fn timers_expire_in_order() {
         let mut timers = Timers::default();
         let mut state = 1u64;
         for round in 0..2000u32 {

@@ -158,7 +158,7 @@ fn the_smallest_request_is_answered_with_a_ping_at_once() {
 /// with the server's own address, stays within its bound of connections, evicts the server's connection neither while
 /// that is idle nor while it calls, and is removed soon afterwards.
 #[test]
-fn a_flood_of_new_connections_takes_no_place_of_who_has_answered() {
+fn a_flood_of_new_connections_evicts_no_address_that_has_answered() {
     for in_the_servers_name in [false, true] {
         let config = Config::of_client();
         let (bound, mut script) = (config.server_connections_max, checking_server(config));

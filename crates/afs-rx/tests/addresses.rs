@@ -186,7 +186,7 @@ fn a_copy_that_comes_before_its_original_takes_no_reply_away() {
 }
 
 #[test]
-fn what_a_busy_channel_refuses_moves_nothing() {
+fn a_packet_refused_by_a_busy_channel_moves_no_address() {
     let (mut script, call) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
     // The client has given up its call, and the application still works on it.
     let (header, payload) = sealed(2, 1, LAST, b"mine");
@@ -236,7 +236,7 @@ fn another_client_of_the_same_server_moves_nothing() {
 }
 
 #[test]
-fn what_does_not_open_moves_nothing_and_ends_nothing() {
+fn a_packet_that_does_not_open_moves_no_address_and_ends_no_call() {
     let (mut script, first) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
     let forged = toy(from_client(DATA, 2, 1, 2, LAST));
     script.give_from(elsewhere(), forged, b"not sealed with any key");
@@ -270,7 +270,7 @@ fn recorded_packets_move_nothing() {
 }
 
 #[test]
-fn nothing_from_elsewhere_acknowledges_aborts_or_challenges_a_call() {
+fn no_packet_from_another_address_acknowledges_aborts_or_challenges_a_call() {
     let (mut script, call) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
     script.reply(call, b"reply");
     script.sent();

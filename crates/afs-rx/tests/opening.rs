@@ -65,7 +65,7 @@ fn bring_back(script: &mut Script, opened: Opened) -> Result<Vec<u8>, CallError>
 }
 
 #[test]
-fn what_was_opened_is_read_once_and_in_order() {
+fn opened_packets_are_read_once_and_in_order() {
     let (mut script, call) = call();
     give(&mut script, data(2, KEY, 0, b"two "));
     let sealed = take(&mut script, call);
@@ -82,7 +82,7 @@ fn what_was_opened_is_read_once_and_in_order() {
 }
 
 #[test]
-fn nothing_that_is_out_is_acknowledged_for_good() {
+fn packets_being_opened_are_not_acknowledged_for_good() {
     let (mut script, call) = call();
     give(&mut script, data(2, KEY, flags::REQUEST_ACK, b"two "));
     let sealed = take(&mut script, call);

@@ -153,7 +153,7 @@ fn bytes(sent: &[Sent]) -> usize {
 }
 
 #[test]
-fn who_has_proven_nothing_is_told_three_times_what_it_has_asked() {
+fn an_unproven_address_is_sent_at_most_three_times_what_it_sent() {
     let mut script = Script::server();
     let (mut asked, mut told) = (0, 0);
     for round in 0..200u32 {

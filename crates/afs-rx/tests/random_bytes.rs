@@ -133,7 +133,7 @@ fn act(script: &mut Script, dice: &mut Dice) {
 }
 
 #[test]
-fn nothing_that_arrives_makes_an_endpoint_panic() {
+fn no_packet_makes_an_endpoint_panic() {
     let (mut moves, mut not_opened) = (0, 0);
     for seed in 0..400 {
         let mut dice = Dice::new(seed);
@@ -165,7 +165,7 @@ fn nothing_that_arrives_makes_an_endpoint_panic() {
 }
 
 #[test]
-fn nothing_written_to_the_decoders_makes_them_panic() {
+fn no_input_makes_a_decoder_panic() {
     let mut dice = Dice::new(77);
     for _ in 0..20_000 {
         let bytes = payload(&mut dice);
@@ -178,7 +178,7 @@ fn nothing_written_to_the_decoders_makes_them_panic() {
 }
 
 #[test]
-fn what_the_fuzz_target_runs() {
+fn seeded_scripts_pass_through_the_fuzz_target() {
     for seed in 0..300 {
         let mut dice = Dice::new(seed);
         let mut script = Vec::new();

@@ -73,7 +73,7 @@ fn a_call_has_one_turn_at_a_time_and_others_have_theirs() {
 }
 
 #[test]
-fn what_is_lost_is_sealed_again() {
+fn a_lost_packet_is_sealed_again() {
     let (mut script, connection) = client(Box::new(ToyClient(Toy::new(9))));
     script.call(connection, b"short");
     let first = script.sent_one();

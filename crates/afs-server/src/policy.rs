@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_meets_what() {
+    fn the_requirements_that_each_identity_meets() {
         use Requirement::{Auth, Clear, Crypt, None, RxgkAuth, RxgkCrypt};
         let table: [(Identity, &[Requirement]); 8] = [
             (Identity::Anonymous, &[None]),

@@ -103,7 +103,7 @@ fn rights_are_shown_and_mode_bits_count_for_others() {
 }
 
 #[test]
-fn nobody_makes_files_in_anothers_name() {
+fn no_user_makes_files_in_the_name_of_another() {
     let cell = Cell::new(45);
     let (client, owner) = (cell.client(1), cell.owner());
     let make = |name: &str| fs::CreateFile {

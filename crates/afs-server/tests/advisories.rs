@@ -78,7 +78,7 @@ fn names_that_are_too_long_are_no_names() {
 
 /// A client chose how many counters the server wrote into a fixed array.
 #[test]
-fn nobody_chooses_how_many_counters_are_written() {
+fn no_client_chooses_how_many_counters_are_written() {
     let cell = Cell::new(113);
     for version in [0, 15, 17, 1 << 20, i32::MAX, i32::MIN, -1] {
         let code = cell.client(1).refusal(fs::GetStatistics64 { version });

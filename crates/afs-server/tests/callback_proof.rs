@@ -59,7 +59,7 @@ fn a_connection_that_proves_nothing_takes_nothing_away() {
 }
 
 #[test]
-fn nobody_takes_a_clients_place_by_using_its_name() {
+fn no_stranger_takes_a_clients_place_by_using_its_name() {
     let cell = Cell::new(103);
     let fid = shared_file(&cell);
     let (_, alice) = careful(&cell, 50, "swordfish");
@@ -158,7 +158,7 @@ fn a_client_that_is_known_again_keeps_the_locks_it_took_meanwhile() {
 }
 
 #[test]
-fn nobody_takes_the_locks_of_a_client_that_is_there() {
+fn no_stranger_takes_the_locks_of_a_reachable_client() {
     let cell = Cell::new(108);
     let fid = shared_file(&cell);
     let (_, alice) = careful(&cell, 50, "swordfish");

@@ -187,7 +187,7 @@ fn a_restarted_server_resets_its_clients() {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_the_server() {
+fn acknowledged_changes_outlive_the_server() {
     let mut cell = Cell::new(27);
     let client = cell.client(1);
     let fid = client.create(cell.root(), "kept").unwrap().fid;

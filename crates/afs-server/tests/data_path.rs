@@ -235,7 +235,7 @@ fn a_read_is_of_the_version_that_is_named_and_so_is_a_store() {
 }
 
 #[test]
-fn what_exceeds_the_quota_is_refused_before_its_bytes_and_at_the_end() {
+fn a_write_beyond_the_quota_is_refused_before_its_bytes_and_at_the_end() {
     let desk = Desk::new(408);
     let (fid, other) = (desk.file("f", b""), desk.file("g", b""));
     let status = fs::SetVolumeStatus { quota_min: None, quota_max: Some(4096) };
@@ -352,7 +352,7 @@ fn a_server_without_a_data_path_says_so() {
 
 /// Carol has her right by a group of a group.
 #[test]
-fn who_leaves_a_group_has_no_use_of_earlier_capabilities() {
+fn a_user_who_left_a_group_cannot_use_earlier_capabilities() {
     let desk = Desk::new(413);
     let dir = desk.dir("d", "1\n0\nadmin:staff\t127\n");
     let carol = desk.a.acting_as(&Claim::of("carol"));

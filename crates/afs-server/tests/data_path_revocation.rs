@@ -137,7 +137,7 @@ fn the_end_of_the_file_ends_it() {
 }
 
 #[test]
-fn who_leaves_the_group_reads_no_further() {
+fn a_user_who_left_the_group_reads_no_further() {
     let mut reading = Reading::new(426);
     reading.cell.people.remove(CAROL, TEAM);
     reading.cut(revoked());

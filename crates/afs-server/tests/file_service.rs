@@ -198,7 +198,7 @@ fn names_that_cannot_be() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn missing_objects_are_refused() {
     let cell = Cell::new(10);
     let client = cell.client(1);
     let root = cell.root();

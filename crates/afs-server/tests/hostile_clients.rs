@@ -53,7 +53,7 @@ fn callers_that_do_not_say_who_they_are_take_no_place_and_get_no_promise() {
 /// There are 4096 places for running calls, three quarters of them for anonymous callers, 256 for one
 /// address.
 #[test]
-fn callers_that_leave_the_question_open_hold_nobody_up() {
+fn callers_that_do_not_reply_to_whoareyou_delay_no_other() {
     let cell = Cell::new(226);
     let alive = cell.client(2);
     alive.fetch_status(cell.root()).unwrap();
@@ -78,7 +78,7 @@ fn callers_that_leave_the_question_open_hold_nobody_up() {
 
 /// One address has 128 places for calls that wait for their clients.
 #[test]
-fn a_call_that_gives_way_is_refused_and_its_client_still_hears_what_it_missed() {
+fn an_evicted_call_is_refused_and_its_client_still_gets_its_missed_breaks() {
     let cell = Cell::new(231);
     let (writer, away) = (cell.client(1), cell.client(2));
     let fid = files(&writer, &cell, 1)[0];
@@ -122,7 +122,7 @@ fn clients_without_promises_make_room_for_new_ones() {
 }
 
 #[test]
-fn those_who_prove_their_name_have_room_that_strangers_cannot_take() {
+fn clients_with_a_proven_name_have_room_that_strangers_cannot_take() {
     let cell = small_table(223, 8);
     let strangers: Vec<Client> = (0..12).map(|n| numbered(&cell, n, Manner::Modern)).collect();
     let refused = strangers.iter().filter(|client| client.fetch_status(cell.root()).is_err()).count();
@@ -248,7 +248,7 @@ fn names_made_up_at_one_address_are_given_up_together() {
 }
 
 #[test]
-fn who_lets_a_change_wait_is_promised_nothing_meanwhile_nor_are_others_at_its_address() {
+fn a_client_that_delays_a_change_gets_no_promise_meanwhile_nor_do_others_at_its_address() {
     let cell = Cell::new(229);
     let (writer, hostile, other) = (cell.client(1), cell.client(2), cell.client(3));
     let files = files(&writer, &cell, 2);

@@ -118,7 +118,7 @@ fn a_lock_whose_holder_did_not_outlive_the_restart_ends_after_one_lifetime() {
 }
 
 #[test]
-fn nobody_releases_or_extends_the_lock_of_another_machine() {
+fn no_machine_releases_or_extends_the_lock_of_another() {
     let (cell, a, b, fid) = scene(263);
     a.ask(write_lock(fid)).unwrap();
     // No error, as AFS-3 requires.

@@ -82,7 +82,7 @@ fn arguments_that_cannot_be_read_are_refused() {
 }
 
 #[test]
-fn the_other_services_know_what_they_do_not_know() {
+fn unknown_operations_of_the_other_services_are_refused() {
     let cell = Cell::new(54);
     let client = cell.client(1);
     for opcode in [500u32, 525, 526, 531, 535, 64002, 64014, 65537] {

@@ -131,7 +131,7 @@ fn who_may_make_which_call() {
 }
 
 #[test]
-fn what_a_status_command_asks() {
+fn the_calls_of_a_status_command() {
     let cell = cell(2);
     let ask = |index| cell.ask(Role::Anonymous, bos::EnumerateInstance { index });
     let names: Vec<_> = (0..3).map(|index| ask(index).unwrap().instance.to_text()).collect();
@@ -165,7 +165,7 @@ fn what_a_status_command_asks() {
 }
 
 #[test]
-fn what_is_not_there_has_its_code() {
+fn each_missing_object_has_its_code() {
     let cell = cell(3);
     let instance = || text("dafs");
     let nobody = Role::Anonymous;
@@ -203,7 +203,7 @@ fn the_cell_and_its_administrators() {
 
 /// The service id is also the file service's. Status queries are answered whatever that requires.
 #[test]
-fn what_is_required_at_the_file_service() {
+fn requirements_at_the_file_service() {
     let cell = cell(5);
     cell.policy.set(Policy::default().of_service(ServiceId::FILE, Requirement::Crypt));
     assert_eq!(cell.code(Role::Anonymous, bos::GetStatus { instance: fs() }), AbortCode::OK);

@@ -183,7 +183,7 @@ impl<const N: usize> PartialEq<[i32; N]> for Ids {
 }
 
 #[test]
-fn what_tools_do_in_their_order() {
+fn the_calls_of_tools_in_their_order() {
     let cell = cell(1, ProtectionOptions::default(), None);
     let ids = |names: &[&str]| {
         let names = names.iter().map(|name| NameChars::truncated(name.as_bytes()));

@@ -179,7 +179,7 @@ fn without_a_protection_database_nobody_is_taken_for_anybody() {
 }
 
 #[test]
-fn who_loses_rights_hears_of_the_directory_whose_list_changed() {
+fn a_user_who_loses_rights_is_called_back_for_the_directory() {
     let cell = Cell::new(97);
     let (reader, other, owner) = (cell.client(1), cell.client(2), cell.owner());
     let dir = owner.make_dir(cell.root(), "d").unwrap().fid;

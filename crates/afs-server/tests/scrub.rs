@@ -215,7 +215,7 @@ async fn filled(kv: Kv, drive: Arc<dyn afs_drive::Drive>, id: VolumeId) -> (Volu
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 #[test]
-fn what_is_damaged_comes_back_from_a_replica() {
+fn damaged_data_is_repaired_from_a_replica() {
     let world = World::new(1);
     world.here.segments.write_at(1, 5000, b"damage").unwrap();
     assert_eq!(world.read(), None);
@@ -226,7 +226,7 @@ fn what_is_damaged_comes_back_from_a_replica() {
 }
 
 #[test]
-fn what_no_replica_has_is_told_and_a_replica_that_is_damaged_too_is_not_believed() {
+fn unrepairable_damage_is_reported_and_damaged_replicas_are_not_believed() {
     let world = World::new(2);
     world.here.segments.write_at(1, 5000, b"damage").unwrap();
     world.there.segments.write_at(1, 90_000, b"damage").unwrap();

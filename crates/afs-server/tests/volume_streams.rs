@@ -211,7 +211,7 @@ fn a_restore_shows_at_once_and_breaks_the_volume() {
 /// The dump of a temporary clone says that it is out of service. A release sends one to copies in use; the
 /// tool may die before it sets them in service.
 #[test]
-fn what_is_in_use_stays_so_when_a_temporary_clone_is_restored_onto_it() {
+fn a_volume_stays_in_service_when_a_temporary_clone_is_restored_onto_it() {
     let (cell, client, owner, [small, _]) = filled(208);
     let root = cell.root().volume.0;
     let busy = take(&owner, root, AttachFlags::BUSY);
@@ -396,7 +396,7 @@ fn a_read_only_volume_becomes_the_read_write_one() {
 }
 
 #[test]
-fn what_nobody_published_is_gone_after_a_restart() {
+fn an_unpublished_volume_is_removed_by_a_restart() {
     let (mut cell, _, owner, _) = filled(209);
     clone(&owner, cell.root().volume.0, VolumeKind::ReadOnly, "root.cell.readonly", 900);
     create_empty(&owner, "half", 901);

@@ -259,7 +259,7 @@ fn a_read_only_volume_names_itself_as_the_copy() {
 }
 
 #[test]
-fn what_nobody_finishes_is_undone() {
+fn unfinished_transactions_are_undone() {
     let cell = Cell::new(77);
     let owner = cell.owner();
     owner.ask(creation("half", 900)).unwrap();

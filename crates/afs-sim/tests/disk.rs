@@ -23,7 +23,7 @@ fn content(disk: &SimDisk) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_synced_survives_every_crash() {
+fn synced_data_survives_every_crash() {
     for seed in 0..50 {
         let sim = Sim::new(seed);
         let (node, disk) = host(&sim);
@@ -38,7 +38,7 @@ fn what_was_synced_survives_every_crash() {
 }
 
 #[test]
-fn what_was_not_synced_is_kept_lost_or_torn() {
+fn unsynced_data_is_kept_lost_or_torn() {
     let (mut kept, mut lost, mut torn) = (0, 0, 0);
     for seed in 0..200 {
         let sim = Sim::new(seed);

@@ -338,7 +338,7 @@ fn seeds() -> u64 {
 }
 
 #[test]
-fn what_arrives_is_always_a_prefix_of_what_was_sent() {
+fn received_bytes_are_a_prefix_of_the_sent_ones() {
     let (mut clean, mut broken) = (0, 0);
     for seed in 0..seeds() {
         let rng = &mut SimRng::new(seed);

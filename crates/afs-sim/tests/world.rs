@@ -33,7 +33,7 @@ fn time_passes_only_by_jumps() {
 }
 
 #[test]
-fn what_never_happens_is_a_hang_and_not_a_wait() {
+fn a_wait_that_cannot_end_is_reported_as_a_hang() {
     let sim = Sim::new(1);
     let node = sim.node("a", ip(1));
     let hang = sim.block_on(node, Duration::from_secs(60), std::future::pending::<()>()).unwrap_err();

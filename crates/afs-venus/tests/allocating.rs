@@ -60,7 +60,7 @@ async fn allocate(client: &Client, handle: HandleId, how: Allocate, len: u64) ->
 type Row = (VolumeStatus, u64, Result<(), i32>);
 
 #[test]
-fn what_has_no_room_in_the_volume_or_on_its_partition_is_refused() {
+fn an_allocation_beyond_quota_or_partition_is_refused() {
     let most = i32::MAX as u32;
     let table: [Row; 13] = [
         // The 8 KiB that exist need no space.
@@ -115,7 +115,7 @@ fn an_allocation_succeeds_if_the_server_does_not_report_its_space() {
 
 /// No space is reserved: if it is gone at close, the close fails and the file is unchanged.
 #[test]
-fn room_that_is_gone_at_close_is_told_then() {
+fn space_exhausted_at_close_is_reported_by_close() {
     let cell = cell(3);
     cell.servers[0].set_space(Some(space(0, 0, 1000, 1000)));
     let (a, b) = (cell.client(1), cell.client(2));
@@ -137,7 +137,7 @@ fn room_that_is_gone_at_close_is_told_then() {
 /// A file of a read-only volume or a snapshot cannot be opened for writing, and a handle open for reading allocates
 /// nothing.
 #[test]
-fn nothing_is_allocated_in_what_is_read_only() {
+fn no_space_is_allocated_in_read_only_files() {
     let cell = cell(4);
     let monday = Arc::new(Mutex::new(Image::new(50).with("file", &[7; 8192])));
     cell.servers[0].host(VolumeId(2000), &monday, false);

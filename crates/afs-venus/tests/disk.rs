@@ -179,7 +179,7 @@ const PASSTHROUGH: OpenFlags =
     OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
 
 #[test]
-fn what_the_kernel_writes_by_itself_is_stored_at_close() {
+fn writes_by_passthrough_are_stored_at_close() {
     let (_dir, cell, a) = on_a_disk(2);
     let b = cell.client(2);
     let one = a.clone();
@@ -242,7 +242,7 @@ fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
 /// The kernel releases the first handle after another program has opened, truncated and partly written the file through
 /// a second one.
 #[test]
-fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
+fn a_late_release_does_not_store_writes_in_progress() {
     let (_dir, cell, a) = on_a_disk(6);
     let b = cell.client(2);
     let one = a.clone();
@@ -270,7 +270,7 @@ fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
 
 /// Truncated by an open that may not even write, and not stored: the cache has nothing of the old version any more.
 #[test]
-fn what_was_cut_is_not_found_after_the_process_died() {
+fn truncated_data_is_not_found_after_the_process_died() {
     let dir = tempfile::tempdir().unwrap();
     let cell = Cell::new(7);
     let open = || Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap());
@@ -290,7 +290,7 @@ fn what_was_cut_is_not_found_after_the_process_died() {
 
 /// The kernel continues to use the cache file of an open descriptor after the end of the process that mounted.
 #[test]
-fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
+fn cache_files_open_for_writing_at_an_orderly_stop_are_not_trusted_afterwards() {
     for dirty in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let cell = Cell::new(8);
@@ -341,7 +341,7 @@ fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
 
 /// A write through a mapping whose page was writable already does not change the file's modification time.
 #[test]
-fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
+fn writes_of_a_mapping_after_the_close_are_stored_at_release() {
     let (_dir, cell, a) = on_a_disk(3);
     let one = a.clone();
     cell.on(&a, async move {
@@ -361,7 +361,7 @@ fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
 /// A program may request the attributes of a file between two writes through a mapping, of which the second is not
 /// detected.
 #[test]
-fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
+fn writes_of_a_mapping_after_a_stat_are_stored_by_fsync() {
     let (_dir, cell, a) = on_a_disk(8);
     let one = a.clone();
     cell.on(&a, async move {
@@ -380,7 +380,7 @@ fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
 /// A child that ends, or any copy of a descriptor that is closed, causes a store while other programs continue to write
 /// to the file.
 #[test]
-fn what_a_mapping_wrote_after_a_close_by_others_is_stored_by_fsync() {
+fn writes_of_a_mapping_after_a_close_by_another_process_are_stored_by_fsync() {
     let (_dir, cell, a) = on_a_disk(9);
     let one = a.clone();
     cell.on(&a, async move {
@@ -479,7 +479,7 @@ fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
 /// change by another machine. The kernel continues to write to the file: what it writes and has synced must be at the
 /// server.
 #[test]
-fn what_the_kernel_writes_after_a_store_that_was_carried_out_twice_is_stored() {
+fn passthrough_writes_after_a_repeated_store_are_stored() {
     let (_dir, cell, a) = on_a_disk(6);
     let one = a.clone();
     let opened = cell.on(&a, async move {

@@ -154,7 +154,7 @@ fn thousands_of_places_between_holes_are_all_stored() {
 
 /// A write through a mapping to a dirty page changes nothing but the bytes.
 #[test]
-fn what_a_mapping_wrote_late_into_a_file_with_holes_is_stored_and_only_that() {
+fn late_writes_of_a_mapping_into_a_file_with_holes_are_stored_and_nothing_else() {
     let cell = Cell::new(4);
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (cell.client_with(1, disk(&dir)), cell.client(2));

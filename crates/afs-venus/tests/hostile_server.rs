@@ -177,7 +177,7 @@ fn a_mount_point_of_its_own_volume_leads_nowhere_new() {
 }
 
 #[test]
-fn an_answer_that_never_ends_holds_up_nobody_else() {
+fn a_reply_that_never_ends_delays_no_other_request() {
     let image = image();
     let endless = image.find(RW, b"file").unwrap();
     let cell = cell(5, image);
@@ -204,7 +204,7 @@ fn an_answer_that_never_ends_holds_up_nobody_else() {
 
 /// Whatever the statuses are, every operation ends, with an error or not, and nothing panics.
 #[test]
-fn whatever_a_server_says_of_its_objects_every_operation_ends() {
+fn every_operation_ends_whatever_statuses_a_server_returns() {
     let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     for seed in 0..seeds {
         let mut rng = SimRng::new(seed);

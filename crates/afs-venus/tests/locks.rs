@@ -141,12 +141,12 @@ fn all_additions_count(seed: u64, passthrough: bool, upgrade: bool) {
 }
 
 #[test]
-fn who_changes_a_file_under_a_lock_on_a_part_of_it_loses_nothing_to_another_machine() {
+fn changes_under_a_byte_range_lock_are_not_lost_to_another_machine() {
     (0..4).for_each(|seed| all_additions_count(seed, false, false));
 }
 
 #[test]
-fn who_changes_a_file_through_the_kernel_under_a_lock_loses_nothing_either() {
+fn passthrough_changes_under_a_lock_are_not_lost_either() {
     (0..4).for_each(|seed| all_additions_count(seed, true, false));
 }
 
@@ -158,7 +158,7 @@ fn a_lock_to_read_becomes_one_to_write_only_if_nobody_wrote_in_between() {
 /// SQLite asks this before it uses its shared memory: an outdated reply, or one beyond the range of a kernel, would
 /// exclude it from its own data.
 #[test]
-fn who_asks_for_the_holder_of_a_lock_is_told_of_this_moment() {
+fn a_query_for_the_holder_of_a_lock_returns_the_present_state() {
     let (cell, dir) = (Cell::new(31), tempfile::tempdir().unwrap());
     let machines = [machine(&cell, 1, &dir), machine(&cell, 2, &dir)];
     let (ours, theirs) = (machines[0].clone(), machines[1].clone());

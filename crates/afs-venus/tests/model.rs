@@ -25,7 +25,7 @@ use common::{Cell, Client};
 type Model = BTreeMap<String, Vec<u8>>;
 
 #[test]
-fn any_work_of_two_machines_leaves_what_it_should() {
+fn random_operations_of_two_machines_leave_the_state_of_the_model() {
     seeds().for_each(|seed| history(seed, |_| Arc::new(MemoryCache::new(96 << 10))));
 }
 

@@ -51,7 +51,7 @@ fn get(cell: &Fakes, client: &Client, path: &'static str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_unsaved_when_a_volume_moves_is_stored_where_it_is_then() {
+fn dirty_data_is_stored_at_the_new_server_of_a_moved_volume() {
     for code in [AbortCode::VMOVED, AbortCode::VNOVOL] {
         let (cell, image) = cell(1);
         let (a, b) = (cell.client(1), cell.client(2));
@@ -185,7 +185,7 @@ fn a_release_is_sent_again_to_a_server_that_knows_no_holders_only_if_it_was_sure
 }
 
 #[test]
-fn what_is_cached_when_a_volume_moves_stays_and_is_asked_about_in_bulk() {
+fn the_cache_of_a_moved_volume_stays_and_is_revalidated_in_bulk() {
     let (cell, image) = cell(2);
     let a = cell.client(1);
     let one = a.clone();

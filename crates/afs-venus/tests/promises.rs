@@ -51,7 +51,7 @@ async fn files_of_old_length(client: Client, last: usize) -> Vec<usize> {
 }
 
 #[test]
-fn what_is_looked_up_while_its_old_promise_is_given_back_is_not_relied_on() {
+fn a_promise_obtained_while_the_old_one_is_given_back_is_not_relied_on() {
     for seed in 0..4 {
         let cell = Cell::new(seed);
         let delay = Duration::from_millis(15 + seed);

@@ -59,7 +59,7 @@ fn look(cell: &Cell, client: &Client, directories: &'static [&'static str]) {
 }
 
 #[test]
-fn what_others_remove_is_dropped_when_the_directory_is_looked_at() {
+fn files_removed_elsewhere_are_dropped_when_their_directory_is_read() {
     with_both_caches(1, |cell, a, b, cache| {
         const NAMES: &[&str] = &["one", "two", "three", "stays"];
         put(cell, &a, NAMES);
@@ -80,7 +80,7 @@ fn what_others_remove_is_dropped_when_the_directory_is_looked_at() {
 }
 
 #[test]
-fn what_others_have_moved_to_another_directory_stays_in_the_cache() {
+fn files_moved_elsewhere_to_another_directory_stay_cached() {
     with_both_caches(2, |cell, a, b, _| {
         put(cell, &a, &["file"]);
         get(cell, &b, &["file"]);
@@ -99,7 +99,7 @@ fn what_others_have_moved_to_another_directory_stays_in_the_cache() {
 
 /// Of a tree removed by another client only the top is ever looked up.
 #[test]
-fn what_was_in_a_directory_that_others_remove_is_dropped_with_it() {
+fn the_contents_of_a_directory_removed_elsewhere_are_dropped_with_it() {
     with_both_caches(3, |cell, a, b, cache| {
         let one = a.clone();
         cell.on(&a, async move {
@@ -123,7 +123,7 @@ fn what_was_in_a_directory_that_others_remove_is_dropped_with_it() {
 }
 
 #[test]
-fn what_is_open_here_when_others_remove_it_is_dropped_at_its_last_close() {
+fn an_open_file_removed_elsewhere_is_dropped_at_its_last_close() {
     with_both_caches(4, |cell, a, b, cache| {
         put(cell, &a, &["file"]);
         let two = b.clone();

@@ -35,7 +35,7 @@ const USUAL: [ErrorKind; 9] = [
 ];
 
 #[test]
-fn what_several_machines_did_to_the_same_names_all_of_them_see() {
+fn changes_of_several_machines_to_the_same_names_are_seen_by_all() {
     seeds().into_iter().for_each(history);
 }
 
@@ -170,7 +170,7 @@ fn a_file_that_another_machine_has_linked_is_stored_after_the_name_is_gone_by_wh
 /// Servers send no breaks to the client that makes a change, so a reply in transit during the change must not be
 /// cached.
 #[test]
-fn what_a_machine_has_changed_is_not_undone_by_an_answer_of_before() {
+fn a_change_of_this_machine_is_not_undone_by_an_earlier_reply() {
     let cell = Cell::new(82);
     let link = LinkConfig {
         latency_max: Duration::from_millis(5),

@@ -52,7 +52,7 @@ fn before_close_other_machines_see_the_old_data() {
 
 /// The kernel releases a file some time after close(2) has returned, perhaps after the next open.
 #[test]
-fn a_late_release_stores_nothing_of_who_has_opened_the_file_since() {
+fn a_late_release_stores_no_data_of_a_later_opener() {
     let cell = Cell::new(12);
     let (a, b) = (cell.client(1), cell.client(2));
     let (one, two) = (a.clone(), b.clone());

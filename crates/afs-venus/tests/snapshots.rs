@@ -129,7 +129,7 @@ fn a_broken_promise_on_the_root_has_the_list_asked_for_again() {
 }
 
 #[test]
-fn who_knows_no_snapshots_has_none() {
+fn a_server_that_knows_no_snapshots_has_none() {
     let cell = cell(6);
     cell.servers[0].set_snapshots(None);
     let a = cell.client(1);
@@ -155,7 +155,7 @@ fn a_read_only_volume_shows_the_snapshots_beside_the_read_write_one() {
 }
 
 #[test]
-fn nothing_in_a_snapshot_can_be_changed() {
+fn no_file_of_a_snapshot_can_be_changed() {
     let cell = cell(10);
     let a = cell.client(1);
     let one = a.clone();

@@ -164,7 +164,7 @@ fn a_rewrite_that_is_refused_leaves_the_old_data_at_the_server() {
 
 /// Data of a failed close may be opened and truncated by another program before it is stored.
 #[test]
-fn a_store_tried_again_waits_for_the_close_of_who_has_changed_the_data_since() {
+fn a_retried_store_waits_for_the_close_of_a_later_writer() {
     let cell = Cell::new(13);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
@@ -352,7 +352,7 @@ fn a_location_server_that_is_away_is_named_too() {
 }
 
 #[test]
-fn what_close_acknowledged_survives_the_servers_power_cut() {
+fn data_acknowledged_by_close_survives_a_power_failure_of_the_server() {
     let cell = Cell::new(9);
     let a = cell.client(1);
     for round in 0..4 {

@@ -49,7 +49,7 @@ fn denied<T>(result: afs_venus::Result<T>) {
 }
 
 #[test]
-fn what_one_user_has_cached_is_shown_to_nobody_who_may_not_see_it() {
+fn data_cached_for_one_user_is_not_shown_to_users_without_the_right() {
     let cell = cell(1);
     let machine = cell.client(1);
     let here = machine.clone();
@@ -112,7 +112,7 @@ fn each_user_sees_what_he_may() {
 }
 
 #[test]
-fn who_may_not_write_cannot_do_it_through_what_another_has_open() {
+fn a_user_without_the_right_cannot_write_through_a_file_that_another_has_open() {
     let cell = cell(3);
     let machine = cell.client(1);
     let here = machine.clone();
@@ -209,7 +209,7 @@ fn a_right_taken_away_bites_on_a_machine_that_could_not_be_told_when_it_can_be_r
 }
 
 #[test]
-fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
+fn a_user_who_left_a_group_has_lost_its_rights_a_second_later() {
     let cell = cell(5);
     cell.users.join("bob", "team");
     let machine = cell.client(1);
@@ -399,7 +399,7 @@ fn a_server_given_a_callback_key_authenticates_its_callbacks() {
 }
 
 #[test]
-fn while_the_server_is_away_everybody_goes_on_with_what_he_could_read() {
+fn while_the_server_is_away_users_go_on_reading_their_cached_files() {
     let cell = cell(16);
     let machine = cell.client(1);
     let here = machine.clone();
@@ -554,7 +554,7 @@ async fn move_file(client: &Client, from: &str, to: &str) {
 }
 
 #[test]
-fn what_is_moved_is_under_the_rights_of_where_it_is_now() {
+fn a_moved_file_is_under_the_rights_of_its_new_directory() {
     let cell = cell(17);
     let (one, two) = (cell.client(1), cell.client(2));
     let (here, there) = (one.clone(), two.clone());

@@ -65,7 +65,7 @@ fn prepare(cell: &Cell, client: &Client, all_here: bool) {
 }
 
 #[test]
-fn who_reads_while_many_places_are_stored_sees_all_of_them_changed_or_none() {
+fn a_reader_during_a_store_of_many_ranges_sees_all_of_them_changed_or_none() {
     for seed in 0..4 {
         let cell = cell(seed);
         let (a, b) = (cell.client(1), reader(&cell, 2));
@@ -91,7 +91,7 @@ fn who_reads_while_many_places_are_stored_sees_all_of_them_changed_or_none() {
 }
 
 #[test]
-fn who_dies_while_storing_many_places_leaves_all_of_them_changed_or_none() {
+fn a_crash_during_a_store_of_many_ranges_leaves_all_of_them_changed_or_none() {
     for seed in 0..8 {
         let cell = cell(seed);
         let (a, b) = (cell.client(1), reader(&cell, 2));

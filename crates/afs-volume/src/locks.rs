@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_say_what_was_kept_and_others_are_left_out() {
+    fn rows_of_locks_are_read_back_and_other_rows_are_left_out() {
         let fid = Fid { volume: VolumeId(7), vnode: VnodeId(2), unique: Uniquifier(9) };
         let row = Bytes::from(key(fid, b"holder"));
         let lock = KeptLock { fid, holder: Bytes::from_static(b"holder"), kind: 1 };

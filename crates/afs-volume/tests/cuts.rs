@@ -399,7 +399,7 @@ impl World {
 }
 
 #[test]
-fn cuts_beside_clones_restores_and_restarts_are_what_they_should_be() {
+fn truncations_beside_clones_restores_and_restarts_leave_the_state_of_the_model() {
     for seed in seeds(4) {
         let result = std::panic::catch_unwind(|| {
             let mut world = World::new(seed);

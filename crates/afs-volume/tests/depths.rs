@@ -33,7 +33,7 @@ fn in_memory(volume: &Arc<Volume>, fid: Fid) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn what_was_written_or_read_lately_is_in_memory_and_the_rest_is_not() {
+fn recently_used_rows_are_in_memory_and_others_are_not() {
     let (index, data) = (CrashDisk::new(), CrashDisk::new());
     let store = open(&index, &data).unwrap();
     let volume = now(store.create_volume(spec(0))).unwrap();

@@ -191,7 +191,7 @@ fn run(seed: u64, steps: u64) {
 }
 
 #[test]
-fn random_operations_leave_what_the_model_says() {
+fn random_operations_leave_the_state_of_the_model() {
     for seed in seeds(12) {
         let result = std::panic::catch_unwind(|| run(seed, 240));
         assert!(result.is_ok(), "seed {seed}");

@@ -146,7 +146,7 @@ fn an_entry_says_where_a_volume_is() {
 }
 
 #[test]
-fn tools_say_what_they_want() {
+fn captured_calls_of_tools_are_decoded() {
     let create = captured_call::<vol::CreateVolume>("vol");
     assert_eq!(create.name.as_bytes(), b"big2.vol");
     assert_eq!((create.kind, create.partition), (KindNumber(0), PartitionNumber(0)));

@@ -96,7 +96,7 @@ fn write(said: &[Parsed]) -> Vec<u8> {
 }
 
 #[test]
-fn what_openafs_sent_reads_and_is_written_as_it_was() {
+fn a_dump_of_openafs_is_read_and_written_back_unchanged() {
     let captured = include_bytes!("data/openafs-1.8.9-dump.bin");
     // The capture ends within the first file's data: here that file is as long as its captured part.
     let at = captured.len() - 32;
@@ -350,7 +350,7 @@ fn data_with_holes_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_is_no_dump_is_refused_where_it_goes_wrong() {
+fn a_malformed_dump_is_refused_at_its_fault() {
     let at = BEGIN.len() as u64;
     assert_eq!(problem(&[0; 20]), (0, Problem::NotADump));
     assert_eq!(problem(b"\x01\xb3\xa1\x13\x22\0\0\0\x02"), (0, Problem::Version(2)));

@@ -58,7 +58,7 @@ mod tests {
     use serde_json::{Value, json, value::Serializer};
 
     #[test]
-    fn nothing_is_null_and_the_rest_has_its_unit() {
+    fn zero_is_null_and_other_values_have_their_unit() {
         assert_eq!(bytes(&3_i32, Serializer).unwrap(), json!(3072));
         assert_eq!(bytes(&i64::MAX, Serializer).unwrap(), json!(i64::MAX));
         assert_eq!(limit(&0_i32, Serializer).unwrap(), Value::Null);

@@ -145,7 +145,7 @@ fn a_command_has_a_token_of_its_own() {
 }
 
 #[test]
-fn nothing_kept_or_logged_shows_a_secret() {
+fn no_stored_or_logged_byte_reveals_a_secret() {
     let cell = Cell::start(26_000);
     cell.done("passwd admin --passphrase-file pass");
     cell.done("login admin --passphrase-file pass");

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_acknowledged_may_be_either() {
+    fn an_unacknowledged_change_may_be_there_or_not() {
         let mut expected = Acknowledged::default();
         let one = Version::of_any_length(1);
         expected.attempt_to_write("a", one);

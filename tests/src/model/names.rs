@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_there_until_it_is_gone() {
+    fn a_created_name_exists_until_it_is_removed() {
         let mut names = Names::default();
         names.made("a", 1, Some(2));
         names.gone("a", 5, Some(6));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_acknowledged_may_be_either() {
+    fn an_unacknowledged_change_may_be_there_or_not() {
         let mut names = Names::default();
         names.made("a", 1, None);
         names.saw("a", true, 3, 4);

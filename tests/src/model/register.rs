@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_told_may_see_what_was_replaced_but_nothing_older_than_it_has_seen_or_stored() {
+    fn a_client_without_a_break_may_see_the_replaced_value_but_none_older_than_it_has_seen_or_stored() {
         let untold = |content, begin| Op { doubted: true, ..read(content, begin, begin + 1) };
         assert_eq!(check(&[store(1, 1, 2), untold(0, 3)]), Ok(()));
         assert!(check(&[store(1, 1, 2), untold(1, 3), untold(0, 5)]).is_err());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_from_nowhere() {
+    fn a_read_of_a_value_never_written_is_a_violation() {
         assert!(matches!(check(&[read(7, 1, 2)]), Err(Violation::FromNowhere(_))));
         assert!(matches!(check(&[read(1, 1, 2), store(1, 3, 4)]), Err(Violation::FromNowhere(_))));
     }

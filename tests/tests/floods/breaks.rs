@@ -17,7 +17,7 @@ const FIRST: u16 = 0xff00;
 const GROWTH_KIB_MAX: u64 = 4096 * 8;
 
 #[test]
-fn clients_that_ignore_what_they_are_told_hold_writers_up_seldom() {
+fn clients_that_ignore_breaks_delay_few_writers() {
     let Some(mut setup) = Setup::new("floods-breaks") else { return };
     let (system, file) = (setup.honest.system().clone(), setup.honest.file());
     let netns = setup.lan.netns(CROWD);

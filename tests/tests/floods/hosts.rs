@@ -17,7 +17,7 @@ const HOSTS: u16 = 2048;
 const GROWTH_KIB_MAX: u64 = 65_536 * 3 / 2 + 16_384 * 4 + 4096 * 8;
 
 #[test]
-fn hosts_that_do_not_say_who_they_are_keep_nobody_out() {
+fn hosts_that_do_not_identify_themselves_keep_no_other_out() {
     let Some(mut setup) = Setup::new("floods-hosts") else { return };
     let directory = setup.honest.directory();
     let wave = move |crowd: &Crowd, rng: &mut SimRng| contact(crowd, rng, directory);

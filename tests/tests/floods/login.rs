@@ -29,7 +29,7 @@ const PASSPHRASE: &str = "nobody guesses this one";
 const EVERY: Duration = Duration::from_millis(300);
 
 #[test]
-fn nobody_is_locked_out_where_he_has_logged_in_before() {
+fn no_user_is_locked_out_at_an_address_of_an_earlier_login() {
     let Some(mut setup) = Setup::new("floods-login") else { return };
     let file = setup.scratch.path().join("passphrase");
     std::fs::write(&file, format!("{PASSPHRASE}\n")).unwrap();

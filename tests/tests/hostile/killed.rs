@@ -36,7 +36,7 @@ fn many_at_work_are_never_refused() {
 /// The kernel releases a file some time after its close. If the truncation by the next opener were stored then, a
 /// server killed before the next close would have an empty file.
 #[test]
-fn what_is_rewritten_at_once_is_stored_once_for_each_close() {
+fn a_file_rewritten_at_once_is_stored_once_for_each_close() {
     const CLOSES: u64 = 150;
     if !all_there(&[Need::Fuse]) {
         return;

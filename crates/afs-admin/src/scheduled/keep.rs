@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_is_kept_as_long_as_nothing_newer_is_there() {
+    fn old_snapshots_are_kept_while_they_are_among_the_newest() {
         let days = ["2020-01-01", "2026-11-21"].map(|name| Day::parse(name).unwrap()).into();
         assert_eq!(kept_of(&days, 2, 0), ["2020-01-01", "2026-11-21"]);
         assert_eq!(kept_of(&days, 1, 0), ["2026-11-21"]);

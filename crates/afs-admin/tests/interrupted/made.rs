@@ -94,16 +94,16 @@ fn all_die(scene: fn(u64) -> StartedOperation) {
 }
 
 #[test]
-fn somebody_dies_at_every_instant_of_a_creation() {
+fn a_process_dies_at_every_instant_of_a_creation() {
     all_die(creating);
 }
 
 #[test]
-fn somebody_dies_at_every_instant_of_a_restore() {
+fn a_process_dies_at_every_instant_of_a_restore() {
     all_die(restoring);
 }
 
 #[test]
-fn somebody_dies_at_every_instant_of_a_removal() {
+fn a_process_dies_at_every_instant_of_a_removal() {
     all_die(removing);
 }

@@ -66,7 +66,7 @@ fn ids(cell: &Cell, name: &'static str) -> [VolumeId; 3] {
 }
 
 #[test]
-fn what_is_well_is_not_told() {
+fn a_check_of_a_consistent_cell_reports_nothing() {
     let cell = Cell::new(1, 2);
     whole(&cell);
     let checked = look(&cell, CheckOptions::default());
@@ -119,7 +119,7 @@ fn a_strayed_volume_is_found() {
 }
 
 #[test]
-fn what_needs_a_person_is_told_and_left() {
+fn problems_for_an_administrator_are_reported_and_not_changed() {
     let cell = Cell::new(5, 2);
     let volume = create(&cell, "v", place(0, 0));
     let copy = |name: &str, id| CopyOptions {
@@ -180,7 +180,7 @@ fn one_server_one_volume_one_half() {
 
 /// A volume that is being moved is not diagnosed.
 #[test]
-fn what_is_under_way_is_left_alone() {
+fn a_volume_that_is_being_moved_is_not_diagnosed() {
     (8..24).for_each(leaves_alone_what_is_under_way);
 }
 

@@ -164,7 +164,7 @@ fn a_good_one_takes_the_volumes_place_at_its_copies_too() {
 
 /// `ANDREW_RESTORE_STRIDE` is the number of events from one crash to the next.
 #[test]
-fn whoever_dies_leaves_the_old_state_or_the_new_one() {
+fn a_crash_of_any_process_leaves_the_old_state_or_the_new_one() {
     let stride = std::env::var("ANDREW_RESTORE_STRIDE").ok().and_then(|v| v.parse().ok()).unwrap_or(61);
     let mut came = [0, 0];
     // The volume's server, the tool, the databases.

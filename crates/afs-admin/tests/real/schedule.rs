@@ -50,7 +50,7 @@ fn a_day_on_which_something_changed_has_a_snapshot_and_no_other_day() {
 }
 
 #[test]
-fn old_ones_are_removed_and_those_of_other_names_are_not() {
+fn old_snapshots_are_removed_and_snapshots_of_other_names_are_not() {
     let cell = Cell::new(52, 2);
     let volume = create(&cell);
     cell.run(|admin| async move { admin.create_snapshot("v", "by-hand").await }).unwrap();

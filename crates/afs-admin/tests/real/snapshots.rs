@@ -101,7 +101,7 @@ fn snapshots_go_with_their_volume() {
 
 /// Data shared by snapshots is sent once over the network, and stored once at the target.
 #[test]
-fn what_snapshots_share_is_sent_once() {
+fn data_shared_by_snapshots_is_sent_once() {
     let cell = Cell::new(2, 2);
     let volume = create(&cell);
     write(&cell, FROM(), volume, "large", &vec![7; 300_000]);

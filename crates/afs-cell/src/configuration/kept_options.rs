@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bypasses_the_cache_is_as_before() {
+    fn the_bypass_options_stay_as_before() {
         let dir = tempfile::tempdir().unwrap();
         let first =
             KeptOptions { bypass_size: Some(1 << 30), bypass_streams: Some(0), ..KeptOptions::default() };

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_the_default() {
+    fn settings_that_are_absent_have_their_defaults() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(SecurityFile::read(dir.path()).unwrap(), SecurityFile::default());
         let file = SecurityFile::parse("[volumes]\n\"user.alice\" = \"rxgk-crypt\"\n").unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_an_error_that_names_the_place() {
+    fn an_invalid_setting_is_an_error_that_names_it() {
         for (text, word) in [
             ("[conections]\n", "conections"),
             ("[connections]\nminimum = \"strong\"\n", "strong"),

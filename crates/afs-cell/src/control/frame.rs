@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_sent() {
+    fn a_frame_that_is_too_long_is_not_sent() {
         let request = ControlRequest::Call { service: 1, call: vec![0; REQUEST_LEN_MAX] };
         assert!(request.write(&mut Vec::new()).is_err());
     }

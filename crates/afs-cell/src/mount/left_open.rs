@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_left_open_is_read_back() {
+    fn files_left_open_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(LeftOpen::of(dir.path()), LeftOpen::default());
         let left = LeftOpen { files: vec!["/afs/a".into(), "/afs/b c".into()] };

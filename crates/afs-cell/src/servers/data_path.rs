@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_follows_the_file_server() {
+    fn absent_settings_follow_those_of_the_file_server() {
         let file = SocketAddr::from(([192, 0, 2, 1], 7100));
         let options = DataPathTable::default().options(file).unwrap();
         assert_eq!((options.listen, options.addresses.len(), options.clear), (file, 0, false));

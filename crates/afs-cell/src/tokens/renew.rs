@@ -90,7 +90,7 @@ mod tests {
     use afs_wire::login::Renewal;
 
     #[test]
-    fn who_will_have_to_log_in_again_is_told_in_time() {
+    fn users_who_must_log_in_again_are_warned_in_time() {
         let mut kept = kept("example.org", 100_000);
         let at = |secs| UnixTime { secs, nanos: 0 };
         assert_eq!(warning(&kept, at(99_000)), None, "it can be renewed");

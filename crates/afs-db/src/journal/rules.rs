@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_slow_loses_the_operation_and_cannot_write_any_more() {
+    fn a_slow_owner_loses_the_operation_and_can_write_no_more() {
         let mut rows = MemoryRows::default();
         let slow = begin(&mut rows, draft(7), AT).unwrap();
         let later = UnixSeconds(AT.0 + LEASE_SECONDS);

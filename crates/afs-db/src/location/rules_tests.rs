@@ -296,7 +296,7 @@ fn lists_filter_and_page() {
 }
 
 #[test]
-fn lists_say_what_matched() {
+fn lists_contain_the_entries_that_matched() {
     let rows = many();
     let replica = Filter { name: Pattern::parse(r".*\.readonly").unwrap(), ..Filter::default() };
     let page = list::page(&rows, &replica, 0, 10).unwrap();

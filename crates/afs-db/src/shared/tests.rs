@@ -233,7 +233,7 @@ fn the_same_seed_is_the_same_world() {
 }
 
 #[test]
-fn what_one_server_acknowledged_the_others_answer() {
+fn a_change_acknowledged_by_one_server_is_read_from_the_others() {
     let sim = Sim::new(1);
     let shared = MemoryShared::default();
     let servers = servers(&sim, &shared, 3);

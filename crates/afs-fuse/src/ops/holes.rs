@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_done_of_fallocate() {
+    fn the_supported_modes_of_fallocate() {
         let (keep, punch, zero) =
             (libc::FALLOC_FL_KEEP_SIZE, libc::FALLOC_FL_PUNCH_HOLE, libc::FALLOC_FL_ZERO_RANGE);
         assert_eq!(allocation(0), Some(Allocate::Extend));

@@ -148,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_kinit_and_a_service_ticket_leave_is_read() {
+    fn a_cache_with_a_ticket_of_kinit_and_a_service_ticket_is_decoded() {
         let cache = Cache::decode(CACHE).unwrap();
         assert_eq!(cache.owner.to_string(), ALICE);
         let servers: Vec<String> = cache.credentials.iter().map(|c| c.server.to_string()).collect();

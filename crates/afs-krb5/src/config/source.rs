@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_line() {
+    fn errors_name_the_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("krb5.conf");
         for (text, line, word) in [

@@ -131,7 +131,7 @@ mod tests {
     use afs_wire::ids::{Uniquifier, VnodeId, VolumeId};
 
     #[test]
-    fn what_is_listed_is_every_name_but_the_directory_and_its_parent() {
+    fn a_listing_has_every_name_but_the_directory_and_its_parent() {
         let root = (VnodeId(1), Uniquifier(1));
         let mut pages = Blob::create(root, root);
         for number in 1..=300_u32 {

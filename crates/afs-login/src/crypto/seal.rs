@@ -56,7 +56,7 @@ mod tests {
     use afs_rpc::Parts;
 
     #[test]
-    fn what_is_changed_or_meant_for_something_else_does_not_open() {
+    fn a_modified_seal_or_one_of_another_purpose_does_not_open() {
         let env = Parts::default().with_random(|out| out.fill(7)).shared();
         let key = SealKey::derive(b"secret", b"salt", "one");
         let sealed = key.seal(b"about", b"plain", &env);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_queue_is_refused_and_leaves_nothing_behind() {
+    fn a_call_beyond_the_queue_is_refused_and_leaves_no_state_behind() {
         let mut gate = admission(1, 1, 1);
         assert_eq!(gate.arrive(peer(1), 1), Verdict::Serve);
         assert_eq!(gate.arrive(peer(2), 2), Verdict::Wait);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_who_prove_nothing_leave_a_quarter_to_those_who_do() {
+    fn unproven_callers_leave_a_quarter_to_proven_ones() {
         let mut gate = admission(8, 2, 8);
         let mut verdicts = Vec::new();
         for number in 1..=20 {

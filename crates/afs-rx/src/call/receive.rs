@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_while_packets_are_out_keeps_its_place() {
+    fn a_packet_that_arrives_while_others_are_being_opened_keeps_its_place() {
         let mut stream = stream(10);
         for seq in [1, 2, 4] {
             put(&mut stream, seq, false);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_has_let_go_of_cannot_be_rejected() {
+    fn packets_that_the_peer_has_freed_cannot_be_rejected() {
         let mut stream = stream(1000);
         for seq in 1..=300 {
             put(&mut stream, seq, false);

@@ -103,7 +103,7 @@ fn changes_and_refusals_are_recorded_and_everything_if_wanted() {
 }
 
 #[test]
-fn what_finds_no_room_is_counted_and_the_loss_stands_where_it_happened() {
+fn records_that_find_no_room_are_counted_and_the_loss_is_recorded_in_its_place() {
     let rig = Rig::new(AuditOptions { everything: false, queue: 3 });
     for _ in 0..10 {
         rig.record(CallKind::Change, AbortCode::OK);
@@ -131,7 +131,7 @@ fn a_sink_that_fails_loses_records_and_no_call_waits() {
 }
 
 #[test]
-fn nothing_is_recorded_where_nobody_listens() {
+fn no_record_is_made_without_a_receiver() {
     let audit = Audit::off();
     audit.record(&alice(), "StoreACL", CallKind::Change, AuditObject::Nothing, AbortCode::OK);
     assert!(!audit.is_on());

@@ -195,7 +195,7 @@ fn a_store_over_a_stream_that_is_cut_at_any_byte_leaves_nothing() {
 
 /// Chunks written before the cut stay until the server detects the cut, and no longer.
 #[test]
-fn what_a_cut_store_had_on_the_drive_goes_with_it() {
+fn chunks_of_a_cut_store_are_discarded_with_it() {
     let mut bench = Bench::new(302);
     let before = bench.desk.left();
     bench.cut(16_500, Cut::Silence);

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_stores_time_follows_what_has_come() {
+    fn the_time_left_to_a_store_follows_the_bytes_received() {
         let (stores, second) = (Stores::new(), Duration::from_secs(1));
         let mut store = begin(&stores, 1, 1 << 40, 0);
         assert_eq!(store.time_left(), IDLE_MAX);

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_prove_a_name_do_not_make_way_for_those_who_do_not() {
+    fn clients_with_a_proven_name_are_not_evicted_by_clients_without() {
         let table = table();
         let proven = |n| NewHost { is_authenticated: true, ..new_host(HostIdentity::Nameless, peer(n, 1)) };
         let known: Vec<_> = (1..=4).map(|n| table.insert(&proven(n)).unwrap()).collect();

@@ -38,7 +38,7 @@ fn locks_of_an_earlier_instance_of_a_volume_are_gone() {
 }
 
 #[test]
-fn what_a_machine_took_under_another_name_becomes_its_own() {
+fn locks_taken_by_a_machine_under_another_name_become_its_own() {
     let locks = Locks::new(10);
     let (before, elsewhere) =
         (Holder::Address(([10, 0, 0, 1], 9).into()), Holder::Address(([10, 0, 0, 1], 8).into()));

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_good_for_its_version_alone() {
+    fn a_cached_subject_is_valid_for_its_version_alone() {
         let cache = SubjectCache::default();
         cache.put(5, key(1), subject(1));
         assert_eq!(cache.get(5, &key(1)), Some(subject(1)));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn many_callers_push_out_those_who_do_not_come_back() {
+    fn many_callers_evict_those_that_do_not_return() {
         let cache = SubjectCache::default();
         let fills = (WEIGHT_MAX / SUBJECT_WEIGHT) as u32;
         for number in 0..4 * fills {

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_does_not_come_on_top_of_a_number_that_is_set() {
+    fn uses_counted_before_a_reset_are_not_added_afterwards() {
         let (uses, volume, now) = (VolumeUses::default(), VolumeId(7), UnixSeconds(1000 * DAY));
         uses.count(volume, now);
         uses.restart(volume);

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ended_in_the_middle_of_a_call_goes_when_the_call_returns() {
+    fn a_transaction_ended_in_the_middle_of_a_call_is_removed_when_the_call_returns() {
         let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
         transactions.enter(id, "Dump", at(0)).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_works_on_a_deleted_volume() {
+    fn no_call_works_on_a_deleted_volume() {
         let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
         transactions.note(id, |t| t.deleted = true);

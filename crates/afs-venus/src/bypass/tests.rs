@@ -170,7 +170,7 @@ fn only_what_is_missing_of_a_range_is_fetched() {
 }
 
 #[test]
-fn what_was_fetched_of_one_version_is_never_given_as_another() {
+fn data_of_one_version_is_never_returned_as_another() {
     let all = windows();
     let window = all.open();
     let late = claimed(window.find(V, 0, 0..PIECE));
@@ -188,7 +188,7 @@ fn what_was_fetched_of_one_version_is_never_given_as_another() {
 }
 
 #[test]
-fn what_an_idle_reader_has_makes_room_and_what_is_on_its_way_counts() {
+fn memory_of_idle_readers_is_freed_and_data_in_transit_counts() {
     let all = windows();
     let idle: Vec<Window> = (0..3).map(|_| all.open()).collect();
     for window in &idle {

@@ -187,7 +187,7 @@ fn data_being_truncated_without_a_handle_is_not_retired() {
 
 /// A failed attempt by another user does not change the user of a retry.
 #[test]
-fn what_is_listed_for_a_user_stays_his() {
+fn a_store_listed_for_retry_keeps_its_user() {
     let (files, vnode) = machine();
     let (owner, other) = (Some(TokenOwner::Uid(1)), Some(TokenOwner::Uid(2)));
     files.keep_retry_user(vnode.key, owner);

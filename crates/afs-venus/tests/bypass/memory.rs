@@ -39,7 +39,7 @@ fn any_number_of_readers_past_the_cache_keep_within_the_memory_for_them() {
 
 /// A reader that jumps asks for what it wants and for nothing else; one that reads on is fetched ahead of.
 #[test]
-fn what_is_fetched_follows_the_reader() {
+fn read_ahead_follows_the_reader() {
     let (cell, a, b, _) = cell(20);
     let data = pattern(4 << 20, 20);
     put(&cell, &a, "__film", &data);
@@ -131,7 +131,7 @@ fn a_file_that_bypasses_the_cache_can_be_cut_and_grown() {
 
 /// A program that is killed while it waits is not in the way of another one that reads the same.
 #[test]
-fn a_reader_that_is_given_up_holds_up_nobody() {
+fn a_cancelled_reader_delays_no_other() {
     let (cell, a, b, _) = cell(22);
     let data = pattern(1 << 20, 22);
     put(&cell, &a, "__film", &data);

@@ -35,7 +35,7 @@ fn names_of_files_and_of_volumes_say_what_bypasses_the_cache() {
 }
 
 #[test]
-fn a_rename_changes_what_the_name_says() {
+fn a_rename_changes_the_rule_of_the_name() {
     let (cell, a, b, _) = cell(2);
     let data = pattern(3000, 2);
     put(&cell, &a, "__film", &data);
@@ -152,7 +152,7 @@ fn a_stream_larger_than_the_cache_leaves_the_other_files_cached() {
 }
 
 #[test]
-fn what_is_read_from_one_end_to_the_other_again_is_cached_if_it_leaves_half_of_the_cache() {
+fn a_file_streamed_again_is_cached_if_half_of_the_cache_stays_free() {
     let (cell, a, b, _) = cell(7);
     let data = pattern(CACHE as usize * 3 / 8, 7);
     put(&cell, &a, "film", &data);
@@ -166,7 +166,7 @@ fn what_is_read_from_one_end_to_the_other_again_is_cached_if_it_leaves_half_of_t
 }
 
 #[test]
-fn what_is_read_here_and_there_or_is_short_is_cached() {
+fn short_files_and_random_reads_are_cached() {
     let (cell, a, b, _) = cell(8);
     let long = pattern(CACHE as usize * 3 / 4, 9);
     put(&cell, &a, "long", &long);

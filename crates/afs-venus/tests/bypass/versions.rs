@@ -37,7 +37,7 @@ fn a_writer_turns_a_file_to_caching_until_its_last_close() {
 }
 
 #[test]
-fn what_is_created_and_written_under_such_a_name_is_stored_and_not_kept() {
+fn a_file_created_under_a_bypassing_name_is_stored_and_not_cached() {
     let (cell, a, b, cache) = cell(11);
     let data = pattern(500_000, 12);
     put(&cell, &b, "__film", &data);
@@ -151,7 +151,7 @@ fn a_restart_of_the_server_is_a_pause_for_a_reader_past_the_cache() {
 }
 
 #[test]
-fn what_is_removed_here_is_read_to_its_end_and_what_others_remove_is_stale() {
+fn a_file_removed_here_is_read_to_its_end_and_one_removed_elsewhere_is_stale() {
     let (cell, a, b, _) = cell(17);
     let data = pattern(1 << 20, 17);
     for path in ["__one", "__two"] {

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_to_stop_is_bad_input() {
+    fn stopping_without_a_running_cell_is_bad_input() {
         let dir = tempfile::tempdir().unwrap();
         let error = Args { state: Some(dir.path().into()), wait: 1 }.run(false).unwrap_err();
         assert_eq!(error.status, CommandError::USAGE);

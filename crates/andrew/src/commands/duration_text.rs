@@ -22,7 +22,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_a_moment_is_the_whole() {
+    fn durations_seconds_short_of_a_unit_are_rounded_up() {
         let said = [7199, 25 * 3600 - 5, 259_199, 7 * 86_400 - 5].map(in_words);
         assert_eq!(said, ["2 h", "25 h", "3 days", "7 days"]);
     }

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_wrote_is_told_from_what_failed() {
+    fn bad_input_and_failures_are_distinguished() {
         let status = |error: KerberosError| CommandError::from(error).status;
         let no_kdc = || ConfigError::NoKdc("R".into());
         for input in [

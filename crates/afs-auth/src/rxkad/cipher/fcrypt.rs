@@ -111,7 +111,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     #[test]
-    fn the_boxes_are_those_of_the_document() {
+    fn the_s_boxes_equal_those_of_the_document() {
         let sums = [
             "ffd5d4f5f65b62e1755d402b42bf45a6d2778fb23179c02d76323cc31183ebe9",
             "a8f88496c3b3b9db530db1a1fcac30d358227e8eb7809084be7fe32f0e047c6c",

@@ -5,7 +5,7 @@ use super::*;
 const LEAST: &str = "cell = \"example.org\"\nlisten = \"192.0.2.1\"\n";
 
 #[test]
-fn what_is_not_said_is_the_default() {
+fn settings_that_are_absent_have_their_defaults() {
     let file = ServerFile::parse(LEAST).unwrap();
     let options = file.options(Path::new("/srv"));
     assert_eq!((options.roles, options.ports.file()), (Roles::ALL, 7000));
@@ -28,7 +28,7 @@ fn paths_begin_at_the_file() {
 }
 
 #[test]
-fn what_means_nothing_is_an_error_that_names_the_place() {
+fn an_invalid_setting_is_an_error_that_names_it() {
     for (text, words) in [
         ("lisen = \"192.0.2.1\"\n", &["line 3", "lisen", "listen"][..]),
         ("roles = [\"file\"]\n", &["line 3", "file", "files"]),

@@ -66,7 +66,7 @@ fn late_bytes_are_those_that_had_credit() {
 }
 
 #[test]
-fn what_the_peer_does_not_do_is_given_up() {
+fn a_request_whose_peer_makes_no_progress_is_given_up() {
     let patience = Patience::default();
     let mut state = State::new(Side::Drive, NOW);
     let request = Request::new(Sending::new(10, 0), Receiving::default(), Awaited::Nothing, NOW);

@@ -78,7 +78,7 @@ fn registered_servers_keep_their_permanent_names() {
 }
 
 #[test]
-fn what_is_no_database_is_refused() {
+fn a_file_that_is_no_database_is_refused() {
     let refuse = |bytes: &[u8]| read(&bytes, None).unwrap_err().to_string();
     assert!(refuse(&[]).contains("too short"));
     assert!(refuse(&[0; 200]).contains("no database of OpenAFS"));
@@ -218,7 +218,7 @@ fn part(read: &ReadLocation) -> Part {
 }
 
 #[test]
-fn what_was_read_is_what_the_database_then_says() {
+fn imported_entries_are_read_back_unchanged() {
     let read = read_file(&sample(4));
     let mut rows = MemoryRows::default();
     let merged = write(&mut rows, &part(&read)).unwrap();
@@ -254,7 +254,7 @@ fn a_database_with_entries_is_left_alone_unless_it_is_to_be_merged() {
 }
 
 #[test]
-fn what_contradicts_stops_everything() {
+fn an_entry_in_conflict_stops_the_whole_import() {
     let read = read_file(&sample(4));
     let mut rows = MemoryRows::default();
     create(&mut rows, "home.alice", 600, [10, 0, 0, 9]).unwrap();
@@ -266,7 +266,7 @@ fn what_contradicts_stops_everything() {
 }
 
 #[test]
-fn what_contradicts_makes_room_when_that_is_wanted() {
+fn volumes_in_conflict_are_replaced_on_request() {
     let read = read_file(&sample(4));
     let mut rows = MemoryRows::default();
     create(&mut rows, "home.alice", 600, [10, 0, 0, 9]).unwrap();

@@ -74,7 +74,7 @@ fn users_groups_and_memberships_are_read() {
 }
 
 #[test]
-fn what_one_side_says_is_enough_and_is_told() {
+fn a_membership_recorded_on_one_side_suffices_and_is_reported() {
     let mut file = sample();
     let alice = find(&file, 1);
     file.file.word(alice + 36, 0x8000_0000);
@@ -138,7 +138,7 @@ fn broken_chains_lose_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_left_out() {
+fn impossible_entries_are_left_out_and_named() {
     let mut file = sample();
     file.file.put(find(&file, 61) + 128, &[0xff, 0xfe]);
     file.file.word(find(&file, 60), 8);
@@ -196,7 +196,7 @@ fn name_of(db: &EmbeddedProtectionDb, id: i32) -> Option<String> {
 }
 
 #[test]
-fn what_was_read_is_what_the_database_then_says() {
+fn imported_entries_are_read_back_unchanged() {
     let read = read_file(&sample());
     let db = open();
     // A cell that was started once and not used yet.
@@ -236,7 +236,7 @@ fn a_database_in_use_is_left_alone_unless_it_is_to_be_merged() {
 }
 
 #[test]
-fn who_contradicts_makes_room_when_that_is_wanted() {
+fn entries_in_conflict_are_replaced_on_request() {
     let read = read_file(&sample());
     let db = open();
     wait(db.bootstrap("admin".into())).unwrap();

@@ -107,7 +107,7 @@ fn a_full_group_takes_nobody_more() {
 }
 
 #[test]
-fn nobody_is_in_more_groups_than_clients_take() {
+fn no_user_is_in_more_groups_than_clients_accept() {
     let mut rows = cell();
     group(&mut rows, &CELL, "one", 0).unwrap();
     rows::set_count(&mut rows, ViceId(2), GROUPS_MAX as u32).unwrap();

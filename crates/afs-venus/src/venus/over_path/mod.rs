@@ -153,7 +153,7 @@ fn of_stores_whose_connection_breaks_at_any_byte_programs_notice_nothing() {
 }
 
 #[test]
-fn whatever_a_drive_does_programs_notice_nothing_and_wait_no_longer_than_a_bound() {
+fn programs_get_right_bytes_in_bounded_time_whatever_a_drive_does() {
     for (seed, conduct) in wrong().enumerate() {
         let over = over(seed as u64, conduct);
         let what = format!("seed {seed}, {conduct:?}");

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_process_uses_is_seen() {
+    fn the_processor_time_of_this_process_is_measured() {
         let meter = Meter::start(Some(std::process::id()));
         let start = Processor::now(None).client;
         while Processor::now(None).client - start < 0.05 {}

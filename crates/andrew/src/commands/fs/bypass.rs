@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_what_holds_and_why() {
+    fn the_text_names_the_decision_and_its_rule() {
         let told = |request: &str, bypassed, reason: &str| Shown {
             path: "a".into(),
             told: Told { request: request.into(), bypassed, reason: reason.into() },

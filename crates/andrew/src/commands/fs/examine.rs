@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_the_fields_tool_says() {
+    fn the_text_equals_that_of_openafs() {
         let fid = ShownFid { volume: 536_870_915, vnode: 1, unique: 1 };
         let answer = Details(vec![Examined { path: "/afs".into(), fid, volume: example() }]);
         assert_eq!(

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_those_of_the_field() {
+    fn the_text_of_a_mount_point_is_that_of_openafs() {
         assert_eq!(text("root.cell", None, false).unwrap(), "#root.cell.");
         assert_eq!(text("536870912", Some("example.org"), true).unwrap(), "%example.org:536870912.");
     }

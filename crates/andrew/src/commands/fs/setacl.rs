@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn a_missing_argument_is_named() {
         assert_eq!(
             message(&["/tmp"]),
             "fs: setacl needs a directory, a name and rights; see `andrew fs setacl --help`"

@@ -101,7 +101,7 @@ mod tests {
     use afs_wire::pt::NameChars;
 
     #[test]
-    fn lines_are_those_that_scripts_parse() {
+    fn lines_have_the_form_that_scripts_parse() {
         let entry = Entry {
             flags: 0x80,
             id: ViceId(2),

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_those_that_scripts_parse() {
+    fn columns_have_the_form_that_scripts_parse() {
         let alice = Listed { name: "alice".into(), id: 2, owner: -204, creator: 1 };
         assert_eq!(
             EntryList(vec![alice]).to_string(),

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_say_what_scripts_look_for() {
+    fn refusals_have_the_text_that_scripts_expect() {
         let said = |code| refused(Failure::Code(code), "unable to add user a to group b").message;
         assert_eq!(
             said(AbortCode::PRIDEXIST),

@@ -111,7 +111,7 @@ fn a_cell_is_peopled_in_openafs_words() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn errors_are_reported_in_one_line() {
     let mut cell = Cell::new(false);
     cell.pts("createuser alice").unwrap();
     cell.pts("creategroup staff").unwrap();

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_that_scripts_parse() {
+    fn lines_have_the_form_that_scripts_parse() {
         let volume = ShownVolume::new(&info(), Ipv4Addr::LOCALHOST, "/vicepa".into());
         let mut text = String::new();
         volume.line(&mut text, false).unwrap();

@@ -62,7 +62,7 @@ fn mended(case: &mut GroupState) -> Option<Entry> {
 }
 
 #[test]
-fn what_fits_is_not_told() {
+fn a_consistent_volume_is_not_reported() {
     assert_eq!(faults(&good()), []);
 }
 

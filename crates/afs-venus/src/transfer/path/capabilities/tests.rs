@@ -94,7 +94,7 @@ fn a_capability_that_is_not_given_again_is_used_to_its_end() {
 }
 
 #[test]
-fn what_is_denied_is_not_asked_for_again_for_a_minute() {
+fn a_denied_capability_is_not_requested_again_for_a_minute() {
     let mut table = Capabilities::default();
     assert!(matches!(table.look_up(&need(1, 2), at(0)), Lookup::Missing));
     table.answered(&need(1, 2), None, at(0));
