@@ -127,6 +127,12 @@ impl ServerCall {
         self.stream.flush()
     }
 
+    /// Completes with the error that ended the call, such as the abort of a client that has given it up. Sends what has
+    /// been written.
+    pub async fn ended(&mut self) -> CallError {
+        self.stream.ended().await
+    }
+
     /// Ends the reply. Rx delivers the rest after this returns.
     ///
     /// # Errors

@@ -138,6 +138,20 @@ fn a_dump_by_the_data_path_has_the_bytes_of_the_call_and_is_restored_by_it() {
     assert_eq!(scene.streams(), 2);
 }
 
+/// As a tool does whose volume is small, or that does not reach the drive.
+#[test]
+fn a_client_that_declines_a_stream_makes_its_next_call_at_once() {
+    let scene = Scene::new(712);
+    let source = scene.take(scene.root());
+    let (call, _) = scene.owner.granted(dump_by_path(source)).unwrap();
+    drop(call);
+    let before = scene.cell.sim.now();
+    scene.dump(source);
+    let waited = scene.cell.sim.now().saturating_since(before);
+    assert!(waited < Duration::from_secs(2), "{waited:?}");
+    scene.end(source);
+}
+
 #[test]
 fn volumes_are_forwarded_by_the_data_path_and_counted() {
     let scene = Scene::new(702);

@@ -224,6 +224,20 @@ impl Rx {
         })
     }
 
+    /// Ready with its error when the call is over.
+    pub(super) fn poll_ended(&self, call: CallId, cx: &mut Context<'_>) -> Poll<RxError> {
+        self.with(|state, now| {
+            if state.closed {
+                return Poll::Ready(RxError::Unknown);
+            }
+            let Err(error) = state.endpoint.flush(now, call) else {
+                state.wait_to_write(call, cx.waker());
+                return Poll::Pending;
+            };
+            Poll::Ready(error)
+        })
+    }
+
     pub(super) fn flush(&self, call: CallId) -> Result<(), RxError> {
         self.with(|state, now| state.endpoint.flush(now, call))
     }

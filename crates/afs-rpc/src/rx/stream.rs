@@ -144,6 +144,14 @@ impl Stream {
         poll_fn(|cx| self.rx.poll_write(self.call, &mut data, then, cx)).await.map_err(|e| self.error(e))
     }
 
+    /// Completes with the error that ends the call.
+    pub(crate) async fn ended(&mut self) -> CallError {
+        match self.check_open() {
+            Ok(()) => self.error(poll_fn(|cx| self.rx.poll_ended(self.call, cx)).await),
+            Err(error) => error,
+        }
+    }
+
     pub(crate) fn flush(&mut self) -> Result<(), CallError> {
         self.check_open()?;
         self.rx.flush(self.call).map_err(|e| self.error(e))

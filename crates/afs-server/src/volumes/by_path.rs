@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use afs_datapath::capability::Access;
 use afs_datapath::session::Failure;
+use afs_rpc::future::{Either, select};
 use afs_rpc::{EnvExt, Identity, ServerCall, Table};
 use afs_volume::dump::DumpOptions;
 use afs_wire::error::AbortCode;
@@ -118,7 +119,11 @@ impl VolumeServer {
         let gone = AbortCode::VOLSERREAD_DUMPERROR;
         call.write(Bytes::from(grant.to_bytes())).await.map_err(|_| gone)?;
         call.flush().map_err(|_| gone)?;
-        self.env.timeout(BEGIN_MAX, stream.begun()).await.ok().flatten().ok_or(gone)
+        // A client that declines gives the call up, and its channel is free at once.
+        match select(self.env.timeout(BEGIN_MAX, stream.begun()), call.ended()).await {
+            Either::Left(begun) => begun.ok().flatten().ok_or(gone),
+            Either::Right(_) => Err(gone),
+        }
     }
 
     /// Whoever may make the call may have the stream.
