@@ -10,6 +10,7 @@ use afs_net::System;
 use afs_remote::{Adopt, ChunkStores, JoiningDrive, Run};
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,10 @@ impl DriveDaemon {
 fn lock(directory: &Path) -> Result<File, DrivesError> {
     let cannot = |error| DrivesError::Directory { path: directory.to_owned(), error };
     let file = File::create(directory.join("lock")).map_err(cannot)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| cannot(error.into()))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        Errno::WOULDBLOCK => DrivesError::Served(directory.to_owned()),
+        other => cannot(other.into()),
+    })?;
     Ok(file)
 }
 

@@ -37,6 +37,9 @@ pub enum DrivesError {
     /// A store failed.
     #[error("{0}")]
     Store(String),
+    /// Another process has the drive's directory.
+    #[error("{} is served by another process already", .0.display())]
+    Served(PathBuf),
     /// The address cannot be used.
     #[error("cannot listen at {address}: {error}")]
     Listen {

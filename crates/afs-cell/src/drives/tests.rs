@@ -74,6 +74,9 @@ fn a_drive_is_joined_used_started_again_checked_and_removed() {
     let system = System::with_workers(2).unwrap();
     let far = System::with_workers(1).unwrap();
     let drive = daemon(&far, there.path(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let options = DriveDaemonOptions { directory: there.path().to_owned(), listen: drive.at() };
+    let second = DriveDaemon::start(&far, &options).err().unwrap().to_string();
+    assert!(second.ends_with("is served by another process already"), "{second}");
     let (address, join_key) = (drive.at(), drive.join_key().unwrap().to_text().to_string());
     let partition = partition(&system);
     let volume = volume(&system, &partition);
