@@ -22,7 +22,8 @@ const NONCES: Nonces = Nonces { drive: Nonce([0x11; 32]), client: Nonce([0x22; 3
 
 /// Name and hexadecimal digits of each entry of the vector.
 fn vector() -> BTreeMap<String, String> {
-    let block = PAGE.split("```").nth(PAGE.split("```").count() - 2).unwrap();
+    let section = PAGE.split("\n## 8. Test vector\n").nth(1).unwrap();
+    let block = section.split("```").nth(1).unwrap();
     let mut entries = BTreeMap::new();
     let mut latest = String::new();
     for line in block.lines().filter(|line| !line.is_empty()) {
