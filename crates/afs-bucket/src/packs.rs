@@ -50,7 +50,7 @@ struct Pending {
     waiting: Vec<Told>,
 }
 
-/// Who is told how a put ends.
+/// A waiter for the result of a PUT.
 pub(crate) type Told = oneshot::Sender<Result<(), DriveError>>;
 
 /// What became of a chunk to be written.

@@ -91,7 +91,7 @@ impl Served {
         })
     }
 
-    /// A client that comes to the drive by somebody between them, who changes a bit of what passes.
+    /// A client whose connection passes through an attacker that flips one bit.
     fn open_by(&self, changed: Changed) -> Result<Client, Lost> {
         let mut listener = self.env.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let (between, env, at) = (listener.local_addr(), self.env.clone(), self.at);

@@ -113,7 +113,7 @@ impl RemoteDrive {
         }
     }
 
-    /// Runs work as a task, so that it begins now and is completed whoever waits for it.
+    /// Runs work as a task: it begins now, and is completed even if the caller drops the future.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, DriveError>> + Send + 'static,

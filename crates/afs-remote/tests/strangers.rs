@@ -282,7 +282,7 @@ fn a_join_key_is_good_once() {
         assert!(matches!(wrong, Err(JoinError::Exchange(_))), "{wrong:?}");
         assert_eq!(adopted.load(Ordering::Relaxed), 0);
         assert_eq!(join_with([5; 32], [7; 32]).unwrap(), DriveId(0xd1), "seed {seed}");
-        // The same attempt again, as after a lost reply; and somebody else with the same join key.
+        // The same file server repeats its attempt after a lost reply; another one tries the same join key.
         assert_eq!(join_with([5; 32], [7; 32]).unwrap(), DriveId(0xd1));
         assert!(join_with([5; 32], [9; 32]).is_err());
         assert_eq!(adopted.load(Ordering::Relaxed), 1);

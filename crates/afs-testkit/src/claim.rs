@@ -32,7 +32,7 @@ pub struct Claim {
     pub word: String,
     /// The word that the client's callback service knows.
     pub callback: Option<String>,
-    /// When the server is told that it ends, in whole seconds. Connections are not closed then, as with rxgk.
+    /// End of the token, in whole seconds, as the server sees it. As with rxgk, connections are not closed then.
     pub expires: Option<UnixTime>,
 }
 

@@ -140,7 +140,7 @@ impl Inner {
         }
     }
 
-    /// Streams of clients are clear, so that whoever is on the way reads them; the adversary's own must have no bytes of
+    /// Streams of clients are clear, so that a listener on the network reads them; the adversary's own must have no bytes of
     /// files.
     fn look_at_stream(&mut self, seen: &Seen) {
         if self.secrecy == Secrecy::Nothing || !is_third(seen.to) {

@@ -13,12 +13,12 @@ const HEAD: &str = "andrew-drive-1.";
 /// Bytes of the checksum: against slips, not against malice.
 const SUM: usize = 4;
 
-/// What the file server that joins a drive is told of it: good once.
+/// One-time key of a drive, with which a file server joins it.
 #[derive(Clone, Debug)]
 pub struct JoinKey {
-    /// What its TLS key hashes to.
+    /// Hash of the drive's TLS key.
     pub fingerprint: Fingerprint,
-    /// What the file server proves to have.
+    /// The secret that the file server proves to have.
     pub secret: Secret,
 }
 

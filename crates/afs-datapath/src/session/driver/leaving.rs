@@ -1,4 +1,4 @@
-//! End of a connection: its requests fail, and the peer is told why if the stream can still carry that.
+//! End of a connection: its requests fail, and a Goodbye with the reason is sent to the peer while the stream can be written.
 
 use std::io;
 use std::pin::Pin;
