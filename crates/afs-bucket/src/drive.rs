@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use afs_drive::{BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, SweepReport, Usage};
+use afs_drive::{BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, SweepReport, Unclaimed, Usage};
 use afs_env::sync::{self, Notify};
 use afs_env::{EnvExt, EnvRef, Stall};
 use bytes::Bytes;
@@ -119,7 +119,7 @@ impl Drive for BucketDrive {
         let drive = self.clone();
         let written = self.begin(|inner| async move {
             let chunk = inner.write(data).await?;
-            Ok(Unclaimed { chunk: Some(chunk), drive })
+            Ok(Unclaimed::new(chunk, drive))
         });
         Box::pin(async move { written.await?.claim() })
     }
@@ -149,26 +149,6 @@ impl Drive for BucketDrive {
 
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
         self.begin(|inner| async move { inner.sweep(live).await })
-    }
-}
-
-/// A chunk being written, whose id is not known to the caller yet; discarded if the caller drops the future.
-struct Unclaimed {
-    chunk: Option<ChunkRef>,
-    drive: BucketDrive,
-}
-
-impl Unclaimed {
-    fn claim(mut self) -> Result<ChunkRef, DriveError> {
-        self.chunk.take().ok_or(DriveError::Closed)
-    }
-}
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if let Some(chunk) = self.chunk.take() {
-            drop(self.drive.discard(vec![chunk]));
-        }
     }
 }
 

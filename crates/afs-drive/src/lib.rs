@@ -22,6 +22,7 @@ mod segment_drive;
 mod segment_store;
 mod segments;
 mod sweep;
+mod unclaimed;
 
 pub use chunk::{ChunkId, ChunkRef, DriveId, MAX_CHUNK_LEN};
 pub use disk_folder::DiskFolder;
@@ -33,3 +34,4 @@ pub use memory_segments::MemorySegments;
 pub use pieces::Pieces;
 pub use segment_drive::{FileDrive, MemoryDrive, SegmentDrive};
 pub use segment_store::SegmentStore;
+pub use unclaimed::Unclaimed;

@@ -21,6 +21,7 @@ use crate::pieces::Pieces;
 use crate::segment_store::SegmentStore;
 use crate::segments::Segments;
 use crate::sweep;
+use crate::unclaimed::Unclaimed;
 
 /// A drive whose segments are files of a directory.
 pub type FileDrive = SegmentDrive<FileSegments>;
@@ -146,7 +147,7 @@ impl<S: SegmentStore> SegmentDrive<S> {
 impl<S: SegmentStore> Drive for SegmentDrive<S> {
     fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
         let drive = self.clone();
-        let written = self.blocking(move |inner| Ok(Unclaimed { chunk: Some(inner.write(&data)?), drive }));
+        let written = self.blocking(move |inner| Ok(Unclaimed::new(inner.write(&data)?, drive)));
         Box::pin(async move { written.await?.claim() })
     }
 
@@ -182,26 +183,6 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
 
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
         self.blocking(move |drive| sweep::sweep(drive, live.as_ref()))
-    }
-}
-
-/// A chunk being written, whose id is not known to the caller yet; discarded if the caller drops the future.
-struct Unclaimed<S: SegmentStore> {
-    chunk: Option<ChunkRef>,
-    drive: SegmentDrive<S>,
-}
-
-impl<S: SegmentStore> Unclaimed<S> {
-    fn claim(mut self) -> Result<ChunkRef, DriveError> {
-        self.chunk.take().ok_or(DriveError::Closed)
-    }
-}
-
-impl<S: SegmentStore> Drop for Unclaimed<S> {
-    fn drop(&mut self) {
-        if let Some(chunk) = self.chunk.take() {
-            drop(self.drive.discard(vec![chunk]));
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest};
-use afs_drive::{BoxFuture, ChunkRef, Drive, DriveError, MAX_CHUNK_LEN};
+use afs_drive::{BoxFuture, ChunkRef, DriveError, MAX_CHUNK_LEN, Unclaimed};
 use bytes::Bytes;
 
 use crate::drive::RemoteDrive;
@@ -17,7 +17,7 @@ pub(crate) fn write(drive: &RemoteDrive, data: Bytes) -> BoxFuture<Result<ChunkR
     let own = drive.clone();
     let written = drive.start(async move {
         let chunk = give(&own, data).await?;
-        Ok(Unclaimed { chunk: Some(chunk), drive: own })
+        Ok(Unclaimed::new(chunk, own))
     });
     Box::pin(async move { written.await?.claim() })
 }
@@ -35,26 +35,6 @@ async fn give(drive: &RemoteDrive, data: Bytes) -> Result<ChunkRef, DriveError> 
             Ok(chunk)
         }
         _ => Err(drive.wrong("another reply to a write")),
-    }
-}
-
-/// A chunk whose id is not known to the caller yet; discarded if the caller drops the future.
-struct Unclaimed {
-    chunk: Option<ChunkRef>,
-    drive: RemoteDrive,
-}
-
-impl Unclaimed {
-    fn claim(mut self) -> Result<ChunkRef, DriveError> {
-        self.chunk.take().ok_or(DriveError::Closed)
-    }
-}
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if let Some(chunk) = self.chunk.take() {
-            drop(self.drive.discard(vec![chunk]));
-        }
     }
 }
 
