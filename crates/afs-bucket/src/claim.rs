@@ -6,13 +6,14 @@ use std::sync::Arc;
 use afs_drive::DriveError;
 use afs_env::EnvExt;
 
+use crate::admission::of_owner;
 use crate::bucket::{Failure, Listed};
 use crate::drive::Inner;
 use crate::names::{OWNER, RUNS, RunId};
 use crate::pack::Salt;
 use crate::packs::Packs;
 use crate::requests::Failed;
-use crate::tickets::{OWNER_LEN, OwnerId, decode_owner, encode_owner, encode_run};
+use crate::tickets::{OWNER_LEN, OwnerId, encode_owner, encode_run};
 
 /// Numbers that are tried for a run: a late listing may not show the last ones given.
 const CLAIMS_MAX: u32 = 1000;
@@ -35,13 +36,7 @@ impl Inner {
     /// The drive is another owner's, or there is none.
     pub(crate) async fn check_owner(&self, owner: OwnerId) -> Result<(), DriveError> {
         let object = self.requests.get_least(OWNER, 0..OWNER_LEN, OWNER_LEN).await?;
-        match decode_owner(&object) {
-            Some(found) if found == owner => Ok(()),
-            Some(found) => {
-                Err(refused(format!("the drive belongs to the store {found}, and this is {owner}")))
-            }
-            None => Err(refused(format!("object {OWNER} is damaged"))),
-        }
+        of_owner(&object, owner)
     }
 
     /// The number of this run, which it gets here. From then on no earlier run writes or deletes anything.
@@ -49,7 +44,8 @@ impl Inner {
         if let Some(run) = self.run() {
             return Ok(run);
         }
-        let _alone = self.claiming.lock().await;
+        let mut alone = self.claiming.lock().await;
+        alone.admit(self).await?;
         if let Some(run) = self.run() {
             return Ok(run);
         }
@@ -108,7 +104,11 @@ impl Inner {
         Ok(())
     }
 
-    async fn each_listed(&self, prefix: &str, mut each: impl FnMut(&Listed)) -> Result<(), DriveError> {
+    pub(crate) async fn each_listed(
+        &self,
+        prefix: &str,
+        mut each: impl FnMut(&Listed),
+    ) -> Result<(), DriveError> {
         let mut after: Option<String> = None;
         loop {
             let page = self.requests.list(prefix, after.as_deref()).await?;
@@ -136,7 +136,7 @@ impl Inner {
     }
 }
 
-fn refused(why: String) -> DriveError {
+pub(crate) fn refused(why: String) -> DriveError {
     DriveError::Io(Arc::new(io::Error::other(why)))
 }
 

@@ -9,6 +9,7 @@ use afs_env::{EnvExt, EnvRef, Stall};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::admission::Admission;
 use crate::bucket::Bucket;
 use crate::cache::Cache;
 use crate::flush::Waiting;
@@ -48,8 +49,8 @@ pub(crate) struct Inner {
     pub(crate) cache: Mutex<Cache>,
     pub(crate) fetching: Mutex<Fetching>,
     pub(crate) waiting: Mutex<Waiting>,
-    /// The critical section of getting the run a number.
-    pub(crate) claiming: sync::Mutex<()>,
+    /// The critical section of getting the run a number, and whether the drive is known to be this owner's.
+    pub(crate) claiming: sync::Mutex<Admission>,
     /// Notified when a put ends.
     pub(crate) room: Notify,
 }
@@ -65,10 +66,9 @@ impl BucketDrive {
         env: EnvRef,
         config: Config,
     ) -> Result<Self, DriveError> {
-        let inner = Inner::new(bucket, env, config);
-        inner.put_owner(owner).await?;
-        inner.check_owner(owner).await?;
-        Ok(Self(Arc::new(inner)))
+        let drive = Self::attached(NO_NAME, bucket, Admission::Make(owner), env, config);
+        drive.0.claiming.lock().await.admit(&drive.0).await?;
+        Ok(drive)
     }
 
     /// Opens the drive of an owner. One request; the run gets its number with the first write, or the sweep.
@@ -81,9 +81,22 @@ impl BucketDrive {
         env: EnvRef,
         config: Config,
     ) -> Result<Self, DriveError> {
-        let inner = Inner::new(bucket, env, config);
-        inner.check_owner(owner).await?;
-        Ok(Self(Arc::new(inner)))
+        let drive = Self::attached(NO_NAME, bucket, Admission::Check(owner), env, config);
+        drive.0.claiming.lock().await.admit(&drive.0).await?;
+        Ok(drive)
+    }
+
+    /// A drive to which no request was made yet. Whose it is is looked at before anything is written or deleted, so that the store
+    /// may be away now. `name` is for messages and the log.
+    #[must_use]
+    pub fn attached(
+        name: &str,
+        bucket: Arc<dyn Bucket>,
+        admission: Admission,
+        env: EnvRef,
+        config: Config,
+    ) -> Self {
+        Self(Arc::new(Inner::new(name.into(), bucket, admission, env, config)))
     }
 
     /// Begins work now, on this thread until it has to wait.
@@ -98,17 +111,23 @@ impl BucketDrive {
 }
 
 impl Inner {
-    fn new(bucket: Arc<dyn Bucket>, env: EnvRef, config: Config) -> Self {
+    fn new(
+        name: Arc<str>,
+        bucket: Arc<dyn Bucket>,
+        admission: Admission,
+        env: EnvRef,
+        config: Config,
+    ) -> Self {
         // The places in a pack are numbers of 32 bits.
         let bounds = Bounds { pack: config.pack_bytes.min(1 << 30), pending: config.packs_pending.max(1) };
         Self {
-            requests: Requests::new(bucket, env.clone()),
+            requests: Requests::new(bucket, env.clone(), name),
             env,
             packs: Mutex::new(Packs::new(bounds)),
             cache: Mutex::new(Cache::new(config.cache_bytes)),
             fetching: Mutex::default(),
             waiting: Mutex::default(),
-            claiming: sync::Mutex::default(),
+            claiming: sync::Mutex::new(admission),
             room: Notify::new(),
         }
     }
@@ -152,6 +171,8 @@ impl Drive for BucketDrive {
     }
 }
 
+/// The name of a drive that has none at this host.
+const NO_NAME: &str = "in a bucket";
 /// 1 PiB.
 const UNBOUNDED: u64 = 1 << 50;
 

@@ -6,6 +6,7 @@
 //!
 //! Objects and their bytes: `docs/format.md` "The bucket". Why it is so: `docs/decisions/2026-11-23-buckets.md`.
 
+mod admission;
 mod bucket;
 mod cache;
 mod claim;
@@ -27,6 +28,7 @@ mod tickets;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
+pub use admission::Admission;
 pub use bucket::{Bucket, Failure, Listed, Page, Reply};
 pub use drive::{BucketDrive, Config};
 pub use memory_bucket::MemoryBucket;

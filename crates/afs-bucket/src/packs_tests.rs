@@ -17,7 +17,7 @@ fn add(packs: &mut Packs, len: usize) -> (ChunkRef, Option<Arc<Pack>>) {
 }
 
 fn failed(failure: Failure) -> Failed {
-    Failed::new("put", "packs/1", failure)
+    Failed::new(&"far".into(), "put", "packs/1", failure)
 }
 
 #[test]

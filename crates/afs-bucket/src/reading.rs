@@ -107,6 +107,11 @@ impl Inner {
     }
 }
 
+/// A store that is away says nothing of the chunk.
 fn unreadable(chunk: ChunkRef, failed: Failed) -> DriveError {
-    DriveError::Unreadable { chunk: chunk.id, error: Arc::new(io::Error::from(failed)) }
+    let away = failed.away();
+    away.unwrap_or_else(|| DriveError::Unreadable {
+        chunk: chunk.id,
+        error: Arc::new(io::Error::from(failed)),
+    })
 }

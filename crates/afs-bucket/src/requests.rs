@@ -1,8 +1,9 @@
-//! Requests to the store with their time-outs and retries, and their errors with the keys in them.
+//! Requests to the store with their time-outs and retries, their errors with the keys in them, and whether the store is away.
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_drive::DriveError;
 use afs_env::{EnvExt, EnvRef};
@@ -15,20 +16,40 @@ use crate::retry::{ATTEMPT_MAX, Retry};
 pub(crate) struct Requests {
     bucket: Arc<dyn Bucket>,
     env: EnvRef,
+    /// The drive's name at this host.
+    name: Arc<str>,
+    /// The last request failed, after all its attempts. Until one succeeds each has one attempt, so that what waits for the
+    /// store is told soon.
+    away: AtomicBool,
 }
 
 /// A request that failed, after all attempts.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot {verb} object {key}: {failure}")]
 pub(crate) struct Failed {
+    drive: Arc<str>,
     verb: &'static str,
     key: String,
     pub(crate) failure: Failure,
 }
 
 impl Failed {
-    pub(crate) fn new(verb: &'static str, key: &str, failure: Failure) -> Self {
-        Self { verb, key: key.to_owned(), failure }
+    pub(crate) fn new(drive: &Arc<str>, verb: &'static str, key: &str, failure: Failure) -> Self {
+        Self { drive: drive.clone(), verb, key: key.to_owned(), failure }
+    }
+
+    /// The error of a drive whose store does not serve now, or not these credentials: nothing is known of what it has.
+    pub(crate) fn away(&self) -> Option<DriveError> {
+        let why = || self.to_string().into();
+        is_away(&self.failure).then(|| DriveError::Away { drive: self.drive.clone(), why: why() })
+    }
+}
+
+/// Whether a failure says something of the store, and nothing of the object.
+fn is_away(failure: &Failure) -> bool {
+    match failure {
+        Failure::Busy(_) | Failure::Broken(_) | Failure::Denied(_) => true,
+        Failure::Exists | Failure::Missing | Failure::Refused(_) => false,
     }
 }
 
@@ -49,13 +70,13 @@ impl From<Failed> for io::Error {
 impl From<Failed> for DriveError {
     fn from(failed: Failed) -> Self {
         // Not by `From<io::Error>`: no failure here means a full drive.
-        Self::Io(Arc::new(failed.into()))
+        failed.away().unwrap_or_else(|| Self::Io(Arc::new(failed.into())))
     }
 }
 
 impl Requests {
-    pub(crate) fn new(bucket: Arc<dyn Bucket>, env: EnvRef) -> Self {
-        Self { bucket, env }
+    pub(crate) fn new(bucket: Arc<dyn Bucket>, env: EnvRef, name: Arc<str>) -> Self {
+        Self { bucket, env, name, away: AtomicBool::new(false) }
     }
 
     /// Puts an object, `proof` being the bytes by which it is recognised.
@@ -121,6 +142,12 @@ impl Requests {
         }
     }
 
+    /// One attempt to get the first bytes of an object.
+    pub(crate) async fn look(&self, key: &str, len: u64) -> Result<Bytes, Failed> {
+        let reply = self.attempt(self.bucket.get(key, 0..len)).await;
+        self.ended("get", key, reply)
+    }
+
     async fn tried<T: Send>(
         &self,
         verb: &'static str,
@@ -128,21 +155,39 @@ impl Requests {
         attempt: impl Fn() -> Reply<T>,
     ) -> Result<T, Failed> {
         let (began, mut retry) = (self.env.now(), Retry::default());
+        let was_away = self.away.load(Ordering::Relaxed);
         loop {
-            let reply = self.env.timeout(ATTEMPT_MAX, attempt()).await;
-            let failure = match reply.unwrap_or_else(|_| Err(Failure::Broken("no reply in time".into()))) {
-                Ok(reply) => return Ok(reply),
-                Err(failure) => failure,
-            };
+            let reply = self.attempt(attempt()).await;
+            let Err(failure) = &reply else { return self.ended(verb, key, reply) };
             let elapsed = self.env.now().saturating_since(began);
-            match retry.pause(&failure, elapsed, self.env.random_u64()) {
+            match retry.pause(failure, elapsed, self.env.random_u64()).filter(|_| !was_away) {
                 Some(pause) => {
                     tracing::debug!(verb, key, %failure, ?pause, "a request to an object store is made again");
                     self.env.sleep(pause).await;
                 }
-                None => return Err(Failed::new(verb, key, failure)),
+                None => return self.ended(verb, key, reply),
             }
         }
+    }
+
+    async fn attempt<T: Send>(&self, reply: Reply<T>) -> Result<T, Failure> {
+        let reply = self.env.timeout(ATTEMPT_MAX, reply).await;
+        reply.unwrap_or_else(|_| Err(Failure::Broken("no reply in time".into())))
+    }
+
+    /// Notes how the last attempt at a request ended. The log says once that the store is away, and once that it is back.
+    fn ended<T>(&self, verb: &'static str, key: &str, reply: Result<T, Failure>) -> Result<T, Failed> {
+        let is_away = reply.as_ref().is_err_and(is_away);
+        let was_away = self.away.swap(is_away, Ordering::Relaxed);
+        let reply = reply.map_err(|failure| Failed::new(&self.name, verb, key, failure));
+        match &reply {
+            Err(why) if is_away && !was_away => {
+                tracing::warn!(drive = %self.name, %why, "a bucket is away: its files cannot be read, and nothing stored there");
+            }
+            _ if was_away && !is_away => tracing::info!(drive = %self.name, "the bucket is back"),
+            _ => {}
+        }
+        reply
     }
 }
 

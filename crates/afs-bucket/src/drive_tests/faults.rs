@@ -12,7 +12,7 @@ use super::*;
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Runs `work` with a drive on a store that may be made faulty.
-fn with_drive<F: Future<Output = ()> + Send + 'static>(
+pub(super) fn with_drive<F: Future<Output = ()> + Send + 'static>(
     seed: u64,
     work: impl FnOnce(BucketDrive, FaultyBucket, MemoryBucket, EnvRef) -> F + Send + 'static,
 ) {
@@ -27,7 +27,7 @@ fn with_drive<F: Future<Output = ()> + Send + 'static>(
     sim.block_on(node, HOUR, run).unwrap_or_else(|hang| panic!("{hang}"));
 }
 
-const ALWAYS: u32 = 1_000_000;
+pub(super) const ALWAYS: u32 = 1_000_000;
 
 #[test]
 fn an_outage_fails_the_sync_and_loses_nothing() {
