@@ -22,6 +22,15 @@ pub struct CheckedDrive {
     pub first_bad: Vec<String>,
 }
 
+/// What a store has on a drive, chunks that wait for their discard included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveContents {
+    /// Number of chunks.
+    pub chunks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
 /// Bad chunks that are told one by one.
 pub const SHOWN_MAX: usize = 20;
 /// Chunks whose rows are read together.
@@ -55,6 +64,23 @@ impl VolumeStore {
                     }
                 }
             }
+        }
+    }
+
+    /// What the store has on a drive. Reads the rows of all these chunks, and so may block on a disk for a while: about 50
+    /// bytes for each.
+    ///
+    /// # Errors
+    /// Errors of the index.
+    pub fn contents_of_drive(&self, id: DriveId) -> Result<DriveContents, VolumeError> {
+        let mut contents = DriveContents::default();
+        let mut after = None;
+        loop {
+            let chunks = self.chunks_after(id, after)?;
+            let Some(last) = chunks.last() else { return Ok(contents) };
+            after = Some(last.id);
+            contents.chunks += chunks.len() as u64;
+            contents.bytes += chunks.iter().map(|chunk| u64::from(chunk.len)).sum::<u64>();
         }
     }
 

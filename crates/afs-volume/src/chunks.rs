@@ -57,6 +57,11 @@ pub(crate) fn free_once(txn: &mut Txn<'_>, at: LocatedChunk) -> Result<(), Volum
     Ok(())
 }
 
+/// Whether a chunk belongs to a group and is not to be discarded.
+pub(crate) fn is_live(txn: &Txn<'_>, at: LocatedChunk) -> Result<bool, KvError> {
+    Ok(row(txn, at)?.is_some_and(|(_, row)| row.len() == ROW_LEN))
+}
+
 /// Deletes the row of a discarded chunk.
 pub(crate) fn forget(txn: &mut Txn<'_>, at: LocatedChunk) {
     for (table, key) in key::of_chunk(at) {

@@ -10,9 +10,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_drive::DriveId;
 use afs_kv::Kv;
 use afs_sim::crash::{CrashDisk, Rng, seeds};
-use afs_volume::{CloneSpec, Object, Rename, RestoredHeader, Volume, VolumeError, VolumeStore};
+use afs_volume::{CloneSpec, Object, Relocation, Rename, RestoredHeader, Volume, VolumeError, VolumeStore};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, VnodeId, VolumeId, VolumeKind, VolumeName};
 use support::members::{self, check_nothing_leaks, read, records};
@@ -68,13 +69,14 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.rng.below(30) {
+        match self.rng.below(34) {
             0..=11 => self.change(),
             12..=14 => self.clone_one(),
             15..=16 => self.reclone(),
             17..=18 => self.delete(),
             19..=20 => self.convert(),
             21..=23 => self.restore(),
+            24..=27 => self.relocate(),
             _ => {
                 for _ in 0..self.rng.below(4) {
                     drop(now(self.store.background_step()));
@@ -258,6 +260,9 @@ impl World {
             if self.rng.chance(20) {
                 drop(now(self.store.background_step()));
             }
+            if self.rng.chance(20) {
+                self.relocate();
+            }
         }
         if !self.disk.is_dead() {
             self.check_one(to);
@@ -270,6 +275,19 @@ impl World {
                 after.insert(to, self.members[&from].clone());
                 let answer = now(restore.commit(RestoredHeader::default()));
                 self.outcome(after, answer);
+            }
+        }
+    }
+
+    /// Moves some chunks to other places of the drive, which changes nothing that anybody sees.
+    fn relocate(&mut self) {
+        let mut relocation = Relocation::of_drive(DriveId::OWN, DriveId::OWN);
+        for _ in 0..1 + self.rng.below(4) {
+            let bytes = self.rng.below(200_000);
+            match now(self.store.relocate_step(&mut relocation, bytes)) {
+                _ if self.disk.is_dead() => return,
+                Ok(done) => assert_eq!((done.changed, done.bad), (0, 0)),
+                Err(error) => panic!("{error:?}"),
             }
         }
     }

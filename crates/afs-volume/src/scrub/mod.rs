@@ -10,16 +10,13 @@ use std::fmt;
 
 use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
 
-use crate::ids::SlotIndex;
+use crate::data_walk::DataWalk;
 use crate::located::LocatedChunk;
 
 /// Position of a scrub. A new one starts with the first volume.
 #[derive(Clone, Debug, Default)]
 pub struct Scrub {
-    volume: VolumeId,
-    after: VnodeId,
-    /// The file in which the last step ended, and the first slot to check.
-    within: Option<(VnodeId, SlotIndex)>,
+    walk: DataWalk,
 }
 
 /// Result of a step of a scrub.

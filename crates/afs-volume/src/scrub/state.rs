@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use super::Scrub;
 use crate::codec::{Decoded, Fields, Put};
+use crate::data_walk::DataWalk;
 use crate::error::VolumeError;
 use crate::ids::SlotIndex;
 use crate::key::META;
@@ -58,8 +59,9 @@ impl VolumeStore {
 impl ScrubState {
     fn encode(&self) -> Vec<u8> {
         let mut row = Vec::new();
-        let (within, slot) = self.position.within.unwrap_or((VnodeId(0), SlotIndex(0)));
-        for number in [self.position.volume.0, self.position.after.0, within.0, slot.0] {
+        let walk = &self.position.walk;
+        let (within, slot) = walk.within.unwrap_or((VnodeId(0), SlotIndex(0)));
+        for number in [walk.volume.0, walk.after.0, within.0, slot.0] {
             row.put_u32(number);
         }
         self.now.put(&mut row);
@@ -72,7 +74,7 @@ impl ScrubState {
         let (volume, after) = (VolumeId(fields.u32()?), VnodeId(fields.u32()?));
         let within =
             Some((VnodeId(fields.u32()?), SlotIndex(fields.u32()?))).filter(|(vnode, _)| vnode.0 != 0);
-        let position = Scrub { volume, after, within };
+        let position = Scrub { walk: DataWalk { volume, after, within } };
         let state =
             Self { position, now: ScrubRound::take(&mut fields)?, last: ScrubRound::take(&mut fields)? };
         fields.finish()?;
