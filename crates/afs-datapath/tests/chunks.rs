@@ -4,13 +4,17 @@
 
 mod kit;
 
-use afs_datapath::capability::{Access, Capability, Group, KeyEpoch, Secret, StoreNumber};
+use afs_datapath::capability::{
+    Access, Binding, Capability, DriveId, DriveKey, Generation, Group, GroupTag, KeyEpoch, Secret,
+    StoreNumber, Terms,
+};
 use afs_datapath::frame::{
     CHUNKS_MAX, ChunkReply, ChunkRequest, Decoder, DriveStatus, Event, FrameError, Goodbye, HandleNumber,
     KeyBytes, LIVE_MAX, Message, RequestId,
 };
 use afs_datapath::fuzzing::data_path;
 use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Usage};
+use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use bytes::BytesMut;
 use kit::Kit;
 use proptest::prelude::*;
@@ -25,6 +29,15 @@ fn chunk() -> impl Strategy<Value = ChunkRef> {
 
 fn usage() -> impl Strategy<Value = Usage> {
     any::<(u64, u64)>().prop_map(|(free, total)| Usage { free, total })
+}
+
+fn binding() -> impl Strategy<Value = Binding> {
+    (any::<[u32; 3]>(), any::<[u8; 12]>(), any::<u64>(), any::<[u8; 16]>()).prop_map(
+        |([store, start, end], file, generation, mac)| {
+            let (store, file, generation) = (StoreNumber(store), GroupTag(file), Generation(generation));
+            Binding { terms: Terms { store, start, end, file, generation }, mac }
+        },
+    )
 }
 
 fn what() -> impl Strategy<Value = ChunkRequest> {
@@ -50,6 +63,16 @@ fn what() -> impl Strategy<Value = ChunkRequest> {
             epoch: KeyEpoch(epoch),
             key: KeyBytes(Secret::new(key))
         }),
+        (chunk(), any::<u32>(), binding()).prop_map(|(chunk, credit, binding)| ChunkRequest::ReadBound {
+            chunk,
+            start: 0,
+            end: chunk.len,
+            credit,
+            binding
+        }),
+        proptest::collection::vec(any::<[u8; 12]>().prop_map(GroupTag), 0..20)
+            .prop_map(|groups| ChunkRequest::Revoke { groups }),
+        Just(ChunkRequest::RevokeAll),
     ]
 }
 
@@ -66,6 +89,7 @@ fn reply() -> impl Strategy<Value = ChunkReply> {
         (any::<[u64; 4]>(), usage()).prop_map(|([run, written, read, damaged], usage)| {
             ChunkReply::Status(DriveStatus { run, usage, written, read, damaged })
         }),
+        any::<u64>().prop_map(|latest| ChunkReply::Revoked { latest: Generation(latest) }),
     ]
 }
 
@@ -105,6 +129,24 @@ proptest! {
     }
 }
 
+fn key() -> DriveKey {
+    DriveKey::new(DriveId(0xd1), KeyEpoch(5), std::array::from_fn(|at| at as u8))
+}
+
+/// A directory and a file of it.
+fn tags() -> [GroupTag; 2] {
+    let fid = |vnode, unique| Fid::new(VolumeId(536_870_913), VnodeId(vnode), Uniquifier(unique));
+    [key().tag(Group::Directory(fid(1, 1))), key().tag(Group::File(fid(2, 7)))]
+}
+
+fn bound(chunk: ChunkRef) -> ChunkRequest {
+    let [directory, file] = tags();
+    let generation = Generation((2 << 32) + 5);
+    let terms = Terms { store: StoreNumber(3), start: 0, end: chunk.len, file, generation };
+    let binding = key().bind(directory, chunk, terms);
+    ChunkRequest::ReadBound { chunk, start: 65_536, end: 65_540, credit: 1 << 20, binding }
+}
+
 /// The frames of `docs/protocol/data-path.md` section 8.
 #[test]
 fn the_vectors_of_the_document() {
@@ -120,6 +162,9 @@ fn the_vectors_of_the_document() {
         ("Sync", perform(ChunkRequest::Sync { oldest: id })),
         ("Written", performed(ChunkReply::Written { chunk, usage })),
         ("Done", performed(ChunkReply::Done)),
+        ("ReadBound", perform(bound(chunk))),
+        ("Revoke", perform(ChunkRequest::Revoke { groups: tags().to_vec() })),
+        ("Revoked", performed(ChunkReply::Revoked { latest: Generation((2 << 32) + 6) })),
     ];
     for (name, message) in messages {
         let hex: String = message.to_frame().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -146,6 +191,8 @@ fn numbers_are_bounded() {
         read(long, 0, 1),
         read(empty, 0, 0),
         ChunkRequest::Discard { chunks: vec![chunk; CHUNKS_MAX + 1] },
+        ChunkRequest::Revoke { groups: vec![tags()[0]; CHUNKS_MAX + 1] },
+        bound(empty),
         ChunkRequest::Sweep { first: ChunkId::MAX, last: ChunkId::MIN, live: 0 },
         ChunkRequest::Sweep { first: ChunkId::MIN, last: ChunkId::MAX, live: LIVE_MAX + 1 },
     ];

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, Generation, Group, HolderId, KeyEpoch, Nonce, Proof, StreamName,
-    TicketId,
+    Access, ByteRange, Capability, DriveId, Generation, Group, GroupTag, HolderId, KeyEpoch, Nonce, Proof,
+    StreamName, TicketId,
 };
 use afs_datapath::frame::{
     Decoder, Event, Failure, FrameError, Goodbye, HandleNumber, Hello, MESSAGE_MAX, Message, Presented,
@@ -29,7 +29,8 @@ fn group() -> impl Strategy<Value = Group> {
         fid().prop_map(Group::File),
         fid().prop_map(Group::Directory),
         any::<u32>().prop_map(|volume| Group::Volume(VolumeId(volume))),
-        fid().prop_map(|fid| Group::Stream(StreamName::of(fid)))
+        fid().prop_map(|fid| Group::Stream(StreamName::of(fid))),
+        any::<[u8; 12]>().prop_map(|tag| Group::Tagged(GroupTag(tag))),
     ]
 }
 

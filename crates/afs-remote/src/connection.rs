@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{Access, ByteRange, Capability, Generation, Group, Secret};
 use afs_datapath::frame::{ChunkReply, ChunkRequest};
 use afs_datapath::session::{Client, Error, Handle};
 use afs_drive::{ChunkId, Usage};
@@ -11,6 +10,7 @@ use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::direct::managing;
 use crate::options::RemoteOptions;
 
 /// Time-out of one attempt to connect.
@@ -119,29 +119,13 @@ impl Connection {
             self.env.connect(self.options.address).await.map_err(|error| Error::Lost(error.into()))?;
         let (security, patience) = (self.options.security, self.options.patience);
         let client = Client::open_chunks(self.env.clone(), stream, security, patience).await?;
-        let (capability, secret) = self.capability();
-        let handle = client.present(&capability, &secret)?;
+        let capability = managing(&self.options);
+        let handle = client.present(&capability, &self.options.key.seal(&capability))?;
         let after = self.state.lock().after.unwrap_or(ChunkId::MIN);
         let begun = client.perform(&handle, ChunkRequest::Begin { after }, Bytes::new()).await?;
         let open = Open { client, handle };
         self.note_success(begun, &open);
         Ok(open)
-    }
-
-    /// The file server has the key, so that a time limit would only bind both clocks together.
-    fn capability(&self) -> (Capability, Secret) {
-        let key = &self.options.key;
-        let capability = Capability {
-            drive: key.drive(),
-            epoch: key.epoch(),
-            group: Group::Chunks(self.options.store),
-            access: Access::MANAGE,
-            range: ByteRange::ALL,
-            expires: u64::MAX,
-            generation: Generation(0),
-            holder: key.holder(b"", b"file server"),
-        };
-        (capability, key.seal(&capability))
     }
 
     fn note_success(&self, begun: ChunkReply, open: &Open) {

@@ -5,6 +5,7 @@
 //! the data path (`docs/protocol/data-path.md`); `docs/decisions/2026-11-23-drives.md` tells why.
 
 mod connection;
+mod direct;
 mod drive;
 mod joining;
 mod options;
@@ -13,6 +14,7 @@ mod serve;
 mod sweeping;
 mod writing;
 
+pub use direct::{DirectDrive, TELL_MAX};
 pub use drive::RemoteDrive;
 pub use joining::{JoinError, join};
 pub use options::RemoteOptions;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use afs_datapath::frame::{ChunkRequest, SUM_LEN};
-use afs_datapath::session::{Arriving, Error, Failure};
+use afs_datapath::session::{Arriving, Error, Failure, chunk_pieces};
 use afs_drive::{ChunkRef, DriveError, Pieces};
 use bytes::{Bytes, BytesMut};
 
@@ -27,7 +27,7 @@ pub(crate) async fn read(
     let wait = drive.connection().options().wait;
     let read = drive.attempts(wait, |open| fetch(open, what.clone(), length)).await?;
     match read {
-        Fetched::Bytes(bytes) => pieces(chunk, bytes).verified(chunk, range),
+        Fetched::Bytes(bytes) => chunk_pieces(chunk, bytes).verified(chunk, range),
         Fetched::OtherLength => Err(drive.wrong("a chunk of another length")),
         Fetched::Failed(Failure::Damaged) => Err(DriveError::Damaged { chunk: chunk.id }),
         Fetched::Failed(failure) => {
@@ -67,11 +67,4 @@ pub(crate) async fn gather(mut arriving: Arriving) -> Result<Bytes, Error> {
         bytes.extend_from_slice(&piece);
     }
     Ok(bytes.freeze())
-}
-
-/// The checksums precede the bytes, big-endian.
-fn pieces(chunk: ChunkRef, mut bytes: Bytes) -> Pieces {
-    let sums = bytes.split_to((SUM_LEN * Pieces::count(chunk.len)).min(bytes.len()));
-    let words = sums.as_chunks::<SUM_LEN>().0;
-    Pieces { sums: words.iter().map(|word| u32::from_be_bytes(*word)).collect(), bytes }
 }

@@ -104,8 +104,13 @@ fn lock(directory: &Path) -> Result<File, DrivesError> {
 }
 
 impl Served {
-    fn serve(&self, key: DriveKey, objects: Arc<dyn Objects>, listener: Box<dyn ByteListener>) -> Arc<Drive> {
-        let drive = Drive::new(key, Revocations::default(), objects, DriveLimits::default());
+    fn serve(
+        &self,
+        (key, revocations): (DriveKey, Revocations),
+        objects: Arc<dyn Objects>,
+        listener: Box<dyn ByteListener>,
+    ) -> Arc<Drive> {
+        let drive = Drive::new(key, revocations, objects, DriveLimits::default());
         *self.drive.lock() = Some(drive.clone());
         let offer = Offer::tls(self.identity.clone());
         self.env.spawn(Box::pin(accept(self.env.clone(), listener, offer, drive.clone())));
@@ -116,7 +121,8 @@ impl Served {
         let directory = self.directory.clone();
         let open = move |store: StoreNumber| FileSegments::open(directory.join(format!("store-{}", store.0)));
         let stores = ChunkStores::new(self.env.clone(), self.run, open);
-        self.serve(key, Arc::new(stores), listener);
+        let revocations = stores.revocations();
+        self.serve((key, revocations), Arc::new(stores), listener);
     }
 
     fn wait_for_a_server(
@@ -142,7 +148,7 @@ impl Served {
             true
         });
         let joining = JoiningDrive::new(self.env.clone(), adopt);
-        let drive = self.serve(key, Arc::new(joining.clone()), listener);
+        let drive = self.serve((key, Revocations::default()), Arc::new(joining.clone()), listener);
         let own = self.clone();
         self.env.spawn(Box::pin(async move {
             joining.adopted().await;

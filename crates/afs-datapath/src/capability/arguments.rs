@@ -3,7 +3,9 @@
 use afs_wire::ids::Fid;
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::{Access, ByteRange, DriveId, Generation, Group, HolderId, KeyEpoch, Refusal, StoreNumber};
+use super::{
+    Access, ByteRange, DriveId, Generation, Group, GroupTag, HolderId, KeyEpoch, Refusal, StoreNumber,
+};
 
 /// What a capability permits, where, to whom, and for how long. No secret: the client presents it in the clear.
 ///
@@ -62,6 +64,20 @@ impl Capability {
             Group::Chunks(store) => Ok(store),
             _ => Err(Refusal::OtherObject),
         }
+    }
+
+    /// The tag to which chunks are bound that it permits to read, for a range of a chunk.
+    ///
+    /// # Errors
+    /// [`Refusal::NotAllowed`], [`Refusal::OtherObject`], [`Refusal::OutOfRange`]; the first of them that holds.
+    pub fn permits_bound(&self, start: u32, end: u32) -> Result<GroupTag, Refusal> {
+        if !self.access.permits(Access::READ) {
+            return Err(Refusal::NotAllowed);
+        }
+        let Group::Tagged(tag) = self.group else { return Err(Refusal::OtherObject) };
+        let is_inside =
+            ByteRange::new(start.into(), end.into()).is_some_and(|range| self.range.contains(range));
+        if is_inside { Ok(tag) } else { Err(Refusal::OutOfRange) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::{StoreNumber, StreamName};
+use super::{GroupTag, StoreNumber, StreamName};
 
 /// The objects that a capability covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,17 +20,19 @@ pub enum Group {
     Stream(StreamName),
     /// All chunks of a store; for the file server whose store it is.
     Chunks(StoreNumber),
+    /// Objects at a drive that has no files: the chunks that are bound to this tag.
+    Tagged(GroupTag),
 }
 
 impl Group {
-    /// The volume in which the objects are; chunks are in none.
+    /// The volume in which the objects are; chunks are in none, and a tag does not tell.
     #[must_use]
     pub const fn volume(self) -> Option<VolumeId> {
         match self {
             Self::File(fid) | Self::Directory(fid) => Some(fid.volume),
             Self::Volume(volume) => Some(volume),
             Self::Stream(stream) => Some(stream.volume),
-            Self::Chunks(_) => None,
+            Self::Chunks(_) | Self::Tagged(_) => None,
         }
     }
 
@@ -43,7 +45,7 @@ impl Group {
             Self::Directory(directory) => directory.volume == fid.volume && !fid.is_directory(),
             Self::Volume(volume) => volume == fid.volume,
             Self::Stream(stream) => stream.fid() == fid,
-            Self::Chunks(_) => false,
+            Self::Chunks(_) | Self::Tagged(_) => false,
         }
     }
 
@@ -52,7 +54,8 @@ impl Group {
     pub const fn parent(self) -> Option<Fid> {
         match self {
             Self::Directory(directory) => Some(directory),
-            Self::File(_) | Self::Volume(_) | Self::Stream(_) | Self::Chunks(_) => None,
+            Self::File(_) | Self::Volume(_) | Self::Stream(_) => None,
+            Self::Chunks(_) | Self::Tagged(_) => None,
         }
     }
 
@@ -61,7 +64,8 @@ impl Group {
     pub const fn stream(self) -> Option<StreamName> {
         match self {
             Self::Stream(stream) => Some(stream),
-            Self::File(_) | Self::Directory(_) | Self::Volume(_) | Self::Chunks(_) => None,
+            Self::File(_) | Self::Directory(_) | Self::Volume(_) => None,
+            Self::Chunks(_) | Self::Tagged(_) => None,
         }
     }
 }
@@ -74,6 +78,7 @@ impl fmt::Display for Group {
             Self::Volume(volume) => write!(f, "files of volume {volume}"),
             Self::Stream(stream) => write!(f, "stream {stream}"),
             Self::Chunks(store) => write!(f, "chunks of store {store}"),
+            Self::Tagged(tag) => write!(f, "chunks that are bound to {tag}"),
         }
     }
 }
@@ -83,6 +88,7 @@ const DIRECTORY: u32 = 2;
 const VOLUME: u32 = 3;
 const STREAM: u32 = 4;
 const CHUNKS: u32 = 5;
+const TAGGED: u32 = 6;
 
 /// The number of a store takes the place of a volume's.
 fn of_store(store: StoreNumber) -> Fid {
@@ -97,6 +103,10 @@ impl Encode for Group {
             Self::Volume(volume) => (VOLUME, Fid::whole_volume(volume)),
             Self::Stream(stream) => (STREAM, stream.fid()),
             Self::Chunks(store) => (CHUNKS, of_store(store)),
+            Self::Tagged(tag) => {
+                TAGGED.encode(out);
+                return tag.encode(out);
+            }
         };
         kind.encode(out);
         fid.encode(out);
@@ -114,6 +124,7 @@ impl Decode for Group {
             CHUNKS if fid == of_store(StoreNumber(fid.volume.0)) => {
                 Ok(Self::Chunks(StoreNumber(fid.volume.0)))
             }
+            TAGGED => Ok(Self::Tagged(GroupTag::of_fid(fid))),
             value => Err(DecodeError::BadValue { what: "group of objects", value }),
         }
     }

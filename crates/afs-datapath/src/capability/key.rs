@@ -41,6 +41,11 @@ impl DriveKey {
         self.epoch
     }
 
+    /// Its bytes, for MACs.
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.key
+    }
+
     /// The secret of a capability.
     ///
     /// Seals whatever it is given. The caller takes `drive` and `epoch` from this key, and `generation` from

@@ -6,7 +6,9 @@
 
 mod access;
 mod arguments;
+mod binding;
 mod group;
+mod group_tag;
 mod ids;
 mod key;
 mod proof;
@@ -18,7 +20,9 @@ mod stream_name;
 
 pub use access::Access;
 pub use arguments::Capability;
+pub use binding::{Binding, Terms};
 pub use group::Group;
+pub use group_tag::GroupTag;
 pub use ids::{DriveId, Generation, HolderId, KeyEpoch, StoreNumber, TicketId};
 pub use key::DriveKey;
 pub use proof::{Nonce, Nonces, Proof};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Capability, Generation, Group};
+use super::{Access, Capability, Generation, Group};
 
 /// Default of the most groups in the table of a drive.
 pub const GROUPS_MAX: usize = 16_384;
@@ -27,6 +27,9 @@ pub struct Revocations {
     table: Mutex<Table>,
 }
 
+/// Revocations of one run.
+const RUN_SHIFT: u32 = 32;
+
 #[derive(Debug, Default)]
 struct Table {
     latest: Generation,
@@ -45,6 +48,21 @@ impl Revocations {
     #[must_use]
     pub fn new(groups_max: usize) -> Self {
         Self { changes: AtomicU64::new(0), groups_max, table: Mutex::default() }
+    }
+
+    /// An empty table of a drive that does not keep it: every run begins with a generation that is greater than all of the
+    /// earlier runs, so that nothing that was sealed or revoked before is good any more. Runs have numbers below 2^32.
+    #[must_use]
+    pub fn of_run(run: u64) -> Self {
+        let first = Generation(run << RUN_SHIFT);
+        let table = Table { latest: first, base: first, revoked: BTreeMap::new() };
+        Self { table: Mutex::new(table), ..Self::default() }
+    }
+
+    /// The latest generation of any group: a capability or binding with it is good until something is revoked after this.
+    #[must_use]
+    pub fn latest(&self) -> Generation {
+        self.table.lock().latest
     }
 
     /// The present generation of a group. To be read before the rights are, on which a capability is decided: then a change of
@@ -69,10 +87,13 @@ impl Revocations {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether a capability has not been revoked.
+    /// Whether a capability has not been revoked. One to manage cannot be: who has it has the drive's key, and seals another
+    /// one.
     #[must_use]
     pub fn is_current(&self, capability: &Capability) -> bool {
-        capability.generation >= self.generation(capability.group)
+        let is_of_chunks = matches!(capability.group, Group::Chunks(_));
+        let is_managing = is_of_chunks || capability.access.permits(Access::MANAGE);
+        is_managing || capability.generation >= self.generation(capability.group)
     }
 
     /// Number of revocations so far, for [`Revocations::is_still_current`]. To be read before the capability is looked at.
@@ -136,7 +157,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::{Access, ByteRange, DriveId, HolderId, KeyEpoch};
+    use crate::capability::{ByteRange, DriveId, HolderId, KeyEpoch};
     use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 
     fn directory(vnode: u32) -> Group {
@@ -180,6 +201,19 @@ mod tests {
         }
         assert!(revocations.is_empty() && !revocations.is_current(&earlier[8]));
         assert!(revocations.is_current(&capability(&revocations, directory(1))));
+    }
+
+    #[test]
+    fn a_run_honours_nothing_of_an_earlier_one() {
+        let (first, second) = (Revocations::of_run(1), Revocations::of_run(2));
+        let early = capability(&first, directory(1));
+        first.revoke(directory(3));
+        let late = Capability { generation: first.latest(), ..early };
+        assert!(first.is_current(&early) && first.is_current(&late));
+        assert!(!second.is_current(&early) && !second.is_current(&late));
+        assert!(second.is_current(&Capability { generation: second.latest(), ..early }));
+        let managing = Capability { access: Access::MANAGE, ..early };
+        assert!(second.is_current(&managing));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use afs_drive::{ChunkId, ChunkRef, Usage};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
 use super::chunk_request::{put_id, take_chunk, take_id};
+use crate::capability::Generation;
 
 /// How a request for chunks ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,11 @@ pub enum ChunkReply {
     },
     /// How the drive is.
     Status(DriveStatus),
+    /// Groups were revoked.
+    Revoked {
+        /// The latest generation of any group from now on.
+        latest: Generation,
+    },
 }
 
 /// How a drive is.
@@ -88,6 +94,10 @@ impl Encode for ChunkReply {
                 put_usage(status.usage, out);
                 [status.written, status.read, status.damaged].iter().for_each(|count| count.encode(out));
             }
+            Self::Revoked { latest } => {
+                6u32.encode(out);
+                latest.encode(out);
+            }
         }
     }
 }
@@ -106,6 +116,7 @@ impl Decode for ChunkReply {
                 read: r.u64()?,
                 damaged: r.u64()?,
             })),
+            6 => Ok(Self::Revoked { latest: Decode::decode(r)? }),
             value => Err(DecodeError::BadValue { what: "reply to a request for chunks", value }),
         }
     }

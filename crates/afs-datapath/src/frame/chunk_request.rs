@@ -1,4 +1,4 @@
-//! Requests for chunks, of a file server to a drive that stores them.
+//! Requests for chunks: of a file server to a drive that stores them, and of clients that it sends there.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,9 +7,9 @@ use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Pieces};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use subtle::ConstantTimeEq;
 
-use crate::capability::{KeyEpoch, Secret};
+use crate::capability::{Binding, GroupTag, KeyEpoch, Secret};
 
-/// Most chunks of one request to discard.
+/// Most chunks of one request to discard, and groups of one to revoke.
 pub const CHUNKS_MAX: usize = 600;
 /// Most live chunks of one request to sweep: a segment of 1 GiB has no more.
 pub const LIVE_MAX: u32 = 1 << 18;
@@ -83,6 +83,27 @@ pub enum ChunkRequest {
         /// The key.
         key: KeyBytes,
     },
+    /// A client wants what [`ChunkRequest::Read`] gives, of a chunk that is bound to the group of its capability.
+    ReadBound {
+        /// The chunk.
+        chunk: ChunkRef,
+        /// Where the range begins.
+        start: u32,
+        /// Where it ends.
+        end: u32,
+        /// Bytes that the drive may send before it gets more credit.
+        credit: u32,
+        /// The binding.
+        binding: Binding,
+    },
+    /// The file server revokes capabilities and bindings for groups, or asks for the latest generation if there are none: reply
+    /// [`Revoked`](super::ChunkReply::Revoked).
+    Revoke {
+        /// At most [`CHUNKS_MAX`].
+        groups: Vec<GroupTag>,
+    },
+    /// It revokes all of them: the same reply.
+    RevokeAll,
 }
 
 /// A key in a message: compared in tests only, shown by nobody.
@@ -112,6 +133,7 @@ impl ChunkRequest {
             Self::Sweep { live, .. } => u64::from(*live) * ChunkRef::STORED_LEN as u64,
             Self::Begin { .. } | Self::Read { .. } | Self::Sync { .. } | Self::Discard { .. } => 0,
             Self::Ranges { .. } | Self::Status | Self::Adopt { .. } => 0,
+            Self::ReadBound { .. } | Self::Revoke { .. } | Self::RevokeAll => 0,
         }
     }
 
@@ -119,7 +141,7 @@ impl ChunkRequest {
     #[must_use]
     pub fn outgoing(&self) -> Option<(u64, u32)> {
         match self {
-            Self::Read { chunk, start, end, credit } => {
+            Self::Read { chunk, start, end, credit } | Self::ReadBound { chunk, start, end, credit, .. } => {
                 let sums = SUM_LEN * Pieces::count(chunk.len);
                 let bytes = Pieces::covering(chunk.len, &(*start..*end)).map_or(0, |range| range.len());
                 Some(((sums + bytes) as u64, *credit))
@@ -127,6 +149,7 @@ impl ChunkRequest {
             Self::Ranges { credit, .. } => Some((RANGES_BYTES_MAX, *credit)),
             Self::Begin { .. } | Self::Write { .. } | Self::Sync { .. } | Self::Discard { .. } => None,
             Self::Sweep { .. } | Self::Status | Self::Adopt { .. } => None,
+            Self::Revoke { .. } | Self::RevokeAll => None,
         }
     }
 
@@ -136,11 +159,14 @@ impl ChunkRequest {
         let is_range = |range: Range<u32>, len: u32| range.start <= range.end && range.end <= len;
         match self {
             Self::Write { length } => is_length(*length),
-            Self::Read { chunk, start, end, .. } => is_length(chunk.len) && is_range(*start..*end, chunk.len),
+            Self::Read { chunk, start, end, .. } | Self::ReadBound { chunk, start, end, .. } => {
+                is_length(chunk.len) && is_range(*start..*end, chunk.len)
+            }
             Self::Discard { chunks } => chunks.len() <= CHUNKS_MAX,
             Self::Sweep { first, last, live } => first <= last && *live <= LIVE_MAX,
             Self::Begin { .. } | Self::Sync { .. } | Self::Ranges { .. } => true,
-            Self::Status | Self::Adopt { .. } => true,
+            Self::Revoke { groups } => groups.len() <= CHUNKS_MAX,
+            Self::Status | Self::Adopt { .. } | Self::RevokeAll => true,
         }
     }
 }
@@ -195,6 +221,17 @@ impl Encode for ChunkRequest {
                 epoch.encode(out);
                 out.extend_from_slice(key.0.expose());
             }
+            Self::ReadBound { chunk, start, end, credit, binding } => {
+                10u32.encode(out);
+                out.extend_from_slice(&chunk.to_bytes());
+                [start, end, credit].iter().for_each(|word| word.encode(out));
+                binding.encode(out);
+            }
+            Self::Revoke { groups } => {
+                [11, groups.len() as u32].iter().for_each(|word| word.encode(out));
+                groups.iter().for_each(|group| group.encode(out));
+            }
+            Self::RevokeAll => 12u32.encode(out),
         }
     }
 }
@@ -207,11 +244,20 @@ impl Decode for ChunkRequest {
             2 => Self::Write { length: r.u32()? },
             3 => Self::Read { chunk: take_chunk(r)?, start: r.u32()?, end: r.u32()?, credit: r.u32()? },
             4 => Self::Sync { oldest: take_id(r)? },
-            5 => Self::Discard { chunks: take_chunks(r)? },
+            5 => Self::Discard { chunks: take_many(r, take_chunk)? },
             6 => Self::Ranges { before: take_id(r)?, credit: r.u32()? },
             7 => Self::Sweep { first: take_id(r)?, last: take_id(r)?, live: r.u32()? },
             8 => Self::Status,
             9 => Self::Adopt { epoch: Decode::decode(r)?, key: KeyBytes(Secret::new(*r.array()?)) },
+            10 => Self::ReadBound {
+                chunk: take_chunk(r)?,
+                start: r.u32()?,
+                end: r.u32()?,
+                credit: r.u32()?,
+                binding: Decode::decode(r)?,
+            },
+            11 => Self::Revoke { groups: take_many(r, Decode::decode)? },
+            12 => Self::RevokeAll,
             value => return Err(DecodeError::BadValue { what: "request for chunks", value }),
         };
         let wrong = DecodeError::BadValue { what: "numbers of a request for chunks", value: kind };
@@ -219,10 +265,13 @@ impl Decode for ChunkRequest {
     }
 }
 
-fn take_chunks(r: &mut Reader<'_>) -> Result<Vec<ChunkRef>, DecodeError> {
+fn take_many<T>(
+    r: &mut Reader<'_>,
+    take: impl Fn(&mut Reader<'_>) -> Result<T, DecodeError>,
+) -> Result<Vec<T>, DecodeError> {
     let count = r.u32()?;
     if count as usize > CHUNKS_MAX {
-        return Err(DecodeError::BadValue { what: "number of chunks", value: count });
+        return Err(DecodeError::BadValue { what: "number of chunks or groups", value: count });
     }
-    (0..count).map(|_| take_chunk(r)).collect()
+    (0..count).map(|_| take(r)).collect()
 }

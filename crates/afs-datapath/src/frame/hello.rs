@@ -11,6 +11,9 @@ pub const VERSION: u32 = 1;
 /// The version that also has requests for chunks.
 pub const CHUNKS_VERSION: u32 = 2;
 
+/// The version that also has what a client asks of a drive that stores chunks, and the revocation of that.
+pub const BOUND_VERSION: u32 = 3;
+
 /// First frame of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {

@@ -15,6 +15,7 @@ use afs_env::{ByteStream, EnvRef};
 use afs_wire::ids::{DataVersion, Fid};
 
 pub use arriving::Arriving;
+pub use chunks::chunk_pieces;
 pub use handle::Handle;
 pub use leaving::Leaving;
 
@@ -25,7 +26,9 @@ use super::request::{Awaited, Reply, Request};
 use super::sending::Sending;
 use super::{Error, Lost, Patience};
 use crate::capability::{ByteRange, Capability, DriveId, KeyEpoch, Nonces, Proof, Secret};
-use crate::frame::{CHUNKS_VERSION, Message, Presented, RequestId, StoreDescription, VERSION, Welcome};
+use crate::frame::{
+    BOUND_VERSION, CHUNKS_VERSION, Message, Presented, RequestId, StoreDescription, VERSION, Welcome,
+};
 use crate::tls::Security;
 use handle::Handles;
 
@@ -77,6 +80,19 @@ impl Client {
         patience: Patience,
     ) -> Result<Self, Lost> {
         Self::open_version(env, stream, security, patience, CHUNKS_VERSION).await
+    }
+
+    /// As [`Client::open_chunks`], for what a client asks of such a drive ([`Client::read_bound`]), and for revocations.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn open_bound(
+        env: EnvRef,
+        stream: Box<dyn ByteStream>,
+        security: Security,
+        patience: Patience,
+    ) -> Result<Self, Lost> {
+        Self::open_version(env, stream, security, patience, BOUND_VERSION).await
     }
 
     async fn open_version(

@@ -26,7 +26,7 @@ mod state;
 mod turns;
 
 pub use chunks::{ChunkCall, Chunks};
-pub use client::{Arriving, Client, Handle, Leaving};
+pub use client::{Arriving, Client, Handle, Leaving, chunk_pieces};
 pub use counters::Counts;
 pub use drive::Drive;
 pub use error::{Error, Lost};

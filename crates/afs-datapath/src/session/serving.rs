@@ -1,6 +1,7 @@
 //! The drive's end of a connection.
 
 mod attempt;
+mod bound;
 mod chunks;
 mod grant;
 mod reading;
@@ -25,7 +26,7 @@ use super::link::Link;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
-use crate::frame::{CHUNKS_VERSION, Goodbye, Hello, Message, VERSION, Welcome};
+use crate::frame::{BOUND_VERSION, CHUNKS_VERSION, Goodbye, Hello, Message, VERSION, Welcome};
 use crate::tls::{self, Offer};
 use role::DriveRole;
 
@@ -139,7 +140,8 @@ async fn greet(
 }
 
 fn speaks(drive: &Drive, version: u32) -> bool {
-    version == VERSION || version == CHUNKS_VERSION && drive.objects.chunks().is_some()
+    let is_for_chunks = matches!(version, CHUNKS_VERSION | BOUND_VERSION);
+    version == VERSION || is_for_chunks && drive.objects.chunks().is_some()
 }
 
 fn welcome(drive: &Drive, version: u32, nonce: Nonce) -> Welcome {

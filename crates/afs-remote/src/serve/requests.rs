@@ -60,6 +60,10 @@ impl<S: SegmentStore> Inner<S> {
             }
             ChunkRequest::Status => Ok(ChunkReply::Status(self.status(&drive))),
             ChunkRequest::Read { .. } | ChunkRequest::Ranges { .. } => Err(Failure::Invalid),
+            // The connection has done what there is to do.
+            ChunkRequest::ReadBound { .. } | ChunkRequest::Revoke { .. } | ChunkRequest::RevokeAll => {
+                Err(Failure::Invalid)
+            }
             // A drive belongs to one file server, until its state is removed.
             ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
         }

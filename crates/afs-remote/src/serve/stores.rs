@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use afs_datapath::capability::StoreNumber;
+use afs_datapath::capability::{Revocations, StoreNumber};
 use afs_datapath::session::Failure;
 use afs_drive::{ChunkId, Drive, DriveError, SegmentDrive, SegmentStore, Usage};
 use afs_env::sync::Semaphore;
@@ -85,6 +85,13 @@ impl<S: SegmentStore> ChunkStores<S> {
             budget: Arc::new(Semaphore::new(BUDGET)),
             counts: Counts::default(),
         }))
+    }
+
+    /// The table of revocations with which they are to be served: what was sealed in an earlier run, which the drive does not
+    /// remember, is void in this one.
+    #[must_use]
+    pub fn revocations(&self) -> Revocations {
+        Revocations::of_run(self.0.run.0)
     }
 }
 

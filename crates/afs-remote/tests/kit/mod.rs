@@ -67,11 +67,17 @@ impl Kit {
     pub fn start(&self, run: u64) -> Arc<Served> {
         let disk = self.disk.clone();
         let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
-        self.serve(Arc::new(ChunkStores::new(self.sim.env(self.host), Run(run), open)))
+        let stores = ChunkStores::new(self.sim.env(self.host), Run(run), open);
+        let revocations = stores.revocations();
+        self.serve_with(Arc::new(stores), revocations)
     }
 
     pub fn serve(&self, objects: Arc<dyn Objects>) -> Arc<Served> {
-        let drive = Served::new(key(7), Revocations::default(), objects, DriveLimits::default());
+        self.serve_with(objects, Revocations::default())
+    }
+
+    fn serve_with(&self, objects: Arc<dyn Objects>, revocations: Revocations) -> Arc<Served> {
+        let drive = Served::new(key(7), revocations, objects, DriveLimits::default());
         let env = self.sim.env(self.host);
         let listener = env.listen(at()).unwrap();
         env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));

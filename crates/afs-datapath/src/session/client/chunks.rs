@@ -1,10 +1,14 @@
-//! Requests for chunks, as a file server makes them.
+//! Requests for chunks, as a file server makes them, and reads of chunks by other clients.
 
+use std::ops::Range;
+
+use afs_drive::{ChunkRef, Pieces};
 use afs_env::Instant;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::{Arriving, Client, Handle};
-use crate::frame::{ChunkReply, ChunkRequest, Message};
+use crate::capability::Binding;
+use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, SUM_LEN};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Reply, Request};
 use crate::session::sending::Sending;
@@ -63,4 +67,40 @@ impl Client {
             _ => Err(Lost::Violation("another reply than an announcement").into()),
         }
     }
+
+    /// Reads a range of a chunk by a capability for the group to which it is bound. Every byte is verified against the reference.
+    ///
+    /// # Errors
+    /// As [`Client::fetch`]; [`Failure::Damaged`] if other bytes came than those of the reference.
+    pub async fn read_bound(
+        &self,
+        handle: &Handle,
+        (chunk, binding): (ChunkRef, &Binding),
+        range: Range<u32>,
+    ) -> Result<Bytes, Error> {
+        let covering = Pieces::covering(chunk.len, &range).map_err(|_| Error::Length)?;
+        let length = SUM_LEN * Pieces::count(chunk.len) + covering.len();
+        let (start, end, credit) = (range.start, range.end, BOUND_CREDIT);
+        let what = ChunkRequest::ReadBound { chunk, start, end, credit, binding: *binding };
+        let mut arriving = self.fetch(handle, what).await?;
+        if arriving.length() != length as u64 {
+            return Err(Failure::Damaged.into());
+        }
+        let mut bytes = BytesMut::new();
+        while let Some(piece) = arriving.next().await? {
+            bytes.extend_from_slice(&piece);
+        }
+        chunk_pieces(chunk, bytes.freeze()).verified(chunk, range).map_err(|_| Failure::Damaged.into())
+    }
+}
+
+/// Bytes of a chunk that a drive may send before more are wanted.
+const BOUND_CREDIT: u32 = 1 << 20;
+
+/// The reply to a read of a chunk: the checksums precede the bytes, big-endian.
+#[must_use]
+pub fn chunk_pieces(chunk: ChunkRef, mut bytes: Bytes) -> Pieces {
+    let sums = bytes.split_to((SUM_LEN * Pieces::count(chunk.len)).min(bytes.len()));
+    let words = sums.as_chunks::<SUM_LEN>().0;
+    Pieces { sums: words.iter().map(|word| u32::from_be_bytes(*word)).collect(), bytes }
 }

@@ -4,9 +4,10 @@ use super::grant::Grant;
 use super::reading::send_opened;
 use super::role::note;
 use super::taken::Taken;
-use crate::frame::{ChunkReply, Failure, Message, RequestId};
+use crate::capability::Group;
+use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, RequestId};
 use crate::session::link::Link;
-use crate::session::{ChunkCall, Error};
+use crate::session::{ChunkCall, Drive, Error};
 
 /// Performs a request, and tells the client how it ended.
 pub(super) async fn serve(link: Link, id: RequestId, mut grant: Grant, call: ChunkCall) {
@@ -41,6 +42,9 @@ async fn send(
 
 async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> Result<ChunkReply, Error> {
     let drive = grant.drive.clone();
+    if let Some(reply) = revoke(&drive, &call.what) {
+        return Ok(reply);
+    }
     let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
     let performed = chunks.perform(call, Taken::new(link.clone(), id, grant));
     let reply = performed.await?;
@@ -49,4 +53,16 @@ async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> R
         return Err(Failure::Io.into());
     }
     Ok(reply)
+}
+
+/// Does what a request to revoke something asks for: when the reply leaves, nothing more is sent by what was revoked.
+fn revoke(drive: &Drive, what: &ChunkRequest) -> Option<ChunkReply> {
+    match what {
+        ChunkRequest::Revoke { groups } => {
+            groups.iter().for_each(|group| drive.revocations.revoke(Group::Tagged(*group)));
+        }
+        ChunkRequest::RevokeAll => drive.revocations.revoke_all(),
+        _ => return None,
+    }
+    Some(ChunkReply::Revoked { latest: drive.revocations.latest() })
 }

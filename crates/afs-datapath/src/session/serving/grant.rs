@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use afs_env::EnvRef;
 
-use crate::capability::{Capability, Changes, Refusal};
+use super::bound;
+use crate::capability::{Binding, Capability, Changes, Refusal};
 use crate::session::Drive;
 
 /// A capability that permits a request in progress.
@@ -14,6 +15,8 @@ pub(super) struct Grant {
     pub drive: Arc<Drive>,
     pub peer: SocketAddr,
     pub capability: Capability,
+    /// Of a client's read of a chunk.
+    pub binding: Option<Binding>,
     env: EnvRef,
     seen: Changes,
 }
@@ -36,7 +39,7 @@ impl Grant {
         if capability.expires <= env.wall().secs {
             return Err(Refusal::Expired);
         }
-        Ok(Self { drive: drive.clone(), peer, capability, env: env.clone(), seen })
+        Ok(Self { drive: drive.clone(), peer, capability, binding: None, env: env.clone(), seen })
     }
 
     /// Whether the capability is still good. A stream of a volume that has begun ends with the call that it belongs to.
@@ -51,6 +54,9 @@ impl Grant {
             return Err(Refusal::Expired);
         }
         if !self.drive.revocations.is_still_current(&self.capability, &mut self.seen) {
+            return Err(Refusal::Revoked);
+        }
+        if self.binding.is_some_and(|binding| !bound::is_current(&self.drive, &binding)) {
             return Err(Refusal::Revoked);
         }
         Ok(())

@@ -9,7 +9,7 @@ use afs_wire::ids::{DataVersion, Fid};
 
 use super::attempt::Attempt;
 use super::grant::Grant;
-use super::{chunks, reading, storing};
+use super::{bound, chunks, reading, storing};
 use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
 use crate::frame::{ChunkRequest, Failure, HandleNumber, Message, RequestId, StoreDescription};
 use crate::session::admission::{Kind, Permit};
@@ -20,7 +20,7 @@ use crate::session::objects::{ReadRequest, StoreRequest, StreamRequest};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Request};
 use crate::session::sending::Sending;
-use crate::session::{ChunkCall, Drive, Lost};
+use crate::session::{Drive, Lost};
 
 /// The drive's part of one connection.
 pub(super) struct DriveRole {
@@ -143,16 +143,18 @@ impl DriveRole {
         if self.drive.objects.chunks().is_none() {
             return Err(Lost::Violation("a request for chunks in a version without them"));
         }
-        let permits = |capability: &Capability| capability.permits_chunks().map(drop);
+        let now = link.env().wall();
+        let permits = |capability: &Capability| bound::permits(&self.drive, capability, &what, now);
         let granted = self.grant(link, request, handle, permits)?;
         let credit = what.outgoing().map_or(0, |(_, credit)| credit);
         let sending = Sending::new(0, credit.into());
-        self.begin(link, request, granted, sending, Receiving::new(what.incoming(), STORE_WINDOW), |grant| {
-            let (link, peer) = (link.clone(), grant.peer);
+        let receiving = Receiving::new(what.incoming(), STORE_WINDOW);
+        self.begin(link, request, granted, sending, receiving, |mut grant| {
+            let link = link.clone();
             Box::pin(async move {
-                // It was permitted for a store.
-                let Ok(store) = grant.capability.permits_chunks() else { return };
-                chunks::serve(link, request, grant, ChunkCall { peer, store, what }).await;
+                // It was permitted.
+                let Some(call) = bound::call(&mut grant, what) else { return };
+                chunks::serve(link, request, grant, call).await;
             })
         });
         Ok(())
