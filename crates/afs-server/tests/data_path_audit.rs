@@ -109,3 +109,26 @@ fn a_stream_that_is_ended_is_recorded() {
     let opened = format!("carol DataPathRead {large} -> 0");
     assert_eq!(desk.recorded(), [opened, refused("carol", "Read", large)]);
 }
+
+#[test]
+fn each_capability_of_a_call_for_several_has_its_record() {
+    let desk = Desk::new(504, true);
+    let other = desk.cell.owner().make_dir(desk.cell.root(), "e").unwrap().fid;
+    let acl = AclText::new(b"1\n0\nadmin\t127\n\0".as_slice()).unwrap();
+    desk.cell.owner().ask(fs::StoreAcl { fid: other, acl }).unwrap();
+    desk.cell.recorded();
+    let request = |fid| fs::CapabilityRequest { fid, access: READ };
+    let wanted = fs::CapabilityRequests::first_of([request(desk.dir), request(other)]);
+    desk.carol.ask(fs::BulkCapability { wanted }).unwrap();
+    let (dir, eacces) = (desk.dir, Errno::EACCES.to_uae().0);
+    let (given, refused) =
+        (format!("carol GetCapability {dir} -> 0"), format!("carol GetCapability {other} -> {eacces}"));
+    assert_eq!(desk.cell.recorded(), [given.clone(), refused, format!("carol BulkCapability {dir} -> 0")]);
+    // With a status, what was not given is no refusal of anything that the user wanted.
+    let fids = fs::Fids::first_of([desk.fid]);
+    for (fid, records) in [(dir, vec![given]), (other, vec![])] {
+        desk.carol.ask(fs::StatusAndCapability { fids: fids.clone(), wanted: request(fid) }).unwrap();
+        let of_call = format!("carol StatusAndCapability {fid} -> 0");
+        assert_eq!(desk.cell.recorded(), [records, vec![of_call]].concat());
+    }
+}

@@ -43,6 +43,18 @@ pub(crate) fn of_writing(subject: &Subject, object: &Object<'_>) -> Result<Reach
     Ok(reach(subject, object, Rights::WRITE, is_writable(object.mode)))
 }
 
+/// The reach of rights to the data of all files of a directory, which its access list gives.
+///
+/// # Errors
+/// EACCES: the list does not give all of them.
+pub(crate) fn of_files(subject: &Subject, directory: &Object<'_>, wanted: Rights) -> Result<Reach, Errno> {
+    let request = AccessRequest { subject, object: directory, rights: rights(subject, directory) };
+    match request.has(wanted) {
+        true => Ok(Reach { directory: true, any_mode: request.is_administrator() }),
+        false => Err(Errno::EACCES),
+    }
+}
+
 /// Of a right that the caller has: by the access list, within the mode bits except for administrators; or else
 /// as the owner, whose own files the mode bits do not close.
 fn reach(subject: &Subject, object: &Object<'_>, right: Rights, mode_permits: bool) -> Reach {
@@ -110,6 +122,26 @@ mod tests {
         assert_eq!((LIST.and(OWNER), OWNER.and(LIST)), (neither, neither));
         assert_eq!((LIST.and(ALL), ALL.and(LIST)), (LIST, LIST));
         assert_eq!((OWNER.and(ALL), ALL.and(OWNER)), (OWNER, OWNER));
+    }
+
+    /// What is given for a directory is what is given for a file in it that is not the caller's own.
+    #[test]
+    fn the_rights_to_all_files_of_a_directory_are_those_of_its_list() {
+        let (alice, bob) = (Subject::new(ALICE, [ViceId::ANYUSER]), Subject::new(BOB, [ViceId::ANYUSER]));
+        for list in ["rlidwka", "rl", "w", "i", "l", ""] {
+            let rights = list.parse().unwrap_or(Rights::NONE);
+            let acl = Acl { positive: vec![(ViceId::ANYUSER, rights)], negative: Vec::new() };
+            // An owner of the directory has no more than others; an owner of the volume neither.
+            let (kind, mode) = (FileKind::Directory, Mode(0));
+            let object = Object { kind, owner: ALICE, mode, acl: &acl, volume_owner: ALICE };
+            for subject in [&alice, &bob, &Subject::administrator()] {
+                let (read, write) = reaches(if subject == &alice { &bob } else { subject }, list, 0o644);
+                assert_eq!(of_files(subject, &object, Rights::READ), read, "{list}");
+                assert_eq!(of_files(subject, &object, Rights::WRITE), write, "{list}");
+                let both = of_files(subject, &object, Rights::READ | Rights::WRITE);
+                assert_eq!(both.is_ok(), read.is_ok() && write.is_ok(), "{list}");
+            }
+        }
     }
 
     #[test]

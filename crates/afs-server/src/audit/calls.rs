@@ -71,6 +71,8 @@ described! {
     Read: fs::DataPath |_| ();
     Read: fs::GetCapability |call| call.fid;
     Change: fs::CommitStore |call| call.fid;
+    Read: fs::BulkCapability |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
+    Read: fs::StatusAndCapability |call| call.wanted.fid;
 }
 
 described! {

@@ -10,12 +10,15 @@ use afs_datapath::capability::{Access, Capability, Group};
 use afs_datapath::session::{ReadRequest, RefusedRequest};
 use afs_rpc::Identity;
 use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::GetCapability;
 use afs_wire::ids::Fid;
+use afs_wire::rpc::Request;
 use parking_lot::Mutex;
 
 use super::HolderId;
 use crate::audit::CallKind;
 use crate::file::FileServer;
+use crate::file::server::CallContext;
 
 /// Most uses that are remembered. Beyond, files that are read still are recorded once more.
 const USES_MAX: usize = 16_384;
@@ -47,6 +50,12 @@ impl AuditedReads {
 }
 
 impl FileServer {
+    /// Records a capability that was given, or refused, in a call for several things.
+    pub(crate) fn audit_capability(&self, context: &CallContext, fid: Fid, code: AbortCode) {
+        let who = (&context.identity, context.peer);
+        self.guard.audit().record_of(who, GetCapability::NAME, CallKind::Read, fid.into(), code);
+    }
+
     /// Records a read that was opened.
     pub(super) fn audit_read(&self, read: &ReadRequest) {
         let audit = self.guard.audit();

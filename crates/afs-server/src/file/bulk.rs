@@ -37,7 +37,7 @@ impl FileServer {
     }
 
     /// Reports failures object by object. The volume's date is that of the first object that could be read.
-    async fn inline_bulk_status(
+    pub(super) async fn inline_bulk_status(
         &self,
         context: &CallContext,
         fids: &fs::Fids,

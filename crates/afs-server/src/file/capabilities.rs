@@ -7,7 +7,7 @@ use afs_datapath::capability::{Access, Group};
 use afs_rpc::Table;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CapabilityAccess};
-use afs_wire::ids::Fid;
+use afs_wire::ids::{Fid, Rights};
 
 use super::object::{Found, is_file, object};
 use super::server::{CallContext, FileServer};
@@ -29,22 +29,35 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 
 /// What a capability is to permit.
 #[derive(Clone, Copy)]
-struct Wanted {
+pub(super) struct Wanted {
     read: bool,
     write: bool,
+    /// Whether a directory may be named, for its files.
+    directories: bool,
 }
 
 impl Wanted {
-    fn of(access: CapabilityAccess) -> Result<Self, AbortCode> {
+    pub(super) fn of(access: CapabilityAccess) -> Result<Self, AbortCode> {
         let (read, write) =
             (access.contains(CapabilityAccess::READ), access.contains(CapabilityAccess::WRITE));
         let unknown = access.0 & !(CapabilityAccess::READ.0 | CapabilityAccess::WRITE.0) != 0;
-        if unknown || !(read || write) { Err(Errno::EINVAL.to_uae()) } else { Ok(Wanted { read, write }) }
+        if unknown || !(read || write) {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        Ok(Wanted { read, write, directories: false })
+    }
+
+    /// The same, of a file or of all files of a directory.
+    pub(super) fn or_of_directory(self) -> Self {
+        Wanted { directories: true, ..self }
     }
 
     /// How far the caller's rights to all of it reach.
     fn reach(self, context: &CallContext, found: &Found) -> Result<Reach, AbortCode> {
         let (subject, object) = (&context.subject, object(&found.header, &found.record, &found.acl));
+        if found.record.is_directory() {
+            return Ok(reach::of_files(subject, &object, self.rights())?);
+        }
         let read = self.read.then(|| reach::of_reading(subject, &object)).transpose()?;
         let write = self.write.then(|| reach::of_writing(subject, &object)).transpose()?;
         let both = match (read, write) {
@@ -58,6 +71,13 @@ impl Wanted {
         if is_closed && !both.any_mode { Err(Errno::EACCES.to_uae()) } else { Ok(both) }
     }
 
+    /// The rights in a directory that permit all of it.
+    fn rights(self) -> Rights {
+        let bits = [(self.read, Rights::READ), (self.write, Rights::WRITE)];
+        let given = bits.into_iter().filter(|(given, _)| *given);
+        given.fold(Rights::NONE, |all, (_, bit)| all | bit)
+    }
+
     fn access(self, reach: Reach) -> Access {
         let bits =
             [(self.read, Access::READ), (self.write, Access::WRITE), (reach.any_mode, Access::ANY_MODE)];
@@ -67,35 +87,45 @@ impl Wanted {
 }
 
 impl FileServer {
-    /// The rights are looked at twice: the first look finds the group that they reach, whose generation must be
-    /// known before the look that decides, so that a change after it revokes the capability.
     async fn get_capability(
         &self,
         context: &CallContext,
         call: fs::GetCapability,
     ) -> Result<fs::GetCapabilityReply, AbortCode> {
         let wanted = Wanted::of(call.access)?;
+        self.capability(context, call.fid, wanted).await
+    }
+
+    /// The rights are looked at twice: the first look finds the group that they reach, whose generation must be
+    /// known before the look that decides, so that a change after it revokes the capability.
+    pub(super) async fn capability(
+        &self,
+        context: &CallContext,
+        fid: Fid,
+        wanted: Wanted,
+    ) -> Result<fs::GetCapabilityReply, AbortCode> {
         self.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)?;
-        let found = self.find_for(context, call.fid, wanted).await?;
-        let group = group(call.fid, &found, wanted.reach(context, &found)?);
-        let grant = self.data_path.prepare(&self.env, context, group, found.directory(call.fid.volume));
+        let found = self.find_for(context, fid, wanted).await?;
+        let group = group(fid, &found, wanted.reach(context, &found)?);
+        let grant = self.data_path.prepare(&self.env, context, group, directory(fid, &found));
         let grant = grant.ok_or(Errno::EACCES.to_uae())?;
-        let found = self.find_for(context, call.fid, wanted).await?;
+        let found = self.find_for(context, fid, wanted).await?;
         let reach = wanted.reach(context, &found)?;
-        if self::group(call.fid, &found, reach) != group {
+        if self::group(fid, &found, reach) != group {
             // The rights are changing; the client asks again, or uses calls.
             return Err(AbortCode::VBUSY);
         }
         self.data_path.seal(grant, wanted.access(reach))
     }
 
-    /// A file whose bytes may travel by the data path, to be read or to be changed.
+    /// A file whose bytes may travel by the data path, to be read or to be changed; or a directory of such files.
     async fn find_for(&self, context: &CallContext, fid: Fid, wanted: Wanted) -> Result<Found, AbortCode> {
         let found = match wanted.write {
             true => self.find_to_change(context, fid).await?,
             false => self.find(context, fid).await?,
         };
-        if !is_file(&found.record) {
+        let is_wanted = is_file(&found.record) || wanted.directories && found.record.is_directory();
+        if !is_wanted {
             return Err(Errno::EISDIR.to_uae());
         }
         self.check_protection(found.header.name.as_str())?;
@@ -140,7 +170,12 @@ impl FileServer {
 
 /// The objects that rights of such a reach cover.
 fn group(fid: Fid, found: &Found, reach: Reach) -> Group {
-    if reach.directory { Group::Directory(found.directory(fid.volume)) } else { Group::File(fid) }
+    if reach.directory { Group::Directory(directory(fid, found)) } else { Group::File(fid) }
+}
+
+/// The directory whose access list decides.
+fn directory(fid: Fid, found: &Found) -> Fid {
+    if found.record.is_directory() { fid } else { found.directory(fid.volume) }
 }
 
 #[cfg(test)]

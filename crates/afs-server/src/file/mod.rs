@@ -6,6 +6,7 @@
 
 mod acl;
 mod bulk;
+mod bulk_capabilities;
 mod busy;
 mod capabilities;
 mod create;
@@ -63,6 +64,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = volume::add(table);
     let table = promises::add(table);
     let table = capabilities::add(table);
+    let table = bulk_capabilities::add(table);
     let table = info::add(table);
     obsolete::add(table)
 }

@@ -1,6 +1,6 @@
 //! The file service (docs/protocol fileserver.md): names, status, access, data, callback promises.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use afs_datapath::session::DriveLimits;
@@ -90,8 +90,9 @@ pub(crate) struct CallContext {
     pub(crate) host: Arc<Host>,
     pub(crate) subject: Subject,
     pub(crate) identity: Identity,
-    /// The address that the call comes from.
+    /// The address that the call comes from, and with the port.
     pub(crate) address: IpAddr,
+    pub(crate) peer: SocketAddr,
 }
 
 impl FileServer {
@@ -140,7 +141,8 @@ impl FileServer {
         }
         let host = self.clients.admit(caller).await?;
         let subject = self.guard.subject(caller).await?;
-        Ok(CallContext { host, subject, identity: caller.identity.clone(), address: caller.peer.ip() })
+        let (identity, peer) = (caller.identity.clone(), caller.peer);
+        Ok(CallContext { host, subject, identity, address: peer.ip(), peer })
     }
 
     pub(crate) fn unix_now(&self) -> UnixSeconds {

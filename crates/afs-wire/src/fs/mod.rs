@@ -3,6 +3,7 @@
 //! Source: `docs/protocol/fileserver.md`.
 
 mod bulk;
+mod bulk_capability;
 mod calls;
 mod capability_secret;
 mod data;
@@ -16,6 +17,7 @@ mod status;
 mod volume;
 
 pub use bulk::{BulkStatus, BulkStatusReply, Fids, GiveUpCallBacks, InlineBulkStatus, Promises, Statuses};
+pub use bulk_capability::*;
 pub use calls::*;
 pub use capability_secret::CapabilitySecret;
 pub use data::*;
@@ -74,6 +76,7 @@ pub mod capability {
 #[cfg(feature = "fuzzing")]
 pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     bulk::DECODERS,
+    bulk_capability::DECODERS,
     calls::DECODERS,
     data::DECODERS,
     extension::DECODERS,

@@ -52,18 +52,21 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4420, "DataPath"),
     (0x414E_4421, "GetCapability"),
     (0x414E_4422, "CommitStore"),
+    (0x414E_4428, "BulkCapability"),
+    (0x414E_4429, "StatusAndCapability"),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::OPCODES;
-    use crate::fs::{bulk, calls, data, extension, lock, statistics, volume};
+    use crate::fs::{bulk, bulk_capability, calls, data, extension, lock, statistics, volume};
 
     #[test]
     fn every_call_is_in_the_table() {
         let mut calls = [
             calls::CALLS,
             bulk::CALLS,
+            bulk_capability::CALLS,
             data::CALLS,
             extension::CALLS,
             lock::CALLS,
