@@ -83,6 +83,12 @@ fn callbacks_are_not_diverted_to_a_client_that_uses_another_name() {
     kind(Move::Divert);
 }
 
+/// Hundreds of clients come and go, and nothing of those that are gone is held.
+#[test]
+fn clients_that_were_impersonated_and_are_gone_take_no_memory() {
+    run(5, &plan_of(Move::Divert, 5));
+}
+
 #[test]
 fn a_client_that_ignores_breaks_does_not_delay_writers() {
     kind(Move::IgnoreBreaks);

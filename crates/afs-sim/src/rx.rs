@@ -27,11 +27,18 @@ impl World {
     }
 }
 
+/// The port of an Rx, which is released with it, as a socket is.
 struct NotifyPort(Port);
 
 impl NotifyDriver for NotifyPort {
     fn notify(&self) {
         self.0.notify();
+    }
+}
+
+impl Drop for NotifyPort {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

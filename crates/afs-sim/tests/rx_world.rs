@@ -157,6 +157,29 @@ fn calls_to_a_host_that_dies_end_in_bounded_time() {
     }
 }
 
+/// As a socket is: otherwise a world in which endpoints come and go holds something of each to its end.
+#[test]
+fn an_endpoint_that_is_dropped_releases_its_address() {
+    let sim = Sim::new(1);
+    let (node, first) = host(&sim, SERVER);
+    let (other, _) = host(&sim, 2);
+    let noise = sim.bind(other, SocketAddr::new(address(2).ip(), 9999), Arc::new(Deaf));
+    let unclaimed = || {
+        noise.send(address(SERVER), Bytes::from_static(b"a datagram"));
+        sim.run_for(Duration::from_secs(1));
+        sim.net_stats().no_port
+    };
+    assert_eq!(unclaimed(), 0);
+    // The second has the address already when the first is dropped.
+    let second = sim.rx(node, sim.env(node), address(SERVER), Config::default(), Limits::default());
+    drop(first);
+    assert_eq!(unclaimed(), 0, "the address of the second was released");
+    let weak = second.downgrade();
+    drop(second);
+    assert!(weak.upgrade().is_none());
+    assert_eq!(unclaimed(), 1);
+}
+
 #[test]
 fn random_datagrams_do_no_harm() {
     for seed in 0..seeds() {
