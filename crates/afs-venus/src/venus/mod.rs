@@ -171,6 +171,4 @@ impl Venus {
 }
 
 #[cfg(test)]
-mod cut_streams;
-#[cfg(test)]
 mod over_path;

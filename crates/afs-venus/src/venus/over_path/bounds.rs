@@ -7,10 +7,10 @@ use afs_datapath::session::Failure;
 use afs_rpc::future::join_all;
 use afs_wire::ids::DataVersion;
 
-use super::drive::Calls;
+use super::conduct::Calls;
+use super::kit::key;
 use super::*;
 use crate::transfer::{FETCH, MemorySink, Wanted};
-use crate::venus::cut_streams::kit::key;
 
 /// A client with an open connection to such a drive.
 fn opened(conduct: Conduct) -> Over {

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use afs_datapath::capability::{
-    ByteRange, DriveId, DriveKey, KeyEpoch, Nonce, Refusal, Revocations, TicketId,
-};
+use afs_datapath::capability::{ByteRange, DriveId, DriveKey, KeyEpoch, Nonce, Revocations, TicketId};
 use afs_datapath::frame::{
     Decoder, Event, Failure, Message, RequestId, StoreDescription, VERSION, Welcome, encode_data,
 };
@@ -24,62 +22,13 @@ use afs_wire::xdr::Fixed;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 
-use crate::venus::cut_streams::server::{SERVER, Shared};
+use super::conduct::{Calls, Conduct};
+use super::file::{SERVER, Shared};
 
 /// Where the drive takes connections.
 const AT: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER), 7200);
 pub const DRIVE: DriveId = DriveId(77);
 pub const EPOCH: KeyEpoch = KeyEpoch(5);
-
-/// What the drive does with requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Conduct {
-    /// What it should.
-    Right,
-    /// It says that it is another drive.
-    OtherDrive,
-    /// It takes streams and says nothing.
-    Mute,
-    /// It sends what is no frame in reply to a request.
-    Garbage,
-    /// It closes the stream in reply to a request.
-    HangUp,
-    /// It replies to no request.
-    Silent,
-    /// It announces bytes, sends half of them, and then nothing.
-    Half,
-    /// It announces fewer bytes than it was asked for, and sends these.
-    Fewer,
-    /// It announces fewer bytes than it was asked for, and sends nothing.
-    FewerAndSilent,
-    /// It sends a byte in nine seconds.
-    Drips,
-    /// It announces more bytes than it was asked for, and sends these.
-    More,
-    /// It announces the right number of bytes, and sends many more.
-    Endless,
-    /// It fails every request so.
-    Fails(Failure),
-    /// It gives a ticket that the file server does not have.
-    WrongTicket,
-}
-
-/// What the file server does with the calls for the data path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Calls {
-    /// What it should.
-    Right,
-    /// It gives no capability.
-    Denies,
-    /// It gives no capability, and says so later than anybody waits for it.
-    Delays,
-    /// It gives capabilities for another file.
-    OtherFile,
-    /// It gives capabilities to write for those to read, and the other way round.
-    OtherUse,
-    /// It does not know CommitStore.
-    NoCommit,
-}
 
 /// A store in progress: ranges and bytes.
 type Pieces = Vec<(u64, Vec<u8>)>;
@@ -324,35 +273,4 @@ async fn drip(
         send_data(stream, request, Bytes::copy_from_slice(&[*byte])).await?;
     }
     Ok(())
-}
-
-/// Every way in which requests are served that is not the right one.
-pub fn wrong() -> impl Iterator<Item = Conduct> {
-    let failures = [
-        Failure::NoHandle,
-        Failure::OtherVersion,
-        Failure::NoObject,
-        Failure::Unavailable,
-        Failure::Busy,
-        Failure::NoSpace,
-        Failure::Io,
-        Failure::Invalid,
-        Failure::Stalled,
-    ];
-    let refusals = Refusal::ALL.into_iter().map(Failure::Refused);
-    let others = [
-        Conduct::OtherDrive,
-        Conduct::Mute,
-        Conduct::Garbage,
-        Conduct::HangUp,
-        Conduct::Silent,
-        Conduct::Half,
-        Conduct::Fewer,
-        Conduct::FewerAndSilent,
-        Conduct::Drips,
-        Conduct::More,
-        Conduct::Endless,
-        Conduct::WrongTicket,
-    ];
-    failures.into_iter().chain(refusals).map(Conduct::Fails).chain(others)
 }

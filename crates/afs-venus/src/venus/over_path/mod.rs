@@ -1,7 +1,12 @@
 //! The data path in front of calls: cut at every byte, and with drives that do anything. Programs notice nothing.
 
 mod bounds;
+mod conduct;
+mod cut;
 mod drive;
+mod faulty;
+mod file;
+mod kit;
 mod server;
 
 use std::ops::Range;
@@ -11,13 +16,15 @@ use std::time::Duration;
 
 use afs_datapath::session::Failure;
 
-use drive::{Conduct, Drive, wrong};
+use conduct::{Conduct, wrong};
+use drive::Drive;
+use kit::{Kit, LENGTH, pattern};
 
 use crate::api::OpenFlags;
-use crate::config::DataPathConfig;
+use crate::config::{DataPathConfig, VenusConfig};
 use crate::counters::CounterValues;
+use crate::error::Result;
 use crate::venus::Venus;
-use crate::venus::cut_streams::kit::{Kit, LENGTH, pattern};
 
 /// A client that uses the path for every byte, and its server.
 struct Over {
@@ -25,19 +32,36 @@ struct Over {
     drive: Arc<Drive>,
 }
 
+/// Of a client that uses the path for every byte, also without TLS.
+fn clear() -> DataPathConfig {
+    DataPathConfig { minimum_size: Some(1), allow_clear: true, ..DataPathConfig::default() }
+}
+
 fn over(seed: u64, conduct: Conduct) -> Over {
-    let config = DataPathConfig { minimum_size: Some(1), allow_clear: true, ..DataPathConfig::default() };
-    over_with(seed, conduct, config)
+    over_with(seed, conduct, clear())
 }
 
 fn over_with(seed: u64, conduct: Conduct, config: DataPathConfig) -> Over {
+    over_of(seed, conduct, config, Venus::start)
+}
+
+/// The same, with a client that `start` starts.
+fn over_of<F>(
+    seed: u64,
+    conduct: Conduct,
+    config: DataPathConfig,
+    start: impl FnOnce(VenusConfig) -> F,
+) -> Over
+where
+    F: Future<Output = Result<Arc<Venus>>> + Send + 'static,
+{
     let file = Kit::file();
     let drive = Drive::new(file.clone(), conduct);
     let calls = |sim: &afs_sim::Sim, node| {
         drive.listen(sim.env(node));
         server::with_drive(&file, &drive, sim.env(node))
     };
-    let kit = Kit::made(seed, file.clone(), calls, config, Venus::start);
+    let kit = Kit::made(seed, file.clone(), calls, config, start);
     Over { kit, drive }
 }
 
@@ -81,7 +105,6 @@ impl Over {
     /// Stores two ranges of the file as one version.
     #[track_caller]
     fn store_ranges(&self, seed: u64, what: &str) {
-        const RANGES: [Range<u64>; 2] = [10..60, 200..290];
         self.kit.change(seed);
         // Not fetched, so that the ranges are not sent as one with what lies between them.
         let handle = self.kit.open(OpenFlags::WRITE).unwrap();
@@ -97,6 +120,8 @@ impl Over {
     }
 }
 
+/// What [`Over::store_ranges`] changes.
+const RANGES: [Range<u64>; 2] = [10..60, 200..290];
 /// Long enough for a connection to be opened, or not.
 const OPENING: Duration = Duration::from_secs(20);
 
@@ -117,39 +142,6 @@ fn reads_and_stores_go_by_the_path_and_one_capability_for_each_use_is_asked_for(
     assert_eq!((over.call("CommitStore"), over.call("GetCapability"), over.call("DataPath")), (36, 2, 1));
     assert!(counters.path_bytes_fetched >= 18 * LENGTH);
     assert_eq!((counters.path_bytes_stored, counters.path_connections), (18 * (LENGTH + 140), 1));
-}
-
-#[test]
-fn of_reads_whose_connection_breaks_at_any_byte_programs_notice_nothing() {
-    for after in 0..460 {
-        let over = over(after, Conduct::Right);
-        let (from, to) = (over.kit.server, over.kit.client);
-        over.kit.cut(from, to, after as usize, after % 5 == 2);
-        let what = format!("seed and bytes {after}");
-        over.read_new(1, &what);
-        over.kit.pass(OPENING);
-        for seed in 2..5 {
-            over.read_new(seed, &what);
-        }
-    }
-}
-
-#[test]
-fn of_stores_whose_connection_breaks_at_any_byte_programs_notice_nothing() {
-    for after in 0..700 {
-        let over = over(after, Conduct::Right);
-        let (client, server) = (over.kit.client, over.kit.server);
-        // The replies of the drive are short.
-        match after % 3 {
-            0 => over.kit.cut(server, client, after as usize / 3, after % 2 == 0),
-            _ => over.kit.cut(client, server, after as usize, after % 5 == 2),
-        }
-        let what = format!("seed and bytes {after}");
-        over.store_all(1, &what);
-        over.kit.pass(OPENING);
-        over.store_ranges(2, &what);
-        over.store_all(4, &what);
-    }
 }
 
 #[test]

@@ -11,8 +11,9 @@ use afs_wire::ids::{Fid, Uniquifier, VnodeId};
 use afs_wire::xdr::Encode;
 use parking_lot::Mutex;
 
-use super::drive::{Calls, DRIVE, Drive, EPOCH};
-use crate::venus::cut_streams::server::{File, Shared, calls};
+use super::conduct::Calls;
+use super::drive::{DRIVE, Drive, EPOCH};
+use super::file::{File, Shared, calls};
 
 /// A server with a drive.
 pub fn with_drive(file: &Shared, drive: &Arc<Drive>, env: EnvRef) -> Table<Mutex<File>> {

@@ -1,4 +1,4 @@
-//! Test kit: a client whose transfers use byte streams, and its server.
+//! Test kit: a client, and its server with one file.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use afs_wire::ids::{CellName, Fid, Uniquifier, Uuid, VnodeId};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::server::{DATA, File, SERVER, SILENT, Shared, answer, calls};
-use super::streams::Streams;
+use super::file::{File, SERVER, Shared};
 use crate::api::{HandleId, NodeId as Node, OpenFlags};
 use crate::cache::MemoryCache;
 use crate::calls::test_kit::{CELL, VOLUME, enter};
@@ -22,7 +21,6 @@ use crate::data::FileData;
 use crate::error::Result;
 use crate::key::{Key, NodeTarget};
 use crate::sink::NoSink;
-use crate::transfer::Transfer;
 use crate::venus::Venus;
 
 /// Length of the file.
@@ -54,18 +52,6 @@ pub fn pattern(seed: u64) -> Vec<u8> {
 }
 
 impl Kit {
-    pub fn new<T: Transfer>(seed: u64, way: impl FnOnce(Streams) -> T) -> Kit {
-        let file = Kit::file();
-        let streams = |env| Arc::new(way(Streams { env, file: file.clone() }));
-        let start = |config: VenusConfig| {
-            let way = streams(config.env.clone());
-            Venus::start_with(config, |_, _, _| way)
-        };
-        let kit = Kit::made(seed, file.clone(), |_, _| calls(file.clone()), Default::default(), start);
-        kit.take_streams();
-        kit
-    }
-
     /// The first version of the file.
     pub fn file() -> Shared {
         Arc::new(Mutex::new(File { bytes: pattern(0), version: 1 }))
@@ -112,18 +98,6 @@ impl Kit {
         let venus = sim.block_on(client, LIMIT, start(config)).unwrap().unwrap();
         let node = venus.kernel.nodes().remember(NodeTarget::Object(key()), None);
         Kit { sim, client, server, file, venus, node }
-    }
-
-    /// The server answers one stream after the other.
-    fn take_streams(&self) {
-        let (env, file) = (self.sim.env(self.server), self.file.clone());
-        let mut listener = env.listen(DATA).unwrap();
-        env.clone().spawn(Box::pin(async move {
-            while let Ok(mut stream) = listener.accept().await {
-                // No reply is possible on a broken stream.
-                env.timeout(SILENT, answer(&file, &mut stream)).await.ok();
-            }
-        }));
     }
 
     fn run<T: Send + 'static, F: Future<Output = T> + Send + 'static>(

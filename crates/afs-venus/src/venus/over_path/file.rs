@@ -1,11 +1,9 @@
-//! The server: status by calls, data by streams and also by calls.
+//! The file of the server, and the calls that every file server has: status and data.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use afs_env::io::{AsyncReadExt, AsyncWriteExt};
-use afs_rpc::{ByteStream, CallError, ServerCall, Table};
+use afs_rpc::{CallError, ServerCall, Table};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, CallBack, FileKind, Status, StatusReply, VolSync};
 use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, VnodeId};
@@ -15,15 +13,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
-/// Address for streams.
-pub const DATA: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER), 7100);
-/// A stream is abandoned after this time of silence.
-pub const SILENT: Duration = Duration::from_secs(5);
 /// In place of a version: any version.
-pub const ANY_VERSION: u64 = u64::MAX;
-/// First byte of a stream.
-pub const FETCH: u8 = 1;
-pub const STORE: u8 = 2;
+const ANY_VERSION: u64 = u64::MAX;
 
 /// The file of the server.
 pub struct File {
@@ -105,38 +96,4 @@ async fn stored(file: &Shared, mut call: ServerCall, request: fs::StoreData64) -
         file.status(request.fid)
     };
     call.reply(&StatusReply { status, sync: VolSync::default() }).await
-}
-
-pub async fn number(stream: &mut Box<dyn ByteStream>) -> std::io::Result<u64> {
-    let mut bytes = [0; 8];
-    stream.read_exact(&mut bytes).await?;
-    Ok(u64::from_be_bytes(bytes))
-}
-
-/// Handles one stream. Nothing is changed before a store is complete.
-pub async fn answer(file: &Shared, stream: &mut Box<dyn ByteStream>) -> std::io::Result<()> {
-    let mut what = [0];
-    stream.read_exact(&mut what).await?;
-    if what == [FETCH] {
-        let (from, to) = (number(stream).await? as usize, number(stream).await? as usize);
-        let (bytes, version) = {
-            let file = file.lock();
-            let end = to.min(file.bytes.len());
-            (file.bytes[from.min(end)..end].to_vec(), file.version)
-        };
-        stream.write_all(&(bytes.len() as u64).to_be_bytes()).await?;
-        stream.write_all(&bytes).await?;
-        return stream.write_all(&version.to_be_bytes()).await;
-    }
-    let (expected, file_length, count) =
-        (number(stream).await?, number(stream).await?, number(stream).await?);
-    let mut pieces = Vec::new();
-    for _ in 0..count {
-        let (at, len) = (number(stream).await?, number(stream).await?);
-        let mut bytes = vec![0; len as usize];
-        stream.read_exact(&mut bytes).await?;
-        pieces.push((at, bytes));
-    }
-    let is_done = file.lock().store(expected, file_length, &pieces);
-    stream.write_all(&u64::from(is_done).to_be_bytes()).await
 }
