@@ -1,9 +1,10 @@
 //! The drives that the partitions of this host have, and the owner's requests about them.
 
+use super::draining::{Drains, RATE};
 use super::registry::{KeyText, LOCAL};
 use super::{
-    DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError, JoinKey, Registry,
-    RemoteSettings,
+    DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError,
+    JoinKey, Registry, RemoteSettings,
 };
 use afs_datapath::capability::Secret;
 use afs_datapath::session::Security;
@@ -26,6 +27,7 @@ struct Inner {
     state: PathBuf,
     partitions: Partitions,
     registry: Mutex<Registry>,
+    drains: Drains,
     /// One request that changes something at a time.
     turn: afs_env::sync::Mutex<()>,
 }
@@ -42,6 +44,7 @@ impl AttachedDrives {
             state: state.to_owned(),
             partitions: partitions.clone(),
             registry: Mutex::new(registry.clone()),
+            drains: Drains::new(env, partitions),
             turn: afs_env::sync::Mutex::new(()),
         };
         for (partition, store) in inner.partitions.iter() {
@@ -54,6 +57,7 @@ impl AttachedDrives {
                 tracing::error!(%partition, %why, "new data go to the disk of the partition");
             }
         }
+        registry.draining().for_each(|(drive, order)| inner.drains.start(drive, order));
         Ok(Self(Arc::new(inner)))
     }
 
@@ -68,6 +72,9 @@ impl AttachedDrives {
             DriveRequest::List => Ok(DriveAnswer::List(self.0.list().await)),
             DriveRequest::Remove { name } => self.0.remove(&name),
             DriveRequest::Check { name } => self.0.check(&name).await,
+            DriveRequest::Drain { name, to, rate } => self.0.drain(&name, to.as_deref(), rate),
+            DriveRequest::Drained { name } => self.0.drain_line(&name),
+            DriveRequest::CancelDrain { name } => self.0.cancel_drain(&name),
             DriveRequest::Use { name, partition } => self.0.use_drive(&name, partition.as_deref()),
         }
     }
@@ -154,7 +161,17 @@ impl Inner {
         let using = self.partitions.iter().filter(|(_, store)| store.drive_in_use() == id);
         let partitions = using.map(|(partition, _)| partition.to_string()).collect();
         let (name, kind) = (name.to_owned(), kind.to_owned());
-        DriveLine { name, id: id.0, kind, at, partitions, free: None, total: None, problem: None }
+        DriveLine {
+            name,
+            id: id.0,
+            kind,
+            at,
+            partitions,
+            free: None,
+            total: None,
+            problem: None,
+            drain: self.drains.line(id),
+        }
     }
 
     /// Asks a drive how it is.
@@ -179,7 +196,9 @@ impl Inner {
                 return Err(in_use("new data go there".to_owned()));
             }
             if store.has_chunks_on(id).map_err(|error| in_use(error.to_string()))? {
-                return Err(in_use("files are on it, or will be discarded".to_owned()));
+                return Err(in_use(format!(
+                    "files are on it, or wait for their discard; `andrew drive drain {name}` moves them"
+                )));
             }
         }
         for (_, store) in self.partitions.iter() {
@@ -190,6 +209,46 @@ impl Inner {
         }
         registry.remove(id.0);
         self.keep(registry)?;
+        self.drains.cancel(id);
+        Ok(DriveAnswer::Done)
+    }
+
+    fn drain(&self, name: &str, to: Option<&str>, rate: Option<u64>) -> Result<DriveAnswer, DrivesError> {
+        let refused = |why: &str| Err(DrivesError::Drain(name.to_owned(), why.to_owned()));
+        let (id, to) = (self.id(name)?, to.map(|to| self.id(to)).transpose()?);
+        if self.partitions.iter().any(|(_, store)| store.drive_in_use() == id) {
+            return refused("takes new data; let another drive take them first: andrew drive use NAME");
+        }
+        if to == Some(id) {
+            return refused("cannot be drained to itself");
+        }
+        let mut registry = self.registry.lock().clone();
+        if registry.draining().any(|(draining, _)| Some(draining) == to) {
+            return refused("cannot be drained to a drive that is drained itself");
+        }
+        let before = registry.draining().find(|(draining, _)| *draining == id).map(|(_, order)| order);
+        // What is not said stays as it was ordered before.
+        let order = DrainOrder {
+            to: to.map(|to| to.0).or(before.and_then(|before| before.to)),
+            rate: rate.or(before.map(|before| before.rate)).unwrap_or(RATE).max(1),
+        };
+        registry.set_draining(id, Some(order));
+        self.keep(registry)?;
+        self.drains.start(id, order);
+        self.drain_line(name)
+    }
+
+    fn drain_line(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
+        let line = self.drains.line(self.id(name)?);
+        let none = || DrivesError::Drain(name.to_owned(), "is not drained".to_owned());
+        line.map(DriveAnswer::Drain).ok_or_else(none)
+    }
+
+    fn cancel_drain(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
+        let (id, mut registry) = (self.id(name)?, self.registry.lock().clone());
+        registry.set_draining(id, None);
+        self.keep(registry)?;
+        self.drains.cancel(id);
         Ok(DriveAnswer::Done)
     }
 
@@ -214,6 +273,10 @@ impl Inner {
         let chosen = chosen.transpose()?;
         if let Some(id) = chosen.filter(|id| self.partitions.store(*id).is_none()) {
             return Err(DrivesError::NoPartition(id.to_string()));
+        }
+        if registry.draining().any(|(draining, _)| draining == id) {
+            let why = format!("is drained; `andrew drive drain {name} --cancel` ends that");
+            return Err(DrivesError::Drain(name.to_owned(), why));
         }
         let wanted = || self.partitions.iter().filter(|(id, _)| chosen.is_none_or(|chosen| chosen == *id));
         wanted().for_each(|(partition, _)| registry.set_in_use(partition, id));

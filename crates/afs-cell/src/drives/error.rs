@@ -34,6 +34,9 @@ pub enum DrivesError {
     /// The drive is used.
     #[error("drive {0:?} cannot be removed: {1}")]
     InUse(String, String),
+    /// The drive cannot be drained, or be used while it is.
+    #[error("drive {0:?} {1}")]
+    Drain(String, String),
     /// A store failed.
     #[error("{0}")]
     Store(String),

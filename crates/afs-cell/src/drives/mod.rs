@@ -4,6 +4,7 @@
 mod attached;
 mod daemon;
 mod daemon_state;
+mod draining;
 mod error;
 mod join_key;
 mod registry;
@@ -13,7 +14,8 @@ mod tests;
 
 pub(crate) use attached::AttachedDrives;
 pub use daemon::{DriveDaemon, DriveDaemonOptions};
+pub use draining::DrainOrder;
 pub use error::DrivesError;
 pub use join_key::JoinKey;
 pub use registry::{DriveEntry, DriveKind, Registry, RemoteSettings};
-pub use requests::{DriveAnswer, DriveCheck, DriveLine, DriveRequest};
+pub use requests::{DrainLine, DrainState, DriveAnswer, DriveCheck, DriveLine, DriveRequest};

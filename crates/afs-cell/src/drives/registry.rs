@@ -1,7 +1,7 @@
 //! Registry of a file server's drives, a file of its state directory: id, name, kind and settings of each, and which one
 //! takes the new data of each partition.
 
-use super::DrivesError;
+use super::{DrainOrder, DrivesError};
 use afs_datapath::capability::{DriveId as DataPathDrive, DriveKey, KeyEpoch, StoreNumber};
 use afs_datapath::session::{Fingerprint, Security};
 use afs_drive::{Drive, DriveId};
@@ -35,6 +35,9 @@ pub struct Registry {
     /// Partitions whose new data go to a drive other than their own disk, by number.
     #[serde(default)]
     in_use: BTreeMap<String, u32>,
+    /// Drives to be drained, by id. A program of before drains refuses the registry while there is one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    draining: BTreeMap<String, DrainOrder>,
     /// The drives.
     #[serde(default, rename = "drive")]
     pub(super) drives: Vec<DriveEntry>,
@@ -104,7 +107,13 @@ impl KeyText {
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { format: FORMAT, next_id: 1, in_use: BTreeMap::new(), drives: Vec::new() }
+        Self {
+            format: FORMAT,
+            next_id: 1,
+            in_use: BTreeMap::new(),
+            draining: BTreeMap::new(),
+            drives: Vec::new(),
+        }
     }
 }
 
@@ -178,6 +187,21 @@ impl Registry {
     pub fn remove(&mut self, id: u32) {
         self.drives.retain(|entry| entry.id != id);
         self.in_use.retain(|_, used| *used != id);
+        self.draining.remove(&id.to_string());
+    }
+
+    /// The drives to be drained.
+    pub fn draining(&self) -> impl Iterator<Item = (DriveId, DrainOrder)> {
+        self.draining.iter().filter_map(|(id, order)| Some((DriveId(id.parse().ok()?), *order)))
+    }
+
+    /// Orders a drive to be drained, or no longer.
+    pub fn set_draining(&mut self, drive: DriveId, order: Option<DrainOrder>) {
+        let key = drive.0.to_string();
+        match order {
+            Some(order) => _ = self.draining.insert(key, order),
+            None => _ = self.draining.remove(&key),
+        }
     }
 
     /// The drive that takes the new data of a partition.

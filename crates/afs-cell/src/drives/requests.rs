@@ -28,6 +28,25 @@ pub enum DriveRequest {
         /// Its name, or `local`.
         name: String,
     },
+    /// Move everything on a drive to another one, and tell how far that is. A drain in progress continues.
+    Drain {
+        /// Its name, or `local`.
+        name: String,
+        /// The drive that takes the data, or `local`; without, the one that takes the new data of each partition.
+        to: Option<String>,
+        /// Bytes a second at most.
+        rate: Option<u64>,
+    },
+    /// How far the drain of a drive is.
+    Drained {
+        /// Its name, or `local`.
+        name: String,
+    },
+    /// End the drain of a drive. What was moved stays where it is.
+    CancelDrain {
+        /// Its name, or `local`.
+        name: String,
+    },
     /// Write new data to a drive.
     Use {
         /// Its name, or `local`.
@@ -47,6 +66,8 @@ pub enum DriveAnswer {
     List(Vec<DriveLine>),
     /// The check of a drive.
     Checked(DriveCheck),
+    /// The drain of a drive.
+    Drain(DrainLine),
 }
 
 /// A drive in the list.
@@ -68,6 +89,38 @@ pub struct DriveLine {
     pub total: Option<u64>,
     /// Why it cannot be used now.
     pub problem: Option<String>,
+    /// Its drain, if one was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainLine>,
+}
+
+/// How far the drain of a drive is, since the start of the file server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DrainLine {
+    /// Whether it is in progress.
+    pub state: DrainState,
+    /// Chunks that were moved.
+    pub moved_chunks: u64,
+    /// Bytes that were copied.
+    pub moved_bytes: u64,
+    /// Chunks that are still on the drive, those that wait for their discard included.
+    pub left_chunks: u64,
+    /// Their bytes.
+    pub left_bytes: u64,
+    /// Damaged chunks and rows that the present pass has met; they stay where they are.
+    pub bad: u64,
+    /// Why it does not go on just now.
+    pub problem: Option<String>,
+}
+
+/// Whether a drain is in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DrainState {
+    /// Data are moved, or will be.
+    Draining,
+    /// Nothing is on the drive.
+    Drained,
 }
 
 /// What a check found.

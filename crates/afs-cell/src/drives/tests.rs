@@ -1,7 +1,10 @@
 //! A file server's partition and a drive's daemon over TLS on real sockets: joining, new data, a restart of the drive, check,
 //! removal.
 
-use super::{AttachedDrives, DriveAnswer, DriveDaemon, DriveDaemonOptions, DriveRequest};
+use super::{
+    AttachedDrives, DrainLine, DrainOrder, DrainState, DriveAnswer, DriveDaemon, DriveDaemonOptions,
+    DriveRequest, Registry,
+};
 use afs_drive::{DriveId, MemorySegments, SegmentDrive};
 use afs_kv::{Kv, MemoryMedium};
 use afs_net::System;
@@ -119,6 +122,74 @@ fn a_drive_is_joined_used_started_again_checked_and_removed() {
     while system.block_on(partition.background_step()).unwrap() {}
     ask(DriveRequest::Remove { name: name() }).unwrap();
     assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
+    drive.stop();
+    far.shutdown(std::time::Duration::from_secs(10));
+    system.shutdown(std::time::Duration::from_secs(10));
+}
+
+/// Asks until a drain is over.
+fn wait_drained(system: &Arc<System>, drives: &AttachedDrives) -> DrainLine {
+    loop {
+        let answer = system.block_on(drives.serve(DriveRequest::Drained { name: "big".to_owned() }));
+        match answer.unwrap() {
+            DriveAnswer::Drain(line) if line.state == DrainState::Drained => return line,
+            _ => std::thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn a_drive_is_drained_resumed_after_a_restart_and_removed() {
+    let [here, there] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let system = System::with_workers(2).unwrap();
+    let far = System::with_workers(1).unwrap();
+    let drive = daemon(&far, there.path(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let (address, join_key) = (drive.at(), drive.join_key().unwrap().to_text().to_string());
+    let partition = partition(&system);
+    let volume = volume(&system, &partition);
+    let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let ask = |request| system.block_on(drives.serve(request));
+    let name = || "big".to_owned();
+    let drain = |rate| DriveRequest::Drain { name: name(), to: None, rate };
+    let use_ = |name: &str| DriveRequest::Use { name: name.to_owned(), partition: None };
+    ask(DriveRequest::Add { name: name(), address, join_key }).unwrap();
+    ask(use_("big")).unwrap();
+    let fid = system.block_on(make(&volume)).unwrap();
+    system.block_on(store(&volume, fid, CONTENT)).unwrap();
+
+    let refused = ask(drain(None)).unwrap_err().to_string();
+    assert!(refused.contains("andrew drive use"), "{refused}");
+    ask(use_("local")).unwrap();
+    let refused = ask(DriveRequest::Remove { name: name() }).unwrap_err().to_string();
+    assert!(refused.contains("andrew drive drain big"), "{refused}");
+    let to_itself = DriveRequest::Drain { name: name(), to: Some(name()), rate: None };
+    assert!(ask(to_itself).is_err());
+    // So slow that it is not over when it is cancelled.
+    let Ok(DriveAnswer::Drain(line)) = ask(drain(Some(1))) else { panic!("no drain") };
+    assert_eq!(line.state, DrainState::Draining);
+    assert!(ask(use_("big")).unwrap_err().to_string().contains("--cancel"));
+    ask(DriveRequest::CancelDrain { name: name() }).unwrap();
+    assert!(ask(DriveRequest::Drained { name: name() }).is_err());
+
+    // An order of the registry is carried out at the next start.
+    ask(use_("big")).unwrap();
+    system.block_on(store(&volume, fid, CONTENT)).unwrap();
+    ask(use_("local")).unwrap();
+    let mut registry = Registry::read(here.path()).unwrap();
+    registry.set_draining(DriveId(1), Some(DrainOrder { to: Some(0), rate: 1 << 40 }));
+    registry.write(here.path()).unwrap();
+    drop(drives);
+    system.env().spawn(Box::pin(partition.clone().run_background()));
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let line = wait_drained(&system, &drives);
+    assert_eq!((line.left_chunks, line.bad), (0, 0));
+    let ask = |request| system.block_on(drives.serve(request));
+    let Ok(DriveAnswer::List(lines)) = ask(DriveRequest::List) else { panic!("no list") };
+    assert!(lines.iter().any(|line| line.name == "big" && line.drain.is_some()));
+    ask(DriveRequest::Remove { name: name() }).unwrap();
+    assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
+    assert!(!std::fs::read_to_string(here.path().join("drives.toml")).unwrap().contains("draining"));
     drive.stop();
     far.shutdown(std::time::Duration::from_secs(10));
     system.shutdown(std::time::Duration::from_secs(10));

@@ -1,5 +1,6 @@
 //! `andrew drive list`: the drives of the file server.
 
+use super::drain::DrainText;
 use super::unexpected;
 use crate::error::CommandResult;
 use crate::output;
@@ -41,6 +42,9 @@ impl fmt::Display for Drives {
             }
             if !drive.partitions.is_empty() {
                 write!(f, "  new data of {}", drive.partitions.join(", "))?;
+            }
+            if let Some(drain) = &drive.drain {
+                write!(f, "  {}", DrainText(drain))?;
             }
             if let Some(problem) = &drive.problem {
                 write!(f, "  ({problem})")?;

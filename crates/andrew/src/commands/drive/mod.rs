@@ -2,6 +2,7 @@
 
 mod add;
 mod check;
+mod drain;
 mod list;
 mod remove;
 mod serve;
@@ -43,6 +44,8 @@ enum Command {
     Use(OnServer<use_::Args>),
     /// Read everything on a drive, and compare it with the checksums
     Check(OnServer<check::Args>),
+    /// Move everything on a drive to another one, in the background
+    Drain(OnServer<drain::Args>),
     /// Remove a drive on which nothing is
     Remove(OnServer<remove::Args>),
 }
@@ -69,6 +72,7 @@ impl Args {
             Command::List(args) => args.command.run(&ask(args.state), json),
             Command::Use(args) => args.command.run(&ask(args.state), json),
             Command::Check(args) => args.command.run(&ask(args.state), json),
+            Command::Drain(args) => args.command.run(&ask(args.state), json),
             Command::Remove(args) => args.command.run(&ask(args.state), json),
         }
     }

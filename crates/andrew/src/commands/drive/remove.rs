@@ -10,10 +10,10 @@ use std::fmt;
 /// Options of `andrew drive remove`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Refused while new data go to the drive, or a file or a snapshot has bytes on it.
+Refused while new data go to the drive, or a file or a snapshot has bytes on it: `andrew drive drain` moves them.
 
 Examples:
-  andrew drive use local && andrew drive remove big")]
+  andrew drive use local && andrew drive drain big --wait && andrew drive remove big")]
 pub struct Args {
     /// Name of the drive
     #[arg(value_name = "NAME")]
