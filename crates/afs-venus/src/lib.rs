@@ -62,11 +62,12 @@ mod venus;
 mod vnode;
 
 pub use api::{
-    Access, Allocate, Attr, Backing, BypassRequest, DirEntry, DirEntryPlus, Entry, ExplainedBypass,
-    ExplainedData, ExplainedError, ExplainedFid, ExplainedLock, ExplainedLocks, ExplainedPromise,
-    ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume, Explanation, HandleId, Kind,
-    LockHolder, LockKind, LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek,
-    SessionCallback, SessionLookup, SetAttr, Space, Token, TokenInfo, TokenOwner,
+    Access, Activity, ActivityCounts, Allocate, Attr, Backing, BypassRequest, CacheActivity, DirEntry,
+    DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedError, ExplainedFid, ExplainedLock,
+    ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume,
+    Explanation, HandleId, Kind, LockHolder, LockKind, LockRange, NewTime, NodeId, OngoingCall, OpenFlags,
+    Opened, OpenedDir, Requester, Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall,
+    Space, Token, TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
 pub use config::{

@@ -5,7 +5,7 @@ use super::messages::{CellLocation, HeldToken, TokenReply, TokenRequest};
 use super::session::SessionId;
 use super::socket_paths;
 use crate::socket;
-use afs_venus::Explanation;
+use afs_venus::{Activity, Explanation};
 use afs_wire::ids::CellName;
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -90,6 +90,21 @@ impl Mounts {
             Some(_) => Err(io::Error::other("the mount replied to another request")),
             None => Ok(None),
         }
+    }
+
+    /// What each of these mounts does, with its cell. Those that do not reply, or are of a version that does not know the
+    /// request, are left out; `checks_servers` makes them call the servers first that they think are unreachable.
+    #[must_use]
+    pub fn activities(&self, checks_servers: bool) -> Vec<(CellLocation, Activity)> {
+        let one = |socket: &PathBuf| {
+            let Ok(Some(TokenReply::Cells(cells))) = ask(socket, &TokenRequest::Cells) else { return None };
+            let cell = cells.into_iter().find(|cell| cell.mount.is_some())?;
+            match ask(socket, &TokenRequest::Activity { checks_servers }) {
+                Ok(Some(TokenReply::Activity(told))) => Some((cell, *told)),
+                _ => None,
+            }
+        };
+        self.0.iter().filter_map(one).collect()
     }
 
     fn ask(&self, request: &TokenRequest) -> Vec<io::Result<TokenReply>> {

@@ -36,6 +36,9 @@ impl RequestFrame for TokenRequest {
                 let of = session(of);
                 write_frame(to, 5, &[&[of.len() as u8], &of, path], PATH_LEN_MAX + 64)
             }
+            Self::Activity { checks_servers } => {
+                write_frame(to, 6, &[&[u8::from(*checks_servers)]], REQUEST_LEN_MAX)
+            }
         }
     }
 
@@ -44,6 +47,12 @@ impl RequestFrame for TokenRequest {
         let body = zeroize::Zeroizing::new(body);
         if kind == 4 && body.is_empty() {
             return Ok(Some(Self::Cells));
+        }
+        if kind == 6 {
+            return match body[..] {
+                [checks @ 0..=1] => Ok(Some(Self::Activity { checks_servers: checks == 1 })),
+                _ => Err(damaged("not a request")),
+            };
         }
         let (session, rest) = split_session(&body)?;
         match kind {
@@ -86,6 +95,7 @@ impl ReplyFrame for TokenReply {
             Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], REPLY_LEN_MAX),
             Self::Cells(cells) => write_frame(to, 3, &[&serde_json::to_vec(cells)?], REPLY_LEN_MAX),
             Self::Explained(told) => write_frame(to, 4, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
+            Self::Activity(told) => write_frame(to, 5, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
         }
     }
 
@@ -97,6 +107,7 @@ impl ReplyFrame for TokenReply {
             2 => Ok(Self::Refused(String::from_utf8_lossy(&body).into_owned())),
             3 => Ok(Self::Cells(serde_json::from_slice(&body)?)),
             4 => Ok(Self::Explained(serde_json::from_slice(&body)?)),
+            5 => Ok(Self::Activity(serde_json::from_slice(&body)?)),
             _ => Err(damaged("not a reply")),
         }
     }
@@ -152,6 +163,8 @@ mod tests {
             TokenRequest::Cells,
             TokenRequest::Explain { session, path: b"a/\xff".to_vec() },
             TokenRequest::Explain { session: None, path: Vec::new() },
+            TokenRequest::Activity { checks_servers: true },
+            TokenRequest::Activity { checks_servers: false },
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();
@@ -166,6 +179,7 @@ mod tests {
             TokenReply::Done,
             TokenReply::Tokens(vec![held]),
             TokenReply::Cells(vec![place]),
+            TokenReply::Activity(Box::new(afs_venus::Activity { at_micros: 7, ..Default::default() })),
             TokenReply::Refused("no".into()),
         ] {
             let mut wire = Vec::new();
@@ -176,7 +190,13 @@ mod tests {
 
     #[test]
     fn damage_is_an_error() {
-        for wire in [&b"\0\0\0\x01\x01"[..], b"\0\0\0\x02\x03\x07", b"\0\0\0\x03\x02\0/", b"\0\0\0\x01\x09"] {
+        for wire in [
+            &b"\0\0\0\x01\x01"[..],
+            b"\0\0\0\x02\x03\x07",
+            b"\0\0\0\x03\x02\0/",
+            b"\0\0\0\x01\x09",
+            b"\0\0\0\x02\x06\x02",
+        ] {
             assert!(TokenRequest::read(&mut &*wire).is_err(), "{wire:?}");
         }
         assert!(TokenReply::read(&mut &b"\0\0\0\x02\x01x"[..]).is_err());

@@ -2,7 +2,7 @@
 
 use super::kept::KeptToken;
 use super::session::SessionId;
-use afs_venus::Explanation;
+use afs_venus::{Activity, Explanation};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -38,6 +38,11 @@ pub enum TokenRequest {
         session: Option<SessionId>,
         /// The path, from the root of the mount.
         path: Vec<u8>,
+    },
+    /// Tell what the mount does and has done.
+    Activity {
+        /// Whether the servers that are thought to be unreachable are called first.
+        checks_servers: bool,
     },
 }
 
@@ -107,6 +112,8 @@ pub enum TokenReply {
     Cells(Vec<CellLocation>),
     /// What is known of a path.
     Explained(Box<Explanation>),
+    /// What the mount does.
+    Activity(Box<Activity>),
     /// The request was refused: one line for the user.
     Refused(String),
 }

@@ -107,6 +107,12 @@ impl MountTokens {
             TokenRequest::Explain { path, .. } => {
                 TokenReply::Explained(Box::new(self.venus.explain(owner, &path)))
             }
+            TokenRequest::Activity { checks_servers } => {
+                if checks_servers {
+                    self.system.block_on(self.venus.check_servers());
+                }
+                TokenReply::Activity(Box::new(self.venus.activity()))
+            }
         }
     }
 

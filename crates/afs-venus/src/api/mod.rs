@@ -2,6 +2,7 @@
 //!
 //! They depend neither on FUSE nor on the network protocols.
 
+mod activity;
 mod attr;
 mod bypass;
 mod explanation;
@@ -14,6 +15,7 @@ mod node;
 mod requester;
 mod space;
 
+pub use activity::{Activity, ActivityCounts, CacheActivity, OngoingCall, ServerActivity, SlowCall};
 pub use attr::{Attr, Kind, NewTime, SetAttr};
 pub use bypass::BypassRequest;
 pub use explanation::{

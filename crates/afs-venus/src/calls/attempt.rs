@@ -4,7 +4,7 @@ use afs_rpc::{CallError, Instant};
 use afs_wire::error::AbortCode;
 
 use crate::calls::retry::{Outcome, marks_down};
-use crate::calls::{CallReply, Calls, Target};
+use crate::calls::{CallReply, Calls, Target, TimedCall};
 
 impl Calls {
     /// Makes first contact with the server if needed, makes the attempt, and records the outcome for the address.
@@ -21,6 +21,7 @@ impl Calls {
         T: Send,
     {
         let begun = self.now();
+        let timer = self.times().begin(TimedCall { operation, peer: target.address.peer, begun });
         let work = async {
             self.first_contact(target).await?;
             self.parts.counters.call(operation);
@@ -30,6 +31,7 @@ impl Calls {
             Ok(CallReply { value, server, serial, started, token })
         };
         let done = if hedged { self.hedged(target, work).await } else { work.await };
+        timer.end(self.now(), done.is_err());
         let done = done.map_err(|error| {
             let outcome = outcome(target, &error, begun);
             (error, outcome)

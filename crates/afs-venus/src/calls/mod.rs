@@ -15,11 +15,13 @@ mod probe;
 mod retry;
 mod servers;
 mod target;
+mod times;
 mod waiting;
 mod watch;
 
 pub(crate) use context::{CallContext, WaitPolicy};
 pub(crate) use target::{CallOutcome, CallReply, Evidence, Target};
+pub(crate) use times::{CallTimes, EndedCall, TimedCall};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -58,6 +60,7 @@ pub(crate) struct Calls {
     /// Tells whether a process is being killed.
     killed: OnceLock<fn(u32) -> bool>,
     closing: AtomicBool,
+    times: CallTimes,
     /// Ends the watching tasks.
     ended: Arc<Notify>,
 }
@@ -73,6 +76,7 @@ impl Calls {
             returned: Box::new(returned),
             killed: OnceLock::new(),
             closing: AtomicBool::new(false),
+            times: CallTimes::default(),
             ended: Arc::default(),
         })
     }
@@ -101,6 +105,11 @@ impl Calls {
 
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Times of the calls.
+    pub fn times(&self) -> &CallTimes {
+        &self.times
     }
 
     /// The present time, see [`Promises::now`].

@@ -18,6 +18,11 @@ impl Files {
         self.cache.bytes_max()
     }
 
+    /// Bytes in the cache. May block.
+    pub fn bytes_used(&self) -> u64 {
+        self.cache.bytes_used()
+    }
+
     /// Cache key of a version. Fails for an unknown cell.
     pub(super) fn cache_key(&self, key: Key, version: DataVersion) -> Result<CacheKey> {
         let cell = self.cells.get(usize::from(key.cell.0));

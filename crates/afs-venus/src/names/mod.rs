@@ -48,6 +48,11 @@ impl Names {
         &self.root
     }
 
+    /// Values of `@sys`, the first choice first.
+    pub fn sysnames(&self) -> &[String] {
+        &self.sysnames
+    }
+
     /// Contents of directories in memory.
     pub fn directories(&self) -> &Directories {
         &self.directories

@@ -1,6 +1,7 @@
 //! The cache manager: its public type, and the operations in the files of this folder.
 
 mod access;
+mod activity;
 mod attributes;
 mod bypass_requests;
 mod bypassing;

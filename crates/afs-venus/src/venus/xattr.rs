@@ -52,7 +52,7 @@ impl Venus {
     /// | `afs.settled` | nothing; read when the kernel has applied all invalidations |
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
     /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
-    /// | `afs.flush` (only set) | removes cached data of: `file` (or nothing), `volume`, `all` |
+    /// | `afs.flush` (only set) | removes cached data of: `file` (or nothing), `volume`, `all`; locations of volumes alone: `locations` |
     pub async fn listxattr(&self, node: NodeId) -> Result<Vec<String>> {
         let mut names: Vec<String> = READABLE.iter().map(|name| (*name).to_owned()).collect();
         if let NodeTarget::Object(key) = self.node_target(node)?
@@ -280,6 +280,7 @@ impl Venus {
             b"" | b"file" | b"1" => vec![self.vnode(key)],
             b"volume" => self.vnodes.of_volume(key.cell, key.fid.volume),
             b"all" => self.vnodes.all(),
+            b"locations" => Vec::new(),
             _ => return Err(VenusError::new(ErrorKind::Invalid, "flush")),
         };
         for vnode in vnodes {
