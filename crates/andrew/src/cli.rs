@@ -2,7 +2,7 @@
 
 use crate::commands::{
     bench, completions, down, drive, fs, import, key, login, logout, man, mount, openafs_options, passwd,
-    pts, run_with_token, serve, server, ssh_keys, status, tokens, umount, up, vos,
+    pts, run_with_token, serve, server, ssh_keys, status, tokens, top, umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -59,6 +59,8 @@ pub enum Command {
     Down(down::Args),
     /// Show the cells and mounts on this machine
     Status(status::Args),
+    /// Show what the mounts on this machine do: calls, caches, bytes, servers
+    Top(top::Args),
     /// Run the servers of a cell without mounting it
     Serve(serve::Args),
     /// Show, add, empty and remove the hosts of a cell
@@ -141,6 +143,7 @@ impl Command {
             Self::Up(args) => args.run(json),
             Self::Down(args) => args.run(json),
             Self::Status(args) => args.run(json),
+            Self::Top(args) => args.run(json),
             Self::Serve(args) => args.run(json),
             Self::Server(args) => args.run(json),
             Self::Drive(args) => args.run(json),

@@ -28,6 +28,7 @@ mod server_order;
 pub mod ssh_keys;
 pub mod status;
 pub mod tokens;
+pub mod top;
 pub mod umount;
 pub mod up;
 pub mod vos;

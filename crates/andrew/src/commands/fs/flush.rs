@@ -1,8 +1,10 @@
-//! `andrew fs flush` and `andrew fs flushvolume`: drop cached data.
+//! `andrew fs flush`, `flushvolume`, `flushall` and `checkvolumes`: drop what is cached.
 
 use super::attribute;
 use super::paths::Paths;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
+use afs_cell::tokens::known_cells;
+use std::path::PathBuf;
 
 /// Options of `andrew fs flush`.
 #[derive(clap::Args, Debug)]
@@ -42,4 +44,64 @@ impl VolumeArgs {
 
 fn flush(paths: Paths, what: &[u8]) -> CommandResult {
     paths.all().iter().try_for_each(|path| attribute::set(path, "afs.flush", what))
+}
+
+/// Options of `andrew fs flushall`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Dirty data is never dropped.\n\nExamples:\n  andrew fs flushall\n  andrew fs flushall ~/afs"
+)]
+pub struct AllArgs {
+    /// Mount points, or paths in mounts [default: all mounts]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// Options of `andrew fs checkvolumes`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The next use of a volume asks the cell where it is. Mounts do so by themselves when a server does not have a
+volume any more, and after a while.
+
+Examples:
+  andrew fs checkvolumes")]
+pub struct LocationsArgs {
+    /// Mount points, or paths in mounts [default: all mounts]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+impl AllArgs {
+    /// Drops all cached statuses and data of the mounts.
+    ///
+    /// # Errors
+    /// The first path that is not in AFS; no mount runs that this user may ask.
+    pub fn run(self) -> CommandResult {
+        flush_mounts(self.paths, b"all")
+    }
+}
+
+impl LocationsArgs {
+    /// Drops the known locations of volumes.
+    ///
+    /// # Errors
+    /// The first path that is not in AFS; no mount runs that this user may ask.
+    pub fn run(self) -> CommandResult {
+        flush_mounts(self.paths, b"locations")?;
+        println!("All volumeID/name mappings checked.");
+        Ok(())
+    }
+}
+
+fn flush_mounts(mut paths: Vec<PathBuf>, what: &[u8]) -> CommandResult {
+    if paths.is_empty() {
+        let known = known_cells().into_iter();
+        paths = known.filter_map(|cell| cell.mount.map(|mount| mount.directory)).collect();
+    }
+    if paths.is_empty() {
+        return Err(CommandError::failed(
+            "fs: no mount runs here that you may ask; `andrew up` or `andrew mount` makes one",
+        ));
+    }
+    paths.iter().try_for_each(|path| attribute::set(path, "afs.flush", what))
 }

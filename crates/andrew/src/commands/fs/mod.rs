@@ -7,6 +7,9 @@ mod access;
 mod access_list;
 mod attribute;
 mod bypass;
+mod cacheparms;
+mod calleraccess;
+mod checkservers;
 mod cleanacl;
 mod copyacl;
 mod examine;
@@ -14,16 +17,19 @@ mod explain;
 mod flush;
 mod getfid;
 mod listacl;
+mod listcells;
 mod listquota;
 mod lsmount;
 mod memberships;
 mod mkmount;
+mod of_mounts;
 mod path_cell;
 mod path_in_mount;
 mod paths;
 mod rmmount;
 mod setacl;
 mod setquota;
+mod sysname;
 mod volume_status;
 mod whereis;
 mod whichcell;
@@ -58,6 +64,9 @@ enum Command {
     /// Show the access lists of directories
     #[command(visible_alias = "la")]
     Listacl(listacl::Args),
+    /// Show your own rights on files and directories
+    #[command(visible_alias = "gca")]
+    Getcalleraccess(calleraccess::Args),
     /// Show the rights of a user or group in directories, and their reasons
     Access(access::Args),
     /// Change entries of the access lists of directories
@@ -105,10 +114,25 @@ enum Command {
     /// Drop the cached data of the volumes that hold files
     #[command(visible_alias = "flushv")]
     Flushvolume(flush::VolumeArgs),
+    /// Drop all cached data of the mounts on this machine
+    Flushall(flush::AllArgs),
+    /// Drop what the mounts know of the places of volumes
+    #[command(visible_alias = "checkb")]
+    Checkvolumes(flush::LocationsArgs),
+    /// Show the file servers that do not reply
+    #[command(visible_alias = "checks")]
+    Checkservers(checkservers::Args),
+    /// Show size and use of the disk caches
+    Getcacheparms(cacheparms::Args),
     /// Show or set whether files bypass the disk cache
     Bypass(bypass::Args),
     /// Show the cell of a mount on this machine
     Wscell(wscell::Args),
+    /// Show the cells that are mounted on this machine, and their database servers
+    #[command(visible_alias = "lsc")]
+    Listcells(listcells::Args),
+    /// Show what @sys in names stands for
+    Sysname(sysname::Args),
 }
 
 impl Args {
@@ -137,6 +161,13 @@ impl Args {
             Command::Rmmount(args) => args.run(),
             Command::Flush(args) => args.run(),
             Command::Flushvolume(args) => args.run(),
+            Command::Flushall(args) => args.run(),
+            Command::Checkvolumes(args) => args.run(),
+            Command::Checkservers(args) => args.run(json),
+            Command::Getcacheparms(args) => args.run(json),
+            Command::Getcalleraccess(args) => args.run(json),
+            Command::Listcells(args) => args.run(json),
+            Command::Sysname(args) => args.run(json),
             Command::Bypass(args) => args.run(json),
             Command::Wscell(args) => args.run(json),
         }
