@@ -1,8 +1,8 @@
 //! Parser and dispatcher of the command line, with one-line errors.
 
 use crate::commands::{
-    bench, completions, down, drive, fs, import, key, login, logout, man, mount, openafs_options, passwd,
-    pts, run_with_token, serve, server, ssh_keys, status, tokens, top, umount, up, vos,
+    bench, completions, down, drive, fs, import, key, lab, login, logout, man, mount, openafs_options,
+    passwd, pts, run_with_token, serve, server, ssh_keys, status, tokens, top, umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -95,6 +95,8 @@ pub enum Command {
     RunWithToken(run_with_token::Args),
     /// Measure a file system, Andrew's or any other
     Bench(bench::Args),
+    /// Repeat the experiments of the papers on AFS and network-attached disks
+    Lab(lab::Args),
     /// Write the manual pages
     Man(man::Args),
     /// Write completions for a shell
@@ -161,6 +163,7 @@ impl Command {
             Self::SshKeys(args) => args.run(json),
             Self::RunWithToken(args) => args.run(),
             Self::Bench(args) => args.run(json),
+            Self::Lab(args) => args.run(json),
             Self::Man(args) => args.run(json),
             Self::Completions(args) => args.run(),
         }

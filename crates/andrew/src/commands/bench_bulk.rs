@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Answer;
 use statuses::Statuses;
 use std::path::PathBuf;
-use stop::Stop;
+pub(in crate::commands) use stop::Stop;
 
 /// Options of `andrew bench bulk`.
 #[derive(clap::Args, Debug)]

@@ -13,6 +13,7 @@ mod duration_text;
 pub mod fs;
 pub mod import;
 pub mod key;
+pub mod lab;
 pub mod login;
 pub mod logout;
 pub mod man;

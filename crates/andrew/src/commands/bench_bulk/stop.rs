@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Whether SIGINT, SIGTERM or SIGHUP has arrived.
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(in crate::commands) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Receives the signals from now on. To be called before any other thread is started. The second signal ends the
@@ -15,7 +15,7 @@ impl Stop {
     ///
     /// # Errors
     /// No thread can be started.
-    pub(super) fn on_signals() -> CommandResult<Self> {
+    pub(in crate::commands) fn on_signals() -> CommandResult<Self> {
         let signals = StopSignals::block().map_err(CommandError::failed)?;
         let flag = Arc::new(AtomicBool::new(false));
         let raised = flag.clone();
@@ -31,7 +31,7 @@ impl Stop {
         Ok(Self(flag))
     }
 
-    pub(super) fn flag(&self) -> &AtomicBool {
+    pub(in crate::commands) fn flag(&self) -> &AtomicBool {
         &self.0
     }
 }

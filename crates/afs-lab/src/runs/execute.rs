@@ -1,0 +1,157 @@
+//! Loop over experiments: each is run, refused or found done, and its result is written before the next begins.
+
+use super::folder::{FolderError, ResultFolder};
+use super::outcome::{FORMAT, Outcome, RunResult};
+use super::setting::Setting;
+use crate::catalogue::{Experiment, Method, Recomputed};
+use crate::model::{self, Inputs, TraceKind};
+use crate::papers::{PaperError, Sheet};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A step of the run, told to the caller.
+pub enum Step<'a> {
+    /// An experiment begins.
+    Begins(&'a Experiment),
+    /// One has ended.
+    Ended(&'a Experiment, &'a RunResult),
+    /// One has a result already.
+    WasDone(&'a Experiment),
+}
+
+/// Runs the experiments in order. Those with a final result in the folder are left out, unless `again`.
+/// Returns the number of those that ended with an error.
+///
+/// # Errors
+/// A result cannot be written.
+pub fn run(
+    setting: &Setting<'_>,
+    experiments: &[&'static Experiment],
+    folder: &ResultFolder,
+    again: bool,
+    tell: &mut dyn FnMut(Step<'_>),
+) -> Result<u32, FolderError> {
+    let mut failed = 0;
+    for experiment in experiments {
+        if setting.stop.load(Ordering::Acquire) {
+            break;
+        }
+        let is_final = |result: RunResult| result.is_final(&setting.environment.version, setting.quick);
+        if !again && folder.read(experiment.id).is_some_and(is_final) {
+            tell(Step::WasDone(experiment));
+            continue;
+        }
+        tell(Step::Begins(experiment));
+        let result = one(setting, experiment);
+        // What was interrupted has no result.
+        if setting.stop.load(Ordering::Acquire) {
+            break;
+        }
+        folder.write(&result)?;
+        failed += u32::from(matches!(result.outcome, Outcome::Failed { .. }));
+        tell(Step::Ended(experiment, &result));
+    }
+    Ok(failed)
+}
+
+fn one(setting: &Setting<'_>, experiment: &Experiment) -> RunResult {
+    let (date, began) = ((setting.date)(), Instant::now());
+    let outcome = outcome(setting, experiment.method);
+    RunResult {
+        format: FORMAT,
+        id: experiment.id.to_owned(),
+        began: date,
+        seconds: began.elapsed().as_secs_f64(),
+        quick: setting.quick,
+        environment: setting.environment.clone(),
+        outcome,
+    }
+}
+
+fn outcome(setting: &Setting<'_>, method: Method) -> Outcome {
+    match method {
+        Method::Description => Outcome::Description,
+        Method::NotBuilt(reason) => Outcome::Refused { lacks: format!("not built: {reason}") },
+        Method::Recompute(what) => match recompute(setting, what) {
+            Ok(sheet) => Outcome::Ran { sheet, notes: vec!["Computed from the paper's own inputs.".into()] },
+            Err(error) => Outcome::Failed { error: error.to_string() },
+        },
+    }
+}
+
+fn recompute(setting: &Setting<'_>, what: Recomputed) -> Result<Sheet, PaperError> {
+    let inputs = Inputs::of(setting.papers)?;
+    match what {
+        Recomputed::NfsShares => model::table3a(inputs),
+        Recomputed::AfsShares => model::table4a(inputs),
+        Recomputed::BusyShares => model::table5(inputs),
+        Recomputed::NfsRules => model::table6(inputs, TraceKind::Nfs),
+        Recomputed::AfsRules => model::table6(inputs, TraceKind::Afs),
+        Recomputed::NfsWork => model::table7(inputs, TraceKind::Nfs),
+        Recomputed::AfsWork => model::table7(inputs, TraceKind::Afs),
+        Recomputed::Curves => model::figure6(inputs),
+        Recomputed::Costs => model::derived_costs(inputs),
+        Recomputed::Opens => model::derived_opens(inputs),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot go on says where.
+mod tests {
+    use super::*;
+    use crate::catalogue::{experiment, experiments};
+    use crate::papers::papers;
+    use crate::runs::Environment;
+    use std::sync::atomic::AtomicBool;
+
+    /// Runs experiments in a folder; returns what was told: ids of those that ended, and of those that were done.
+    fn run_in(folder: &ResultFolder, ids: &[&str], quick: bool, again: bool) -> (Vec<String>, Vec<String>) {
+        let (papers, stop) = (papers().unwrap(), AtomicBool::new(false));
+        let environment = Environment { version: "test".into(), ..Environment::default() };
+        let date = || "2026-11-23T00:00:00Z".to_owned();
+        let setting = Setting { papers: &papers, environment, quick, date: &date, stop: &stop };
+        let chosen: Vec<_> = ids.iter().map(|id| experiment(id).unwrap()).collect();
+        let (mut ended, mut done) = (Vec::new(), Vec::new());
+        let failed = run(&setting, &chosen, folder, again, &mut |step| match step {
+            Step::Begins(_) => {}
+            Step::Ended(experiment, _) => ended.push(experiment.id.to_owned()),
+            Step::WasDone(experiment) => done.push(experiment.id.to_owned()),
+        });
+        assert_eq!(failed.unwrap(), 0);
+        (ended, done)
+    }
+
+    #[test]
+    fn what_has_a_result_is_not_run_again_unless_it_was_another_kind_of_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = ResultFolder::create(&directory.path().join("new/results")).unwrap();
+        let (model, refused) = ("gibson97.table7-nfs", "howard88.table2");
+        let first = run_in(&folder, &[model, refused], true, false);
+        assert_eq!(first, (vec![model.into(), refused.into()], vec![]));
+        assert!(matches!(folder.read(model).unwrap().outcome, Outcome::Ran { .. }));
+        assert!(matches!(folder.read(refused).unwrap().outcome, Outcome::Refused { .. }));
+        // A refusal may have been lifted since; a number stays.
+        assert_eq!(
+            run_in(&folder, &[model, refused], true, false),
+            (vec![refused.into()], vec![model.into()])
+        );
+        assert_eq!(run_in(&folder, &[model], false, false).0, [model]);
+        assert_eq!(run_in(&folder, &[model], false, true).0, [model]);
+        std::fs::write(folder.path("gibson97.table7-nfs.json"), "{").unwrap();
+        assert_eq!(run_in(&folder, &[model], false, false).0, [model], "a broken file is no result");
+    }
+
+    #[test]
+    fn every_recomputed_entry_gives_numbers() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = ResultFolder::create(directory.path()).unwrap();
+        let is_computed = |one: &&Experiment| matches!(one.method, Method::Recompute(_));
+        let ids: Vec<&str> = experiments().filter(is_computed).map(|one| one.id).collect();
+        assert_eq!(run_in(&folder, &ids, true, false).0.len(), 10);
+        for id in ids {
+            let Outcome::Ran { sheet, .. } = folder.read(id).unwrap().outcome else { unreachable!("{id}") };
+            assert!(sheet.rows.iter().flatten().any(|cell| cell.number().is_some()), "{id}");
+            assert!(sheet.rows.iter().all(|row| row.len() == sheet.columns.len()), "{id}");
+        }
+    }
+}

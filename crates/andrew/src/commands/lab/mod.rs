@@ -1,0 +1,47 @@
+//! `andrew lab`: the tables and figures of the papers, beside what is measured here.
+
+mod choice;
+mod list;
+mod run;
+
+use crate::error::{CommandError, CommandResult};
+use afs_lab::papers::{Paper, PaperError, papers};
+use clap::Subcommand;
+
+/// `andrew lab`.
+#[derive(clap::Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List the tables and figures, and whether each can be repeated here
+    List(list::Args),
+    /// Repeat experiments, and keep their results in a directory
+    Run(run::Args),
+}
+
+impl Args {
+    /// Runs the selected command.
+    ///
+    /// # Errors
+    /// Invalid options, status 2; a failure while it runs, status 1.
+    pub fn run(self, json: bool) -> CommandResult {
+        match self.command {
+            Command::List(args) => args.run(json),
+            Command::Run(args) => args.run(json),
+        }
+    }
+}
+
+/// The embedded papers.
+fn embedded() -> CommandResult<Vec<Paper>> {
+    papers().map_err(failed)
+}
+
+fn failed(error: PaperError) -> CommandError {
+    CommandError::failed(format!("lab: {error}"))
+}

@@ -1,0 +1,151 @@
+//! `andrew lab run`.
+
+use super::choice::chosen;
+use super::embedded;
+use crate::commands::bench_bulk::Stop;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_lab::catalogue::Experiment;
+use afs_lab::runs::{self, Environment, FolderError, Outcome, ResultFolder, RunResult, Setting, Step};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew lab run`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Each result is a file ID.json in the output directory, with the machine and the programs that it was obtained on. If
+interrupted, run the same command again to resume: what has a result of the same program and length is left out. What
+cannot run here says what it lacks, and the others continue.
+
+Examples:
+  andrew lab run all --quick
+  andrew lab run gibson97 citi01-3.table3 --out results")]
+pub struct Args {
+    /// Tables, figures or papers, such as howard88.table6 or citi01-3; or all
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Few and short repetitions
+    #[arg(long)]
+    quick: bool,
+    /// Directory for the results
+    #[arg(long, value_name = "DIR", default_value = "andrew-lab")]
+    out: PathBuf,
+    /// Run also what has a result
+    #[arg(long)]
+    again: bool,
+}
+
+impl Args {
+    /// Runs the experiments and prints what came of each.
+    ///
+    /// # Errors
+    /// An id that does not exist, status 2; an experiment that failed, or a signal, status 1.
+    pub fn run(self, json: bool) -> CommandResult {
+        let chosen = chosen(&self.ids)?;
+        // Before any thread is started.
+        let stop = Stop::on_signals()?;
+        let papers = embedded()?;
+        let folder = ResultFolder::create(&self.out).map_err(failed)?;
+        let setting = Setting {
+            papers: &papers,
+            environment: Environment::of(env!("CARGO_PKG_VERSION")),
+            quick: self.quick,
+            date: &|| jiff::Timestamp::now().to_string(),
+            stop: stop.flag(),
+        };
+        let bar = Bar::of(&chosen, self.quick);
+        let mut summary = Summary { out: self.out.display().to_string(), results: Vec::new() };
+        let failures = runs::run(&setting, &chosen, &folder, self.again, &mut |step| {
+            bar.tell(&step);
+            summary.add(&step);
+        });
+        bar.0.finish_and_clear();
+        let failures = failures.map_err(failed)?;
+        output::show(json, &summary);
+        if summary.results.len() < chosen.len() {
+            return Err(CommandError::failed("lab: interrupted; run the same command again to resume"));
+        }
+        match failures {
+            0 => Ok(()),
+            count => Err(CommandError::failed(format!("lab: {count} experiments ended with an error"))),
+        }
+    }
+}
+
+fn failed(error: FolderError) -> CommandError {
+    CommandError::failed(format!("lab: {error}"))
+}
+
+/// Progress and time left on standard error, if that is a terminal; the unit is a second of the catalogue's estimate.
+struct Bar(ProgressBar, bool);
+
+impl Bar {
+    fn of(chosen: &[&'static Experiment], quick: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{msg:<32} {wide_bar} {percent:>3}% {eta} left") {
+            bar.set_style(style);
+        }
+        bar.set_length(chosen.iter().map(|one| one.method.weight_seconds(quick)).sum());
+        Self(bar, quick)
+    }
+
+    fn tell(&self, step: &Step<'_>) {
+        match step {
+            Step::Begins(one) => self.0.set_message(one.id),
+            Step::Ended(one, _) | Step::WasDone(one) => self.0.inc(one.method.weight_seconds(self.1)),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Summary {
+    out: String,
+    results: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    id: &'static str,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+}
+
+impl Summary {
+    fn add(&mut self, step: &Step<'_>) {
+        self.results.extend(match step {
+            Step::Begins(_) => None,
+            Step::WasDone(one) => Some(Line { id: one.id, state: "was_done", reason: None, seconds: None }),
+            Step::Ended(one, result) => Some(line(one.id, result)),
+        });
+    }
+}
+
+fn line(id: &'static str, result: &RunResult) -> Line {
+    let (state, reason) = match &result.outcome {
+        Outcome::Ran { .. } => ("ran", None),
+        Outcome::Description => ("description", None),
+        Outcome::Refused { lacks } => ("refused", Some(lacks.clone())),
+        Outcome::Failed { error } => ("failed", Some(error.clone())),
+    };
+    Line { id, state, reason, seconds: (state == "ran").then_some(result.seconds) }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Line { id, state, reason, seconds } in &self.results {
+            let state = if *state == "was_done" { "had a result" } else { state };
+            write!(f, "{id:<30} {state}")?;
+            match (seconds, reason) {
+                (Some(seconds), _) => writeln!(f, ", {seconds:.1} s")?,
+                (None, Some(reason)) => writeln!(f, ": {reason}")?,
+                (None, None) => writeln!(f)?,
+            }
+        }
+        writeln!(f, "results are in {}", self.out)
+    }
+}

@@ -1,0 +1,51 @@
+//! Tests of `andrew lab`: the list, and a quick run of everything.
+#![allow(clippy::unwrap_used)]
+
+mod home;
+
+use home::Home;
+use serde_json::Value;
+
+#[test]
+fn the_list_has_every_table_with_what_it_lacks() {
+    let home = Home::new();
+    let list: Value = serde_json::from_str(&home.done("lab list --json")).unwrap();
+    let list = list.as_array().unwrap();
+    assert_eq!(list.len(), 54);
+    for line in list {
+        let is_refused = line["state"] == "refused";
+        assert_eq!(is_refused, line["reason"].is_string(), "{line}");
+    }
+    let text = home.done("lab list citi01-3");
+    assert!(
+        text.starts_with("C. J. Antonelli") && text.contains("citi01-3.fig5") && !text.contains("gibson97")
+    );
+    let said = home.refused(2, "lab list nothing");
+    assert_eq!(
+        said,
+        "andrew: lab: 'nothing' is no table or figure; `andrew lab list` shows those there are\n"
+    );
+}
+
+#[test]
+fn all_is_run_and_nothing_twice() {
+    let home = Home::new();
+    let run = |line: &str| -> Value { serde_json::from_str(&home.done(line)).unwrap() };
+    let first = run("lab run all --quick --out results --json");
+    let results = first["results"].as_array().unwrap();
+    assert_eq!(results.len(), 54);
+    for result in results {
+        let id = result["id"].as_str().unwrap();
+        let text = std::fs::read_to_string(home.file(&format!("results/{id}.json"))).unwrap();
+        let file: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&file["id"], &file["quick"]), (&id.into(), &true.into()));
+        assert!(file["environment"]["cores"].as_u64().unwrap() > 0, "{id}");
+        assert_eq!(result["state"] == "refused", file["lacks"].is_string(), "{id}");
+    }
+    let again = run("lab run all --quick --out results --json");
+    let states = |run: &Value, state: &str| {
+        run["results"].as_array().unwrap().iter().filter(|one| one["state"] == state).count()
+    };
+    assert!(states(&first, "ran") >= 10, "{first}");
+    assert_eq!((states(&again, "ran"), states(&again, "was_done")), (0, states(&first, "ran")));
+}
