@@ -4,7 +4,8 @@
 //! File System" (ACM TOCS 6(1), 1988), section 2.3. [`bulk`] stores and fetches large files, as CITI TR 01-3 does
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
-//! analytic one of Gibson et al. 1997, [`runs`] runs experiments and keeps their results.
+//! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, [`runs`] runs experiments and keeps
+//! their results.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
 //! therefore reads the clock, starts threads and runs commands, which the crates of the file system itself
@@ -19,7 +20,9 @@ pub mod load;
 pub mod model;
 pub mod papers;
 pub mod runs;
+mod split_mix;
 pub mod spread;
+pub mod trace;
 
 pub use error::LabError;
 pub use spread::Spread;

@@ -1,5 +1,7 @@
 //! Pseudo-random bytes with a prime period, which no chunk, page or packet size divides; each file begins elsewhere in it.
 
+use crate::split_mix::SplitMix;
+
 /// Bytes until the pattern repeats.
 const PERIOD: usize = 1_048_573;
 /// Distance between the beginnings of two files in the pattern.
@@ -13,9 +15,9 @@ pub(super) struct Pattern(Vec<u8>);
 
 impl Pattern {
     pub(super) fn new() -> Self {
-        let mut state = 1_u64;
+        let mut random = SplitMix::of(1);
         let period: Vec<u8> =
-            std::iter::repeat_with(|| next(&mut state).to_le_bytes()).flatten().take(PERIOD).collect();
+            std::iter::repeat_with(|| random.next().to_le_bytes()).flatten().take(PERIOD).collect();
         // Every block is contiguous in this.
         Self(period.iter().copied().cycle().take(PERIOD + BLOCK_LEN).collect())
     }
@@ -35,15 +37,6 @@ impl Pattern {
         }
         Some(got.iter().zip(want).position(|(got, want)| got != want).unwrap_or(want.len()))
     }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Experiments of CITI TR 01-3 and of Gibson et al. 1997.
 
-use super::method::{Experiment, Method, Recomputed, at};
-use Method::{Description, Recompute};
+use super::method::{Experiment, Generated, Method, Recomputed, at};
+use Method::{Description, Generate, Recompute};
 
 const LAYERS: Method = Method::NotBuilt(
     "throughput of raw packets, UDP, Rx and TCP between two processes, with layers taken out",
@@ -11,7 +11,6 @@ const PREFETCH: Method = Method::NotBuilt("a reader with and without fetches ahe
 const CYCLES: Method = Method::NotBuilt(
     "processor cycles of a warm server for each call and size: needs counters of the processor",
 );
-const TRACE: Method = Method::NotBuilt("a generator of traces with the published distributions");
 const REPLAY: Method =
     Method::NotBuilt("the replay of busy client-minutes on a server under each set of rules");
 
@@ -33,7 +32,7 @@ pub(super) const CITI: &[Experiment] = &[
 
 pub(super) const GIBSON: &[Experiment] = &[
     at("gibson97.table1", "who takes part in what, in four architectures", Description),
-    at("gibson97.table2", "requests, bytes and hours of the traces", TRACE),
+    at("gibson97.table2", "requests, bytes and hours of the traces", Generate(Generated::Totals)),
     at(
         "gibson97.table3a",
         "NFS requests by type, and their shares of cycles",
@@ -67,7 +66,11 @@ pub(super) const GIBSON: &[Experiment] = &[
     at("gibson97.fig1", "messages with disks behind the server", Description),
     at("gibson97.fig2", "messages with disks that obey the server", Description),
     at("gibson97.fig3", "messages with disks that serve by capability", Description),
-    at("gibson97.fig4", "distribution of server work over client-minutes", TRACE),
+    at(
+        "gibson97.fig4",
+        "distribution of server work over client-minutes",
+        Generate(Generated::WorkDistribution),
+    ),
     at("gibson97.fig5", "set-up of the replay", Description),
     at(
         "gibson97.fig6",

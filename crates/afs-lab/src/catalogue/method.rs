@@ -16,6 +16,8 @@ pub struct Experiment {
 pub enum Method {
     /// Computed from the paper's own inputs.
     Recompute(Recomputed),
+    /// Generated with the published distributions.
+    Generate(Generated),
     /// Nothing was measured: a list, a diagram or a description.
     Description,
     /// Not built yet, and what it needs.
@@ -47,6 +49,15 @@ pub enum Recomputed {
     Opens,
 }
 
+/// What is told of generated traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generated {
+    /// Requests, bytes and shares.
+    Totals,
+    /// Distribution of work over client-minutes.
+    WorkDistribution,
+}
+
 impl Method {
     /// Whether it can be run, with what it needs.
     #[must_use]
@@ -56,8 +67,11 @@ impl Method {
 
     /// Seconds that a run takes, roughly: the weight of the experiment in the time left.
     #[must_use]
-    pub fn weight_seconds(self, _quick: bool) -> u64 {
-        1
+    pub fn weight_seconds(self, quick: bool) -> u64 {
+        match self {
+            Self::Generate(_) if !quick => 10,
+            _ => 1,
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub fn line(points: &[(f64, f64)], x: f64) -> Option<f64> {
 }
 
 /// Cost of an operation as Table 6 names it, in thousand cycles. `bytes` is the size of a read or write.
-pub(super) fn cost(inputs: Inputs<'_>, charged: &str, bytes: f64) -> Result<f64, PaperError> {
+pub(crate) fn cost(inputs: Inputs<'_>, charged: &str, bytes: f64) -> Result<f64, PaperError> {
     match charged {
         "getattr" => Ok(GETATTR),
         "lookup" => Ok(LOOKUP),

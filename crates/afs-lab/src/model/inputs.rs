@@ -17,20 +17,20 @@ impl<'a> Inputs<'a> {
     }
 
     /// The sheet of an entry.
-    pub(super) fn sheet(self, table: &str) -> Result<&'a Sheet, PaperError> {
+    pub(crate) fn sheet(self, table: &str) -> Result<&'a Sheet, PaperError> {
         let is_it = |entry: &&Entry| entry.id.strip_prefix("gibson97.") == Some(table);
         let entry = self.0.entries.iter().find(is_it);
         entry.map(|entry| &entry.sheet).ok_or_else(|| PaperError::Absent(table.to_owned()))
     }
 
     /// A number.
-    pub(super) fn number(self, table: &str, row: &str, column: &str) -> Result<f64, PaperError> {
+    pub(crate) fn number(self, table: &str, row: &str, column: &str) -> Result<f64, PaperError> {
         let number = self.sheet(table)?.number(row, column);
         number.ok_or_else(|| PaperError::Absent(format!("{table}, {row}, {column}")))
     }
 
     /// Cost of `what` on the line through the points of a table, at `x`; points below `from` are left out.
-    pub(super) fn on_line(
+    pub(crate) fn on_line(
         self,
         table: &str,
         axis: &str,
@@ -44,7 +44,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The rows' names, in order, without the total.
-    pub(super) fn operations(self, table: &str) -> Result<Vec<&'a str>, PaperError> {
+    pub(crate) fn operations(self, table: &str) -> Result<Vec<&'a str>, PaperError> {
         let rows = &self.sheet(table)?.rows;
         let names = rows.iter().filter_map(|row| row.first()?.text());
         Ok(names.filter(|name| *name != "total").collect())

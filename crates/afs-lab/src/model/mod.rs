@@ -10,8 +10,10 @@ mod shares;
 mod variants;
 mod work;
 
+pub(crate) use costs::cost;
 pub use costs::line;
 pub use inputs::Inputs;
 pub use shares::{table3a, table4a, table5};
 pub use variants::{derived_costs, derived_opens, figure6};
+pub(crate) use work::charged;
 pub use work::{Agreement, OperationWork, SYSTEMS, TraceKind, table6, table7, work};

@@ -36,7 +36,7 @@ impl TraceKind {
         }
     }
 
-    pub(super) fn table7(self) -> &'static str {
+    pub(crate) fn table7(self) -> &'static str {
         match self {
             Self::Nfs => "table7-nfs",
             Self::Afs => "table7-afs",
@@ -99,7 +99,11 @@ impl OperationWork {
 }
 
 /// What an operation is charged with in each system (Table 6); `None` if nothing reaches the file manager.
-fn charged(inputs: Inputs<'_>, trace: TraceKind, operation: &str) -> Result<[Option<String>; 3], PaperError> {
+pub(crate) fn charged(
+    inputs: Inputs<'_>,
+    trace: TraceKind,
+    operation: &str,
+) -> Result<[Option<String>; 3], PaperError> {
     let name = if operation == "Open" { "NasdOpen" } else { operation };
     let rules = inputs.sheet(trace.table6())?;
     // Table 6 leaves out what is the same in all systems.

@@ -3,9 +3,10 @@
 use super::folder::{FolderError, ResultFolder};
 use super::outcome::{FORMAT, Outcome, RunResult};
 use super::setting::Setting;
-use crate::catalogue::{Experiment, Method, Recomputed};
+use crate::catalogue::{Experiment, Generated, Method, Recomputed};
 use crate::model::{self, Inputs, TraceKind};
 use crate::papers::{PaperError, Sheet};
+use crate::trace::{self, Shape, Statistics};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -76,7 +77,42 @@ fn outcome(setting: &Setting<'_>, method: Method) -> Outcome {
             Ok(sheet) => Outcome::Ran { sheet, notes: vec!["Computed from the paper's own inputs.".into()] },
             Err(error) => Outcome::Failed { error: error.to_string() },
         },
+        Method::Generate(what) => match generate(setting, what) {
+            Ok(sheet) => Outcome::Ran { sheet, notes: generated_notes(setting.quick) },
+            Err(error) => Outcome::Failed { error: error.to_string() },
+        },
     }
+}
+
+/// Seed of the traces of a report.
+const SEED: u64 = 1;
+/// A quick run generates this part of a trace.
+const QUICK_PART: u32 = 20;
+
+fn generate(setting: &Setting<'_>, what: Generated) -> Result<Sheet, PaperError> {
+    let inputs = Inputs::of(setting.papers)?;
+    let statistics = |kind| {
+        let minutes = Shape::of(inputs, kind)?.minutes / if setting.quick { QUICK_PART } else { 1 };
+        Statistics::of(inputs, kind, SEED, minutes)
+    };
+    let (nfs, afs) = (statistics(TraceKind::Nfs)?, statistics(TraceKind::Afs)?);
+    Ok(match what {
+        Generated::Totals => trace::table2(&nfs, &afs),
+        Generated::WorkDistribution => trace::figure4(&nfs, &afs),
+    })
+}
+
+fn generated_notes(quick: bool) -> Vec<String> {
+    let mut notes = vec![format!(
+        "Traces generated from seed {SEED} with the published means and shares; the forms of the distributions between \
+         them are assumptions (exponential requests of a client-minute and AFS sizes)."
+    )];
+    if quick {
+        notes.push(format!(
+            "The first {QUICK_PART}th part of each trace; counts are multiplied by {QUICK_PART}."
+        ));
+    }
+    notes
 }
 
 fn recompute(setting: &Setting<'_>, what: Recomputed) -> Result<Sheet, PaperError> {

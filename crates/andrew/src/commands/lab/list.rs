@@ -46,7 +46,7 @@ fn state(method: Method) -> (State, Option<String>) {
     match method {
         Method::Description => (State::Description, None),
         Method::NotBuilt(reason) => (State::Refused, Some(format!("not built: {reason}"))),
-        Method::Recompute(_) => (State::Runs, None),
+        Method::Recompute(_) | Method::Generate(_) => (State::Runs, None),
     }
 }
 
