@@ -5,7 +5,7 @@
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
 //! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, [`runs`] runs experiments and keeps
-//! their results.
+//! their results, [`report`] writes them into one page.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
 //! therefore reads the clock, starts threads and runs commands, which the crates of the file system itself
@@ -19,6 +19,7 @@ pub mod error;
 pub mod load;
 pub mod model;
 pub mod papers;
+pub mod report;
 pub mod runs;
 mod split_mix;
 pub mod spread;

@@ -48,4 +48,14 @@ fn all_is_run_and_nothing_twice() {
     };
     assert!(states(&first, "ran") >= 10, "{first}");
     assert_eq!((states(&again, "ran"), states(&again, "was_done")), (0, states(&first, "ran")));
+
+    let report = run("lab report results --json");
+    assert_eq!(report["results"], 54);
+    let page = std::fs::read_to_string(home.file("results/index.html")).unwrap();
+    for result in results {
+        assert!(page.contains(&format!("<section id={}>", result["id"])), "{result}");
+    }
+    assert!(home.file("results/index.md").exists() && home.file("results/gibson97.fig6.svg").exists());
+    let missing = home.refused(2, "lab report nowhere");
+    assert!(missing.starts_with("andrew: lab: nowhere is not a directory; "), "{missing}");
 }

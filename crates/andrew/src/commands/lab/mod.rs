@@ -2,10 +2,12 @@
 
 mod choice;
 mod list;
+mod report;
 mod run;
 
 use crate::error::{CommandError, CommandResult};
 use afs_lab::papers::{Paper, PaperError, papers};
+use afs_lab::runs::FolderError;
 use clap::Subcommand;
 
 /// `andrew lab`.
@@ -22,6 +24,8 @@ enum Command {
     List(list::Args),
     /// Repeat experiments, and keep their results in a directory
     Run(run::Args),
+    /// Write a page of all tables and figures with the results of a directory
+    Report(report::Args),
 }
 
 impl Args {
@@ -33,6 +37,7 @@ impl Args {
         match self.command {
             Command::List(args) => args.run(json),
             Command::Run(args) => args.run(json),
+            Command::Report(args) => args.run(json),
         }
     }
 }
@@ -43,5 +48,9 @@ fn embedded() -> CommandResult<Vec<Paper>> {
 }
 
 fn failed(error: PaperError) -> CommandError {
+    CommandError::failed(format!("lab: {error}"))
+}
+
+fn failed_folder(error: FolderError) -> CommandError {
     CommandError::failed(format!("lab: {error}"))
 }

@@ -1,12 +1,12 @@
 //! `andrew lab run`.
 
 use super::choice::chosen;
-use super::embedded;
+use super::{embedded, failed_folder};
 use crate::commands::bench_bulk::Stop;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::catalogue::Experiment;
-use afs_lab::runs::{self, Environment, FolderError, Outcome, ResultFolder, RunResult, Setting, Step};
+use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Args {
         // Before any thread is started.
         let stop = Stop::on_signals()?;
         let papers = embedded()?;
-        let folder = ResultFolder::create(&self.out).map_err(failed)?;
+        let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
         let setting = Setting {
             papers: &papers,
             environment: Environment::of(env!("CARGO_PKG_VERSION")),
@@ -62,7 +62,7 @@ impl Args {
             summary.add(&step);
         });
         bar.0.finish_and_clear();
-        let failures = failures.map_err(failed)?;
+        let failures = failures.map_err(failed_folder)?;
         output::show(json, &summary);
         if summary.results.len() < chosen.len() {
             return Err(CommandError::failed("lab: interrupted; run the same command again to resume"));
@@ -72,10 +72,6 @@ impl Args {
             count => Err(CommandError::failed(format!("lab: {count} experiments ended with an error"))),
         }
     }
-}
-
-fn failed(error: FolderError) -> CommandError {
-    CommandError::failed(format!("lab: {error}"))
 }
 
 /// Progress and time left on standard error, if that is a terminal; the unit is a second of the catalogue's estimate.

@@ -1,0 +1,64 @@
+//! Columns and cells as a reader sees them: a value and its spread in one cell.
+
+use crate::papers::{Cell, Sheet};
+
+/// A column with the columns of its spread.
+pub(super) struct Column {
+    /// Its name, in words.
+    pub(super) name: String,
+    at: usize,
+    deviation: Option<usize>,
+    range: Option<(usize, usize)>,
+}
+
+/// The columns of a sheet; those of spreads are part of what they belong to.
+pub(super) fn columns(sheet: &Sheet) -> Vec<Column> {
+    let is_spread = |name: &str| {
+        let of = |end: &str| name.strip_suffix(end).is_some_and(|stem| sheet.column(stem).is_some());
+        ["_sd", "_min", "_max"].into_iter().any(of)
+    };
+    let shown = sheet.columns.iter().enumerate().filter(|(_, name)| !is_spread(name));
+    let column = |(at, name): (usize, &String)| {
+        let unit = sheet.units.get(at).map_or("", String::as_str);
+        let words = name.replace('_', " ");
+        let with = |end: &str| sheet.column(&format!("{name}{end}"));
+        Column {
+            name: if unit.is_empty() { words } else { format!("{words}, {unit}") },
+            at,
+            deviation: with("_sd"),
+            range: with("_min").zip(with("_max")),
+        }
+    };
+    shown.map(column).collect()
+}
+
+impl Column {
+    /// The cell of a row.
+    pub(super) fn cell(&self, row: &[Cell]) -> String {
+        let get = |at: usize| row.get(at).unwrap_or(&Cell::NotAtHand);
+        let value = get(self.at).to_string();
+        let number = |at: usize| get(at).number();
+        if let Some(deviation) = self.deviation.and_then(number) {
+            return format!("{value} ± {}", Cell::from(deviation));
+        }
+        match self.range.and_then(|(min, max)| number(min).zip(number(max))) {
+            Some((min, max)) => format!("{value} ({}–{})", Cell::from(min), Cell::from(max)),
+            None => value,
+        }
+    }
+
+    /// Whether its cells are numbers, which stand to the right.
+    pub(super) fn is_number(&self, sheet: &Sheet) -> bool {
+        sheet.rows.iter().any(|row| row.get(self.at).is_some_and(|cell| cell.number().is_some()))
+    }
+}
+
+/// Lowest and highest value at a row, for a plot: value and deviation, or the range.
+pub(super) fn spread(sheet: &Sheet, column: &str, row: &[Cell]) -> Option<(f64, f64)> {
+    let number = |end: &str| row.get(sheet.column(&format!("{column}{end}"))?)?.number();
+    match (number("")?, number("_sd"), number("_min"), number("_max")) {
+        (value, Some(deviation), _, _) => Some((value - deviation, value + deviation)),
+        (_, None, Some(min), Some(max)) => Some((min, max)),
+        _ => None,
+    }
+}
