@@ -7,8 +7,8 @@ use crate::chunk::{ChunkId, ChunkRef};
 /// Bytes covered by one checksum of the table, so that a part of a chunk can be read and verified.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// Chunks begin at multiples of this, so that freeing one frees whole blocks.
-pub(crate) const BLOCK: u64 = 4096;
+/// Chunks of a segment begin at multiples of this many bytes, so that freeing one frees whole blocks.
+pub const BLOCK: u64 = 4096;
 
 /// Checksums of a chunk's pieces.
 pub(crate) fn piece_sums(data: &[u8]) -> Vec<u32> {

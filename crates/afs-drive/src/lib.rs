@@ -30,6 +30,7 @@ pub use drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
 pub use error::DriveError;
 pub use file_segments::FileSegments;
 pub use folder::{Folder, FolderFile};
+pub use header::BLOCK;
 pub use memory_segments::MemorySegments;
 pub use pieces::Pieces;
 pub use segment_drive::{FileDrive, MemoryDrive, SegmentDrive};

@@ -8,6 +8,10 @@ use std::time::Duration;
 use afs_datapath::capability::{DriveKey, StoreNumber};
 use afs_datapath::session::{Patience, Security};
 
+/// Chunks of a segment begin before this offset. Both ends rely on it: with the least length that a chunk takes it bounds the chunks
+/// of a segment.
+pub(crate) const SEGMENT_BYTES: u64 = 1 << 30;
+
 /// How a file server reaches one store of a drive on another host.
 #[derive(Clone)]
 pub struct RemoteOptions {

@@ -43,7 +43,12 @@ async fn ranges(drive: &RemoteDrive) -> Result<Vec<(ChunkId, ChunkId)>, DriveErr
     let ranges: Vec<_> = ranges.iter().map(range).collect();
     let in_order = ranges.iter().all(|(first, last)| first <= last)
         && ranges.windows(2).all(|pair| pair[0].1 < pair[1].0);
-    if in_order && rest.is_empty() { Ok(ranges) } else { Err(drive.wrong("a list of ranges without order")) }
+    // One that has more would have all chunks of the store gathered at once.
+    let of_segments = ranges.iter().all(|(first, last)| first.parts().0 == last.parts().0);
+    match in_order && of_segments && rest.is_empty() {
+        true => Ok(ranges),
+        false => Err(drive.wrong("a list of ranges that is none of segments in order")),
+    }
 }
 
 fn range(bytes: &[u8; RANGE_LEN]) -> (ChunkId, ChunkId) {

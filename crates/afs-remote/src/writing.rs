@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest};
-use afs_drive::{BoxFuture, ChunkRef, DriveError, MAX_CHUNK_LEN, Unclaimed};
+use afs_drive::{BLOCK, BoxFuture, ChunkId, ChunkRef, DriveError, MAX_CHUNK_LEN, Unclaimed};
 use bytes::Bytes;
 
 use crate::drive::RemoteDrive;
+use crate::options::SEGMENT_BYTES;
 
 /// Writes a chunk. If the reply is lost, the bytes are written again as another chunk, and the first one is found by the
 /// next sweep.
@@ -29,13 +30,20 @@ async fn give(drive: &RemoteDrive, data: Bytes) -> Result<ChunkRef, DriveError> 
         ChunkReply::Written { chunk, usage } => {
             drive.connection().set_usage(usage);
             let is_new = drive.connection().mark().is_some_and(|mark| chunk.id >= mark);
-            if (chunk.len, chunk.crc) != (length, crc) || !is_new {
+            if (chunk.len, chunk.crc) != (length, crc) || !is_new || !is_place(chunk.id) {
                 return Err(drive.wrong("the reference of another chunk"));
             }
             Ok(chunk)
         }
         _ => Err(drive.wrong("another reply to a write")),
     }
+}
+
+/// Whether a chunk can begin there. So a segment has at most [`LIVE_MAX`](afs_datapath::frame::LIVE_MAX) chunks, and what the file
+/// server has to gather of one in a sweep is bounded, whatever the drive says.
+fn is_place(id: ChunkId) -> bool {
+    let (_, offset) = id.parts();
+    offset < SEGMENT_BYTES && offset.is_multiple_of(BLOCK)
 }
 
 /// Discards chunks, as many in one request as it can have.

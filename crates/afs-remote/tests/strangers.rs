@@ -17,7 +17,7 @@ use afs_datapath::session::{
     ChunkCall, Chunks, Client, Drive as Served, DriveLimits, Error, Failure, Objects, Offer, Opened,
     Patience, Pieces, ReadRequest, Security, StoreRequest, Taken, accept,
 };
-use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, Usage};
+use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, LiveChunks, Usage};
 use afs_env::BoxFuture;
 use afs_remote::{JoinError, JoiningDrive, join};
 use bytes::Bytes;
@@ -34,10 +34,14 @@ enum Lie {
     OtherSum,
     OtherLength,
     EarlierId,
+    /// A chunk where none can begin, because of its offset or beyond the end of a segment.
+    OddPlace,
+    FarPlace,
     /// Every request is done, says it.
     OtherReply,
     RangesWithoutOrder,
     RangesWithoutEnd,
+    RangeOfAll,
     Nothing,
 }
 
@@ -78,6 +82,7 @@ impl FalseDrive {
                 (32, [[9; 16], [1; 16]].concat().into())
             }
             (ChunkRequest::Ranges { .. }, Lie::RangesWithoutEnd) => (32 << 20, Bytes::new()),
+            (ChunkRequest::Ranges { .. }, Lie::RangeOfAll) => (32, [[0; 16], [0xff; 16]].concat().into()),
             (ChunkRequest::Ranges { .. }, _) => (0, Bytes::new()),
             (_, Lie::OtherBytes) => (104, changed(50)),
             (_, Lie::OtherSums) => (104, changed(0)),
@@ -120,6 +125,8 @@ impl Chunks for FalseDrive {
                     let chunk = match lie {
                         Lie::OtherSum => ChunkRef { crc: 1, ..chunk },
                         Lie::OtherLength => ChunkRef { len: 99, ..chunk },
+                        Lie::OddPlace => ChunkRef { id: ChunkId::from_parts(1, 4097), ..chunk },
+                        Lie::FarPlace => ChunkRef { id: ChunkId::from_parts(1, 1 << 30), ..chunk },
                         _ => chunk,
                     };
                     Ok(ChunkReply::Written { chunk, usage })
@@ -168,6 +175,8 @@ fn wrong_answers_are_noticed_and_bounded() {
         (Lie::OtherSum, 0),
         (Lie::OtherLength, 0),
         (Lie::EarlierId, 0),
+        (Lie::OddPlace, 0),
+        (Lie::FarPlace, 0),
         (Lie::RangesWithoutOrder, 3),
     ] {
         let outcomes = outcomes(lie);
@@ -178,6 +187,27 @@ fn wrong_answers_are_noticed_and_bounded() {
     assert!(outcomes(Lie::OtherReply)[..3].iter().enumerate().all(|(at, o)| at == 1 || o.is_err()));
     assert!(outcomes(Lie::RangesWithoutEnd)[3].is_err());
     assert!(outcomes(Lie::Nothing).iter().all(Result::is_err));
+}
+
+/// A store that notes whether it was asked for chunks.
+struct Asked(AtomicU32);
+
+impl LiveChunks for Asked {
+    fn live_between(&self, _: ChunkId, _: ChunkId) -> Result<Vec<ChunkRef>, DriveError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn a_range_of_more_than_a_segment_has_nothing_gathered() {
+    let kit = Kit::new(1);
+    kit.serve(Arc::new(FalseDrive(Lie::RangeOfAll)));
+    let (drive, asked) = (kit.remote(), Arc::new(Asked(AtomicU32::new(0))));
+    let live = asked.clone();
+    let error = kit.run(async move { drive.sweep(live).await }).unwrap_err();
+    assert!(matches!(&error, DriveError::Refused { .. }), "{error}");
+    assert_eq!(asked.0.load(Ordering::Relaxed), 0);
 }
 
 fn capability(group: Group, access: Access) -> Capability {

@@ -12,6 +12,8 @@ use afs_env::sync::Semaphore;
 use afs_env::{EnvExt, EnvRef};
 use parking_lot::Mutex;
 
+use crate::options::SEGMENT_BYTES;
+
 /// Number of a run of a drive: each start has a greater one, which is durable before anything is served.
 ///
 /// It is part of the ids of the chunks that the run writes, so that no two runs give the same id, not even where a crash
@@ -25,8 +27,6 @@ pub const RUN_MAX: u64 = (1 << 31) - 1;
 pub const STORES_MAX: u32 = 256;
 /// Segments of one run.
 const RUN_SHIFT: u32 = 32;
-/// Where a segment ends.
-const SEGMENT_BYTES: u64 = 1 << 30;
 /// KiB of chunks that are being written and read, in all.
 const BUDGET: usize = 64 << 10;
 
