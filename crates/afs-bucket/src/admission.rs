@@ -16,25 +16,22 @@ pub enum Admission {
     Check(OwnerId),
     /// A drive of this owner is made if there is none. For an owner who has nothing there.
     Make(OwnerId),
-    /// It is this owner's drive.
-    Known(OwnerId),
 }
 
 impl Admission {
+    fn owner(self) -> OwnerId {
+        match self {
+            Self::Check(owner) | Self::Make(owner) => owner,
+        }
+    }
+
     /// # Errors
     /// The drive is another owner's, or there is none, or the store does not serve.
-    pub(crate) async fn admit(&mut self, drive: &Inner) -> Result<(), DriveError> {
-        let owner = match *self {
-            Self::Known(_) => return Ok(()),
-            Self::Check(owner) => owner,
-            Self::Make(owner) => {
-                drive.put_owner(owner).await?;
-                owner
-            }
-        };
-        drive.check_owner(owner).await?;
-        *self = Self::Known(owner);
-        Ok(())
+    pub(crate) async fn admit(self, drive: &Inner) -> Result<(), DriveError> {
+        if matches!(self, Self::Make(_)) {
+            drive.put_owner(self.owner()).await?;
+        }
+        drive.check_owner(self.owner()).await
     }
 }
 
@@ -45,12 +42,10 @@ impl BucketDrive {
     /// [`DriveError::Away`] if the store does not serve, [`DriveError::Io`] if the drive is another owner's, or should be there
     /// and is not.
     pub async fn look(&self) -> Result<(), DriveError> {
-        let (owner, may_be_new) = match *self.0.claiming.lock().await {
-            Admission::Make(owner) => (owner, true),
-            Admission::Check(owner) | Admission::Known(owner) => (owner, false),
-        };
+        let admission = self.0.admission;
+        let may_be_new = matches!(admission, Admission::Make(_)) && self.0.run().is_none();
         match self.0.requests.look(OWNER, OWNER_LEN).await {
-            Ok(object) => of_owner(&object, owner),
+            Ok(object) => of_owner(&object, admission.owner()),
             Err(failed) if failed.failure == Failure::Missing && may_be_new => Ok(()),
             Err(failed) => Err(failed.into()),
         }
@@ -85,7 +80,10 @@ impl BucketDrive {
 pub(crate) fn of_owner(object: &[u8], owner: OwnerId) -> Result<(), DriveError> {
     match decode_owner(object) {
         Some(found) if found == owner => Ok(()),
-        Some(found) => Err(refused(format!("the drive belongs to the store {found}, and this is {owner}"))),
+        Some(found) => {
+            let why = "another file server has it, or had it and did not remove it";
+            Err(refused(format!("the drive belongs to the store {found}, and this is {owner}: {why}")))
+        }
         None => Err(refused(format!("object {OWNER} is damaged"))),
     }
 }

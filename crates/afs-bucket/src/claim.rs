@@ -44,11 +44,11 @@ impl Inner {
         if let Some(run) = self.run() {
             return Ok(run);
         }
-        let mut alone = self.claiming.lock().await;
-        alone.admit(self).await?;
+        let _alone = self.claiming.lock().await;
         if let Some(run) = self.run() {
             return Ok(run);
         }
+        self.admission.admit(self).await?;
         let last = self.last_run().await?;
         let salt = Salt(self.env.random_bytes());
         let run = self.put_run(last, salt).await?;
@@ -64,7 +64,7 @@ impl Inner {
         Ok(run)
     }
 
-    fn run(&self) -> Option<RunId> {
+    pub(crate) fn run(&self) -> Option<RunId> {
         self.packs.lock().run()
     }
 

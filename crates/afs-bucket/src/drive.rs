@@ -49,8 +49,10 @@ pub(crate) struct Inner {
     pub(crate) cache: Mutex<Cache>,
     pub(crate) fetching: Mutex<Fetching>,
     pub(crate) waiting: Mutex<Waiting>,
-    /// The critical section of getting the run a number, and whether the drive is known to be this owner's.
-    pub(crate) claiming: sync::Mutex<Admission>,
+    /// Whose it is, and whether it has to be there.
+    pub(crate) admission: Admission,
+    /// The critical section of getting the run a number.
+    pub(crate) claiming: sync::Mutex<()>,
     /// Notified when a put ends.
     pub(crate) room: Notify,
 }
@@ -67,7 +69,7 @@ impl BucketDrive {
         config: Config,
     ) -> Result<Self, DriveError> {
         let drive = Self::attached(NO_NAME, bucket, Admission::Make(owner), env, config);
-        drive.0.claiming.lock().await.admit(&drive.0).await?;
+        drive.0.admission.admit(&drive.0).await?;
         Ok(drive)
     }
 
@@ -82,7 +84,7 @@ impl BucketDrive {
         config: Config,
     ) -> Result<Self, DriveError> {
         let drive = Self::attached(NO_NAME, bucket, Admission::Check(owner), env, config);
-        drive.0.claiming.lock().await.admit(&drive.0).await?;
+        drive.0.admission.admit(&drive.0).await?;
         Ok(drive)
     }
 
@@ -127,7 +129,8 @@ impl Inner {
             cache: Mutex::new(Cache::new(config.cache_bytes)),
             fetching: Mutex::default(),
             waiting: Mutex::default(),
-            claiming: sync::Mutex::new(admission),
+            admission,
+            claiming: sync::Mutex::default(),
             room: Notify::new(),
         }
     }

@@ -39,10 +39,18 @@ impl S3Bucket {
     /// # Errors
     /// An unusable configuration, and credentials that cannot be read now.
     pub fn open(config: &S3Config) -> Result<Self, ConfigError> {
+        read(&config.credentials)?;
+        Self::attached(config)
+    }
+
+    /// As [`S3Bucket::open`]; the credentials may be absent until the first request.
+    ///
+    /// # Errors
+    /// An unusable configuration.
+    pub fn attached(config: &S3Config) -> Result<Self, ConfigError> {
         if !config.endpoint.secure && config.endpoint.is_remote() && !config.allow_clear {
             return Err(ConfigError::Clear(config.endpoint.clone()));
         }
-        read(&config.credentials)?;
         let secure = config.endpoint.secure;
         let tls = secure.then(|| tls::connector(config.authority.as_deref())).transpose()?;
         let store = AmazonS3Builder::new()

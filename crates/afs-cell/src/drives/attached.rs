@@ -1,32 +1,38 @@
 //! The drives that the partitions of this host have, and the owner's requests about them.
 
 use super::draining::{Drains, RATE};
-use super::registry::{KeyText, LOCAL};
+use super::opened::Opened;
+use super::registry::LOCAL;
 use super::{
     DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError,
-    JoinKey, Registry, RemoteSettings,
+    Registry,
 };
-use afs_datapath::capability::Secret;
-use afs_datapath::session::Security;
 use afs_drive::DriveId;
+use afs_env::future::join_all;
 use afs_env::{EnvExt, EnvRef};
 use afs_server::Partitions;
-use afs_volume::VolumeStore;
+use afs_volume::{VolumeError, VolumeStore};
 use afs_wire::ids::PartitionId;
 use parking_lot::Mutex;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Pause before a drive that was away is swept.
+const SWEEP_AGAIN: Duration = Duration::from_secs(600);
 
 /// The drives of a host's partitions. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct AttachedDrives(Arc<Inner>);
 
-struct Inner {
-    env: EnvRef,
-    state: PathBuf,
-    partitions: Partitions,
-    registry: Mutex<Registry>,
+pub(super) struct Inner {
+    pub(super) env: EnvRef,
+    pub(super) state: PathBuf,
+    pub(super) partitions: Partitions,
+    pub(super) registry: Mutex<Registry>,
+    /// What the partitions have, so that questions to a drive take the connections that its files take.
+    opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
     drains: Drains,
     /// One request that changes something at a time.
     turn: afs_env::sync::Mutex<()>,
@@ -44,6 +50,7 @@ impl AttachedDrives {
             state: state.to_owned(),
             partitions: partitions.clone(),
             registry: Mutex::new(registry.clone()),
+            opened: Mutex::default(),
             drains: Drains::new(env, partitions),
             turn: afs_env::sync::Mutex::new(()),
         };
@@ -69,8 +76,9 @@ impl AttachedDrives {
         let _turn = self.0.turn.lock().await;
         match request {
             DriveRequest::Add { name, address, join_key } => self.0.add(&name, address, &join_key).await,
+            DriveRequest::AddBucket { name, place } => self.0.add_bucket(&name, place).await,
             DriveRequest::List => Ok(DriveAnswer::List(self.0.list().await)),
-            DriveRequest::Remove { name } => self.0.remove(&name),
+            DriveRequest::Remove { name } => self.0.remove(&name).await,
             DriveRequest::Check { name } => self.0.check(&name).await,
             DriveRequest::Drain { name, to, rate } => self.0.drain(&name, to.as_deref(), rate),
             DriveRequest::Drained { name } => self.0.drain_line(&name),
@@ -81,79 +89,32 @@ impl AttachedDrives {
 }
 
 impl Inner {
-    fn attach(&self, entry: &DriveEntry, partition: PartitionId, store: &VolumeStore) -> Result<(), String> {
-        let drive = entry.open(&self.env, partition)?;
-        store.add_drive(DriveId(entry.id), drive).map_err(|error| error.to_string())?;
-        let (store, id, name) = (store.clone(), DriveId(entry.id), entry.name.clone());
-        self.env.spawn(Box::pin(async move {
-            if let Err(error) = store.sweep_drive(id).await {
-                tracing::warn!(drive = name, %error, "what an earlier crash left on a drive could not be freed");
-            }
-        }));
+    pub(super) fn attach(
+        &self,
+        entry: &DriveEntry,
+        partition: PartitionId,
+        store: &VolumeStore,
+    ) -> Result<(), String> {
+        let id = DriveId(entry.id);
+        let is_used = store.has_chunks_on(id).map_err(|error| error.to_string())?;
+        let opened = Opened::open(entry, &self.env, partition, is_used)?;
+        store.add_drive(id, opened.drive()).map_err(|error| error.to_string())?;
+        self.opened.lock().insert((id, partition), opened);
+        self.env.spawn(Box::pin(sweep(self.env.clone(), store.clone(), id, entry.name.clone())));
         Ok(())
     }
 
     /// Writes the registry, then shows it.
-    fn keep(&self, registry: Registry) -> Result<(), DrivesError> {
+    pub(super) fn keep(&self, registry: Registry) -> Result<(), DrivesError> {
         registry.write(&self.state)?;
         *self.registry.lock() = registry;
         Ok(())
     }
 
-    async fn add(&self, name: &str, address: SocketAddr, key: &str) -> Result<DriveAnswer, DrivesError> {
-        let join_key = JoinKey::parse(key)?;
-        let mut registry = self.registry.lock().clone();
-        let (entry, mut settings) = self.prepare(&mut registry, name, address, &join_key)?;
-        // Before the drive gets the key: an attempt that is interrupted is made again with the same one.
-        self.keep(registry.clone())?;
-        let new = settings.key.bytes().ok_or_else(|| bad(&self.state, "a key is damaged"))?;
-        let (security, new) = (Security::Tls(join_key.fingerprint), Secret::new(*new));
-        let drive = afs_remote::join(&self.env, address, security, &join_key.secret, &new).await?;
-        settings.drive = format!("{:032x}", drive.0);
-        let entry = DriveEntry { kind: DriveKind::Remote(settings), ..entry };
-        registry.set_kind(entry.id, entry.kind.clone());
-        self.keep(registry)?;
-        for (partition, store) in self.partitions.iter() {
-            self.attach(&entry, partition, store).map_err(DrivesError::Store)?;
-        }
-        Ok(DriveAnswer::Done)
-    }
-
-    /// A new entry, or the one of an attempt that was interrupted.
-    fn prepare(
-        &self,
-        registry: &mut Registry,
-        name: &str,
-        address: SocketAddr,
-        key: &JoinKey,
-    ) -> Result<(DriveEntry, RemoteSettings), DrivesError> {
-        let fingerprint = key.fingerprint.to_string();
-        let interrupted = registry.find(name).ok().and_then(|entry| match &entry.kind {
-            DriveKind::Remote(settings)
-                if settings.drive.is_empty() && settings.fingerprint == fingerprint =>
-            {
-                Some((entry.clone(), RemoteSettings { address, ..settings.clone() }))
-            }
-            DriveKind::Remote(_) => None,
-        });
-        if let Some(interrupted) = interrupted {
-            return Ok(interrupted);
-        }
-        let key = KeyText::of(&self.env.random_bytes());
-        let settings = RemoteSettings { address, fingerprint, drive: String::new(), key };
-        let entry = registry.add(name, DriveKind::Remote(settings.clone()))?;
-        Ok((entry, settings))
-    }
-
     async fn list(&self) -> Vec<DriveLine> {
         let registry = self.registry.lock().clone();
         let mut lines = vec![self.line(LOCAL, DriveId::OWN, "disk", String::new())];
-        for entry in registry.drives() {
-            let DriveKind::Remote(settings) = &entry.kind;
-            let mut line = self.line(&entry.name, DriveId(entry.id), "remote", settings.address.to_string());
-            self.ask(&entry.name, settings, &mut line).await;
-            lines.push(line);
-        }
+        lines.extend(join_all(registry.drives().iter().map(|entry| self.asked(entry))).await);
         lines
     }
 
@@ -174,22 +135,31 @@ impl Inner {
         }
     }
 
-    /// Asks a drive how it is.
-    async fn ask(&self, name: &str, settings: &RemoteSettings, line: &mut DriveLine) {
-        let Some((partition, _)) = self.partitions.iter().next() else { return };
-        let status = match settings.open(&self.env, name, partition) {
-            Ok(drive) => drive.status().await.map_err(|error| error.to_string()),
+    /// The line of a drive that was asked how it is.
+    async fn asked(&self, entry: &DriveEntry) -> DriveLine {
+        let id = DriveId(entry.id);
+        let (kind, at) = match &entry.kind {
+            DriveKind::Remote(settings) => ("remote", settings.address.to_string()),
+            DriveKind::Bucket(settings) => ("bucket", settings.place.to_string()),
+        };
+        let mut line = self.line(&entry.name, id, kind, at);
+        let Some((partition, _)) = self.partitions.iter().next() else { return line };
+        let opened = self.opened.lock().get(&(id, partition)).cloned();
+        let usage = match opened.map_or_else(|| Opened::open(entry, &self.env, partition, true), Ok) {
+            Ok(opened) => opened.look().await.map_err(|error| error.to_string()),
             Err(why) => Err(why),
         };
-        match status {
-            Ok(status) => (line.free, line.total) = (Some(status.usage.free), Some(status.usage.total)),
+        match usage {
+            Ok(usage) => (line.free, line.total) = (usage.map(|u| u.free), usage.map(|u| u.total)),
             Err(why) => line.problem = Some(why),
         }
+        line
     }
 
-    fn remove(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
+    async fn remove(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
         let mut registry = self.registry.lock().clone();
-        let id = DriveId(registry.find(name)?.id);
+        let entry = registry.find(name)?.clone();
+        let id = DriveId(entry.id);
         for (partition, store) in self.partitions.iter() {
             let in_use = |why: String| DrivesError::InUse(name.to_owned(), format!("{partition}: {why}"));
             if store.drive_in_use() == id {
@@ -210,7 +180,26 @@ impl Inner {
         registry.remove(id.0);
         self.keep(registry)?;
         self.drains.cancel(id);
-        Ok(DriveAnswer::Done)
+        Ok(DriveAnswer::Removed { left: self.withdraw(&entry).await })
+    }
+
+    /// Closes a drive of which nothing is needed any more. Returns why something of it remains in a bucket.
+    async fn withdraw(&self, entry: &DriveEntry) -> Option<String> {
+        let mut left = None;
+        for (partition, _) in self.partitions.iter() {
+            let opened = self.opened.lock().remove(&(DriveId(entry.id), partition));
+            if let DriveKind::Bucket(settings) = &entry.kind
+                && let Err(why) = settings.withdraw(opened, &self.env, &entry.name, partition).await
+            {
+                tracing::warn!(
+                    drive = entry.name,
+                    why,
+                    "objects of a drive that was removed remain in its bucket"
+                );
+                left = Some(why);
+            }
+        }
+        left
     }
 
     fn drain(&self, name: &str, to: Option<&str>, rate: Option<u64>) -> Result<DriveAnswer, DrivesError> {
@@ -295,6 +284,15 @@ impl Inner {
     }
 }
 
-fn bad(state: &Path, why: &str) -> DrivesError {
-    DrivesError::File { path: state.to_owned(), why: why.to_owned() }
+/// Frees what an earlier crash left on a drive, as soon as it answers.
+async fn sweep(env: EnvRef, store: VolumeStore, id: DriveId, name: String) {
+    loop {
+        match store.sweep_drive(id).await {
+            Ok(_) | Err(VolumeError::UnknownDrive { .. }) => return,
+            Err(error) => {
+                tracing::warn!(drive = name, %error, "what an earlier crash left on a drive could not be freed yet");
+            }
+        }
+        env.sleep(SWEEP_AGAIN).await;
+    }
 }

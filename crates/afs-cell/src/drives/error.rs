@@ -28,6 +28,17 @@ pub enum DrivesError {
     /// The drive did not take the key.
     #[error(transparent)]
     Join(#[from] JoinError),
+    /// The bucket, or what was told of it, is no good.
+    #[error(transparent)]
+    BucketSettings(#[from] afs_s3::ConfigError),
+    /// The bucket does not serve as a drive has to.
+    #[error("{place} cannot be a drive: {why}")]
+    Bucket {
+        /// The bucket.
+        place: String,
+        /// What the store said.
+        why: String,
+    },
     /// No partition of this name.
     #[error("this host has no partition {0}")]
     NoPartition(String),

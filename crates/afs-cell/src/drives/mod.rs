@@ -1,18 +1,24 @@
 //! Drives of a file server beside its disks: their registry, how each kind is opened, what the owner asks about them, and
 //! the daemon of a drive on another host.
 
+mod adding;
 mod attached;
+mod bucket;
+#[cfg(test)]
+mod bucket_tests;
 mod daemon;
 mod daemon_state;
 mod draining;
 mod error;
 mod join_key;
+mod opened;
 mod registry;
 mod requests;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use attached::AttachedDrives;
+pub use bucket::{BucketPlace, BucketSettings};
 pub use daemon::{DriveDaemon, DriveDaemonOptions};
 pub use draining::DrainOrder;
 pub use error::DrivesError;

@@ -1,10 +1,10 @@
 //! Registry of a file server's drives, a file of its state directory: id, name, kind and settings of each, and which one
 //! takes the new data of each partition.
 
-use super::{DrainOrder, DrivesError};
+use super::{BucketSettings, DrainOrder, DrivesError};
 use afs_datapath::capability::{DriveId as DataPathDrive, DriveKey, KeyEpoch, StoreNumber};
 use afs_datapath::session::{Fingerprint, Security};
-use afs_drive::{Drive, DriveId};
+use afs_drive::DriveId;
 use afs_env::EnvRef;
 use afs_files::secret_file;
 use afs_remote::{RemoteDrive, RemoteOptions};
@@ -62,6 +62,8 @@ pub struct DriveEntry {
 pub enum DriveKind {
     /// The daemon of `andrew drive serve` on another host.
     Remote(RemoteSettings),
+    /// A bucket of an object store.
+    Bucket(BucketSettings),
 }
 
 /// How a drive on another host is reached.
@@ -230,18 +232,6 @@ fn check_name(name: &str) -> Result<(), DrivesError> {
     Ok(())
 }
 
-impl DriveEntry {
-    /// Opens the drive for a partition, which has a store of its own on it. Nothing is connected yet.
-    ///
-    /// # Errors
-    /// A setting that makes no sense.
-    pub fn open(&self, env: &EnvRef, partition: PartitionId) -> Result<Arc<dyn Drive>, String> {
-        match &self.kind {
-            DriveKind::Remote(settings) => Ok(Arc::new(settings.open(env, &self.name, partition)?)),
-        }
-    }
-}
-
 impl RemoteSettings {
     /// Opens the drive for a partition.
     pub(super) fn open(
@@ -294,7 +284,15 @@ mod tests {
             (registry.in_use(PartitionId(0)), registry.in_use(PartitionId(1))),
             (DriveId(1), DriveId::OWN)
         );
-        assert!(registry.find("one").unwrap().open(&afs_env::Parts::inline(), PartitionId(0)).is_ok());
+        assert!(
+            crate::drives::opened::Opened::open(
+                registry.find("one").unwrap(),
+                &afs_env::Parts::inline(),
+                PartitionId(0),
+                false
+            )
+            .is_ok()
+        );
         assert!(registry.add("one", remote()).is_err() && registry.add("local", remote()).is_err());
         assert!(registry.add("a b", remote()).is_err());
         registry.remove(first.id);

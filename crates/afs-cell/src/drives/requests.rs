@@ -1,5 +1,6 @@
 //! What the owner of a cell asks about drives, as JSON on the control socket.
 
+use super::BucketPlace;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -15,6 +16,13 @@ pub enum DriveRequest {
         address: SocketAddr,
         /// Its join key.
         join_key: String,
+    },
+    /// Use a bucket as a drive.
+    AddBucket {
+        /// Its name here.
+        name: String,
+        /// The bucket.
+        place: BucketPlace,
     },
     /// All drives.
     List,
@@ -62,6 +70,11 @@ pub enum DriveRequest {
 pub enum DriveAnswer {
     /// It is done.
     Done,
+    /// The drive is removed.
+    Removed {
+        /// Why something of it remains where it was.
+        left: Option<String>,
+    },
     /// The drives.
     List(Vec<DriveLine>),
     /// The check of a drive.

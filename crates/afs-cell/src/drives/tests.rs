@@ -17,18 +17,26 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-const VOLUME: VolumeId = VolumeId(536_870_912);
+pub(super) const VOLUME: VolumeId = VolumeId(536_870_912);
 const ACTOR: Actor = Actor { id: ViceId(1), administrator: true };
-const CONTENT: &[u8] = &[7; 3_000_000];
+pub(super) const CONTENT: &[u8] = &[7; 3_000_000];
 
 fn partition(system: &Arc<System>) -> VolumeStore {
+    partition_on(system, &MemoryMedium::new(), &MemorySegments::new(1 << 30))
+}
+
+pub(super) fn partition_on(
+    system: &Arc<System>,
+    index: &MemoryMedium,
+    segments: &MemorySegments,
+) -> VolumeStore {
     let env = system.env();
-    let kv = Kv::open(Arc::new(MemoryMedium::new()), TABLES, env.clone(), afs_kv::Config::default()).unwrap();
-    let drive = SegmentDrive::open(MemorySegments::new(1 << 30), env.clone(), 4 << 20).unwrap();
+    let kv = Kv::open(Arc::new(index.clone()), TABLES, env.clone(), afs_kv::Config::default()).unwrap();
+    let drive = SegmentDrive::open(segments.clone(), env.clone(), 4 << 20).unwrap();
     system.block_on(VolumeStore::open(kv, Arc::new(drive), env, Config::default())).unwrap()
 }
 
-fn volume(system: &Arc<System>, store: &VolumeStore) -> Arc<Volume> {
+pub(super) fn volume(system: &Arc<System>, store: &VolumeStore) -> Arc<Volume> {
     let spec = VolumeSpec {
         id: VOLUME,
         name: VolumeName::new("root.cell").unwrap(),
@@ -42,14 +50,18 @@ fn volume(system: &Arc<System>, store: &VolumeStore) -> Arc<Volume> {
 }
 
 async fn make(volume: &Arc<Volume>) -> Result<Fid, VolumeError> {
-    let made = volume.update(|tx| {
-        let made = tx.create_file(Fid::root(VOLUME), b"file", &SetStatus::default(), ACTOR)?;
+    make_named(volume, b"file").await
+}
+
+pub(super) async fn make_named(volume: &Arc<Volume>, name: &'static [u8]) -> Result<Fid, VolumeError> {
+    let made = volume.update(move |tx| {
+        let made = tx.create_file(Fid::root(VOLUME), name, &SetStatus::default(), ACTOR)?;
         Ok(made.object)
     });
     Ok(made.await?.fid(VOLUME))
 }
 
-async fn store(volume: &Arc<Volume>, fid: Fid, bytes: &'static [u8]) -> Result<(), VolumeError> {
+pub(super) async fn store(volume: &Arc<Volume>, fid: Fid, bytes: &'static [u8]) -> Result<(), VolumeError> {
     let mut writer = volume.write_data(0)?;
     writer.push(bytes::Bytes::from_static(bytes)).await?;
     let data = writer.finish().await?;
@@ -57,7 +69,7 @@ async fn store(volume: &Arc<Volume>, fid: Fid, bytes: &'static [u8]) -> Result<(
     volume.update(move |tx| tx.store_data(store, data, ACTOR).map(drop)).await
 }
 
-async fn read(volume: &Arc<Volume>, fid: Fid) -> Result<Vec<u8>, VolumeError> {
+pub(super) async fn read(volume: &Arc<Volume>, fid: Fid) -> Result<Vec<u8>, VolumeError> {
     let mut reader = volume.read_data(fid, 0, u64::MAX)?;
     let mut bytes = Vec::new();
     while let Some(part) = reader.next().await? {

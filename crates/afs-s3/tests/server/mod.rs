@@ -17,7 +17,8 @@ pub struct Moto {
 /// A Python that has moto: that of `scripts/install-needed test`, or the system's. `None`, said past the test program's capture, if there is
 /// none; on CI that is a failure.
 pub fn python() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("/"));
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|folder| folder.join("Cargo.lock").exists()).unwrap_or(Path::new("/"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let candidates = [target.join("moto/bin/python"), root.join("target/moto/bin/python"), "python3".into()];
     let has_moto = |python: &PathBuf| {

@@ -15,6 +15,10 @@ pub enum Fate {
     SlowDown,
     /// Refused because the credentials have expired, not forwarded.
     Expired,
+    /// Refused because the credentials do not suffice, not forwarded.
+    Forbidden,
+    /// Forwarded without its condition, as by a store that knows none.
+    Unconditional,
     /// Forwarded; the reply ends in the middle of its body, or of its head if it has none.
     Cut,
     /// Forwarded; the connection ends without a reply.
@@ -75,9 +79,11 @@ fn pass(
     match fate {
         Fate::SlowDown => return refuse(&mut client, "503 Service Unavailable", "SlowDown"),
         Fate::Expired => return refuse(&mut client, "400 Bad Request", "ExpiredToken"),
+        Fate::Forbidden => return refuse(&mut client, "403 Forbidden", "AccessDenied"),
         Fate::Late => thread::sleep(Duration::from_millis(300)),
         _ => {}
     }
+    let head = if fate == Fate::Unconditional { without_condition(&head) } else { head };
     let mut reply = forward(server, &head, &body)?;
     let len = reply.len();
     let body_at = reply.windows(4).position(|four| four == b"\r\n\r\n").map_or(reply.len(), |at| at + 4);
@@ -123,6 +129,11 @@ fn forward(server: SocketAddr, head: &str, body: &[u8]) -> io::Result<Vec<u8>> {
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply)?;
     Ok(reply)
+}
+
+fn without_condition(head: &str) -> String {
+    let is_kept = |line: &&str| !line.to_ascii_lowercase().starts_with("if-none-match");
+    head.split("\r\n").filter(is_kept).collect::<Vec<_>>().join("\r\n")
 }
 
 fn refuse(client: &mut TcpStream, status: &str, code: &str) -> io::Result<()> {

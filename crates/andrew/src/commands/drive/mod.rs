@@ -1,4 +1,4 @@
-//! `andrew drive`: drives of a file server on other hosts.
+//! `andrew drive`: drives of a file server on other hosts and in buckets.
 
 mod add;
 mod check;
@@ -20,11 +20,13 @@ use std::path::PathBuf;
 #[command(
     arg_required_else_help = true,
     after_help = "\
-A drive stores the bytes of files for a file server on another host. It knows no names, users and volumes.
+A drive stores the bytes of files for a file server on another host, or is a bucket of an object store. It knows no names, users and
+volumes.
 
 Examples:
   andrew drive serve --dir /srv/drive --listen 192.0.2.9:7010 --detach      (on the host with the disks; prints a join key)
   andrew drive add big --address 192.0.2.9:7010 --join-key andrew-drive-1.… (on the file server's host)
+  andrew drive add cold --bucket s3://andrew/example.org --endpoint https://s3.example.org --credentials /root/s3
   andrew drive use big"
 )]
 pub struct Args {
@@ -36,7 +38,7 @@ pub struct Args {
 enum Command {
     /// Run a drive on this host, for a file server on another one
     Serve(serve::Args),
-    /// Join a drive on another host to the file server that runs here
+    /// Join a drive on another host, or a bucket, to the file server that runs here
     Add(OnServer<add::Args>),
     /// Show the drives of the file server that runs here
     List(OnServer<list::Args>),

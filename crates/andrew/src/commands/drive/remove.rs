@@ -23,6 +23,9 @@ pub struct Args {
 #[derive(Serialize)]
 struct Removed {
     name: String,
+    /// Why something of it remains in its bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
 }
 
 impl Args {
@@ -33,7 +36,7 @@ impl Args {
     ) -> CommandResult {
         let name = self.name;
         match ask(DriveRequest::Remove { name: name.clone() })? {
-            DriveAnswer::Done => output::show(json, &Removed { name }),
+            DriveAnswer::Removed { left } => output::show(json, &Removed { name, left }),
             _ => return Err(unexpected()),
         }
         Ok(())
@@ -42,6 +45,10 @@ impl Args {
 
 impl fmt::Display for Removed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "drive {} is removed; its directory on the other host can be deleted", self.name)
+        writeln!(f, "drive {} is removed; a directory of it on another host can be deleted", self.name)?;
+        match &self.left {
+            Some(why) => writeln!(f, "objects of it remain in its bucket, and can be deleted: {why}"),
+            None => Ok(()),
+        }
     }
 }
