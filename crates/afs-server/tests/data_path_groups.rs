@@ -142,6 +142,27 @@ fn the_capability_of_a_directory_reads_all_of_its_files_whose_mode_permits() {
 }
 
 #[test]
+fn ten_thousand_files_of_a_directory_are_read_by_one_capability() {
+    let desk = Desk::new(610);
+    let files: Vec<(Fid, DataVersion)> = (0..10_000)
+        .map(|n| {
+            let fid = desk.alice.create(desk.here, &format!("f{n}")).unwrap().fid;
+            let stored = desk.alice.store(fid, 0, format!("f{n}").as_bytes()).unwrap();
+            (fid, stored.status.data_version)
+        })
+        .collect();
+    let given = of_directory(&desk.carol, desk.here, READ);
+    // Again on another connection, as after the first was idle for too long.
+    for _ in 0..2 {
+        let path = desk.carol.path();
+        let handle = path.present(&given);
+        for (n, (fid, version)) in files.iter().enumerate() {
+            assert_eq!(path.read(&handle, *fid, (0, 9), *version).unwrap(), format!("f{n}").as_bytes());
+        }
+    }
+}
+
+#[test]
 fn the_status_of_files_brings_the_capability_of_their_directory() {
     let desk = Desk::new(603);
     let files: Vec<Fid> = (0..9).map(|n| desk.file(desk.here, &format!("f{n}"))).collect();

@@ -22,8 +22,8 @@ pub(crate) use rpc::Rpc;
 
 use std::sync::Arc;
 
-use afs_rpc::{BoxFuture, CallError};
-use afs_wire::fs::{self, SetStatus, StatusReply};
+use afs_rpc::{BoxFuture, CallError, Instant};
+use afs_wire::fs::{self, CapabilityOutcome, SetStatus, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
@@ -32,6 +32,7 @@ use crate::cache::CacheIo;
 use crate::calls::Target;
 use crate::data::Piece;
 use crate::error::Result;
+use crate::identity::TokenId;
 use crate::location::Server;
 
 /// Name of a fetch in counters and errors.
@@ -82,6 +83,14 @@ pub(crate) trait Transfer: Send + Sync + 'static {
     fn fetches_by_call(&self, _: &Arc<Server>, _: u64) -> bool {
         true
     }
+
+    /// Whether a call for the status of files of a directory should ask for a capability of the data path too.
+    fn lacks_capability(&self, _: &Arc<Server>, _: TokenId, _: Fid) -> bool {
+        false
+    }
+
+    /// What a call of a token, which began at a time, has brought for the files of a directory.
+    fn capability_came(&self, _: &Arc<Server>, _: (TokenId, Fid), _: CapabilityOutcome, _: Instant) {}
 
     /// Whether data goes to and from a server by the data path, in a few words.
     fn path_state(&self, _: &Arc<Server>) -> String {

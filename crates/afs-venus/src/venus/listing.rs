@@ -66,7 +66,7 @@ impl Venus {
         let missing: Vec<Key> = missing.filter(|key| !self.is_fresh(*key, &volume)).collect();
         for keys in missing.chunks(fs::FIDS_MAX) {
             // Objects without a status are listed without attributes.
-            if self.bulk_status(&volume, keys).await.is_err() {
+            if self.bulk_status_in(&volume, keys, Some(key)).await.is_err() {
                 break;
             }
         }

@@ -247,7 +247,7 @@ impl Venus {
                 keys.filter(|key| !self.is_fresh(*key, volume)).take(fs::FIDS_MAX).collect()
             })
             .await?;
-        match self.bulk_status(volume, &wanted).await {
+        match self.bulk_status_in(volume, &wanted, Some(key)).await {
             // An error of a neighbour does not concern the requested object.
             Err(error) if error.kind != ErrorKind::ServerUnreachable => Ok(()),
             other => other,

@@ -3,6 +3,7 @@
 mod access;
 mod activity;
 mod attributes;
+mod bulk_status;
 mod bypass_requests;
 mod bypassing;
 mod callbacks;

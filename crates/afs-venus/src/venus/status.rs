@@ -1,13 +1,10 @@
 //! Status of objects: from the cache while it is promised, otherwise from a server.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Fids, Status};
+use afs_wire::fs::{self, Status};
 use afs_wire::ids::Rights;
 
-use crate::calls::CallReply;
 use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
@@ -109,40 +106,6 @@ impl Venus {
             &answered.origin(),
         );
         Ok(reply.status)
-    }
-
-    /// Fetches the status of up to 50 objects of one volume. Objects that cannot be fetched are left out.
-    pub(super) async fn bulk_status(&self, volume: &Arc<Volume>, keys: &[Key]) -> Result<()> {
-        let vnodes: Vec<Arc<Vnode>> = keys.iter().take(fs::FIDS_MAX).map(|key| self.vnode(*key)).collect();
-        let fids = Fids::first_of(vnodes.iter().map(|vnode| vnode.key.fid));
-        let answered = self.bulk_call(volume, fids).await?;
-        let reply = &answered.value;
-        if reply.statuses.len() != vnodes.len() || reply.callbacks.len() != vnodes.len() {
-            return Err(VenusError::new(ErrorKind::Protocol, "InlineBulkStatus"));
-        }
-        for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
-            if status.error == AbortCode::OK {
-                self.promises.record_reply(volume, vnode, status, callback, &reply.sync, &answered.origin());
-            } else if ErrorKind::of_abort(status.error) == ErrorKind::Stale {
-                self.removed_at_server(vnode);
-            }
-        }
-        Ok(())
-    }
-
-    async fn bulk_call(&self, volume: &Arc<Volume>, fids: Fids) -> Result<CallReply<fs::BulkStatusReply>> {
-        let known_old =
-            volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed));
-        if !known_old {
-            match self.call(volume, fs::InlineBulkStatus { fids: fids.clone() }).await {
-                Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
-                    let sites = volume.sites(self.now());
-                    sites.iter().for_each(|server| server.plain_bulk_only.store(true, Ordering::Relaxed));
-                }
-                other => return other,
-            }
-        }
-        self.call(volume, fs::BulkStatus { fids }).await
     }
 
     /// Handles an error of a call about names in a directory. A removed object may be the target of one of the names:

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod tokens;
+mod warm;
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use afs_datapath::capability::{ByteRange, Capability, Refusal, Secret};
 use afs_rpc::{CallError, EnvExt, Instant};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, CapabilityAccess, GetCapabilityReply};
+use afs_wire::fs::{self, GetCapabilityReply};
 use afs_wire::rpc::Request;
 use afs_wire::xdr::Decode;
 
@@ -35,7 +35,7 @@ impl ServerPath {
             match self.look_up(need, link) {
                 Lookup::Here(given) => return Some(given),
                 Lookup::Due(given) => {
-                    self.ask_for(target, need);
+                    self.renew(target, need);
                     return Some(given);
                 }
                 Lookup::Refused => return None,
@@ -60,7 +60,7 @@ impl ServerPath {
         capabilities.look_up(need, now)
     }
 
-    fn ask_for(self: &Arc<Self>, target: &Target, need: &Need) {
+    pub(super) fn ask_for(self: &Arc<Self>, target: &Target, need: &Need) {
         let (me, target, need) = (self.clone(), target.clone(), *need);
         self.common.env.spawn(Box::pin(async move {
             let reply = me.get_capability(&target, &need).await;
@@ -72,13 +72,12 @@ impl ServerPath {
     async fn get_capability(&self, target: &Target, need: &Need) -> Option<Given> {
         self.common.counters.call(fs::GetCapability::NAME);
         let (asked, reset) = (self.now(), self.server.reset.get());
-        let access = match need.used {
-            Use::Read => CapabilityAccess::READ,
-            Use::Write => CapabilityAccess::WRITE,
-        };
-        let request = fs::GetCapability { fid: need.fid, access };
+        let request = fs::GetCapability { fid: need.fid, access: need.used.wanted() };
         match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
-            Ok(Ok(reply)) => given(&reply, need, asked),
+            Ok(Ok(reply)) => {
+                let given = given(&reply, need.used, asked);
+                given.filter(|given| given.capability.group.may_cover(need.fid))
+            }
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
                 self.server.no_data_path.note(self.now(), reset);
                 None
@@ -88,11 +87,11 @@ impl ServerPath {
     }
 }
 
-/// The capability of a reply, if it is one for what it was asked for.
-fn given(reply: &GetCapabilityReply, need: &Need, asked: Instant) -> Option<Given> {
+/// The capability of a reply, if it permits such a use from a file's first byte on. Its group is to be looked at by the caller.
+pub(super) fn given(reply: &GetCapabilityReply, used: Use, asked: Instant) -> Option<Given> {
     let capability = Capability::from_bytes(reply.arguments.as_bytes()).ok()?;
-    capability.permits(need.used.access(), need.fid, ByteRange::at(0, 0)?).ok()?;
+    let permits = capability.access.permits(used.access()) && capability.range.contains(ByteRange::at(0, 0)?);
     let life = Duration::from_secs(reply.seconds.into()).min(LIFE_MAX);
     let secret = Secret::new(reply.secret.0);
-    (!life.is_zero()).then(|| Given { number: 0, capability, secret, asked, ends: asked + life })
+    (permits && !life.is_zero()).then(|| Given { number: 0, capability, secret, asked, ends: asked + life })
 }

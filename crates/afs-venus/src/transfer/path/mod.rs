@@ -17,16 +17,18 @@ mod grants;
 mod link;
 mod offer;
 mod opening;
+mod renewing;
 mod server;
 mod steps;
 mod store;
+mod with_status;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use afs_rpc::{BoxFuture, EnvRef};
-use afs_wire::fs::StatusReply;
-use afs_wire::ids::DataVersion;
+use afs_rpc::{BoxFuture, EnvRef, Instant};
+use afs_wire::fs::{CapabilityOutcome, StatusReply};
+use afs_wire::ids::{DataVersion, Fid};
 use parking_lot::Mutex;
 
 use self::offer::MINIMUM_SIZE;
@@ -35,6 +37,7 @@ use self::steps::Ended;
 use crate::calls::Target;
 use crate::config::DataPathConfig;
 use crate::counters::{Counters, add};
+use crate::identity::TokenId;
 use crate::location::Server;
 use crate::transfer::{FETCH, Fetched, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted};
 
@@ -64,6 +67,11 @@ impl<T: Transfer> OverPath<T> {
         let mut servers = self.servers.lock();
         let make = || Arc::new(ServerPath::new(server.clone(), self.common.clone()));
         Some(servers.entry(Arc::as_ptr(server) as usize).or_insert_with(make).clone())
+    }
+
+    /// The path of a server, if there is one already.
+    fn known_path(&self, server: &Arc<Server>) -> Option<Arc<ServerPath>> {
+        self.servers.lock().get(&(Arc::as_ptr(server) as usize)).cloned()
     }
 
     async fn fetch_by_path(
@@ -153,12 +161,27 @@ impl<T: Transfer> Transfer for OverPath<T> {
         !self.path(server, bytes).is_some_and(is_open)
     }
 
+    fn lacks_capability(&self, server: &Arc<Server>, token: TokenId, directory: Fid) -> bool {
+        self.known_path(server).is_some_and(|path| path.lacks_capability(token, directory))
+    }
+
+    fn capability_came(
+        &self,
+        server: &Arc<Server>,
+        (token, directory): (TokenId, Fid),
+        outcome: CapabilityOutcome,
+        asked: Instant,
+    ) {
+        if let Some(path) = self.known_path(server) {
+            path.capability_came(token, directory, outcome, asked);
+        }
+    }
+
     fn path_state(&self, server: &Arc<Server>) -> String {
         if !self.common.config.enabled {
             return "off".into();
         }
-        let path = self.servers.lock().get(&(Arc::as_ptr(server) as usize)).cloned();
-        match path.map(|path| path.state()) {
+        match self.known_path(server).map(|path| path.state()) {
             None => "not asked for".into(),
             Some((word, None)) => word.into(),
             Some((word, Some(why))) => format!("{word}: {}", why.name()),

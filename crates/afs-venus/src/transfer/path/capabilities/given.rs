@@ -20,4 +20,10 @@ impl Given {
         let life = self.ends.saturating_since(self.asked);
         self.ends.saturating_since(now) < life / 4
     }
+
+    /// Whether it is worth asking for another where that costs no call: the second half of its life has begun.
+    pub fn is_half_over(&self, now: Instant) -> bool {
+        let life = self.ends.saturating_since(self.asked);
+        self.ends.saturating_since(now) < life / 2
+    }
 }

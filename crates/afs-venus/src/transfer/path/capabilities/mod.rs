@@ -5,6 +5,7 @@
 
 mod given;
 mod need;
+mod renewals;
 mod slots;
 
 use std::sync::Arc;
@@ -15,8 +16,9 @@ use afs_rpc::Instant;
 
 pub(crate) use given::Given;
 pub(crate) use need::{Need, Use};
+pub(super) use renewals::Renewal;
 
-use need::{asked_as, keys};
+use need::{Key, asked_as, keys};
 use slots::{Slot, Slots};
 
 use super::doubts::Doubts;
@@ -56,7 +58,7 @@ impl Capabilities {
         self.uses += 1;
         for key in keys(need) {
             match self.slots.get_mut(&key) {
-                Some(Slot::Here { given, renewing, used }) if now < given.ends => {
+                Some(Slot::Here { given, renewing, used, .. }) if now < given.ends => {
                     *used = self.uses;
                     let is_due = given.is_due(now) && !std::mem::replace(renewing, true);
                     return if is_due { Lookup::Due(given.clone()) } else { Lookup::Here(given.clone()) };
@@ -93,13 +95,17 @@ impl Capabilities {
 
     /// A group that is not the one by which the file is looked up here serves the file alone.
     fn put(&mut self, need: &Need, given: Given, now: Instant) {
-        self.given += 1;
-        let given = Arc::new(Given { number: self.given, ..given });
         let group = given.capability.group;
         let known = keys(need).any(|(.., key)| key == group);
         let group = if known { group } else { Group::File(need.fid) };
-        let slot = Slot::Here { given, renewing: false, used: self.uses };
-        self.slots.put((need.token, need.used, group), slot, now);
+        self.put_at((need.token, need.used, group), given, now);
+    }
+
+    fn put_at(&mut self, key: Key, given: Given, now: Instant) {
+        self.given += 1;
+        let given = Arc::new(Given { number: self.given, ..given });
+        let slot = Slot::Here { given, renewing: false, put: self.uses, used: self.uses };
+        self.slots.put(key, slot, now);
     }
 
     /// For this file alone: another one of the directory may have another mode.

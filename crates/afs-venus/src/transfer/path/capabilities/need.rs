@@ -1,6 +1,7 @@
 //! What a capability is needed for, and under which keys one may be that serves it.
 
 use afs_datapath::capability::{Access, Group};
+use afs_wire::fs::CapabilityAccess;
 use afs_wire::ids::Fid;
 
 use crate::identity::TokenId;
@@ -17,6 +18,14 @@ impl Use {
         match self {
             Use::Read => Access::READ,
             Use::Write => Access::WRITE,
+        }
+    }
+
+    /// As the calls for capabilities name it.
+    pub fn wanted(self) -> CapabilityAccess {
+        match self {
+            Use::Read => CapabilityAccess::READ,
+            Use::Write => CapabilityAccess::WRITE,
         }
     }
 }

@@ -15,8 +15,8 @@ pub(super) const CAPABILITIES_MAX: usize = 1024;
 pub(super) enum Slot {
     /// Being asked for.
     Asked,
-    /// Here, last used at a count of uses.
-    Here { given: Arc<Given>, renewing: bool, used: u64 },
+    /// Here, put at a count of uses and last used at another.
+    Here { given: Arc<Given>, renewing: bool, put: u64, used: u64 },
     /// Not asked for until then.
     Refused { until: Instant },
 }
@@ -41,6 +41,11 @@ impl Slots {
             self.0.insert(key, slot);
         }
         is_possible
+    }
+
+    /// All of them, in the order of their keys.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Key, &mut Slot)> {
+        self.0.iter_mut()
     }
 
     pub fn remove(&mut self, key: &Key) {

@@ -146,3 +146,75 @@ fn the_table_is_bounded_and_what_is_used_stays() {
     }
     assert!(matches!(table.look_up(&of(CAPABILITIES_MAX as u32), at(0)), Lookup::Refused));
 }
+
+/// What would be asked for together with what `need` needs, by vnode of the directory.
+fn renewed_with(table: &mut Capabilities, need: Need, now: u64, most: usize) -> Vec<u32> {
+    let renewals = table.renewals(&need, at(now), most);
+    renewals.iter().map(|renewal| renewal.request().fid.vnode.0).collect()
+}
+
+fn of_directory(token: u64, vnode: u32) -> Need {
+    Need { directory: Some(file(vnode)), ..need(token, vnode + 1) }
+}
+
+#[test]
+fn what_is_in_use_is_renewed_together_with_what_is_due() {
+    let mut table = Capabilities::default();
+    // 1 is due, 3 and 5 soon; 7 is not used, 9 is another token's, 11 is new.
+    for (token, vnode, given) in [(1, 1, 0), (1, 3, 40), (1, 5, 70), (1, 7, 40), (2, 9, 40), (1, 11, 100)] {
+        give(&mut table, of_directory(token, vnode), Group::Directory(file(vnode)), given);
+    }
+    for (token, vnode) in [(1, 3), (1, 5), (2, 9), (1, 11)] {
+        assert!(is_here(&mut table, of_directory(token, vnode), 120), "{vnode}");
+    }
+    assert!(matches!(table.look_up(&of_directory(1, 1), at(230)), Lookup::Due(_)));
+    assert_eq!(
+        renewed_with(&mut table, of_directory(1, 1), 230, 2),
+        [1, 3],
+        "as many as fit, with the first"
+    );
+    let renewals = table.renewals(&of_directory(1, 1), at(230), 9);
+    assert_eq!(renewals.iter().map(|renewal| renewal.request().fid.vnode.0).collect::<Vec<_>>(), [1, 5]);
+    // Nobody else asks meanwhile.
+    assert!(is_here(&mut table, of_directory(1, 5), 299));
+    for (renewal, group) in renewals.iter().zip([1, 99]) {
+        table.renewed(renewal, Some(given(Group::Directory(file(group)), 230)), at(231));
+    }
+    assert!(is_here(&mut table, of_directory(1, 1), 440), "given again");
+    assert!(
+        is_here(&mut table, of_directory(1, 5), 369),
+        "another group was given: the old one until its end"
+    );
+    assert!(matches!(table.look_up(&of_directory(1, 5), at(370)), Lookup::Missing));
+    // A server that does not know the call: each is asked for by itself.
+    let mut table = Capabilities::default();
+    give(&mut table, of_directory(1, 1), Group::Directory(file(1)), 0);
+    assert!(matches!(table.look_up(&of_directory(1, 1), at(230)), Lookup::Due(_)));
+    let renewals = table.renewals(&of_directory(1, 1), at(230), 9);
+    assert!(is_here(&mut table, of_directory(1, 1), 231));
+    table.not_asked(&renewals);
+    assert!(matches!(table.look_up(&of_directory(1, 1), at(232)), Lookup::Due(_)));
+}
+
+#[test]
+fn a_capability_that_comes_with_statuses_takes_the_place_of_none_or_of_one_that_ends() {
+    let mut table = Capabilities::default();
+    let (token, dir) = (TokenId(1), file(1));
+    assert!(table.lacks(token, dir, at(0)));
+    table.came(token, dir, given(Group::Directory(file(3)), 0), at(0));
+    table.came(token, dir, given(Group::File(file(2)), 0), at(0));
+    assert!(table.lacks(token, dir, at(0)), "others than were asked for are none");
+    table.came(token, dir, given(Group::Directory(dir), 0), at(0));
+    assert!(!table.lacks(token, dir, at(150)) && table.lacks(token, dir, at(151)));
+    assert!(table.lacks(TokenId(2), dir, at(0)), "of another token");
+    assert!(is_here(&mut table, need(1, 2), 100));
+    assert!(matches!(table.look_up(&Need { used: Use::Write, ..need(1, 2) }, at(0)), Lookup::Missing));
+    table.came(token, dir, given(Group::Directory(dir), 151), at(151));
+    assert!(is_here(&mut table, need(1, 2), 300) && !table.lacks(token, dir, at(301)));
+    // One that is being asked for stays that.
+    let mut table = Capabilities::default();
+    assert!(matches!(table.look_up(&need(1, 2), at(0)), Lookup::Missing));
+    assert!(!table.lacks(token, dir, at(0)));
+    table.came(token, dir, given(Group::Directory(dir), 0), at(0));
+    assert!(matches!(table.look_up(&need(1, 2), at(0)), Lookup::Asked));
+}

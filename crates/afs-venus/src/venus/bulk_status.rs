@@ -1,0 +1,104 @@
+//! Status of many objects in one call, which may bring a capability of the data path for the files among them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, Fids};
+use afs_wire::ids::Fid;
+
+use crate::calls::CallReply;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::Key;
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::vnode::Vnode;
+
+impl Venus {
+    /// Fetches the status of up to 50 objects of one volume. Objects that cannot be fetched are left out.
+    pub(super) async fn bulk_status(&self, volume: &Arc<Volume>, keys: &[Key]) -> Result<()> {
+        self.bulk_status_in(volume, keys, None).await
+    }
+
+    /// The same of objects in a directory. If its files are read by the data path, the call brings the capability for them
+    /// when that is missing.
+    pub(super) async fn bulk_status_in(
+        &self,
+        volume: &Arc<Volume>,
+        keys: &[Key],
+        directory: Option<Key>,
+    ) -> Result<()> {
+        let vnodes: Vec<Arc<Vnode>> = keys.iter().take(fs::FIDS_MAX).map(|key| self.vnode(*key)).collect();
+        let fids = Fids::first_of(vnodes.iter().map(|vnode| vnode.key.fid));
+        let has_files = fids.iter().any(|fid| !fid.is_directory());
+        let directory = directory.filter(|_| has_files).map(|directory| directory.fid);
+        let answered = self.bulk_call(volume, fids, directory).await?;
+        let reply = &answered.value;
+        if reply.statuses.len() != vnodes.len() || reply.callbacks.len() != vnodes.len() {
+            return Err(VenusError::new(ErrorKind::Protocol, "InlineBulkStatus"));
+        }
+        for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
+            if status.error == AbortCode::OK {
+                self.promises.record_reply(volume, vnode, status, callback, &reply.sync, &answered.origin());
+            } else if ErrorKind::of_abort(status.error) == ErrorKind::Stale {
+                self.removed_at_server(vnode);
+            }
+        }
+        Ok(())
+    }
+
+    async fn bulk_call(
+        &self,
+        volume: &Arc<Volume>,
+        fids: Fids,
+        directory: Option<Fid>,
+    ) -> Result<CallReply<fs::BulkStatusReply>> {
+        if let Some(directory) = directory
+            && let Some(answered) = self.bulk_call_with_capability(volume, &fids, directory).await
+        {
+            return answered;
+        }
+        let known_old =
+            volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed));
+        if !known_old {
+            match self.call(volume, fs::InlineBulkStatus { fids: fids.clone() }).await {
+                Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
+                    let sites = volume.sites(self.now());
+                    sites.iter().for_each(|server| server.plain_bulk_only.store(true, Ordering::Relaxed));
+                }
+                other => return other,
+            }
+        }
+        self.call(volume, fs::BulkStatus { fids }).await
+    }
+
+    /// `None` if no capability is needed, or the server gives none with statuses.
+    async fn bulk_call_with_capability(
+        &self,
+        volume: &Arc<Volume>,
+        fids: &Fids,
+        directory: Fid,
+    ) -> Option<Result<CallReply<fs::BulkStatusReply>>> {
+        let (sites, token) = (volume.sites(self.now()), self.token_for(volume.cell));
+        if !sites.iter().any(|server| self.transfer.lacks_capability(server, token, directory)) {
+            return None;
+        }
+        let resets: Vec<u64> = sites.iter().map(|server| server.reset.get()).collect();
+        let wanted = fs::CapabilityRequest { fid: directory, access: fs::CapabilityAccess::READ };
+        match self.call(volume, fs::StatusAndCapability { fids: fids.clone(), wanted }).await {
+            Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
+                let noted = sites.iter().zip(resets);
+                noted.for_each(|(server, reset)| server.single_capabilities_only.note(self.now(), reset));
+                None
+            }
+            Err(error) => Some(Err(error)),
+            Ok(answered) => {
+                let CallReply { value, server, serial, started, token } = answered;
+                let fs::StatusAndCapabilityReply { statuses, callbacks, sync, outcome } = value;
+                self.transfer.capability_came(&server, (token, directory), outcome, started);
+                let value = fs::BulkStatusReply { statuses, callbacks, sync };
+                Some(Ok(CallReply { value, server, serial, started, token }))
+            }
+        }
+    }
+}
