@@ -27,11 +27,16 @@ pub struct Txn<'a> {
     own: Overlay,
     own_bytes: usize,
     hooks: Vec<Hook>,
+    /// What the running part has changed: keys with the operation's own values of before, oldest first.
+    undo: Option<Vec<(Bytes, OwnValue)>>,
 }
+
+/// A row of the overlay: absent, deleted, or a value.
+type OwnValue = Option<Option<Bytes>>;
 
 impl<'a> Txn<'a> {
     pub(crate) fn new(committed: &'a Snapshot, batch: &'a Overlay) -> Self {
-        Self { committed, batch, own: Overlay::new(), own_bytes: 0, hooks: Vec::new() }
+        Self { committed, batch, own: Overlay::new(), own_bytes: 0, hooks: Vec::new(), undo: None }
     }
 
     pub(crate) fn into_changes(self) -> (Overlay, usize, Vec<Hook>) {
@@ -85,9 +90,45 @@ impl<'a> Txn<'a> {
         self.hooks.push(Box::new(hook));
     }
 
+    /// Runs a part of the operation, whose changes and hooks are kept all together or, when it returns an error, not at
+    /// all; the operation goes on in either case. Parts may contain parts. Cost of a failure: that of the part's changes.
+    ///
+    /// # Errors
+    /// That of `part`.
+    pub fn part<T, E>(&mut self, part: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
+        let (bytes, hooks) = (self.own_bytes, self.hooks.len());
+        let outer = self.undo.replace(Vec::new());
+        let done = part(self);
+        let undo = std::mem::replace(&mut self.undo, outer).unwrap_or_default();
+        match &done {
+            Ok(_) => {
+                if let Some(outer) = &mut self.undo {
+                    outer.extend(undo);
+                }
+            }
+            Err(_) => {
+                self.own_bytes = bytes;
+                self.hooks.truncate(hooks);
+                undo.into_iter().rev().for_each(|(key, before)| self.restore(key, before));
+            }
+        }
+        done
+    }
+
+    fn restore(&mut self, key: Bytes, before: OwnValue) {
+        match before {
+            Some(value) => drop(self.own.insert(key, value)),
+            None => drop(self.own.remove(&key)),
+        }
+    }
+
     fn change(&mut self, table: &str, key: &[u8], value: Option<Bytes>) {
         self.own_bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
-        self.own.insert(self.committed.tables().key(table, key), value);
+        let key = self.committed.tables().key(table, key);
+        let before = self.own.insert(key.clone(), value);
+        if let Some(undo) = &mut self.undo {
+            undo.push((key, before));
+        }
     }
 }
 
