@@ -98,10 +98,7 @@ impl Volume {
         F: FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
     {
         self.edit(move |tx| {
-            if !tx.header().is_writable() {
-                return Err(VolumeError::ReadOnly);
-            }
-            tx.check_not_staged()?;
+            tx.check_takes_changes()?;
             change(tx)
         })
         .await

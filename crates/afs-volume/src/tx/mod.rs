@@ -106,6 +106,14 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         self.txn
     }
 
+    /// Whether the volume is read-write, and not being restored.
+    pub(crate) fn check_takes_changes(&self) -> Result<(), VolumeError> {
+        if !self.header.is_writable() {
+            return Err(VolumeError::ReadOnly);
+        }
+        self.check_not_staged()
+    }
+
     /// Refuses the change while a restore is in progress.
     pub(crate) fn check_not_staged(&self) -> Result<(), VolumeError> {
         if self.store.is_restoring(self.header.id) { Err(VolumeError::Busy) } else { Ok(()) }
