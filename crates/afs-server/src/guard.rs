@@ -1,9 +1,10 @@
 //! Guard in front of every service of a server: resolves the caller's identity, checks the requirements on
 //! its connection, and writes the audit log.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use afs_rpc::{Caller, ServerCall, Table};
+use afs_rpc::{Caller, Identity, ServerCall, Table};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{ServiceId, Streamed};
 
@@ -110,6 +111,21 @@ impl Guard {
     /// Records the outcome of a call.
     pub(crate) fn note<R: Described>(&self, caller: &Caller, object: AuditObject, code: AbortCode) {
         self.audit.record(caller, R::NAME, R::KIND, object, code);
+    }
+
+    /// Whether there is an audit log.
+    pub(crate) fn records(&self) -> bool {
+        self.audit.is_on()
+    }
+
+    /// Records the outcome of a change that was made as part of another call.
+    pub(crate) fn note_change(
+        &self,
+        who: (&Identity, SocketAddr),
+        (name, object): (&'static str, AuditObject),
+        code: AbortCode,
+    ) {
+        self.audit.record_of(who, name, CallKind::Change, object, code);
     }
 }
 

@@ -178,6 +178,58 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let request = fs::StoreRanges { fid, status, expected, file_length: 0, grown_to: 1, ranges: 0 };
         ok(s.caller(who).store_as(request, b""))
     }),
+    // Its changes have the rights of the single calls.
+    ("ChangeList", "aco", |s, who| {
+        let create = fs::CreateFile { dir: s.dir, name: name(&s.fresh()), status: SetStatus::default() };
+        let data = fs::SmallData::new(b"x").unwrap();
+        by_list(s, who, fs::Change::CreateFile(fs::CreateSmall { create, data }))
+    }),
+    ("ChangeList", "aco", |s, who| {
+        let make = fs::MakeDir { dir: s.dir, name: name(&s.fresh()), status: SetStatus::default() };
+        by_list(s, who, fs::Change::MakeDir(make))
+    }),
+    ("ChangeList", "a", |s, who| {
+        let status = SetStatus { mode: Some(Mode(0o644)), ..SetStatus::default() };
+        let contents = fs::PathText::new(b"#root.cell.").unwrap();
+        let link = fs::Symlink { dir: s.dir, name: name(&s.fresh()), contents, status };
+        by_list(s, who, fs::Change::Symlink(link))
+    }),
+    ("ChangeList", "aco", |s, who| {
+        let (existing, _) = s.file();
+        let link = fs::Link { dir: s.dir, name: name(&s.fresh()), existing };
+        by_list(s, who, fs::Change::Link(link))
+    }),
+    ("ChangeList", "aco", |s, who| {
+        let ((fid, _), status, expected) = (s.file(), SetStatus::default(), fs::ANY_VERSION);
+        let data = fs::SmallData::new(b"x").unwrap();
+        let store = fs::StoreSmall { fid, status, expected, position: 0, file_length: 1, data };
+        by_list(s, who, fs::Change::Store(store))
+    }),
+    ("ChangeList", "acodkL", |s, who| {
+        let (fid, _) = s.file();
+        let status = SetStatus { mode: Some(Mode(0o600)), ..SetStatus::default() };
+        by_list(s, who, fs::Change::StoreStatus(fs::StoreStatus { fid, status }))
+    }),
+    ("ChangeList", "dkL", |s, who| {
+        let (fid, _) = s.file();
+        let status = SetStatus { owner: Some(rig::people::BOB), ..SetStatus::default() };
+        by_list(s, who, fs::Change::StoreStatus(fs::StoreStatus { fid, status }))
+    }),
+    ("ChangeList", "ac", |s, who| {
+        let (_, text) = s.file();
+        by_list(s, who, fs::Change::RemoveFile(fs::RemoveFile { dir: s.dir, name: name(&text) }))
+    }),
+    ("ChangeList", "ac", |s, who| {
+        let text = s.fresh();
+        s.caller('a').make_dir(s.dir, &text).unwrap();
+        by_list(s, who, fs::Change::RemoveDir(fs::RemoveDir { dir: s.dir, name: name(&text) }))
+    }),
+    ("ChangeList", "ac", |s, who| {
+        let (_, text) = s.file();
+        let (old_name, new_name) = (name(&text), name(&s.fresh()));
+        let rename = fs::Rename { old_dir: s.dir, old_name, new_dir: s.dir, new_name };
+        by_list(s, who, fs::Change::Rename(rename))
+    }),
     ("OldStoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::OldStoreAcl { fid: s.dir, acl: list() }))),
     ("StoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::StoreAcl { fid: s.dir, acl: list() }))),
     ("StoreStatus", "acodkL", |s, who| {
@@ -314,6 +366,12 @@ const REFUSED_FILE_CALLS: &[&str] = &[
     "FsCmd",
     "CallBackRxConnAddr",
 ];
+
+/// A list of one change.
+fn by_list(scene: &mut Scene, who: char, change: fs::Change) -> bool {
+    let changes = fs::Changes::first_of([change]);
+    ok(scene.caller(who).ask(fs::ChangeList { volume: scene.dir.volume, changes }))
+}
 
 fn locked(scene: &mut Scene) -> Fid {
     let (fid, _) = scene.file();

@@ -40,6 +40,7 @@ described! {
     Change: fs::StoreData |call| call.fid;
     Change: fs::StoreData64 |call| call.fid;
     Change: fs::StoreRanges |call| call.fid;
+    Change: fs::ChangeList |call| call.volume;
     Change: fs::StoreAcl |call| call.fid;
     Change: fs::OldStoreAcl |call| call.fid;
     Change: fs::StoreStatus |call| call.fid;

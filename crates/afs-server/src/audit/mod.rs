@@ -9,7 +9,7 @@ mod json;
 mod log;
 mod record;
 
-pub use record::{AuditObject, AuditRecord, AuditedCall, CallKind};
+pub use record::{AuditName, AuditObject, AuditRecord, AuditedCall, CallKind};
 
 pub(crate) use calls::{Described, described};
 

@@ -3,17 +3,33 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
+use afs_volume::{Linked, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 
+use super::broken::Broken;
 use super::object::{actor, directory_within, sync};
 use super::server::{CallContext, FileServer};
 use crate::access::Operation;
+use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::call(table, |server: Arc<FileServer>, context, call: fs::Link| async move {
         server.link(&context, call).await
     })
+}
+
+/// A new name, with the access list of the directory.
+pub(super) type LinkedBy = (Linked, Arc<Acl>);
+
+pub(super) fn link(
+    tx: &mut VolumeTx<'_, '_>,
+    subject: &Subject,
+    call: &fs::Link,
+) -> Result<LinkedBy, VolumeError> {
+    let acl = directory_within(tx, call.dir, subject, Operation::Insert)?;
+    Ok((tx.link(call.dir, &call.name, call.existing, actor(subject))?, acl))
 }
 
 impl FileServer {
@@ -22,25 +38,29 @@ impl FileServer {
         context: &Arc<CallContext>,
         call: fs::Link,
     ) -> Result<fs::LinkReply, AbortCode> {
-        let (dir, existing) = (call.dir, call.existing);
-        let (served, _) = self.volume(context, dir, true)?;
-        if existing.volume != dir.volume {
+        let mut broken = Broken::default();
+        broken.for_others(call.dir);
+        broken.for_others(call.existing);
+        let (served, _) = self.volume(context, call.dir, true)?;
+        if call.existing.volume != call.dir.volume {
             return Err(Errno::EXDEV.to_uae());
         }
         let subject = context.subject.clone();
-        let change = self.change(&served, dir, move |tx| {
-            let acl = directory_within(tx, dir, &subject, Operation::Insert)?;
-            Ok((tx.link(dir, &call.name, existing, actor(&subject))?, acl))
-        });
-        let (linked, acl) = change.await?;
-        let caller = Some(context.host.id());
-        let breaks = self.clients.start_breaks(dir, caller);
-        breaks.and(self.clients.start_breaks(existing, caller)).answered().await;
-        let header = served.volume.header();
-        Ok(fs::LinkReply {
-            status: self.status(&context.subject, &header, &linked.object, &acl),
-            dir_status: self.status(&context.subject, &header, &linked.directory, &acl),
-            sync: sync(&header),
-        })
+        let linked = self.change(&served, call.dir, move |tx| link(tx, &subject, &call)).await?;
+        self.break_promises(context, &broken).answered().await;
+        Ok(self.link_reply(context, &served.volume.header(), &linked))
+    }
+
+    pub(super) fn link_reply(
+        &self,
+        context: &CallContext,
+        header: &VolumeHeader,
+        (linked, acl): &LinkedBy,
+    ) -> fs::LinkReply {
+        fs::LinkReply {
+            status: self.status(&context.subject, header, &linked.object, acl),
+            dir_status: self.status(&context.subject, header, &linked.directory, acl),
+            sync: sync(header),
+        }
     }
 }

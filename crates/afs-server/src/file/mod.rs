@@ -5,10 +5,13 @@
 //! Changes repeat the checks inside the transaction, where no other change can intervene.
 
 mod acl;
+mod broken;
 mod bulk;
 mod bulk_capabilities;
 mod busy;
 mod capabilities;
+mod change;
+mod change_list;
 mod create;
 mod fetch;
 mod info;
@@ -60,6 +63,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = remove::add(table);
     let table = rename::add(table);
     let table = link::add(table);
+    let table = change_list::add(table);
     let table = lock::add(table);
     let table = volume::add(table);
     let table = promises::add(table);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use afs_rpc::EnvExt;
-use afs_volume::{Actor, Depth, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx};
+use afs_volume::{
+    Actor, Depth, ListOutcome, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx,
+};
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
@@ -14,7 +16,7 @@ use super::storing::StoreTarget;
 use crate::access::{self, Operation};
 use crate::callbacks::Grant;
 use crate::subject::Subject;
-use crate::volume_states::Served;
+use crate::volume_states::{Served, Site, VolumeStates};
 
 /// An object that was found, with the attributes that access depends on.
 pub(super) struct Found {
@@ -186,14 +188,32 @@ impl FileServer {
     ) -> Result<T, AbortCode> {
         let (states, site) = (self.states.clone(), served.site);
         let changed = served.volume.update(move |tx| {
-            states.check(site, true).map_err(VolumeError::Refused)?;
-            if !tx.header().online {
-                return Err(VolumeError::Offline);
-            }
+            check_in_service(tx, &states, site)?;
             change(tx)
         });
         changed.await.map_err(|error| self.code(fid, &error))
     }
+
+    /// As [`FileServer::change`], for changes that are made one after the other until one fails.
+    pub(super) async fn change_in_order<C: Send + 'static, T: Send + 'static>(
+        &self,
+        served: &Served,
+        changes: Vec<C>,
+        mut change: impl FnMut(&mut VolumeTx<'_, '_>, C) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<ListOutcome<T>, AbortCode> {
+        let (states, site) = (self.states.clone(), served.site);
+        let changed = served.volume.update_list(changes, move |tx, next| {
+            check_in_service(tx, &states, site)?;
+            change(tx, next)
+        });
+        changed.await.map_err(|error| self.code(Fid::root(site.volume), &error))
+    }
+}
+
+/// Within a transaction: whether the volume takes changes of clients.
+fn check_in_service(tx: &VolumeTx<'_, '_>, states: &VolumeStates, site: Site) -> Result<(), VolumeError> {
+    states.check(site, true).map_err(VolumeError::Refused)?;
+    if tx.header().online { Ok(()) } else { Err(VolumeError::Offline) }
 }
 
 impl Found {

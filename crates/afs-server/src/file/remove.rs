@@ -3,25 +3,46 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_volume::{Actor, Object, Removed, VolumeError, VolumeTx};
+use afs_volume::{Removed, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
-use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::ids::Fid;
 
+use super::broken::Broken;
 use super::object::{actor, directory_within, sync};
 use super::server::{CallContext, FileServer};
 use crate::access::Operation;
-use crate::clients::Breaks;
+use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::RemoveFile| async move {
-        let fs::RemoveFile { dir, name } = call;
-        server.remove(&context, dir, move |tx, actor| tx.remove_file(dir, &name, actor)).await
+        server.remove(&context, call.dir, move |tx, subject| remove_file(tx, subject, &call)).await
     });
     super::call(table, |server: Arc<FileServer>, context, call: fs::RemoveDir| async move {
-        let fs::RemoveDir { dir, name } = call;
-        server.remove(&context, dir, move |tx, actor| tx.remove_dir(dir, &name, actor)).await
+        server.remove(&context, call.dir, move |tx, subject| remove_dir(tx, subject, &call)).await
     })
+}
+
+/// A removal, with the access list of the directory.
+pub(super) type RemovedBy = (Removed, Arc<Acl>);
+
+pub(super) fn remove_file(
+    tx: &mut VolumeTx<'_, '_>,
+    subject: &Subject,
+    call: &fs::RemoveFile,
+) -> Result<RemovedBy, VolumeError> {
+    let acl = directory_within(tx, call.dir, subject, Operation::Delete)?;
+    Ok((tx.remove_file(call.dir, &call.name, actor(subject))?, acl))
+}
+
+pub(super) fn remove_dir(
+    tx: &mut VolumeTx<'_, '_>,
+    subject: &Subject,
+    call: &fs::RemoveDir,
+) -> Result<RemovedBy, VolumeError> {
+    let acl = directory_within(tx, call.dir, subject, Operation::Delete)?;
+    Ok((tx.remove_dir(call.dir, &call.name, actor(subject))?, acl))
 }
 
 impl FileServer {
@@ -29,34 +50,29 @@ impl FileServer {
         self: &Arc<Self>,
         context: &Arc<CallContext>,
         dir: Fid,
-        remove: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Removed, VolumeError> + Send + 'static,
+        remove: impl FnOnce(&mut VolumeTx<'_, '_>, &Subject) -> Result<RemovedBy, VolumeError> + Send + 'static,
     ) -> Result<fs::RemoveReply, AbortCode> {
         let (served, _) = self.volume(context, dir, true)?;
         let subject = context.subject.clone();
-        let change = self.change(&served, dir, move |tx| {
-            let acl = directory_within(tx, dir, &subject, Operation::Delete)?;
-            Ok((remove(tx, actor(&subject))?, acl))
-        });
-        let (removed, acl) = change.await?;
-        let breaks = self.clients.start_breaks(dir, Some(context.host.id()));
-        breaks.and(self.unlinked(dir.volume, &removed.object)).answered().await;
-        let header = served.volume.header();
-        let dir_status = self.status(&context.subject, &header, &removed.directory, &acl);
-        Ok(fs::RemoveReply { dir_status, sync: sync(&header) })
+        let removed = self.change(&served, dir, move |tx| remove(tx, &subject)).await?;
+        let mut broken = Broken::default();
+        self.removal_breaks(dir, &removed.0, &mut broken);
+        self.break_promises(context, &broken).answered().await;
+        Ok(self.remove_reply(context, &served.volume.header(), &removed))
     }
 
-    /// Handles the promises on an object that lost a name. Those on a deleted object are dropped silently;
-    /// for an object with other names all hosts are notified, the caller too, because its reply does not
-    /// mention the object (docs/protocol fileserver.md "15. Traps", T13).
-    pub(super) fn unlinked(self: &Arc<Self>, volume: VolumeId, object: &Object) -> Breaks {
-        match object {
-            Object::Gone(fid) => {
-                self.data_path.file_changed(*fid);
-                self.clients.callbacks().forget_file(*fid);
-                self.locks.forget(*fid);
-                Breaks::default()
-            }
-            Object::Remains(record) => self.clients.start_breaks(record.fid(volume), None),
-        }
+    pub(super) fn removal_breaks(&self, dir: Fid, removed: &Removed, broken: &mut Broken) {
+        broken.for_others(dir);
+        self.unlinked(dir.volume, &removed.object, broken);
+    }
+
+    pub(super) fn remove_reply(
+        &self,
+        context: &CallContext,
+        header: &VolumeHeader,
+        (removed, acl): &RemovedBy,
+    ) -> fs::RemoveReply {
+        let dir_status = self.status(&context.subject, header, &removed.directory, acl);
+        fs::RemoveReply { dir_status, sync: sync(header) }
     }
 }

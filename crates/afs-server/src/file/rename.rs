@@ -3,18 +3,47 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_volume::Rename;
+use afs_volume::{Rename, Renamed, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
+use afs_wire::ids::Fid;
 
+use super::broken::Broken;
 use super::object::{actor, check_within, directory_within, sync};
 use super::server::{CallContext, FileServer};
 use crate::access::Operation;
+use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::call(table, |server: Arc<FileServer>, context, call: fs::Rename| async move {
         server.rename(&context, call).await
     })
+}
+
+/// A rename, with the access lists of the old and the new directory.
+pub(super) struct RenamedBy {
+    renamed: Renamed,
+    acls: [Arc<Acl>; 2],
+}
+
+pub(super) fn rename(
+    tx: &mut VolumeTx<'_, '_>,
+    subject: &Subject,
+    call: &fs::Rename,
+) -> Result<RenamedBy, VolumeError> {
+    let rename = Rename {
+        old_directory: call.old_dir,
+        old_name: &call.old_name,
+        new_directory: call.new_dir,
+        new_name: &call.new_name,
+    };
+    rename.check()?;
+    let new = tx.directory(call.new_dir)?;
+    let old_acl = directory_within(tx, call.old_dir, subject, Operation::Delete)?;
+    let new_acl = check_within(tx, &new, subject, Operation::Insert)?;
+    let may_replace = check_within(tx, &new, subject, Operation::Delete).is_ok();
+    Ok(RenamedBy { renamed: tx.rename(rename, may_replace, actor(subject))?, acls: [old_acl, new_acl] })
 }
 
 impl FileServer {
@@ -23,43 +52,47 @@ impl FileServer {
         context: &Arc<CallContext>,
         call: fs::Rename,
     ) -> Result<fs::RenameReply, AbortCode> {
-        let (old_dir, new_dir) = (call.old_dir, call.new_dir);
-        let (served, _) = self.volume(context, old_dir, true)?;
+        let dirs = [call.old_dir, call.new_dir];
+        let (served, _) = self.volume(context, call.old_dir, true)?;
         let subject = context.subject.clone();
-        let change = self.change(&served, old_dir, move |tx| {
-            let rename = Rename {
-                old_directory: call.old_dir,
-                old_name: &call.old_name,
-                new_directory: call.new_dir,
-                new_name: &call.new_name,
-            };
-            rename.check()?;
-            let new = tx.directory(call.new_dir)?;
-            let old_acl = directory_within(tx, call.old_dir, &subject, Operation::Delete)?;
-            let new_acl = check_within(tx, &new, &subject, Operation::Insert)?;
-            let may_replace = check_within(tx, &new, &subject, Operation::Delete).is_ok();
-            Ok((tx.rename(rename, may_replace, actor(&subject))?, old_acl, new_acl))
-        });
-        let (renamed, old_acl, new_acl) = change.await?;
-        let caller = Some(context.host.id());
-        let mut breaks = self.clients.start_breaks(old_dir, caller);
+        let renamed = self.change(&served, call.old_dir, move |tx| rename(tx, &subject, &call)).await?;
+        let mut broken = Broken::default();
+        self.rename_breaks(dirs, &renamed, &mut broken);
+        self.break_promises(context, &broken).answered().await;
+        Ok(self.rename_reply(context, &served.volume.header(), &renamed))
+    }
+
+    /// Both directories, and what else was changed.
+    pub(super) fn rename_breaks(
+        &self,
+        [old_dir, new_dir]: [Fid; 2],
+        RenamedBy { renamed, .. }: &RenamedBy,
+        broken: &mut Broken,
+    ) {
+        broken.for_others(old_dir);
         if new_dir != old_dir {
             // Another access list decides from now on.
             self.data_path.file_changed(renamed.object.fid(old_dir.volume));
-            breaks = breaks.and(self.clients.start_breaks(new_dir, caller));
+            broken.for_others(new_dir);
         }
         if renamed.moved_directory {
-            breaks = breaks.and(self.clients.start_breaks(renamed.object.fid(old_dir.volume), None));
+            broken.for_everybody(renamed.object.fid(old_dir.volume));
         }
         if let Some(replaced) = &renamed.replaced {
-            breaks = breaks.and(self.unlinked(old_dir.volume, replaced));
+            self.unlinked(old_dir.volume, replaced, broken);
         }
-        breaks.answered().await;
-        let header = served.volume.header();
-        Ok(fs::RenameReply {
-            old_dir_status: self.status(&context.subject, &header, &renamed.old_directory, &old_acl),
-            new_dir_status: self.status(&context.subject, &header, &renamed.new_directory, &new_acl),
-            sync: sync(&header),
-        })
+    }
+
+    pub(super) fn rename_reply(
+        &self,
+        context: &CallContext,
+        header: &VolumeHeader,
+        RenamedBy { renamed, acls: [old_acl, new_acl] }: &RenamedBy,
+    ) -> fs::RenameReply {
+        fs::RenameReply {
+            old_dir_status: self.status(&context.subject, header, &renamed.old_directory, old_acl),
+            new_dir_status: self.status(&context.subject, header, &renamed.new_directory, new_acl),
+            sync: sync(header),
+        }
     }
 }

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
+use afs_volume::{VnodeRecord, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
 
+use super::broken::Broken;
 use super::object::{actor, check_within, sync};
 use super::server::{CallContext, FileServer};
 use crate::access::Operation;
 use crate::callbacks::Grant;
+use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::FetchStatus| async move {
@@ -47,24 +51,47 @@ impl FileServer {
         let fs::StoreStatus { fid, status: set } = call;
         let found = self.find_to_change(context, fid).await?;
         let subject = context.subject.clone();
-        let change = self.change(&found.served, fid, move |tx| {
-            let record = tx.vnode(fid)?;
-            let acl = check_within(tx, &record, &subject, Operation::StoreStatus(&set))?;
-            let record = tx.set_status(fid, &set, actor(&subject))?;
-            Ok((record, acl))
-        });
-        let (record, acl) = change.await?;
-        if changes_rights(&set) {
+        let change = self.change(&found.served, fid, move |tx| store_status(tx, &subject, fid, &set));
+        let changed = change.await?;
+        let mut broken = Broken::default();
+        self.change_breaks(fid, &set, &mut broken);
+        self.break_promises(context, &broken).answered().await;
+        Ok(self.status_reply(context, &found.served.volume.header(), &changed))
+    }
+
+    /// An object whose data or status the caller has changed.
+    pub(super) fn change_breaks(&self, fid: Fid, set: &SetStatus, broken: &mut Broken) {
+        if changes_rights(set) {
             self.data_path.file_changed(fid);
         }
-        self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
-        let header = found.served.volume.header();
-        let status = self.status(&context.subject, &header, &record, &acl);
-        Ok(fs::StatusReply { status, sync: sync(&header) })
+        broken.for_others(fid);
+    }
+
+    pub(super) fn status_reply(
+        &self,
+        context: &CallContext,
+        header: &VolumeHeader,
+        (record, acl): &ChangedBy,
+    ) -> fs::StatusReply {
+        fs::StatusReply { status: self.status(&context.subject, header, record, acl), sync: sync(header) }
     }
 }
 
+/// An object that was changed, with its access list.
+pub(super) type ChangedBy = (VnodeRecord, Arc<Acl>);
+
+pub(super) fn store_status(
+    tx: &mut VolumeTx<'_, '_>,
+    subject: &Subject,
+    fid: Fid,
+    set: &SetStatus,
+) -> Result<ChangedBy, VolumeError> {
+    let record = tx.vnode(fid)?;
+    let acl = check_within(tx, &record, subject, Operation::StoreStatus(set))?;
+    Ok((tx.set_status(fid, set, actor(subject))?, acl))
+}
+
 /// Whether a change of status may change who may read and write the file.
-pub(super) fn changes_rights(set: &SetStatus) -> bool {
+fn changes_rights(set: &SetStatus) -> bool {
     set.mode.is_some() || set.owner.is_some()
 }

@@ -27,7 +27,7 @@ fn narrow(call: fs::StoreData) -> Result<Change, AbortCode> {
 
 /// The change that a call requests; `position_max` is the last position that the call can name. Without bytes
 /// it grows the file to the position.
-fn wide(call: fs::StoreData64, position_max: u64) -> Result<Change, AbortCode> {
+pub(super) fn wide(call: fs::StoreData64, position_max: u64) -> Result<Change, AbortCode> {
     let fs::StoreData64 { fid, status, position, length, file_length } = call;
     let end = position.checked_add(length).filter(|end| *end <= position_max);
     if file_length > position_max || end.is_none() {

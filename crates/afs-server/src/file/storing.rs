@@ -9,17 +9,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_rpc::ServerCall;
-use afs_volume::{StoreData, VnodeRecord, VolumeHeader};
+use afs_volume::{NewData, StoreData, VnodeRecord, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{SetStatus, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
 
-use super::object::{Found, actor, check_within, is_file, sync};
+use super::broken::Broken;
+use super::object::{Found, actor, check_within, is_file};
 use super::server::{CallContext, FileServer};
-use super::status::changes_rights;
+use super::status::ChangedBy;
 use super::ticket::{Owner, Ticket, TicketId};
 use crate::access::Operation;
 use crate::flow::Source;
+use crate::subject::Subject;
 use crate::volume_states::Served;
 
 /// Abort code for a client that sent fewer bytes than it announced, or sent them too slowly
@@ -193,21 +195,23 @@ impl FileServer {
         served.volume.compact_for(fid, &data).await.map_err(|error| self.code(fid, &error))?;
         // From here on the volume itself accounts for the reserved quota, or the transaction refuses.
         drop(under_way);
-        let change = self.change(&served, fid, move |tx| {
-            // The rights may have changed while the bytes arrived.
-            let record = tx.vnode(fid)?;
-            let acl = check_within(tx, &record, &subject, Operation::StoreData(&status))?;
-            let store = StoreData { fid, file_length, status, expected };
-            let record = tx.store_data(store, data, actor(&subject))?;
-            Ok((record, acl))
-        });
-        let (record, acl) = change.await?;
-        if changes_rights(&status) {
-            self.data_path.file_changed(fid);
-        }
-        self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
-        let header = served.volume.header();
-        let status = self.status(&context.subject, &header, &record, &acl);
-        Ok(StatusReply { status, sync: sync(&header) })
+        let store = StoreData { fid, file_length, status, expected };
+        let changed = self.change(&served, fid, move |tx| store_within(tx, &subject, store, data)).await?;
+        let mut broken = Broken::default();
+        self.change_breaks(fid, &status, &mut broken);
+        self.break_promises(context, &broken).answered().await;
+        Ok(self.status_reply(context, &served.volume.header(), &changed))
     }
+}
+
+/// Makes data a file's, if the caller has the right: it may have changed while the bytes arrived.
+pub(super) fn store_within(
+    tx: &mut VolumeTx<'_, '_>,
+    subject: &Subject,
+    store: StoreData,
+    data: NewData,
+) -> Result<ChangedBy, VolumeError> {
+    let record = tx.vnode(store.fid)?;
+    let acl = check_within(tx, &record, subject, Operation::StoreData(&store.status))?;
+    Ok((tx.store_data(store, data, actor(subject))?, acl))
 }

@@ -6,6 +6,7 @@ mod bulk;
 mod bulk_capability;
 mod calls;
 mod capability_secret;
+mod change_list;
 mod data;
 mod extension;
 mod lock;
@@ -20,6 +21,7 @@ pub use bulk::{BulkStatus, BulkStatusReply, Fids, GiveUpCallBacks, InlineBulkSta
 pub use bulk_capability::*;
 pub use calls::*;
 pub use capability_secret::CapabilitySecret;
+pub use change_list::*;
 pub use data::*;
 pub use extension::*;
 pub use lock::*;
@@ -78,6 +80,7 @@ pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     bulk::DECODERS,
     bulk_capability::DECODERS,
     calls::DECODERS,
+    change_list::DECODERS,
     data::DECODERS,
     extension::DECODERS,
     lock::DECODERS,

@@ -49,6 +49,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4401, "ListSnapshots"),
     (0x414E_4410, "StoreRanges"),
     (0x414E_4411, "ChangeLock"),
+    (0x414E_4412, "ChangeList"),
     (0x414E_4420, "DataPath"),
     (0x414E_4421, "GetCapability"),
     (0x414E_4422, "CommitStore"),
@@ -59,12 +60,13 @@ pub const OPCODES: &[(u32, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::OPCODES;
-    use crate::fs::{bulk, bulk_capability, calls, data, extension, lock, statistics, volume};
+    use crate::fs::{bulk, bulk_capability, calls, change_list, data, extension, lock, statistics, volume};
 
     #[test]
     fn every_call_is_in_the_table() {
         let mut calls = [
             calls::CALLS,
+            change_list::CALLS,
             bulk::CALLS,
             bulk_capability::CALLS,
             data::CALLS,

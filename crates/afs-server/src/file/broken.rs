@@ -1,0 +1,56 @@
+//! The promises that changes have made untrue: each object is broken once, however many changes concern it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use afs_volume::Object;
+use afs_wire::ids::{Fid, VolumeId};
+
+use super::server::{CallContext, FileServer};
+use crate::clients::Breaks;
+
+/// Objects that were changed.
+#[derive(Default)]
+pub(super) struct Broken {
+    /// The caller has the new status in its reply.
+    others: BTreeSet<Fid>,
+    /// The reply does not mention the object.
+    everybody: BTreeSet<Fid>,
+}
+
+impl Broken {
+    /// The promises of all clients but the caller on an object.
+    pub(super) fn for_others(&mut self, fid: Fid) {
+        self.others.insert(fid);
+    }
+
+    /// The promises of all clients on an object.
+    pub(super) fn for_everybody(&mut self, fid: Fid) {
+        self.everybody.insert(fid);
+    }
+}
+
+impl FileServer {
+    /// Starts to break the promises.
+    pub(super) fn break_promises(self: &Arc<Self>, context: &CallContext, broken: &Broken) -> Breaks {
+        let caller = Some(context.host.id());
+        let others = broken.others.difference(&broken.everybody).map(|fid| (*fid, caller));
+        let everybody = broken.everybody.iter().map(|fid| (*fid, None));
+        let started = others.chain(everybody).map(|(fid, except)| self.clients.start_breaks(fid, except));
+        started.fold(Breaks::default(), Breaks::and)
+    }
+
+    /// Handles the promises on an object that lost a name. Those on a deleted object are dropped silently;
+    /// for an object with other names all hosts are notified, the caller too, because its reply does not
+    /// mention the object (docs/protocol fileserver.md "15. Traps", T13).
+    pub(super) fn unlinked(&self, volume: VolumeId, object: &Object, broken: &mut Broken) {
+        match object {
+            Object::Gone(fid) => {
+                self.data_path.file_changed(*fid);
+                self.clients.callbacks().forget_file(*fid);
+                self.locks.forget(*fid);
+            }
+            Object::Remains(record) => broken.for_everybody(record.fid(volume)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! ChangeList, a call of our own: changes of one volume in one transaction, in order, until one fails
+//! (docs/protocol extensions.md "ChangeList").
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::VolumeHeader;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, Change, ChangeReplies};
+use afs_wire::ids::Fid;
+use afs_wire::rpc::Request;
+
+use super::broken::Broken;
+use super::change::Done;
+use super::server::{CallContext, FileServer};
+use crate::audit::{AuditName, AuditObject};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    super::call(table, |server: Arc<FileServer>, context, call: fs::ChangeList| async move {
+        server.change_list(&context, call).await
+    })
+}
+
+impl FileServer {
+    async fn change_list(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        call: fs::ChangeList,
+    ) -> Result<fs::ChangeListReply, AbortCode> {
+        let fs::ChangeList { volume, changes } = call;
+        if changes.is_empty() {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        if changes.iter().flat_map(Change::fids).any(|fid| fid.volume != volume) {
+            return Err(Errno::EXDEV.to_uae());
+        }
+        let (served, _) = self.volume(context, Fid::root(volume), true)?;
+        let audited: Vec<_> = match self.guard.records() {
+            true => changes.iter().map(audited).collect(),
+            false => Vec::new(),
+        };
+        let mut ready = Vec::with_capacity(changes.len());
+        for change in changes {
+            ready.push(self.ready(context, &served, change).await);
+        }
+        let subject = context.subject.clone();
+        let made = self.change_in_order(&served, ready, move |tx, ready| ready.make(tx, &subject)).await?;
+        let failed = made.failed.map(|error| self.code(Fid::root(volume), &error));
+        self.note_changes(context, audited, made.done.len(), failed);
+        match failed {
+            // As the single call.
+            Some(code) if made.done.is_empty() => Err(code),
+            _ => {
+                let done = self.replies_of(context, served.volume.header(), made.done).await;
+                let code = failed.map_or(AbortCode::OK, |code| context.code(code));
+                Ok(fs::ChangeListReply { done, code })
+            }
+        }
+    }
+
+    /// Breaks all promises first, so that their messages travel together.
+    async fn replies_of(
+        self: &Arc<Self>,
+        context: &CallContext,
+        header: Arc<VolumeHeader>,
+        done: Vec<Done>,
+    ) -> ChangeReplies {
+        let mut broken = Broken::default();
+        done.iter().for_each(|done| self.breaks_of_done(done, &mut broken));
+        self.break_promises(context, &broken).answered().await;
+        let mut replies = ChangeReplies::new();
+        for done in done {
+            // There are as many as changes in the call.
+            let _ = replies.push(self.reply_of(context, &header, done).await);
+        }
+        replies
+    }
+
+    /// Records each change that was made, and the one that failed, as the single calls are recorded.
+    fn note_changes(
+        &self,
+        context: &CallContext,
+        audited: Vec<(&'static str, AuditObject)>,
+        made: usize,
+        failed: Option<AbortCode>,
+    ) {
+        let tried = made + usize::from(failed.is_some());
+        for (at, change) in audited.into_iter().take(tried).enumerate() {
+            let code = failed.filter(|_| at == made).map_or(AbortCode::OK, |code| context.code(code));
+            self.guard.note_change((&context.identity, context.peer), change, code);
+        }
+    }
+}
+
+/// The name and the object of a change, as of the single call.
+fn audited(change: &Change) -> (&'static str, AuditObject) {
+    fn entry<R: Request>(dir: Fid, name: &[u8]) -> (&'static str, AuditObject) {
+        (R::NAME, AuditObject::Entry(dir, AuditName::new(name)))
+    }
+    match change {
+        Change::CreateFile(change) => entry::<fs::CreateFile>(change.create.dir, &change.create.name),
+        Change::MakeDir(change) => entry::<fs::MakeDir>(change.dir, &change.name),
+        Change::Symlink(change) => entry::<fs::Symlink>(change.dir, &change.name),
+        Change::Link(change) => entry::<fs::Link>(change.dir, &change.name),
+        Change::RemoveFile(change) => entry::<fs::RemoveFile>(change.dir, &change.name),
+        Change::RemoveDir(change) => entry::<fs::RemoveDir>(change.dir, &change.name),
+        Change::Store(change) => (fs::StoreData64::NAME, AuditObject::Fid(change.fid)),
+        Change::StoreStatus(change) => (fs::StoreStatus::NAME, AuditObject::Fid(change.fid)),
+        Change::Rename(change) => {
+            let old = (change.old_dir, AuditName::new(&change.old_name));
+            let new = (change.new_dir, AuditName::new(&change.new_name));
+            (fs::Rename::NAME, AuditObject::Moved([old, new]))
+        }
+    }
+}
