@@ -66,7 +66,7 @@ impl VolumeStore {
         let forgotten = self.store.kv.update(move |txn| {
             for (key, at) in gone {
                 txn.delete(DEAD, &key);
-                chunks::forget(txn, at);
+                chunks::forget(txn, at)?;
             }
             Ok::<_, VolumeError>(())
         });

@@ -71,7 +71,7 @@ async fn assemble(store: &Arc<Store>, extents: &[Extent], start: u32) -> Result<
         match &extent.source {
             Source::Literal(literal) => bytes.extend_from_slice(literal),
             Source::Chunk { chunk, offset, len } => {
-                bytes.extend_from_slice(&store.drives.read(chunk.at, *offset..offset + len)?.await?);
+                bytes.extend_from_slice(&store.read(chunk.at, *offset..offset + len)?.await?);
             }
         }
     }

@@ -215,7 +215,7 @@ impl DataReader {
             self.reading.push_back(match part {
                 Part::Ready(bytes) => Reading::Ready(bytes),
                 Part::Zeros(len) => Reading::Zeros(len),
-                Part::Chunk { at, from, to } => match self.store.drives.read(at, from..to) {
+                Part::Chunk { at, from, to } => match self.store.read(at, from..to) {
                     Ok(read) => Reading::Chunk(read),
                     Err(error) => Reading::Lost(error),
                 },

@@ -1,12 +1,14 @@
 //! Map from drive ids to the drives of a store, and the drive that takes new data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use afs_drive::{BoxFuture, Drive, DriveError, DriveId};
+use afs_env::Instant;
 use bytes::Bytes;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
+use crate::copies::COPIES_MAX;
 use crate::error::VolumeError;
 use crate::located::LocatedChunk;
 use crate::store::VolumeStore;
@@ -16,17 +18,20 @@ use crate::sweep;
 pub(crate) struct Drives {
     own: Arc<dyn Drive>,
     others: RwLock<Others>,
+    /// Drives that did not answer, and when that was.
+    pub(crate) away: Mutex<BTreeMap<DriveId, Instant>>,
 }
 
 struct Others {
     drives: BTreeMap<DriveId, Arc<dyn Drive>>,
-    for_new_data: DriveId,
+    /// The drive that takes new data, and those that take copies of them. Not empty.
+    for_new_data: Vec<DriveId>,
 }
 
 impl Drives {
     pub(crate) fn new(own: Arc<dyn Drive>) -> Self {
-        let others = Others { drives: BTreeMap::new(), for_new_data: DriveId::OWN };
-        Self { own, others: RwLock::new(others) }
+        let others = Others { drives: BTreeMap::new(), for_new_data: vec![DriveId::OWN] };
+        Self { own, others: RwLock::new(others), away: Mutex::default() }
     }
 
     /// The drive beside the index.
@@ -37,8 +42,9 @@ impl Drives {
     /// The drive that takes new chunks.
     pub(crate) fn for_new_data(&self) -> (DriveId, Arc<dyn Drive>) {
         let others = self.others.read();
-        match others.drives.get(&others.for_new_data) {
-            Some(drive) => (others.for_new_data, drive.clone()),
+        let first = others.for_new_data.first();
+        match first.and_then(|id| others.drives.get_key_value(id)) {
+            Some((id, drive)) => (*id, drive.clone()),
             None => (DriveId::OWN, self.own.clone()),
         }
     }
@@ -68,7 +74,7 @@ impl Others {
     /// Whether a store in progress, or new data that are not part of a file yet, hold the drive.
     fn is_in_use(&self, id: DriveId) -> bool {
         let held = self.drives.get(&id).is_some_and(|drive| Arc::strong_count(drive) > 1);
-        held || self.for_new_data == id
+        held || self.for_new_data.contains(&id)
     }
 }
 
@@ -95,9 +101,29 @@ impl VolumeStore {
     /// # Errors
     /// `UnknownDrive`.
     pub fn use_drive(&self, id: DriveId) -> Result<(), VolumeError> {
-        self.store.drives.get(id)?;
-        self.store.drives.others.write().for_new_data = id;
+        self.use_drives(&[id])
+    }
+
+    /// Writes new data to the first of some drives from now on, and has [`VolumeStore::rebuild_step`] make copies of all data on
+    /// the others. What is stored stays where it is, and copies on other drives stay too.
+    ///
+    /// # Errors
+    /// `Invalid` for no drives, more than [`COPIES_MAX`], or one twice; `UnknownDrive`.
+    pub fn use_drives(&self, ids: &[DriveId]) -> Result<(), VolumeError> {
+        let different: BTreeSet<_> = ids.iter().collect();
+        if ids.is_empty() || ids.len() > COPIES_MAX || different.len() < ids.len() {
+            return Err(VolumeError::Invalid);
+        }
+        for id in ids {
+            self.store.drives.get(*id)?;
+        }
+        self.store.drives.others.write().for_new_data = ids.to_vec();
         Ok(())
+    }
+
+    /// The drive that takes new data, and those that take copies.
+    pub fn drives_in_use(&self) -> Vec<DriveId> {
+        self.store.drives.others.read().for_new_data.clone()
     }
 
     /// The drive that takes new data.

@@ -6,6 +6,7 @@ use afs_kv::Txn;
 use afs_wire::ids::VnodeId;
 
 use crate::chunks;
+use crate::copies;
 use crate::error::VolumeError;
 use crate::extent::{OwnedChunk, Slot, Source};
 use crate::group::epochs;
@@ -57,6 +58,7 @@ pub(crate) fn exchange(txn: &mut Txn<'_>, place: ChunkPlace, chunk: Exchange) ->
         }
     }
     chunks::adopt(txn, place.group, OwnedChunk { at: chunk.new, birth });
+    copies::hand_over(txn, chunk.old, chunk.new)?;
     chunks::free_once(txn, chunk.old)?;
     Ok(true)
 }

@@ -27,6 +27,8 @@ pub(crate) const FREE: &str = "volume.free";
 pub(crate) const CHUNKS: &str = "volume.chunks";
 /// Every other chunk that a slot row references, or referenced until its discard is complete.
 pub(crate) const DRIVE_CHUNKS: &str = "volume.drive-chunks";
+/// Copies of chunks on other drives.
+pub(crate) const COPIES: &str = "volume.copies";
 /// Chunks to discard, in the order of the commits that freed them.
 pub(crate) const DEAD: &str = "volume.dead";
 /// Chunks to be freed with a clone.
@@ -68,6 +70,7 @@ pub const TABLES: &[&str] = &[
     LOCKS,
     CUTS,
     DRIVE_CHUNKS,
+    COPIES,
 ];
 
 /// A row of a volume's contents, without the epoch.

@@ -20,7 +20,7 @@ use crate::gathering::Gathering;
 use crate::group;
 use crate::header::VolumeHeader;
 use crate::ids::GroupId;
-use crate::key::{self, HEADERS};
+use crate::key::{self, COPIES, HEADERS};
 use crate::leases::Leases;
 use crate::location::Location;
 use crate::rows::damaged;
@@ -88,6 +88,8 @@ pub(crate) struct Store {
     /// Whether a timer runs for chunks that a drive did not discard.
     pub(crate) retry: AtomicBool,
     pub(crate) compactions: Compactions,
+    /// Whether a chunk may have copies.
+    pub(crate) has_copies: AtomicBool,
     pub(crate) gathering: Arc<Gathering>,
     /// The last discarded row of the queue of dead chunks, so that its deleted front is not scanned again.
     pub(crate) discarded: Mutex<Vec<u8>>,
@@ -145,6 +147,7 @@ impl VolumeStore {
         if let Some(last) = sweep::last_chunk(&kv, DriveId::OWN)? {
             drive.continue_after(last);
         }
+        let has_copies = kv.snapshot().range(COPIES, .., false).next().transpose()?.is_some();
         let store = Arc::new(Store {
             kv,
             drives: Drives::new(drive),
@@ -154,6 +157,7 @@ impl VolumeStore {
             work: Arc::default(),
             retry: AtomicBool::new(false),
             compactions: Compactions::default(),
+            has_copies: AtomicBool::new(has_copies),
             gathering: Arc::default(),
             discarded: Mutex::default(),
             last_group: Mutex::new(GroupId(0)),

@@ -24,15 +24,24 @@ pub(crate) async fn check_format(kv: &Kv) -> Result<(), OpenError> {
         return Ok(kv.update(|txn| put_format(txn, 1)).await.map_err(VolumeError::from)?);
     };
     match stored.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
-        Some(FORMAT) => Ok(()),
+        Some(FORMAT | WITH_COPIES) => Ok(()),
         Some(2) => Ok(kv.update(put_number).await.map_err(VolumeError::from)?),
         Some(1) => upgrade(kv).await,
-        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: FORMAT }),
+        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: WITH_COPIES }),
     }
 }
 
 fn put_number(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
     txn.put(META, FORMAT_KEY, FORMAT.to_be_bytes().to_vec());
+    Ok(())
+}
+
+/// Gives the store the format that has copies of chunks.
+pub(crate) fn note_copies(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
+    let format = WITH_COPIES.to_be_bytes();
+    if txn.get(META, FORMAT_KEY)?.is_none_or(|stored| stored != format[..]) {
+        txn.put(META, FORMAT_KEY, format.to_vec());
+    }
     Ok(())
 }
 
@@ -85,4 +94,6 @@ fn upgrade_header(txn: &mut Txn<'_>, key: &[u8], header: &VolumeHeader, doomed: 
 
 const FORMAT_KEY: &[u8] = b"format";
 const FORMAT: u32 = 3;
+/// A store in which a chunk has had copies. Programs that do not know the table would not free them.
+const WITH_COPIES: u32 = 4;
 const VOLUMES_PER_STEP: usize = 1000;

@@ -10,10 +10,13 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use afs_drive::DriveId;
+use afs_drive::{DriveId, FileSegments, SegmentDrive};
+use afs_env::Parts;
 use afs_kv::Kv;
-use afs_sim::crash::{CrashDisk, Rng, seeds};
-use afs_volume::{CloneSpec, Object, Relocation, Rename, RestoredHeader, Volume, VolumeError, VolumeStore};
+use afs_sim::crash::{CrashDisk, CrashFolder, Rng, seeds};
+use afs_volume::{
+    CloneSpec, Object, Rebuild, Relocation, Rename, RestoredHeader, Volume, VolumeError, VolumeStore,
+};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, VnodeId, VolumeId, VolumeKind, VolumeName};
 use support::members::{self, check_nothing_leaks, read, records};
@@ -38,7 +41,7 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let disk = CrashDisk::new();
-        let (store, kv) = open_both(&disk, &disk).unwrap();
+        let (store, kv) = open_with_copies(&disk);
         now(store.create_volume(spec(0))).unwrap();
         let members = Members::from([(VOLUME, Model::new())]);
         let rng = Rng(seed);
@@ -69,7 +72,7 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.rng.below(34) {
+        match self.rng.below(38) {
             0..=11 => self.change(),
             12..=14 => self.clone_one(),
             15..=16 => self.reclone(),
@@ -77,6 +80,7 @@ impl World {
             19..=20 => self.convert(),
             21..=23 => self.restore(),
             24..=27 => self.relocate(),
+            28..=31 => self.copy(),
             _ => {
                 for _ in 0..self.rng.below(4) {
                     drop(now(self.store.background_step()));
@@ -292,6 +296,19 @@ impl World {
         }
     }
 
+    /// Makes copies of some chunks on the other drive.
+    fn copy(&mut self) {
+        let mut position = Rebuild::default();
+        for _ in 0..1 + self.rng.below(4) {
+            let bytes = self.rng.below(200_000);
+            match now(self.store.rebuild_step(&mut position, bytes)) {
+                _ if self.disk.is_dead() => return,
+                Ok(done) => assert_eq!(done.missing, 0),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+
     fn check_one(&self, id: VolumeId) {
         assert!(read(&self.volume(id)) == self.members[&id], "volume {id} is not what it should be");
     }
@@ -329,7 +346,7 @@ impl World {
     fn reopen(&mut self) {
         // One process at a time has the disk open.
         (self.store, self.kv) = open_both(&CrashDisk::new(), &CrashDisk::new()).unwrap();
-        let (store, kv) = open_both(&self.disk, &self.disk).unwrap();
+        let (store, kv) = open_with_copies(&self.disk);
         (self.store, self.kv) = (store, kv);
     }
 
@@ -361,6 +378,17 @@ impl World {
     }
 }
 
+const FAR: DriveId = DriveId(3);
+
+/// A store with a second drive on the same disk, which takes copies.
+fn open_with_copies(disk: &CrashDisk) -> (VolumeStore, Kv) {
+    let (store, kv) = open_both(disk, disk).unwrap();
+    let far = FileSegments::over(CrashFolder(disk.clone()));
+    store.add_drive(FAR, Arc::new(SegmentDrive::open(far, Parts::inline(), 4 << 20).unwrap())).unwrap();
+    store.use_drives(&[DriveId::OWN, FAR]).unwrap();
+    (store, kv)
+}
+
 fn all_changed(newer: &Arc<Volume>, older: &Arc<Volume>) -> Result<BTreeMap<VnodeId, bool>, VolumeError> {
     let (mut all, mut after) = (BTreeMap::new(), VnodeId(0));
     loop {
@@ -384,6 +412,7 @@ fn live(seed: u64, steps: u64) {
     run_background(&world.store);
     world.check();
     check_nothing_leaks(&world.store, &world.kv);
+    assert_eq!(now(world.store.sweep_drive(FAR)).unwrap().live, 0);
 }
 
 fn live_through_crashes(seed: u64) {
@@ -397,10 +426,12 @@ fn live_through_crashes(seed: u64) {
         world.recover();
         world.check();
         assert_eq!(now(world.store.sweep()).unwrap().missing, []);
+        assert_eq!(now(world.store.sweep_drive(FAR)).unwrap().missing, []);
     }
     run_background(&world.store);
     world.check();
     check_nothing_leaks(&world.store, &world.kv);
+    assert_eq!(now(world.store.sweep_drive(FAR)).unwrap().live, 0);
 }
 
 #[test]

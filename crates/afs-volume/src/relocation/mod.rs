@@ -5,19 +5,21 @@
 //! when no reader is left. A crash before the transaction leaves copies that nothing refers to, which the next sweep frees.
 //! Contents, data versions and quotas stay as they are. A chunk that several volumes share is moved once, for all of them.
 
-mod copies;
+mod moving;
 mod plan;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use afs_drive::DriveId;
 use afs_wire::ids::{Fid, VolumeId};
 
+use crate::copies;
 use crate::data_walk::DataWalk;
 use crate::error::VolumeError;
 use crate::ids::SlotIndex;
 use crate::store::VolumeStore;
-use copies::Copies;
+use moving::Copies;
 use plan::Plan;
 
 /// A move of data in progress. It has no state on disk: one that is begun anew passes over what was moved before.
@@ -54,7 +56,7 @@ pub struct Relocated {
 }
 
 impl Relocation {
-    /// Of all chunks of the store on `from`: those of all files of all volumes, clones included, as their rows are when the step
+    /// Of all chunks of the store on `from`, and no copies there any longer: those of all files of all volumes, clones included, as their rows are when the step
     /// meets them. What is stored to `from` meanwhile may be missed.
     pub fn of_drive(from: DriveId, to: DriveId) -> Self {
         Self { what: What::Drive(from, DataWalk::default()), to }
@@ -90,8 +92,30 @@ impl VolumeStore {
         let mut copies = Copies::new(self.store.clone(), to);
         copies.write(chunks, &mut report).await?;
         copies.finish(&mut report).await?;
+        if let (What::Drive(from, _), true) = (&what, report.complete) {
+            self.release_copies(*from).await?;
+        }
         relocation.what = what;
         Ok(report)
+    }
+
+    /// Gives up the copies on a drive, in bounded transactions. A rebuild makes others, where they are wanted.
+    async fn release_copies(&self, drive: DriveId) -> Result<(), VolumeError> {
+        if !self.store.has_copies.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut after = None;
+        loop {
+            let store = self.store.clone();
+            let released = self.store.kv.update(move |txn| {
+                txn.before_visible(move |_| store.work.notify_one());
+                copies::release_on(txn, drive, after)
+            });
+            after = released.await?;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     /// The volume of a relocation of one file.

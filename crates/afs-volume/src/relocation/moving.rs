@@ -65,7 +65,7 @@ impl Copies {
         report: &mut Relocated,
     ) -> Result<Vec<(Moving, Bytes)>, VolumeError> {
         let start = |chunk: &Moving| {
-            let read = self.store.drives.read(chunk.at, 0..chunk.at.chunk.len)?;
+            let read = self.store.read(chunk.at, 0..chunk.at.chunk.len)?;
             Ok::<_, VolumeError>((*chunk, read))
         };
         let reading = chunks.iter().map(start).collect::<Result<Vec<_>, _>>()?;

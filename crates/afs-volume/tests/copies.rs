@@ -1,0 +1,339 @@
+//! Copies of chunks on several drives: reads while a drive is away or has damage, frees, drains, power failures.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afs_drive::{
+    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, DriveId, FileSegments, LiveChunks, MemorySegments,
+    SegmentDrive, SegmentStore, SweepReport, Usage,
+};
+use afs_env::Parts;
+use afs_kv::{Kv, MemoryMedium};
+use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
+use afs_volume::{
+    CloneSpec, Config, OpenError, Rebuild, Rebuilt, Relocation, SLOT_LEN, TABLES, Volume, VolumeError,
+    VolumeStore,
+};
+use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
+use bytes::Bytes;
+use support::members::check_nothing_leaks;
+use support::*;
+
+const FAR: DriveId = DriveId(3);
+const THIRD: DriveId = DriveId(4);
+const ALL: [DriveId; 3] = [DriveId::OWN, FAR, THIRD];
+const MIB: usize = SLOT_LEN as usize;
+
+/// A drive that can be away.
+struct Other {
+    inner: SegmentDrive<MemorySegments>,
+    away: Arc<AtomicBool>,
+}
+
+impl Other {
+    fn here<T: Send + 'static>(&self) -> Result<(), BoxFuture<Result<T, DriveError>>> {
+        let away = || DriveError::Away { drive: "far".into(), why: "test".into() };
+        if self.away.load(Ordering::Relaxed) { Err(Box::pin(async move { Err(away()) })) } else { Ok(()) }
+    }
+}
+
+impl Drive for Other {
+    fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
+        self.here().map_or_else(|away| away, |()| self.inner.write(data))
+    }
+
+    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
+        self.here().map_or_else(|away| away, |()| self.inner.read(chunk, range))
+    }
+
+    fn sync(&self, written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>> {
+        self.here().map_or_else(|away| away, |()| self.inner.sync(written))
+    }
+
+    fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
+        self.here().map_or_else(|away| away, |()| self.inner.discard(chunks))
+    }
+
+    fn continue_after(&self, last: ChunkId) {
+        self.inner.continue_after(last);
+    }
+
+    fn usage(&self) -> Result<Usage, DriveError> {
+        self.inner.usage()
+    }
+
+    fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
+        self.here().map_or_else(|away| away, |()| self.inner.sweep(live))
+    }
+}
+
+struct World {
+    medium: MemoryMedium,
+    segments: [MemorySegments; 3],
+    away: [Arc<AtomicBool>; 3],
+}
+
+impl World {
+    fn new() -> Self {
+        let segments = [(); 3].map(|()| MemorySegments::new(1 << 30));
+        Self { medium: MemoryMedium::new(), segments, away: Default::default() }
+    }
+
+    fn kv(&self) -> Kv {
+        Kv::open(Arc::new(self.medium.clone()), TABLES, Parts::inline(), afs_kv::Config::default()).unwrap()
+    }
+
+    fn open_on(&self, kv: Kv) -> VolumeStore {
+        let [own, far, third] = [0, 1, 2].map(|at| {
+            let inner = SegmentDrive::open(self.segments[at].clone(), Parts::inline(), 4 << 20).unwrap();
+            Arc::new(Other { inner, away: self.away[at].clone() })
+        });
+        let store = now(VolumeStore::open(kv, own, Parts::inline(), Config::default())).unwrap();
+        store.add_drive(FAR, far).unwrap();
+        store.add_drive(THIRD, third).unwrap();
+        store
+    }
+
+    fn open(&self) -> VolumeStore {
+        self.open_on(self.kv())
+    }
+
+    fn away(&self, at: usize, is_away: bool) {
+        self.away[at].store(is_away, Ordering::Relaxed);
+    }
+
+    fn used(&self) -> [u64; 3] {
+        [0, 1, 2].map(|at| self.segments[at].used())
+    }
+}
+
+fn content(mebibytes: usize) -> Vec<u8> {
+    (0..mebibytes).flat_map(|number| vec![number as u8 + 1; MIB]).collect()
+}
+
+fn file(volume: &Arc<Volume>, name: &[u8], mebibytes: usize) -> Fid {
+    let file = create(volume, ROOT, name).unwrap();
+    store_bytes(volume, file, 0, &content(mebibytes), u64::MAX).unwrap();
+    file
+}
+
+fn clone_of(store: &VolumeStore) -> Arc<Volume> {
+    let name = VolumeName::new("clone").unwrap();
+    let spec = CloneSpec { id: VolumeId(7), name, kind: VolumeKind::ReadOnly, snapshot: false };
+    now(store.clone_volume(VOLUME, spec)).unwrap()
+}
+
+/// A complete pass.
+fn rebuild(store: &VolumeStore) -> Rebuilt {
+    let (mut position, mut all) = (Rebuild::default(), Rebuilt::default());
+    while !all.complete {
+        let done = now(store.rebuild_step(&mut position, 3 << 20)).unwrap();
+        all.complete = done.complete;
+        all.copies += done.copies;
+        all.bytes += done.bytes;
+        all.missing += done.missing;
+    }
+    all
+}
+
+fn chunks_on(store: &VolumeStore) -> [u64; 3] {
+    ALL.map(|drive| store.contents_of_drive(drive).unwrap().chunks)
+}
+
+#[test]
+fn each_chunk_gets_its_copies_once_and_they_go_with_it() {
+    let world = World::new();
+    let kv = world.kv();
+    let store = world.open_on(kv.clone());
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    let one = file(&volume, b"f", 5);
+    assert_eq!(rebuild(&store).copies, 0, "one drive");
+    store.use_drives(&ALL).unwrap();
+    let done = rebuild(&store);
+    assert_eq!((done.copies, done.bytes, done.missing), (10, 10 * SLOT_LEN, 0));
+    assert_eq!(rebuild(&store), Rebuilt { complete: true, ..Rebuilt::default() });
+    assert_eq!(chunks_on(&store), [5, 5, 5]);
+    let clone = clone_of(&store);
+    store_bytes(&volume, one, 0, b"short", 0).unwrap();
+    run_background(&store);
+    assert_eq!(chunks_on(&store), [5, 5, 5], "the clone has them");
+    assert!(read_bytes(&clone, Fid { volume: VolumeId(7), ..one }, 0, u64::MAX).unwrap() == content(5));
+    drop((volume, clone));
+    check_nothing_leaks(&store, &kv);
+    assert_eq!(world.used(), [0, 0, 0]);
+    for bad in [&[][..], &[FAR, FAR], &[FAR, THIRD, DriveId::OWN, DriveId(9)]] {
+        assert!(matches!(store.use_drives(bad), Err(VolumeError::Invalid)));
+    }
+    assert!(store.use_drives(&[DriveId(9)]).is_err());
+}
+
+#[test]
+fn a_file_is_read_as_long_as_one_drive_has_it() {
+    let world = World::new();
+    let store = world.open();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    store.use_drives(&[FAR, THIRD]).unwrap();
+    let one = file(&volume, b"f", 3);
+    rebuild(&store);
+    assert_eq!(chunks_on(&store), [0, 3, 3]);
+    let read = |volume: &Arc<Volume>| read_bytes(volume, one, 0, u64::MAX);
+    world.away(1, true);
+    assert!(read(&volume).unwrap() == content(3));
+    // Also after a restart, which knows of the copies from the rows alone.
+    drop((store, volume));
+    let store = world.open();
+    let volume = store.volume(VOLUME).unwrap();
+    assert!(read(&volume).unwrap() == content(3));
+    world.away(2, true);
+    let lost = read(&volume).unwrap_err();
+    assert!(matches!(lost, VolumeError::Drive(DriveError::Away { .. })), "{lost}");
+    world.away(1, false);
+    assert!(read(&volume).unwrap() == content(3), "a drive that was away is the last resort");
+    world.away(2, false);
+    // Damage of a chunk is passed over in the same way.
+    let segment = world.segments[1].list().unwrap()[0];
+    world.segments[1].write_at(segment, 5000, b"damage").unwrap();
+    drop((store, volume));
+    let store = world.open();
+    assert!(read(&store.volume(VOLUME).unwrap()).unwrap() == content(3));
+}
+
+#[test]
+fn a_drive_that_is_away_gets_its_copies_when_it_is_back() {
+    let world = World::new();
+    let store = world.open();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    store.use_drives(&[DriveId::OWN, FAR]).unwrap();
+    file(&volume, b"f", 4);
+    world.away(1, true);
+    let done = rebuild(&store);
+    assert_eq!((done.copies, done.missing), (0, 4));
+    // Another drive takes its place, and copies of what was there remain garbage of nobody.
+    store.use_drives(&[DriveId::OWN, THIRD]).unwrap();
+    assert_eq!(rebuild(&store).copies, 4);
+    assert_eq!(chunks_on(&store), [4, 0, 4]);
+}
+
+#[test]
+fn a_drained_drive_has_neither_chunks_nor_copies() {
+    let world = World::new();
+    let kv = world.kv();
+    let store = world.open_on(kv.clone());
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    store.use_drives(&[DriveId::OWN, FAR]).unwrap();
+    let one = file(&volume, b"f", 3);
+    store.use_drives(&[FAR, DriveId::OWN]).unwrap();
+    let two = file(&volume, b"g", 2);
+    rebuild(&store);
+    assert_eq!(chunks_on(&store), [5, 5, 0]);
+    // Two chunks of FAR have a copy on the own disk already.
+    store.use_drives(&[DriveId::OWN, THIRD]).unwrap();
+    let mut relocation = Relocation::of_drive(FAR, DriveId::OWN);
+    while !now(store.relocate_step(&mut relocation, 1)).unwrap().complete {}
+    run_background(&store);
+    assert_eq!(chunks_on(&store), [5, 0, 0]);
+    assert_eq!(rebuild(&store).copies, 5);
+    store.remove_drive(FAR).unwrap();
+    world.away(0, true);
+    for (fid, mebibytes) in [(one, 3), (two, 2)] {
+        assert!(read_bytes(&volume, fid, 0, u64::MAX).unwrap() == content(mebibytes));
+    }
+    world.away(0, false);
+    drop(volume);
+    check_nothing_leaks(&store, &kv);
+    assert_eq!(world.used(), [0, 0, 0]);
+}
+
+#[test]
+fn the_format_is_the_fourth_from_the_first_copy_on() {
+    let world = World::new();
+    let format = |kv: &Kv| kv.snapshot().get("volume.meta", b"format").unwrap().unwrap().to_vec();
+    let kv = world.kv();
+    let store = world.open_on(kv.clone());
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    file(&volume, b"f", 1);
+    assert_eq!(format(&kv), 3u32.to_be_bytes(), "a program of before opens it");
+    store.use_drives(&[DriveId::OWN, FAR]).unwrap();
+    rebuild(&store);
+    assert_eq!(format(&kv), 4u32.to_be_bytes());
+    let newer = kv.clone();
+    now(newer.update(|txn| {
+        txn.put("volume.meta", b"format", 5u32.to_be_bytes().to_vec());
+        Ok::<_, VolumeError>(())
+    }))
+    .unwrap();
+    let own = SegmentDrive::open(MemorySegments::new(1 << 20), Parts::inline(), 1 << 20).unwrap();
+    let refused = now(VolumeStore::open(kv, Arc::new(own), Parts::inline(), Config::default()));
+    assert!(matches!(refused.err().unwrap(), OpenError::Format { found: 5, newest: 4 }));
+}
+
+/// A store with two drives on one disk: one machine has one power supply.
+fn on_disk(disk: &CrashDisk) -> Option<(VolumeStore, Kv)> {
+    let (store, kv) = open_both(disk, disk).ok()?;
+    let far = SegmentDrive::open(FileSegments::over(CrashFolder(disk.clone())), Parts::inline(), 4 << 20);
+    store.add_drive(FAR, Arc::new(far.ok()?)).ok()?;
+    store.use_drives(&[DriveId::OWN, FAR]).ok()?;
+    Some((store, kv))
+}
+
+/// Makes copies, then deletes a file and what nothing needs any longer; false if the power failed.
+fn work(store: &VolumeStore) -> bool {
+    let mut position = Rebuild::default();
+    loop {
+        match now(store.rebuild_step(&mut position, 1)) {
+            Ok(done) if done.complete => break,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    let volume = store.volume(VOLUME).unwrap();
+    drop(update(&volume, |tx| tx.remove_file(ROOT, b"gone", ALICE)));
+    while let Ok(worked) = now(store.background_step()) {
+        if !worked {
+            return store.contents_of_drive(DriveId::OWN).is_ok_and(|contents| contents.chunks == 2);
+        }
+    }
+    false
+}
+
+#[test]
+fn a_power_failure_at_any_point_leaves_each_chunk_with_all_of_its_copies_or_none() {
+    let bytes = |number: u8| vec![number + 1; 20_000];
+    let names = [&b"f"[..], b"g", b"gone"];
+    let mut completed = false;
+    let mut fuse = 0;
+    while !completed {
+        fuse += 1;
+        let disk = CrashDisk::new();
+        let (store, kv) = on_disk(&disk).unwrap();
+        let volume = now(store.create_volume(spec(0))).unwrap();
+        let files = names.map(|name| create(&volume, ROOT, name).unwrap());
+        for (number, file) in (0..).zip(files) {
+            store_bytes(&volume, file, 0, &bytes(number), u64::MAX).unwrap();
+        }
+        drop((store, kv, volume));
+        disk.crash_after(fuse);
+        completed = on_disk(&disk).is_some_and(|(store, _)| work(&store));
+        let disk = disk.image(&mut Rng(fuse));
+        let (store, kv) = on_disk(&disk).unwrap();
+        for drive in [DriveId::OWN, FAR] {
+            assert_eq!(now(store.sweep_drive(drive)).unwrap().missing, [], "after {fuse} changes");
+        }
+        work(&store);
+        let [own, far] = [DriveId::OWN, FAR].map(|drive| store.contents_of_drive(drive).unwrap());
+        assert_eq!((own.chunks, far.chunks), (2, 2), "after {fuse} changes");
+        let volume = store.volume(VOLUME).unwrap();
+        for (number, file) in (0..2).zip(files) {
+            assert!(read_bytes(&volume, file, 0, u64::MAX).unwrap() == bytes(number));
+        }
+        drop(volume);
+        check_nothing_leaks(&store, &kv);
+        assert_eq!(now(store.sweep_drive(FAR)).unwrap().live, 0, "after {fuse} changes");
+    }
+    assert!(fuse > 10, "the power failed before the work was over");
+}
