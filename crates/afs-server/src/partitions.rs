@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_drive::DriveId;
+use afs_remote::DirectDrive;
 use afs_volume::{Volume, VolumeStore};
 use afs_wire::ids::{PartitionId, VolumeId};
+use parking_lot::RwLock;
 
 /// The volume stores of a server by partition. Cheap to clone.
 #[derive(Clone)]
 pub struct Partitions {
     stores: Arc<BTreeMap<PartitionId, VolumeStore>>,
+    direct: Arc<RwLock<BTreeMap<(PartitionId, DriveId), DirectDrive>>>,
 }
 
 impl Partitions {
     /// A map of these stores.
     pub fn new(stores: impl IntoIterator<Item = (PartitionId, VolumeStore)>) -> Self {
-        Partitions { stores: Arc::new(stores.into_iter().collect()) }
+        Partitions { stores: Arc::new(stores.into_iter().collect()), direct: Arc::default() }
     }
 
     /// A map with one partition, `/vicepa`.
@@ -26,6 +30,26 @@ impl Partitions {
     /// The store of a partition.
     pub fn store(&self, partition: PartitionId) -> Option<&VolumeStore> {
         self.stores.get(&partition)
+    }
+
+    /// Sends clients to a drive of a partition, where a volume's setting permits it.
+    pub fn add_direct(&self, partition: PartitionId, drive: DriveId, direct: DirectDrive) {
+        self.direct.write().insert((partition, drive), direct);
+    }
+
+    /// Sends no client to a drive any more. What was given out there ends within a minute.
+    pub fn remove_direct(&self, drive: DriveId) {
+        self.direct.write().retain(|(_, id), _| *id != drive);
+    }
+
+    /// A drive to which clients may go.
+    pub(crate) fn direct(&self, partition: PartitionId, drive: DriveId) -> Option<DirectDrive> {
+        self.direct.read().get(&(partition, drive)).cloned()
+    }
+
+    /// All of them.
+    pub(crate) fn all_direct(&self) -> Vec<DirectDrive> {
+        self.direct.read().values().cloned().collect()
     }
 
     /// All partitions in ascending order.

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use afs_rpc::CallError;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, AclText, Fids, LockKind, SetStatus};
-use afs_wire::ids::{Fid, KindNumber, Mode, PartitionNumber, UnixSeconds, Uuid, VolumeId};
+use afs_wire::ids::{DataVersion, Fid, KindNumber, Mode, PartitionNumber, UnixSeconds, Uuid, VolumeId};
 use afs_wire::rpc::{Request, ServiceId, encode_call};
 use afs_wire::vol::{self, AttachFlags, TransactionId, VolumeFlags};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
@@ -116,6 +116,14 @@ fn ok<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
 fn may_lock<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
     match outcome {
         Err(CallError::Abort(code)) if code == Errno::EINVAL.to_uae() => true,
+        other => ok(other),
+    }
+}
+
+/// The volume's setting is looked at after the right.
+fn may_ask<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
+    match outcome {
+        Err(CallError::Abort(code)) if code == Errno::EOPNOTSUPP.to_uae() => true,
         other => ok(other),
     }
 }
@@ -317,6 +325,12 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
     ("GetCapability", "aco", |s, who| {
         let (fid, _) = s.file();
         ok(s.caller(who).ask(fs::GetCapability { fid, access: fs::CapabilityAccess::WRITE }))
+    }),
+    // Who may read learns that the volume does not permit it; a volume that does: `layouts.rs`.
+    ("GetLayout", "aco", |s, who| {
+        let ((fid, _), version) = (s.file(), DataVersion(0));
+        let call = fs::GetLayout { fid, version, start: 0, end: 1 };
+        may_ask(s.caller(who).ask(call))
     }),
     // Without a ticket of one's own; with one: `data_path.rs`.
     ("CommitStore", "", |s, who| {

@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::ids::{ContentId, Epoch, GroupId};
+use crate::route::DataRoute;
 use crate::spec::VolumeSpec;
 
 /// A volume's header: identity, dates, quota and counters (`docs/protocol/volumes.md` "1. Ids, types, names").
@@ -60,6 +61,8 @@ pub struct VolumeHeader {
     pub destroy: bool,
     /// Whether it is a named snapshot, beside the one backup volume that a group may have.
     pub snapshot: bool,
+    /// By which ways the bytes of its files may travel.
+    pub route: DataRoute,
     /// Counts changes by clients.
     pub update_counter: u32,
     /// The volume from which this one was made, 0 if none.
@@ -134,6 +137,7 @@ impl VolumeHeader {
             file_count: 0,
             destroy: false,
             snapshot: false,
+            route: DataRoute::default(),
             update_counter: 0,
             restored_from: VolumeId(0),
             group,
@@ -208,7 +212,8 @@ impl VolumeHeader {
 
     fn flags(&self) -> u8 {
         let flags = [self.online, false, self.destroy, self.snapshot, self.loose_numbers];
-        flags.iter().enumerate().fold(0, |byte, (bit, set)| byte | u8::from(*set) << bit)
+        let route = self.route.bits() << ROUTE_SHIFT;
+        flags.iter().enumerate().fold(route, |byte, (bit, set)| byte | u8::from(*set) << bit)
     }
 
     pub(crate) fn decode(record: Bytes) -> Decoded<Self> {
@@ -239,6 +244,7 @@ impl VolumeHeader {
             destroy: flags & 4 != 0,
             snapshot: flags & 8 != 0,
             loose_numbers: flags & 16 != 0,
+            route: DataRoute::of_bits(flags >> ROUTE_SHIFT & 3),
             parent: VolumeId(fields.u32()?),
             read_only: VolumeId(fields.u32()?),
             backup: VolumeId(fields.u32()?),
@@ -291,6 +297,8 @@ pub(crate) fn was_doomed(record: &[u8]) -> bool {
 }
 
 const VERSION: u8 = 2;
+/// Where the route is among the flags.
+const ROUTE_SHIFT: u32 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -315,6 +323,7 @@ mod tests {
         header.newest_clone = Some(Epoch(3));
         header.offline_message = "back at noon".into();
         (header.destroy, header.snapshot, header.week_use[6]) = (true, true, 12);
+        header.route = DataRoute::Drives;
         let stored = Bytes::from(header.encode());
         assert_eq!(VolumeHeader::decode(stored.clone()), Ok(header));
         for len in 0..stored.len() {

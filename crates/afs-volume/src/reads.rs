@@ -119,6 +119,21 @@ impl Reads<'_> {
         Ok(Some((store.leases.take(snapshot.sequence(), store.work.clone()), slot)))
     }
 
+    /// A file and one of its slots, both of one moment.
+    pub(crate) fn slot_of_file(
+        &self,
+        fid: Fid,
+        index: SlotIndex,
+    ) -> Result<(Arc<VnodeRecord>, Slot), VolumeError> {
+        let snapshot = self.volume.store().kv.snapshot();
+        let location = self.volume.location_at(&snapshot)?;
+        let record = self.record_at(&snapshot, fid.vnode)?.filter(|record| record.unique == fid.unique);
+        let record = record.ok_or(VolumeError::NoVnode)?;
+        let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
+        let slot = rows.slot_row(location.group, &record, index, location.epoch)?;
+        Ok((record, slot))
+    }
+
     /// The record as of a snapshot, which is cached.
     pub(crate) fn record_at(
         &self,

@@ -13,7 +13,7 @@ use afs_drive::{
     SweepReport, Usage,
 };
 use afs_kv::{Kv, MemoryMedium};
-use afs_volume::{Config, SLOT_LEN, TABLES, VolumeError, VolumeStore};
+use afs_volume::{Config, Depth, SLOT_LEN, TABLES, VolumeError, VolumeStore};
 use bytes::Bytes;
 use support::*;
 
@@ -169,4 +169,43 @@ fn a_drive_is_removed_when_nothing_is_on_it() {
     store.remove_drive(FAR).unwrap();
     assert!(matches!(store.use_drive(FAR), Err(VolumeError::UnknownDrive { drive: FAR })));
     assert!(read_bytes(&volume, file, 0, u64::MAX).unwrap() == content(2));
+}
+
+#[test]
+fn a_layout_names_drive_and_chunk_of_each_part_and_is_bounded() {
+    let world = World::new();
+    let store = world.open();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    let file = create(&volume, ROOT, b"f").unwrap();
+    store_bytes(&volume, file, 0, &content(1), u64::MAX).unwrap();
+    store.use_drive(FAR).unwrap();
+    // The second slot moves away, a hole follows the fourth one, and a few bytes stay in the index.
+    store_bytes(&volume, file, SLOT_LEN, &vec![2; SLOT_LEN as usize], u64::MAX).unwrap();
+    store_bytes(&volume, file, 6 * SLOT_LEN, b"few", u64::MAX).unwrap();
+    let layout = |start, end, most| volume.reads(Depth::Disk).layout(file, start, end, most).unwrap();
+    let all = layout(0, u64::MAX, 100);
+    assert_eq!(all.end, 6 * SLOT_LEN + 3);
+    let parts: Vec<_> = all
+        .parts
+        .iter()
+        .map(|part| (part.start, part.len, part.copies.first().map(|(chunk, at)| (chunk.drive, *at))))
+        .collect();
+    let slot = SLOT_LEN as u32;
+    let expected = [
+        (0, slot, Some((DriveId::OWN, 0))),
+        (SLOT_LEN, slot, Some((FAR, 0))),
+        (2 * SLOT_LEN, slot, Some((DriveId::OWN, 0))),
+        (3 * SLOT_LEN, 100, Some((DriveId::OWN, 0))),
+        (6 * SLOT_LEN, 3, None),
+    ];
+    assert_eq!(parts, expected);
+    // A part as a whole, whatever was asked for; and no more parts than may be.
+    let few = layout(SLOT_LEN + 5, SLOT_LEN + 6, 100);
+    assert_eq!((few.parts.len(), few.parts[0].start, few.end), (1, SLOT_LEN, SLOT_LEN + 6));
+    let two = layout(0, u64::MAX, 2);
+    assert_eq!((two.parts.len(), two.end), (2, 2 * SLOT_LEN));
+    assert!(layout(4 * SLOT_LEN, 5 * SLOT_LEN, 100).parts.is_empty());
+    assert_eq!(layout(99 * SLOT_LEN, u64::MAX, 100).parts, []);
+    assert!(matches!(volume.reads(Depth::Disk).layout(file, 5, 4, 1), Err(VolumeError::Invalid)));
+    assert!(matches!(volume.reads(Depth::Disk).layout(ROOT, 0, 4, 1), Err(VolumeError::Invalid)));
 }

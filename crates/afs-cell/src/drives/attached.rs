@@ -10,6 +10,7 @@ use super::{
 use afs_drive::DriveId;
 use afs_env::future::join_all;
 use afs_env::{EnvExt, EnvRef};
+use afs_remote::DirectDrive;
 use afs_server::Partitions;
 use afs_volume::{VolumeError, VolumeStore};
 use afs_wire::ids::PartitionId;
@@ -99,6 +100,11 @@ impl Inner {
         let is_used = store.has_chunks_on(id).map_err(|error| error.to_string())?;
         let opened = Opened::open(entry, &self.env, partition, is_used)?;
         store.add_drive(id, opened.drive()).map_err(|error| error.to_string())?;
+        if let DriveKind::Remote(settings) = &entry.kind
+            && let Ok(options) = settings.options(&entry.name, partition)
+        {
+            self.partitions.add_direct(partition, id, DirectDrive::new(self.env.clone(), options));
+        }
         self.opened.lock().insert((id, partition), opened);
         self.env.spawn(Box::pin(sweep(self.env.clone(), store.clone(), id, entry.name.clone())));
         Ok(())
@@ -177,6 +183,7 @@ impl Inner {
                 return Err(DrivesError::InUse(name.to_owned(), error.to_string()));
             }
         }
+        self.partitions.remove_direct(id);
         registry.remove(id.0);
         self.keep(registry)?;
         self.drains.cancel(id);

@@ -240,12 +240,16 @@ impl RemoteSettings {
         name: &str,
         partition: PartitionId,
     ) -> Result<RemoteDrive, String> {
+        Ok(RemoteDrive::new(env.clone(), self.options(name, partition)?))
+    }
+
+    /// How it is reached, and the store for a partition.
+    pub(super) fn options(&self, name: &str, partition: PartitionId) -> Result<RemoteOptions, String> {
         let key = self.key.bytes().ok_or("its key is damaged")?;
         let drive = u128::from_str_radix(&self.drive, 16).map_err(|_| "it is not joined yet")?;
         let key = Arc::new(DriveKey::new(DataPathDrive(drive), KeyEpoch(1), *key));
         let store = StoreNumber(partition.0.into());
-        let options = RemoteOptions::new(name, self.address, self.security()?, key, store);
-        Ok(RemoteDrive::new(env.clone(), options))
+        Ok(RemoteOptions::new(name, self.address, self.security()?, key, store))
     }
 
     /// How its connection is protected.

@@ -17,6 +17,7 @@ use parking_lot::MutexGuard;
 
 use super::Clients;
 use super::late_breaks::{LATE, LateBreak};
+use crate::data_path::Telling;
 use crate::hosts::{Host, HostId};
 
 /// Messages in flight to one host. Below this number a change does not wait for another change's message.
@@ -51,6 +52,12 @@ impl Breaks {
             // A dropped sender means that its host was removed: it holds no promises.
             let _ = answer.await;
         }
+    }
+
+    /// Waits for drives too, which are told at the same time.
+    pub(crate) fn and_told(mut self, telling: Telling) -> Breaks {
+        self.answers.extend(telling.into_answers());
+        self
     }
 
     /// Adds further breaks to wait for.

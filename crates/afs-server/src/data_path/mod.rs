@@ -7,6 +7,7 @@
 
 mod audited;
 mod holders;
+mod layouts;
 mod listening;
 mod looking;
 mod objects;
@@ -37,12 +38,14 @@ use parking_lot::RwLock;
 pub(crate) use afs_datapath::capability::HolderId;
 pub(crate) use audited::AuditedReads;
 pub(crate) use holders::{Holder, Holders};
+pub(crate) use layouts::{Layouts, Telling};
 pub(crate) use stamps::{Stamp, Stamps};
 pub(crate) use stream_pieces::{ComingDump, DumpPieces};
 pub(crate) use streams::{Begun, OpenStream, Streams};
 
 use crate::file::FileServer;
 use crate::file::server::CallContext;
+use crate::partitions::Partitions;
 use objects::FileObjects;
 use of_files::CapabilitiesOfFiles;
 use offer::DriveOffer;
@@ -62,6 +65,7 @@ pub(crate) struct DataPath {
     stamps: Stamps,
     audited: AuditedReads,
     streams: Arc<Streams>,
+    layouts: Layouts,
     offer: RwLock<Option<DriveOffer>>,
 }
 
@@ -72,7 +76,12 @@ pub(crate) struct Grant {
 }
 
 impl DataPath {
-    pub(crate) fn new(env: &EnvRef, server: Weak<FileServer>, limits: DriveLimits) -> Self {
+    pub(crate) fn new(
+        env: &EnvRef,
+        server: Weak<FileServer>,
+        partitions: &Partitions,
+        limits: DriveLimits,
+    ) -> Self {
         let id = DriveId(u128::from_le_bytes(env.random_bytes()));
         let key = DriveKey::generate(&**env, id, KeyEpoch(1));
         let objects = Arc::new(FileObjects(server));
@@ -83,6 +92,7 @@ impl DataPath {
             stamps: Stamps::default(),
             audited: AuditedReads::default(),
             streams: Arc::default(),
+            layouts: Layouts::new(env, partitions),
             offer: RwLock::default(),
         }
     }
@@ -117,6 +127,10 @@ impl DataPath {
 
     pub(crate) fn stamps(&self) -> &Stamps {
         &self.stamps
+    }
+
+    pub(crate) fn layouts(&self) -> &Layouts {
+        &self.layouts
     }
 
     pub(crate) fn streams(&self) -> &Streams {
@@ -190,31 +204,34 @@ impl DataPath {
     }
 
     /// The access list of a directory has changed.
-    pub(crate) fn access_list_changed(&self, directory: Fid) {
+    pub(crate) fn access_list_changed(&self, directory: Fid) -> Telling {
         self.drive.revocations.revoke(Group::Directory(directory));
         for file in self.of_files.take_of_directory(directory) {
             self.drive.revocations.revoke(Group::File(file));
         }
+        self.layouts.list_changed(directory)
     }
 
     /// The mode, owner or directory of a file has changed, or the file is gone. Streams in progress look at it
     /// again.
-    pub(crate) fn file_changed(&self, file: Fid) {
+    pub(crate) fn file_changed(&self, file: Fid) -> Telling {
         self.stamps.count(file);
         if self.of_files.take(file) {
             self.drive.revocations.revoke(Group::File(file));
         }
+        self.layouts.file_changed(file)
     }
 
     /// The content of a volume was replaced, or it is no longer served here.
     pub(crate) fn volume_changed(&self, volume: VolumeId) {
         self.drive.revocations.revoke(Group::Volume(volume));
         self.stamps.count_all();
+        self.layouts.volume_changed(volume);
     }
 }
 
 /// Seconds that a capability of a caller may last.
-fn lifetime(identity: &Identity, now: u64) -> u64 {
+pub(crate) fn lifetime(identity: &Identity, now: u64) -> u64 {
     let expires = match identity {
         Identity::Proven(credential) => credential.expires,
         _ => None,

@@ -54,8 +54,8 @@ impl FileServer {
             tx.set_acl(fid, acl)
         });
         let record = change.await?;
-        self.data_path.access_list_changed(fid);
-        self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
+        let told = self.data_path.access_list_changed(fid);
+        self.clients.start_breaks(fid, Some(context.host.id())).and_told(told).answered().await;
         let header = found.served.volume.header();
         let acl = record.acl.clone().unwrap_or_default();
         let status = self.status(&context.subject, &header, &record, &acl);

@@ -8,6 +8,7 @@ use afs_wire::ids::{Fid, VolumeId};
 
 use super::server::{CallContext, FileServer};
 use crate::clients::Breaks;
+use crate::data_path::Telling;
 
 /// Objects that were changed.
 #[derive(Default)]
@@ -16,12 +17,19 @@ pub(super) struct Broken {
     others: BTreeSet<Fid>,
     /// The reply does not mention the object.
     everybody: BTreeSet<Fid>,
+    /// The drives that are told of changed rights.
+    telling: Telling,
 }
 
 impl Broken {
     /// The promises of all clients but the caller on an object.
     pub(super) fn for_others(&mut self, fid: Fid) {
         self.others.insert(fid);
+    }
+
+    /// What drives are told at the same time.
+    pub(super) fn and_told(&mut self, telling: Telling) {
+        self.telling.add(telling);
     }
 
     /// The promises of all clients on an object.
@@ -31,13 +39,14 @@ impl Broken {
 }
 
 impl FileServer {
-    /// Starts to break the promises.
-    pub(super) fn break_promises(self: &Arc<Self>, context: &CallContext, broken: &Broken) -> Breaks {
+    /// Starts to break the promises; the drives are waited for with the clients.
+    pub(super) fn break_promises(self: &Arc<Self>, context: &CallContext, broken: &mut Broken) -> Breaks {
         let caller = Some(context.host.id());
         let others = broken.others.difference(&broken.everybody).map(|fid| (*fid, caller));
         let everybody = broken.everybody.iter().map(|fid| (*fid, None));
         let started = others.chain(everybody).map(|(fid, except)| self.clients.start_breaks(fid, except));
-        started.fold(Breaks::default(), Breaks::and)
+        let told = std::mem::take(&mut broken.telling);
+        started.fold(Breaks::default().and_told(told), Breaks::and)
     }
 
     /// Handles the promises on an object that lost a name. Those on a deleted object are dropped silently;
@@ -46,7 +55,7 @@ impl FileServer {
     pub(super) fn unlinked(&self, volume: VolumeId, object: &Object, broken: &mut Broken) {
         match object {
             Object::Gone(fid) => {
-                self.data_path.file_changed(*fid);
+                broken.and_told(self.data_path.file_changed(*fid));
                 self.clients.callbacks().forget_file(*fid);
                 self.locks.forget(*fid);
             }

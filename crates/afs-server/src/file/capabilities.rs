@@ -53,7 +53,7 @@ impl Wanted {
     }
 
     /// How far the caller's rights to all of it reach.
-    fn reach(self, context: &CallContext, found: &Found) -> Result<Reach, AbortCode> {
+    pub(super) fn reach(self, context: &CallContext, found: &Found) -> Result<Reach, AbortCode> {
         let (subject, object) = (&context.subject, object(&found.header, &found.record, &found.acl));
         if found.record.is_directory() {
             return Ok(reach::of_files(subject, &object, self.rights())?);
@@ -119,7 +119,12 @@ impl FileServer {
     }
 
     /// A file whose bytes may travel by the data path, to be read or to be changed; or a directory of such files.
-    async fn find_for(&self, context: &CallContext, fid: Fid, wanted: Wanted) -> Result<Found, AbortCode> {
+    pub(super) async fn find_for(
+        &self,
+        context: &CallContext,
+        fid: Fid,
+        wanted: Wanted,
+    ) -> Result<Found, AbortCode> {
         let found = match wanted.write {
             true => self.find_to_change(context, fid).await?,
             false => self.find(context, fid).await?,
@@ -169,7 +174,7 @@ impl FileServer {
 }
 
 /// The objects that rights of such a reach cover.
-fn group(fid: Fid, found: &Found, reach: Reach) -> Group {
+pub(super) fn group(fid: Fid, found: &Found, reach: Reach) -> Group {
     if reach.directory { Group::Directory(directory(fid, found)) } else { Group::File(fid) }
 }
 

@@ -67,7 +67,7 @@ impl FileServer {
     ) -> ChangeReplies {
         let mut broken = Broken::default();
         done.iter().for_each(|done| self.breaks_of_done(done, &mut broken));
-        self.break_promises(context, &broken).answered().await;
+        self.break_promises(context, &mut broken).answered().await;
         let mut replies = ChangeReplies::new();
         for done in done {
             // There are as many as changes in the call.

@@ -47,7 +47,7 @@ impl FileServer {
         }
         let subject = context.subject.clone();
         let linked = self.change(&served, call.dir, move |tx| link(tx, &subject, &call)).await?;
-        self.break_promises(context, &broken).answered().await;
+        self.break_promises(context, &mut broken).answered().await;
         Ok(self.link_reply(context, &served.volume.header(), &linked))
     }
 

@@ -15,6 +15,7 @@ mod change_list;
 mod create;
 mod fetch;
 mod info;
+mod layout;
 mod link;
 mod lock;
 mod object;
@@ -69,6 +70,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = promises::add(table);
     let table = capabilities::add(table);
     let table = bulk_capabilities::add(table);
+    let table = layout::add(table);
     let table = info::add(table);
     obsolete::add(table)
 }

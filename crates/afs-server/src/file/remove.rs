@@ -57,7 +57,7 @@ impl FileServer {
         let removed = self.change(&served, dir, move |tx| remove(tx, &subject)).await?;
         let mut broken = Broken::default();
         self.removal_breaks(dir, &removed.0, &mut broken);
-        self.break_promises(context, &broken).answered().await;
+        self.break_promises(context, &mut broken).answered().await;
         Ok(self.remove_reply(context, &served.volume.header(), &removed))
     }
 

@@ -58,7 +58,7 @@ impl FileServer {
         let renamed = self.change(&served, call.old_dir, move |tx| rename(tx, &subject, &call)).await?;
         let mut broken = Broken::default();
         self.rename_breaks(dirs, &renamed, &mut broken);
-        self.break_promises(context, &broken).answered().await;
+        self.break_promises(context, &mut broken).answered().await;
         Ok(self.rename_reply(context, &served.volume.header(), &renamed))
     }
 
@@ -72,7 +72,7 @@ impl FileServer {
         broken.for_others(old_dir);
         if new_dir != old_dir {
             // Another access list decides from now on.
-            self.data_path.file_changed(renamed.object.fid(old_dir.volume));
+            broken.and_told(self.data_path.file_changed(renamed.object.fid(old_dir.volume)));
             broken.for_others(new_dir);
         }
         if renamed.moved_directory {

@@ -107,7 +107,7 @@ impl FileServer {
         kept_locks::restore(&locks, &partitions, clients.now());
         let server = Arc::new_cyclic(|server| FileServer {
             tickets: Tickets::new(env.clone()),
-            data_path: DataPath::new(&env, server.clone(), limits.drive),
+            data_path: DataPath::new(&env, server.clone(), &partitions, limits.drive),
             env,
             partitions,
             clients,

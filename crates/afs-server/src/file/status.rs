@@ -55,14 +55,14 @@ impl FileServer {
         let changed = change.await?;
         let mut broken = Broken::default();
         self.change_breaks(fid, &set, &mut broken);
-        self.break_promises(context, &broken).answered().await;
+        self.break_promises(context, &mut broken).answered().await;
         Ok(self.status_reply(context, &found.served.volume.header(), &changed))
     }
 
     /// An object whose data or status the caller has changed.
     pub(super) fn change_breaks(&self, fid: Fid, set: &SetStatus, broken: &mut Broken) {
         if changes_rights(set) {
-            self.data_path.file_changed(fid);
+            broken.and_told(self.data_path.file_changed(fid));
         }
         broken.for_others(fid);
     }

@@ -199,7 +199,7 @@ impl FileServer {
         let changed = self.change(&served, fid, move |tx| store_within(tx, &subject, store, data)).await?;
         let mut broken = Broken::default();
         self.change_breaks(fid, &status, &mut broken);
-        self.break_promises(context, &broken).answered().await;
+        self.break_promises(context, &mut broken).answered().await;
         Ok(self.status_reply(context, &served.volume.header(), &changed))
     }
 }

@@ -95,6 +95,10 @@ impl Cell {
         &self.live.as_ref().unwrap().files
     }
 
+    pub fn partitions(&self) -> &Partitions {
+        &self.live.as_ref().unwrap().partitions
+    }
+
     /// The version of a file on the server's disks.
     pub fn version(&self, fid: Fid) -> DataVersion {
         let live = self.live.as_ref().unwrap();

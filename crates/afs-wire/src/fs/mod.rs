@@ -9,6 +9,7 @@ mod capability_secret;
 mod change_list;
 mod data;
 mod extension;
+mod layout;
 mod lock;
 mod opcodes;
 mod promise;
@@ -24,6 +25,7 @@ pub use capability_secret::CapabilitySecret;
 pub use change_list::*;
 pub use data::*;
 pub use extension::*;
+pub use layout::*;
 pub use lock::*;
 pub use opcodes::OPCODES;
 pub use promise::{CallBack, CallBackKind, VolSync};
@@ -83,6 +85,7 @@ pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     change_list::DECODERS,
     data::DECODERS,
     extension::DECODERS,
+    layout::DECODERS,
     lock::DECODERS,
     statistics::DECODERS,
     volume::DECODERS,

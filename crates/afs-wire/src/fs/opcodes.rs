@@ -53,6 +53,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4420, "DataPath"),
     (0x414E_4421, "GetCapability"),
     (0x414E_4422, "CommitStore"),
+    (0x414E_4423, "GetLayout"),
     (0x414E_4428, "BulkCapability"),
     (0x414E_4429, "StatusAndCapability"),
 ];
@@ -60,7 +61,9 @@ pub const OPCODES: &[(u32, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::OPCODES;
-    use crate::fs::{bulk, bulk_capability, calls, change_list, data, extension, lock, statistics, volume};
+    use crate::fs::{
+        bulk, bulk_capability, calls, change_list, data, extension, layout, lock, statistics, volume,
+    };
 
     #[test]
     fn every_call_is_in_the_table() {
@@ -71,6 +74,7 @@ mod tests {
             bulk_capability::CALLS,
             data::CALLS,
             extension::CALLS,
+            layout::CALLS,
             lock::CALLS,
             statistics::CALLS,
             volume::CALLS,

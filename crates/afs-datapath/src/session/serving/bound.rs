@@ -42,6 +42,6 @@ pub(super) fn call(grant: &mut Grant, what: ChunkRequest) -> Option<ChunkCall> {
         return Some(ChunkCall { peer, store: grant.capability.permits_chunks().ok()?, what });
     };
     let store = binding.terms.store;
-    grant.binding = Some(binding);
+    grant.binding = Some(Box::new(binding));
     Some(ChunkCall { peer, store, what: ChunkRequest::Read { chunk, start, end, credit } })
 }

@@ -16,7 +16,7 @@ pub(super) struct Grant {
     pub peer: SocketAddr,
     pub capability: Capability,
     /// Of a client's read of a chunk.
-    pub binding: Option<Binding>,
+    pub binding: Option<Box<Binding>>,
     env: EnvRef,
     seen: Changes,
 }
@@ -56,7 +56,7 @@ impl Grant {
         if !self.drive.revocations.is_still_current(&self.capability, &mut self.seen) {
             return Err(Refusal::Revoked);
         }
-        if self.binding.is_some_and(|binding| !bound::is_current(&self.drive, &binding)) {
+        if self.binding.as_deref().is_some_and(|binding| !bound::is_current(&self.drive, binding)) {
             return Err(Refusal::Revoked);
         }
         Ok(())

@@ -1,0 +1,203 @@
+//! GetLayout, a call of our own: where the bytes of a file are, for clients that read them at the drives
+//! (docs/protocol/extensions.md "Layouts").
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use afs_datapath::capability::{Access, Binding, ByteRange, Capability, Generation, Group, HolderId, Terms};
+use afs_datapath::session::Security;
+use afs_drive::{DriveId, Pieces};
+use afs_remote::DirectDrive;
+use afs_rpc::{EnvExt, Table};
+use afs_volume::{DataRoute, LaidOut, Layout, LocatedChunk};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{
+    self, CapabilityAccess, CapabilityArguments, CapabilitySecret, GetCapabilityReply, LAYOUT_COPIES_MAX,
+    LAYOUT_DRIVES_MAX, LAYOUT_PARTS_MAX, LayoutCopy, LayoutDrive, LayoutPart,
+};
+use afs_wire::xdr::{BoundedVec, Encode, Fixed};
+
+use super::capabilities::{Wanted, group};
+use super::object::{Found, is_file};
+use super::server::{CallContext, FileServer};
+use crate::data_path::lifetime;
+
+/// How long a capability for a drive is valid that cannot ask about rights, in seconds: so late is a change of them that the drive
+/// could not be told of.
+const LIFETIME: u64 = 60;
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    super::call(table, |server: Arc<FileServer>, context, call: fs::GetLayout| async move {
+        server.get_layout(&context, call).await
+    })
+}
+
+/// A drive to which the client is sent.
+struct Sent {
+    direct: DirectDrive,
+    generation: Generation,
+    /// Its place in the reply.
+    place: u32,
+}
+
+/// The drives of a layout.
+type Sents = BTreeMap<DriveId, Sent>;
+
+impl FileServer {
+    /// As for a capability, the rights are looked at twice: after the first look the drives tell their generations, so that a
+    /// change after the second one revokes what is sealed here.
+    async fn get_layout(
+        &self,
+        context: &CallContext,
+        call: fs::GetLayout,
+    ) -> Result<fs::GetLayoutReply, AbortCode> {
+        let none = Errno::EOPNOTSUPP.to_uae();
+        let wanted = Wanted::of(CapabilityAccess::READ)?;
+        let found = self.find_to_send(context, call.fid, wanted).await?;
+        let group = group(call.fid, &found, wanted.reach(context, &found)?);
+        let layout = self.layout(&found, &call).await?;
+        let sents = self.drives_of(&found, &layout).await;
+        if sents.is_empty() {
+            return Err(none);
+        }
+        self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
+        let found = self.find_to_send(context, call.fid, wanted).await?;
+        if self::group(call.fid, &found, wanted.reach(context, &found)?) != group {
+            return Err(AbortCode::VBUSY);
+        }
+        let layout = self.layout(&found, &call).await?;
+        let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
+        if seconds == 0 {
+            return Err(Errno::EACCES.to_uae());
+        }
+        let mut drives: Vec<_> = sents.values().collect();
+        drives.sort_by_key(|sent| sent.place);
+        let drives =
+            drives.into_iter().map(|sent| self.send(sent, group, seconds)).collect::<Option<Vec<_>>>();
+        let file = Group::File(call.fid);
+        let parts = layout.parts.iter().map(|part| bound(part, &sents, (group, file))).collect();
+        Ok(fs::GetLayoutReply {
+            drives: bounded(drives.ok_or(none)?)?,
+            parts: bounded(parts)?,
+            end: layout.end,
+        })
+    }
+
+    /// A file that the caller may read, of a volume whose bytes may be read at the drives.
+    async fn find_to_send(
+        &self,
+        context: &CallContext,
+        fid: afs_wire::ids::Fid,
+        wanted: Wanted,
+    ) -> Result<Found, AbortCode> {
+        let found = self.find_for(context, fid, wanted).await?;
+        if !is_file(&found.record) {
+            return Err(Errno::EISDIR.to_uae());
+        }
+        wanted.reach(context, &found)?;
+        match found.header.route {
+            DataRoute::Drives => Ok(found),
+            DataRoute::Calls | DataRoute::Server => Err(Errno::EOPNOTSUPP.to_uae()),
+        }
+    }
+
+    async fn layout(&self, found: &Found, call: &fs::GetLayout) -> Result<Layout, AbortCode> {
+        let fs::GetLayout { fid, version, start, end } = *call;
+        let read =
+            self.read(&found.served.volume, move |volume| volume.layout(fid, start, end, LAYOUT_PARTS_MAX));
+        let layout = read.await.map_err(|error| self.code(fid, &error))?;
+        match layout.record.data_version == version {
+            true => Ok(layout),
+            false => Err(Errno::EAGAIN.to_uae()),
+        }
+    }
+
+    /// The drives of a layout that can be told of revocations now.
+    async fn drives_of(&self, found: &Found, layout: &Layout) -> Sents {
+        let (partition, mut sents) = (found.served.site.partition, Sents::new());
+        for id in layout.parts.iter().flat_map(|part| &part.copies).map(|(at, _)| at.drive) {
+            if sents.contains_key(&id) || sents.len() >= LAYOUT_DRIVES_MAX {
+                continue;
+            }
+            let Some(direct) = self.partitions.direct(partition, id) else { continue };
+            let is_open = self.guard.policy().is_open_to_all(found.header.name.as_str());
+            if direct.options().security == Security::Clear && !is_open {
+                continue;
+            }
+            if let Some(generation) = direct.generation().await {
+                let place = sents.len() as u32;
+                sents.insert(id, Sent { direct, generation, place });
+            }
+        }
+        sents
+    }
+
+    /// What a client needs for a drive. `None` for one without an address in the reply's form.
+    fn send(&self, sent: &Sent, group: Group, seconds: u64) -> Option<LayoutDrive> {
+        let options = sent.direct.options();
+        let IpAddr::V4(address) = options.address.ip() else { return None };
+        let capability = Capability {
+            drive: options.key.drive(),
+            epoch: options.key.epoch(),
+            group: Group::Tagged(options.key.tag(group)),
+            access: Access::READ,
+            range: ByteRange::ALL,
+            expires: self.env.wall().secs + seconds,
+            generation: sent.generation,
+            holder: HolderId(u128::from_le_bytes(self.env.random_bytes())),
+        };
+        let (clear, fingerprint) = match options.security {
+            Security::Clear => (true, [0; 32]),
+            Security::Tls(fingerprint) => (false, fingerprint.0),
+        };
+        let secret = CapabilitySecret(*options.key.seal(&capability).expose());
+        let arguments = CapabilityArguments::new(capability.to_bytes()).ok()?;
+        Some(LayoutDrive {
+            address,
+            port: options.address.port(),
+            clear,
+            drive: Fixed(options.key.drive().0.to_be_bytes()),
+            fingerprint: Fixed(fingerprint),
+            capability: GetCapabilityReply { arguments, secret, seconds: seconds as u32 },
+        })
+    }
+}
+
+/// A part with the copies that a client may read.
+fn bound(part: &LaidOut, sents: &Sents, groups: (Group, Group)) -> LayoutPart {
+    let copies = part.copies.iter().filter_map(|(at, offset)| copy(*at, *offset, part.len, sents, groups));
+    let copies: Vec<_> = copies.take(LAYOUT_COPIES_MAX).collect();
+    LayoutPart { start: part.start, length: part.len, copies: bounded(copies).unwrap_or_default() }
+}
+
+/// A drive sends whole pieces: nothing is bound of a chunk of which the file has a part of a piece, because other bytes would come
+/// along.
+fn copy(
+    at: LocatedChunk,
+    offset: u32,
+    len: u32,
+    sents: &Sents,
+    (group, file): (Group, Group),
+) -> Option<LayoutCopy> {
+    let (sent, range) = (sents.get(&at.drive)?, offset..offset.checked_add(len)?);
+    if Pieces::covering(at.chunk.len, &range).ok()? != range {
+        return None;
+    }
+    let options = sent.direct.options();
+    let key = &options.key;
+    let terms = Terms {
+        store: options.store,
+        start: range.start,
+        end: range.end,
+        file: key.tag(file),
+        generation: sent.generation,
+    };
+    let binding = key.bind(key.tag(group), at.chunk, terms).to_bytes();
+    let binding: [u8; Binding::WIRE_LEN] = binding.try_into().ok()?;
+    Some(LayoutCopy { drive: sent.place, chunk: Fixed(at.chunk.to_bytes()), offset, binding: Fixed(binding) })
+}
+
+fn bounded<T, const MAX: usize>(items: Vec<T>) -> Result<BoundedVec<T, MAX>, AbortCode> {
+    BoundedVec::try_from(items).map_err(|_| Errno::E2BIG.to_uae())
+}

@@ -1,0 +1,281 @@
+//! Layouts: which bytes a client reads at the drives themselves, who gets a layout, and what ends it before the reply to a change.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+mod rig;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_datapath::capability::{
+    Binding, Capability, DriveId as PathDrive, DriveKey, KeyEpoch, Refusal, Secret, StoreNumber,
+};
+use afs_datapath::session::{
+    Client as Session, Drive as Served, DriveLimits, Error, Failure, Offer, Patience, Security, accept,
+};
+use afs_drive::{ChunkRef, DriveId};
+use afs_remote::{ChunkStores, DirectDrive, RemoteDrive, RemoteOptions, Run, TELL_MAX};
+use afs_rpc::{CallError, Class, Level};
+use afs_sim::NodeId;
+use afs_volume::{DataRoute, SLOT_LEN};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, AclText, GetLayoutReply, LayoutPart};
+use afs_wire::ids::{DataVersion, Fid, PartitionId};
+use afs_wire::xdr::Decode;
+use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
+
+const FAR: DriveId = DriveId(1);
+const ALL: u64 = i64::MAX as u64;
+
+fn at() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 0, 0, 9), 7010))
+}
+
+fn key() -> Arc<DriveKey> {
+    Arc::new(DriveKey::new(PathDrive(0xd1), KeyEpoch(1), [7; 32]))
+}
+
+/// A cell whose new data go to a drive on another host.
+struct Scene {
+    cell: Cell,
+    host: NodeId,
+    served: Arc<Served>,
+    owner: Client,
+    carol: Client,
+    dir: Fid,
+}
+
+fn acl(text: &str) -> AclText {
+    AclText::new(format!("{text}\0").into_bytes()).unwrap()
+}
+
+impl Scene {
+    fn new(seed: u64) -> Self {
+        let cell = Cell::new(seed);
+        let host = cell.sim.node("drive", at().ip());
+        let served = serve(&cell, host);
+        let options = RemoteOptions::new("far", at(), Security::Clear, key(), StoreNumber(3));
+        let env = cell.sim.env(cell.server);
+        let store = cell.partitions().store(PartitionId(0)).unwrap();
+        store.add_drive(FAR, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
+        store.use_drive(FAR).unwrap();
+        cell.partitions().add_direct(PartitionId(0), FAR, DirectDrive::new(env, options));
+        let owner = cell.owner();
+        let claim = Claim::of("carol").protected(Class::Rxkad, Level::Crypt);
+        let carol = cell.client(1).acting_as(&claim);
+        let dir = owner.make_dir(cell.root(), "d").unwrap().fid;
+        owner.ask(fs::StoreAcl { fid: dir, acl: acl("2\n0\nadmin:staff\t9\nadmin\t127\n") }).unwrap();
+        let scene = Self { cell, host, served, owner, carol, dir };
+        scene.set_route(DataRoute::Drives);
+        scene
+    }
+
+    fn set_route(&self, route: DataRoute) {
+        let volume = self.cell.partitions().volume(self.dir.volume).unwrap();
+        let setting = async move {
+            let set = volume.edit(move |tx| {
+                tx.edit_header().route = route;
+                Ok(())
+            });
+            set.await
+        };
+        self.cell.sim.block_on(self.cell.server, PATIENCE, setting).unwrap().unwrap();
+    }
+
+    /// A file of the directory: two mebibytes, a hole, three bytes.
+    fn file(&self, name: &str) -> Fid {
+        let fid = self.owner.create(self.dir, name).unwrap().fid;
+        self.owner.store(fid, 0, &content()).unwrap();
+        self.owner.store(fid, 5 * SLOT_LEN, b"few").unwrap();
+        fid
+    }
+
+    fn ask(&self, fid: Fid, start: u64, end: u64) -> CallResult<GetLayoutReply> {
+        let version = self.cell.version(fid);
+        self.carol.ask(fs::GetLayout { fid, version, start, end })
+    }
+
+    /// Reads a part as a client does.
+    fn read(&self, layout: &GetLayoutReply, part: &LayoutPart) -> Result<Vec<u8>, Error> {
+        let copy = &part.copies[0];
+        let drive = &layout.drives[copy.drive as usize];
+        let address = SocketAddr::from((drive.address, drive.port));
+        let capability = Capability::from_bytes(&drive.capability.arguments).unwrap();
+        let secret = Secret::new(drive.capability.secret.0);
+        let chunk = ChunkRef::from_bytes(&copy.chunk.0).unwrap();
+        let binding = Binding::from_bytes(&copy.binding.0).unwrap();
+        let range = copy.offset..copy.offset + part.length;
+        let env = self.carol.world.env(self.carol.node);
+        let work = async move {
+            let stream = env.connect(address).await.unwrap();
+            let session = Session::open_bound(env, stream, Security::Clear, Patience::default()).await?;
+            let handle = session.present(&capability, &secret)?;
+            session.read_bound(&handle, (chunk, &binding), range).await
+        };
+        self.carol.world.block_on(self.carol.node, PATIENCE, work).unwrap().map(|bytes| bytes.to_vec())
+    }
+
+    fn first(&self, layout: &GetLayoutReply) -> Result<usize, Error> {
+        self.read(layout, &layout.parts[0]).map(|bytes| bytes.len())
+    }
+}
+
+fn content() -> Vec<u8> {
+    (0..2 * SLOT_LEN as usize).map(|at| (at % 251) as u8).collect()
+}
+
+fn serve(cell: &Cell, host: NodeId) -> Arc<Served> {
+    let (env, disk) = (cell.sim.env(host), cell.sim.disk(host));
+    let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
+    let stores = ChunkStores::new(env.clone(), Run(1), open);
+    let (revocations, key) = (stores.revocations(), DriveKey::new(PathDrive(0xd1), KeyEpoch(1), [7; 32]));
+    let drive = Served::new(key, revocations, Arc::new(stores), DriveLimits::default());
+    let listener = env.listen(at()).unwrap();
+    env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
+    drive
+}
+
+fn refused<T: std::fmt::Debug>(outcome: CallResult<T>, code: AbortCode) {
+    assert!(matches!(outcome, Err(CallError::Abort(told)) if told == code), "{outcome:?}");
+}
+
+fn revoked() -> Error {
+    Error::Failed(Failure::Refused(Refusal::Revoked))
+}
+
+#[test]
+fn a_client_reads_a_file_at_the_drive() {
+    let scene = Scene::new(1);
+    let fid = scene.file("f");
+    let layout = scene.ask(fid, 0, ALL).unwrap();
+    assert_eq!((layout.drives.len(), layout.end), (1, 5 * SLOT_LEN + 3));
+    let mut whole = vec![0; layout.end as usize];
+    let mut at_the_server = 0;
+    for part in layout.parts.iter() {
+        let start = part.start as usize;
+        match part.copies.is_empty() {
+            true => at_the_server += part.length,
+            false => {
+                let bytes = scene.read(&layout, part).unwrap();
+                whole[start..start + bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+    }
+    assert_eq!((whole[..content().len()] == content()[..], at_the_server), (true, 3));
+    // Part of it, and the rest by another call.
+    let some = scene.ask(fid, SLOT_LEN + 5, SLOT_LEN + 6).unwrap();
+    assert_eq!((some.parts.len(), some.parts[0].start, some.end), (1, SLOT_LEN, SLOT_LEN + 6));
+    assert_eq!(scene.served.counts().refused, [0; 8]);
+}
+
+#[test]
+fn a_layout_is_for_who_may_read_where_the_volume_permits_it() {
+    let scene = Scene::new(2);
+    let fid = scene.file("f");
+    let version = scene.cell.version(fid);
+    let ask = |client: &Client, fid, version| {
+        client.ask(fs::GetLayout { fid, version, start: 0, end: ALL }).map(drop)
+    };
+    let stranger = scene.cell.client(2);
+    refused(ask(&stranger, fid, version), Errno::EACCES.to_uae());
+    refused(ask(&scene.carol, scene.dir, version), Errno::EISDIR.to_uae());
+    refused(ask(&scene.carol, fid, DataVersion(version.0 - 1)), Errno::EAGAIN.to_uae());
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
+    refused(ask(&scene.carol, fid, version), Errno::EACCES.to_uae());
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o644) }).unwrap();
+    ask(&scene.carol, fid, version).unwrap();
+    for route in [DataRoute::Calls, DataRoute::Server] {
+        scene.set_route(route);
+        refused(ask(&scene.carol, fid, version), Errno::EOPNOTSUPP.to_uae());
+    }
+}
+
+/// What a client holds is void at the drive when the reply to the change is there.
+#[test]
+fn a_change_of_rights_is_known_to_the_drive_before_its_reply() {
+    type Change = fn(&Scene, Fid);
+    let changes: [(&str, Change, bool); 5] = [
+        (
+            "another access list",
+            |s, _| {
+                s.owner.ask(fs::StoreAcl { fid: s.dir, acl: acl("1\n0\nadmin\t127\n") }).unwrap();
+            },
+            true,
+        ),
+        (
+            "another mode",
+            |s, fid| {
+                s.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
+            },
+            false,
+        ),
+        (
+            "removal",
+            |s, _| {
+                s.owner.remove(s.dir, "f").unwrap();
+            },
+            false,
+        ),
+        (
+            "another directory",
+            |s, _| {
+                s.owner.rename(s.dir, "f", s.cell.root(), "g").unwrap();
+            },
+            false,
+        ),
+        (
+            "another file in its place",
+            |s, _| {
+                s.file("g");
+                s.owner.rename(s.dir, "g", s.dir, "f").unwrap();
+            },
+            false,
+        ),
+    ];
+    for (what, change, is_for_all) in changes {
+        let scene = Scene::new(3);
+        let [fid, other] = ["f", "other"].map(|name| scene.file(name));
+        let [held, neighbour] = [fid, other].map(|fid| scene.ask(fid, 0, ALL).unwrap());
+        assert!(scene.first(&held).is_ok() && scene.first(&neighbour).is_ok());
+        change(&scene, fid);
+        assert_eq!(scene.first(&held), Err(revoked()), "{what}");
+        // Files beside it go on, unless their list is another one.
+        assert_eq!(scene.first(&neighbour).is_err(), is_for_all, "{what}");
+    }
+}
+
+#[test]
+fn a_drive_that_cannot_be_told_delays_a_change_for_a_moment_and_gets_no_clients() {
+    let scene = Scene::new(5);
+    let fid = scene.file("f");
+    let held = scene.ask(fid, 0, ALL).unwrap();
+    scene.cell.sim.cut(scene.cell.server, scene.host);
+    let began = scene.cell.sim.now();
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o600) }).unwrap();
+    assert!(scene.cell.sim.now() - began < TELL_MAX + Duration::from_secs(1));
+    // The bound that is left: a minute.
+    assert!(scene.first(&held).is_ok());
+    refused(scene.ask(fid, 0, ALL).map(drop), Errno::EOPNOTSUPP.to_uae());
+    scene.cell.sim.run_for(Duration::from_secs(60));
+    assert_eq!(scene.first(&held), Err(Error::Failed(Failure::Refused(Refusal::Expired))));
+    scene.cell.sim.mend(scene.cell.server, scene.host);
+    scene.cell.sim.run_for(Duration::from_secs(60));
+    let again = scene.ask(fid, 0, ALL).unwrap();
+    assert!(scene.first(&again).is_ok());
+    assert_eq!(scene.first(&held), Err(Error::Failed(Failure::Refused(Refusal::Expired))));
+}
+
+/// A chunk of which the file has a part of a piece has bytes of an earlier version beside it.
+#[test]
+fn what_would_bring_other_bytes_along_is_not_bound() {
+    let scene = Scene::new(6);
+    let fid = scene.file("f");
+    // The file ends behind it, as this call has it.
+    scene.owner.store(fid, 70_000, &[9; 100_000]).unwrap();
+    let layout = scene.ask(fid, 0, ALL).unwrap();
+    let parts: Vec<_> =
+        layout.parts.iter().map(|part| (part.start, part.length, part.copies.len())).collect();
+    assert_eq!(parts, [(0, 70_000, 0), (70_000, 100_000, 1)]);
+    assert_eq!(scene.read(&layout, &layout.parts[1]).unwrap(), [9; 100_000]);
+}

@@ -1,0 +1,74 @@
+//! Layout of a file: in which chunks of which drives its bytes lie, and what a client needs to read them there.
+
+use std::net::Ipv4Addr;
+
+use super::{GetCapabilityReply, SERVICE};
+use crate::ids::{DataVersion, Fid};
+use crate::xdr::{BoundedVec, Fixed};
+
+/// Most drives of one layout.
+pub const LAYOUT_DRIVES_MAX: usize = 3;
+/// Most parts of one layout.
+pub const LAYOUT_PARTS_MAX: usize = 256;
+/// Most copies of one part.
+pub const LAYOUT_COPIES_MAX: usize = 3;
+
+xdr_struct! {
+    /// A drive, and a capability for it that is good for all chunks of the layout there.
+    pub struct LayoutDrive {
+        /// Its address.
+        pub address: Ipv4Addr,
+        /// Its TCP port.
+        pub port: u16,
+        /// Whether it is to be used without TLS.
+        pub clear: bool,
+        /// Its id.
+        pub drive: Fixed<16>,
+        /// SHA-256 of its public key, as in [`DataPathReply`](super::DataPathReply).
+        pub fingerprint: Fixed<32>,
+        /// The capability.
+        pub capability: GetCapabilityReply,
+    }
+}
+
+xdr_struct! {
+    /// A chunk that has a copy of a part.
+    pub struct LayoutCopy {
+        /// Its drive: a place in the list of drives.
+        pub drive: u32,
+        /// Id, length, checksum, in the form of `docs/protocol/data-path.md`.
+        pub chunk: Fixed<24>,
+        /// Where the part begins in it.
+        pub offset: u32,
+        /// Terms and binding, in that form.
+        pub binding: Fixed<48>,
+    }
+}
+
+xdr_struct! {
+    /// A part of a file.
+    pub struct LayoutPart {
+        /// Its first byte.
+        pub start: u64,
+        /// Its bytes.
+        pub length: u32,
+        /// Where they are; none for bytes that only the file server gives.
+        pub copies: BoundedVec<LayoutCopy, LAYOUT_COPIES_MAX>,
+    }
+}
+
+calls! {
+    service SERVICE;
+
+    /// Asks where the bytes of a range of a file are, for a client that reads them at the drives. Requires what FetchData
+    /// requires. EOPNOTSUPP where the volume's bytes do not travel that way, or no drive can be used now; EAGAIN if the
+    /// file has not this version; VBUSY while its rights or its data are changing.
+    0x414E_4423 "GetLayout" GetLayout { fid: Fid, version: DataVersion, start: u64, end: u64 } -> GetLayoutReply {
+        /// The drives.
+        drives: BoundedVec<LayoutDrive, LAYOUT_DRIVES_MAX>,
+        /// In order. What lies between them is zeros; the first and last may reach beyond the range.
+        parts: BoundedVec<LayoutPart, LAYOUT_PARTS_MAX>,
+        /// Where the layout ends. The client asks for the rest from there.
+        end: u64,
+    };
+}
