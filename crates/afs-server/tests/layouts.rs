@@ -21,8 +21,10 @@ use afs_sim::NodeId;
 use afs_volume::{DataRoute, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, AclText, GetLayoutReply, LayoutPart};
-use afs_wire::ids::{DataVersion, Fid, PartitionId};
+use afs_wire::ids::{DataVersion, Fid, PartitionId, PartitionNumber};
+use afs_wire::vol::{self, AttachFlags};
 use afs_wire::xdr::Decode;
+use rig::drive::READ;
 use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
 
 const FAR: DriveId = DriveId(1);
@@ -189,6 +191,37 @@ fn a_layout_is_for_who_may_read_where_the_volume_permits_it() {
         scene.set_route(route);
         refused(ask(&scene.carol, fid, version), Errno::EOPNOTSUPP.to_uae());
     }
+}
+
+#[test]
+fn the_setting_of_a_volume_ends_what_was_given_for_another_one() {
+    let scene = Scene::new(7);
+    scene.cell.open_data_path();
+    let fid = scene.file("f");
+    let held = scene.ask(fid, 0, ALL).unwrap();
+    let path = scene.carol.path();
+    let handle = path.handle(fid, READ);
+    let version = scene.cell.version(fid);
+    assert!(path.read(&handle, fid, (0, 9), version).is_ok());
+    let (volume, partition) = (fid.volume, PartitionNumber(0));
+    let set = |route| {
+        let begin = vol::TransCreate { volume, partition, flags: AttachFlags::BUSY };
+        let transaction = scene.owner.ask(begin).unwrap().transaction;
+        scene.owner.ask(vol::SetRoute { transaction, route }).unwrap();
+        scene.owner.ask(vol::EndTrans { transaction }).unwrap();
+        assert_eq!(scene.owner.ask(vol::GetRoute { volume }).unwrap().route, route);
+        scene.cell.sim.run_for(Duration::from_secs(1));
+    };
+    set(DataRoute::Server);
+    assert_eq!(scene.first(&held), Err(revoked()));
+    assert_eq!(path.read(&handle, fid, (0, 9), version), Err(revoked()));
+    assert!(path.read(&path.handle(fid, READ), fid, (0, 9), version).is_ok());
+    set(DataRoute::Calls);
+    refused(scene.carol.capability(fid, READ).map(drop), Errno::EACCES.to_uae());
+    assert_eq!(scene.carol.read(fid)[..9], content()[..9], "calls are for everybody");
+    set(DataRoute::Drives);
+    assert!(scene.carol.capability(fid, READ).is_ok());
+    assert!(scene.first(&scene.ask(fid, 0, ALL).unwrap()).is_ok());
 }
 
 /// What a client holds is void at the drive when the reply to the change is there.

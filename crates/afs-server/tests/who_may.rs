@@ -568,6 +568,8 @@ fn volume_rows() -> Vec<Row> {
         row(EVERYBODY, vol::GetNthVolume { index: 0 }),
         row(EVERYBODY, vol::ListSnapshots { volume }),
         row(EVERYBODY, vol::DumpFormats {}),
+        row(EVERYBODY, vol::GetRoute { volume }),
+        row(ADMINISTRATORS, vol::SetRoute { transaction, route: vol::DataRoute::Calls }),
         row(
             ADMINISTRATORS,
             vol::FetchPart {

@@ -1,11 +1,11 @@
 //! Volume header: identity, dates, quota and counters.
 
 use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
+use afs_wire::vol::DataRoute;
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::ids::{ContentId, Epoch, GroupId};
-use crate::route::DataRoute;
 use crate::spec::VolumeSpec;
 
 /// A volume's header: identity, dates, quota and counters (`docs/protocol/volumes.md` "1. Ids, types, names").
@@ -212,7 +212,7 @@ impl VolumeHeader {
 
     fn flags(&self) -> u8 {
         let flags = [self.online, false, self.destroy, self.snapshot, self.loose_numbers];
-        let route = self.route.bits() << ROUTE_SHIFT;
+        let route = self.route.number() << ROUTE_SHIFT;
         flags.iter().enumerate().fold(route, |byte, (bit, set)| byte | u8::from(*set) << bit)
     }
 
@@ -244,7 +244,8 @@ impl VolumeHeader {
             destroy: flags & 4 != 0,
             snapshot: flags & 8 != 0,
             loose_numbers: flags & 16 != 0,
-            route: DataRoute::of_bits(flags >> ROUTE_SHIFT & 3),
+            // That of a later program is the default.
+            route: DataRoute::of_number((flags >> ROUTE_SHIFT & 3).into()).unwrap_or_default(),
             parent: VolumeId(fields.u32()?),
             read_only: VolumeId(fields.u32()?),
             backup: VolumeId(fields.u32()?),

@@ -8,9 +8,9 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{KindNumber, UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::rpc::Request;
 use afs_wire::vol::{
-    AttachFlags, Clone as CloneVolume, CreateVolume, DeleteVolume, EndTrans, GetStatus, HeaderStatus,
-    NameChars, NameText, ReClone, RestoreCookie, SetDate, SetFlags, SetForwarding, SetIdsTypes, SetInfo,
-    TransCreate, TransactionId, VolumeFlags, VolumeInfo,
+    AttachFlags, Clone as CloneVolume, CreateVolume, DataRoute, DeleteVolume, EndTrans, GetStatus,
+    HeaderStatus, NameChars, NameText, ReClone, RestoreCookie, SetDate, SetFlags, SetForwarding, SetIdsTypes,
+    SetInfo, SetRoute, TransCreate, TransactionId, VolumeFlags, VolumeInfo,
 };
 
 use super::proof::{GONE, Proof};
@@ -200,6 +200,10 @@ impl Transaction {
 
     pub(crate) async fn set_info(&self, info: VolumeInfo) -> AdminResult {
         self.call("set the fields of", &SetInfo { transaction: self.id, info }).await
+    }
+
+    pub(crate) async fn set_route(&self, route: DataRoute) -> AdminResult {
+        self.call("set the way for bytes of", &SetRoute { transaction: self.id, route }).await
     }
 
     pub(crate) async fn set_forwarding(&self, to: Ipv4Addr) -> AdminResult {

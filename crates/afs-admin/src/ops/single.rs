@@ -1,11 +1,11 @@
 //! Operations with one effect on one server, which need no journal: `vos zap`, `online`, `offline`,
-//! `setfields`, `size`, `endtrans`.
+//! `setfields`, `setpath`, `size`, `endtrans`.
 
 use std::net::Ipv4Addr;
 
 use afs_rpc::CallError;
 use afs_wire::ids::{UnixSeconds, VolumeId};
-use afs_wire::vol::{EndTrans, NukeVolume, TransactionId, VolumeFlags, VolumeInfo};
+use afs_wire::vol::{DataRoute, EndTrans, GetRoute, NukeVolume, TransactionId, VolumeFlags, VolumeInfo};
 
 use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
@@ -88,6 +88,23 @@ impl Admin {
         info.update_counter = if fields.clear_update_counter { 0 } else { VolumeInfo::UNCHANGED };
         let set = held.set_info(info).await;
         held.end_after(set).await
+    }
+
+    /// Sets by which ways the bytes of a read-write volume's files may travel.
+    ///
+    /// # Errors
+    /// No such volume, a transaction that holds it, or a server that fails or is not Andrew's.
+    pub async fn set_route(&self, volume: &str, route: DataRoute) -> AdminResult {
+        let (group, home) =
+            self.read_write(&format!("Could not set the data path of {volume}"), volume).await?;
+        let held = self.take_existing(home, group.id(), Attach::BUSY).await?;
+        let set = held.set_route(route).await;
+        held.end_after(set).await
+    }
+
+    /// By which ways the bytes of a volume's files may travel; `None` where its server cannot tell.
+    pub async fn route_at(&self, server: Ipv4Addr, volume: VolumeId) -> Option<DataRoute> {
+        self.at(server, &GetRoute { volume }).await.ok().map(|reply| reply.route)
     }
 
     /// Estimated length of a dump of a volume: of all of it, or of the changes since a time.

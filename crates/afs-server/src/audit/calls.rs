@@ -145,6 +145,8 @@ described! {
     Read: vol::FetchPart |call| call.fid.volume;
     Change: vol::ForwardDifference |call| call.transaction;
     Read: vol::DumpFormats |_| ();
+    Read: vol::GetRoute |call| call.volume;
+    Change: vol::SetRoute |call| call.transaction;
     Read: vol::DumpByPath |call| call.transaction;
     Change: vol::RestoreByPath |call| call.transaction;
 }

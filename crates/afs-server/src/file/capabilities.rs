@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use afs_datapath::capability::{Access, Group};
 use afs_rpc::Table;
+use afs_volume::DataRoute;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CapabilityAccess};
 use afs_wire::ids::{Fid, Rights};
@@ -106,6 +107,10 @@ impl FileServer {
     ) -> Result<fs::GetCapabilityReply, AbortCode> {
         self.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)?;
         let found = self.find_for(context, fid, wanted).await?;
+        if found.header.route == DataRoute::Calls {
+            // After the right, and the same as without it: the calls still work.
+            return Err(Errno::EACCES.to_uae());
+        }
         let group = group(fid, &found, wanted.reach(context, &found)?);
         let grant = self.data_path.prepare(&self.env, context, group, directory(fid, &found));
         let grant = grant.ok_or(Errno::EACCES.to_uae())?;

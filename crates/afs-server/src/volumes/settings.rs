@@ -41,6 +41,18 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         let date = call.date;
         server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
     });
+    let table = anyone(table, |server: Server, call: vol::GetRoute| async move {
+        let volume = server.partitions.volume(call.volume).ok_or(AbortCode::VNOVOL)?;
+        Ok(vol::GetRouteReply { route: volume.header().route })
+    });
+    let table = administrators(table, |server: Server, call: vol::SetRoute| async move {
+        let volume = server.enter(call.transaction, "SetRoute")?.id();
+        let route = call.route;
+        server.set(call.transaction, "SetRoute", move |header| header.route = route).await?;
+        // What was given out for the ways of before.
+        server.states.revoke(volume);
+        Ok(())
+    });
     administrators(table, |server: Server, call: vol::SetIdsTypes| async move { server.set_ids(&call).await })
 }
 

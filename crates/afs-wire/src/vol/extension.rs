@@ -1,7 +1,7 @@
 //! Andrew's extensions of the volume service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{Destination, RestoreCookie, SERVICE, TransactionId};
+use super::{DataRoute, Destination, RestoreCookie, SERVICE, TransactionId};
 use crate::fs::{DataPathReply, GetCapabilityReply};
 use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
 use crate::rpc::{Nothing, Streamed};
@@ -76,6 +76,12 @@ calls! {
     /// Formats that `Restore` accepts beyond the dumps of AFS, and ways by which a dump may come: a sum of
     /// [`DUMP_WITH_HOLES`], [`DUMP_BY_PATH`] and unused bits.
     0x414E_4404 "DumpFormats" DumpFormats {} -> DumpFormatsReply { formats: u32 };
+
+    /// Sets by which ways the bytes of the files of a transaction's volume may travel.
+    0x414E_4407 "SetRoute" SetRoute { transaction: TransactionId, route: DataRoute } -> Nothing;
+
+    /// By which ways the bytes of a volume's files may travel.
+    0x414E_4406 "GetRoute" GetRoute { volume: VolumeId } -> GetRouteReply { route: DataRoute };
 
     /// As `DumpV2`, with the bytes on the data path: the reply is a [`StreamGrantBytes`], and ends when all of the dump was
     /// sent. -455 from a server without a data path for this volume.

@@ -49,6 +49,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4402, "FetchPart"),
     (0x414E_4403, "ForwardDifference"),
     (0x414E_4404, "DumpFormats"),
+    (0x414E_4406, "GetRoute"),
+    (0x414E_4407, "SetRoute"),
     (0x414E_4430, "DumpByPath"),
     (0x414E_4431, "RestoreByPath"),
 ];

@@ -9,6 +9,7 @@ use crate::output;
 use afs_admin::{Admin, AdminResult, Group, ServerPartition};
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Site, SiteFlags};
+use afs_wire::vol::DataRoute;
 use serde::Serialize;
 use std::fmt;
 
@@ -29,6 +30,9 @@ struct VolumeDetails {
     volumes: Vec<ShownVolume>,
     entry: ShownEntry,
     unreachable: Vec<String>,
+    /// Where the bytes of its files may be read and stored, if its server can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_path: Option<&'static str>,
     /// The operation that holds the entry's lock, if the journal may be read and has it.
     operation: Option<Operation>,
     /// Whether the journal was read and has no such operation.
@@ -71,7 +75,11 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
     let ids = group.entry.ids;
     let holder = open.iter().flatten().find(|record| ids.contains(&record.draft.volume));
     let (operation, held_by_nobody) = (holder.map(Operation::from), open.is_some() && holder.is_none());
-    Ok(VolumeDetails { volumes, entry, unreachable, operation, held_by_nobody })
+    let data_path = match volumes.first() {
+        Some(volume) => admin.route_at(volume.server, group.wanted()).await.map(DataRoute::name),
+        None => None,
+    };
+    Ok(VolumeDetails { volumes, entry, unreachable, data_path, operation, held_by_nobody })
 }
 
 /// Whether a site has a volume of this kind. A backup volume is at the site of its read-write volume.
@@ -95,6 +103,10 @@ impl fmt::Display for VolumeDetails {
         }
         self.unreachable.iter().try_for_each(|line| writeln!(f, "{line}"))?;
         write!(f, "{text}{}", self.entry)?;
+        // OpenAFS's tools show none, so the usual one is not told.
+        if let Some(path) = self.data_path.filter(|path| *path != DataRoute::default().name()) {
+            writeln!(f, "    Data path   {path}")?;
+        }
         match &self.operation {
             Some(operation) => writeln!(f, "    by {operation} "),
             None if self.held_by_nobody => {

@@ -124,6 +124,8 @@ enum Command {
     Endtrans(server_volume::EndArgs),
     /// Set the quota or other fields of a volume
     Setfields(single_volume::SetArgs),
+    /// Set where the bytes of a volume's files may be read and stored
+    Setpath(single_volume::PathArgs),
     /// Show how large a dump would be
     Size(single_volume::SizeArgs),
     /// Lock the entry of a volume
@@ -178,6 +180,7 @@ impl Args {
             Command::Offline(args) => args.run(&ops()?, json),
             Command::Endtrans(args) => args.run(&ops()?, json),
             Command::Setfields(args) => args.run(&ops()?, json),
+            Command::Setpath(args) => args.run(&ops()?, json),
             Command::Size(args) => args.run(&ops()?, json),
             Command::Lock(args) => args.lock(&ops()?, json, true),
             Command::Unlock(args) => args.lock(&ops()?, json, false),

@@ -1,10 +1,11 @@
-//! `andrew vos rename`, `setfields`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
+//! `andrew vos rename`, `setfields`, `setpath`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
 
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::Fields;
 use afs_wire::ids::UnixSeconds;
+use afs_wire::vol::DataRoute;
 use serde::Serialize;
 use std::fmt;
 
@@ -56,6 +57,26 @@ pub struct SetArgs {
     /// Set the counter of changes to 0
     #[arg(long = "clearVolUpCounter")]
     clear_update_counter: bool,
+}
+
+/// Options of `andrew vos setpath`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+sad   by calls alone
+sid   by calls, and by the data path of the file server (the default)
+nasd  the same, and at the drives of the volume themselves, for clients that can
+
+Whatever is set, a client that cannot go one way goes another, and programs do not notice.
+
+Examples:
+  andrew vos setpath projects nasd")]
+pub struct PathArgs {
+    /// The volume's name or number
+    #[arg(value_name = "NAME")]
+    volume: String,
+    /// Where the bytes of its files may be read and stored
+    #[arg(value_name = "PATH", value_parser = ["sad", "sid", "nasd"])]
+    path: String,
 }
 
 /// Options of `andrew vos size`.
@@ -138,6 +159,19 @@ impl SetArgs {
         let name = volume.clone();
         ops.run(|admin| async move { admin.set_fields(&name, fields).await })?;
         shown(json, volume, "set")
+    }
+}
+
+impl PathArgs {
+    /// Sets the ways for bytes.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::set_route`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (volume, route) = (self.volume, DataRoute::of_name(&self.path).unwrap_or_default());
+        let name = volume.clone();
+        ops.run(|admin| async move { admin.set_route(&name, route).await })?;
+        shown(json, volume, format!("set to {route}"))
     }
 }
 

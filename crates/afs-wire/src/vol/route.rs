@@ -1,0 +1,86 @@
+//! By which ways the bytes of a volume's files may travel.
+
+use crate::xdr::{Decode, DecodeError, Encode, Reader};
+use std::fmt;
+
+/// Where clients may read and write the bytes of a volume's files: a setting of the volume, in the terms of Gibson et al. 1997.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DataRoute {
+    /// `sad`: by calls alone.
+    Calls,
+    /// `sid`: by calls, and by the data path of the file server. The default.
+    #[default]
+    Server,
+    /// `nasd`: the same, and reads at the drives themselves where they are on other hosts.
+    Drives,
+}
+
+impl DataRoute {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Calls, Self::Server, Self::Drives];
+
+    /// Its name in commands.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "sad",
+            Self::Server => "sid",
+            Self::Drives => "nasd",
+        }
+    }
+
+    /// Its number in calls and in the two bits of a volume's header; the default is 0, which older programs write.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Server => 0,
+            Self::Calls => 1,
+            Self::Drives => 2,
+        }
+    }
+
+    /// That of a number.
+    #[must_use]
+    pub fn of_number(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|route| u32::from(route.number()) == number)
+    }
+
+    /// That of a name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|route| route.name() == name)
+    }
+}
+
+impl Encode for DataRoute {
+    fn encode(&self, out: &mut Vec<u8>) {
+        u32::from(self.number()).encode(out);
+    }
+}
+
+impl Decode for DataRoute {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let value = r.u32()?;
+        Self::of_number(value).ok_or(DecodeError::BadValue { what: "way for bytes", value })
+    }
+}
+
+impl fmt::Display for DataRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_are_read_back_and_others_refused() {
+        for route in DataRoute::ALL {
+            assert_eq!(DataRoute::from_bytes(&route.to_bytes()), Ok(route));
+            assert_eq!(DataRoute::of_name(route.name()), Some(route));
+        }
+        assert!(DataRoute::from_bytes(&3u32.to_be_bytes()).is_err() && DataRoute::of_name("SAD").is_none());
+    }
+}
