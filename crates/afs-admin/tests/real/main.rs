@@ -6,6 +6,7 @@
 mod cell;
 mod check;
 mod content;
+mod dumps;
 mod paths;
 mod restores;
 mod schedule;

@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use afs_admin::{
-    Admin, AdminResult, CopyOptions, CreateOptions, DumpOptions, DumpSink, DumpSource, MoveOptions, Moved,
-    Overwrite, PathUse, ReleaseOptions, RestoreOptions,
+    Admin, AdminResult, CopyOptions, CreateOptions, DumpOptions, MoveOptions, Moved, Overwrite, PathUse,
+    ReleaseOptions, RestoreOptions,
 };
-use afs_rpc::BoxFuture;
 use afs_sim::{NodeId, StreamFault, StreamMishap};
 use afs_wire::ids::VolumeId;
-use bytes::Bytes;
 
 use super::cell::{Cell, place};
 use super::content::{Content, content, write};
+use super::dumps::MemoryDump;
 
 /// A frame of the data path with all the bytes that it may have.
 const FRAME: u64 = (256 << 10) + 12;
@@ -203,42 +202,10 @@ fn die(victim: usize, event: usize) -> Option<u8> {
     Some(scene.is_whole_on(&format!("server {victim} dies at event {event}")))
 }
 
-/// A dump in memory, which can be read again.
-#[derive(Clone, Default)]
-struct Tape {
-    bytes: Vec<u8>,
-    at: usize,
-}
-
-impl DumpSink for Tape {
-    fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), String>> {
-        self.bytes.extend_from_slice(&piece);
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-impl DumpSource for Tape {
-    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, String>> {
-        let end = (self.at + 50_000).min(self.bytes.len());
-        let piece = Bytes::copy_from_slice(&self.bytes[self.at..end]);
-        self.at = end;
-        Box::pin(std::future::ready(Ok(Some(piece).filter(|piece| !piece.is_empty()))))
-    }
-
-    fn size(&self) -> Option<u64> {
-        None
-    }
-
-    fn rewind(&mut self) -> BoxFuture<'_, Result<bool, String>> {
-        self.at = 0;
-        Box::pin(std::future::ready(Ok(true)))
-    }
-}
-
 fn tape(scene: &Scene, path: PathUse) -> Vec<u8> {
     let options = DumpOptions { volume: "v".into(), ..DumpOptions::default() };
     let dump = move |admin: Admin| async move {
-        let mut tape = Tape::default();
+        let mut tape = MemoryDump::default();
         admin.with_path(path).dump(&options, &mut tape).await.map(|dumped| (tape.bytes, dumped.bytes))
     };
     let (bytes, told) = scene.cell.run(dump).unwrap();
@@ -259,7 +226,7 @@ fn restore(scene: &Scene, bytes: Vec<u8>) {
         keep_old: false,
     };
     let restored = scene.cell.run(|admin| async move {
-        let mut tape = Tape { bytes, at: 0 };
+        let mut tape = MemoryDump::new(bytes);
         admin.restore(&options, &mut tape).await
     });
     let copy = restored.unwrap().volume;

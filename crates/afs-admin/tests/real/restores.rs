@@ -5,45 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use afs_admin::{
-    CreateOptions, DumpOptions, DumpSink, DumpSource, Overwrite, ReleaseOptions, RestoreOptions,
-    ServerPartition,
-};
-use afs_rpc::BoxFuture;
+use afs_admin::{CreateOptions, DumpOptions, Overwrite, ReleaseOptions, RestoreOptions, ServerPartition};
 use afs_wire::ids::{UnixSeconds, VolumeId};
-use bytes::Bytes;
 
 use super::cell::{Cell, place};
 use super::content::{Content, content, write};
+use super::dumps::MemoryDump;
 
 const AT: fn() -> ServerPartition = || place(0, 0);
-
-/// A dump in memory, read in small pieces.
-#[derive(Clone, Default)]
-struct MemoryDump {
-    bytes: Vec<u8>,
-    at: usize,
-}
-
-impl DumpSink for MemoryDump {
-    fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), String>> {
-        self.bytes.extend_from_slice(&piece);
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-impl DumpSource for MemoryDump {
-    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, String>> {
-        let end = (self.at + 999).min(self.bytes.len());
-        let piece = Bytes::copy_from_slice(&self.bytes[self.at..end]);
-        self.at = end;
-        Box::pin(std::future::ready(Ok(Some(piece).filter(|piece| !piece.is_empty()))))
-    }
-
-    fn size(&self) -> Option<u64> {
-        None
-    }
-}
 
 /// A volume with two sites, and its dumps: a full one, and the changes since.
 struct DumpedVolume {
@@ -126,14 +95,14 @@ impl DumpedVolume {
 #[test]
 fn a_dump_that_is_no_good_costs_nothing() {
     let scene = begin(31);
-    let cut = |len: usize| MemoryDump { bytes: scene.full.bytes[..len].to_vec(), at: 0 };
+    let cut = |len: usize| MemoryDump::new(scene.full.bytes[..len].to_vec());
     let mut damaged = scene.full.clone();
     let middle = damaged.bytes.len() - 40;
     damaged.bytes[middle..].fill(0xee);
     for (bad, words) in [
         (cut(0), "ends in the middle of its head"),
         (cut(20), "ends in the middle of its head"),
-        (MemoryDump { bytes: vec![b'x'; 5000], at: 0 }, "this is no volume dump"),
+        (MemoryDump::new(vec![b'x'; 5000]), "this is no volume dump"),
         (scene.changes.clone(), "incremental"),
         (cut(scene.full.bytes.len() / 2), ""),
         (cut(scene.full.bytes.len() - 3), ""),
