@@ -24,3 +24,7 @@ pub mod tls;
 pub mod volume_stream;
 
 pub use addresses::addresses;
+
+/// Bytes below which a transfer gains nothing from the data path, unless somebody says otherwise: a call carries them in a few
+/// packets.
+pub const MINIMUM_SIZE: u64 = 64 << 10;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use afs_datapath::MINIMUM_SIZE;
 use afs_datapath::session::{Error, Leaving};
 use afs_datapath::volume_stream::GrantedStream;
 use afs_rpc::{CallError, ClientCall};
@@ -71,14 +72,16 @@ impl Admin {
         }
     }
 
-    /// A stream that the server grants for a dump of that length, if it is known, and the call that lasts as long.
+    /// A stream that the server grants for a dump of that length, if it is known, and the call that lasts as long. None is asked for
+    /// if the dump is too short for any server; the least size of this one comes with its grant.
     async fn granted<R: Request>(
         &self,
         held: &Transaction,
         request: &R,
         size: Option<u64>,
     ) -> Option<(ClientCall, GrantedStream)> {
-        if self.path() == PathUse::Off {
+        let is_below = |least| size.is_some_and(|size| size < least);
+        if self.path() == PathUse::Off || is_below(MINIMUM_SIZE) {
             return None;
         }
         let server = held.place.server;
@@ -87,8 +90,7 @@ impl Admin {
         let bytes = call.read_opaque(STREAM_GRANT_MAX).await.ok()?;
         let grant = StreamGrant::from_bytes(&bytes).ok()?;
         let granted = GrantedStream::new(&grant, IpAddr::V4(server), self.path() == PathUse::Clear)?;
-        let is_small = size.is_some_and(|size| size < granted.minimum_size);
-        (!is_small).then_some((call, granted))
+        (!is_below(granted.minimum_size)).then_some((call, granted))
     }
 }
 

@@ -8,8 +8,10 @@ use afs_admin::{
     Admin, AdminResult, CopyOptions, CreateOptions, DumpOptions, MoveOptions, Moved, Overwrite, PathUse,
     ReleaseOptions, RestoreOptions,
 };
-use afs_sim::{NodeId, StreamFault, StreamMishap};
+use afs_sim::{NodeId, Seen, StreamFault, StreamMishap};
 use afs_wire::ids::VolumeId;
+use afs_wire::rpc::Request;
+use afs_wire::vol::{DumpByPath, GetSize};
 
 use super::cell::{Cell, place};
 use super::content::{Content, content, write};
@@ -27,11 +29,16 @@ struct Scene {
 
 impl Scene {
     fn new(seed: u64, servers: u8) -> Self {
+        let large: Vec<u8> = (0..1_100_000u32).map(|n| (n * 7 + n / 251) as u8).collect();
+        Self::with(seed, servers, &large)
+    }
+
+    /// With a file of these bytes and a small one.
+    fn with(seed: u64, servers: u8, large: &[u8]) -> Self {
         let cell = Cell::with_path(seed, servers);
         let options = CreateOptions { name: "v".into(), place: place(0, 0), quota: 0, id: None };
         let volume = cell.run(|admin| async move { admin.create(options).await }).unwrap();
-        let large: Vec<u8> = (0..1_100_000u32).map(|n| (n * 7 + n / 251) as u8).collect();
-        write(&cell, place(0, 0), volume, "large", &large);
+        write(&cell, place(0, 0), volume, "large", large);
         write(&cell, place(0, 0), volume, "small", b"a few words");
         let content = content(&cell, place(0, 0), volume);
         Scene { cell, volume, content }
@@ -241,6 +248,26 @@ fn the_tools_dumps_and_restores_take_the_data_path() {
     assert!(tape(&scene, PathUse::Clear) == by_call, "other bytes");
     restore(&scene, by_call);
     assert_eq!(scene.streams(), [1, 1]);
+}
+
+/// Datagrams on the network that begin a call.
+fn calls<R: Request>(seen: &[Seen]) -> usize {
+    let is_first = |seen: &&Seen| seen.data.get(28..32) == Some(&R::OPCODE.to_be_bytes()[..]);
+    seen.iter().filter(is_first).count()
+}
+
+#[test]
+fn the_tool_asks_for_no_stream_for_a_small_volume() {
+    for (bytes, streams) in [(50_000, 0), (100_000, 1)] {
+        let scene = Scene::with(561, 2, &vec![7; bytes]);
+        let tap = scene.cell.sim.tap();
+        let dump = tape(&scene, PathUse::Clear);
+        let seen = tap.take();
+        assert!(calls::<GetSize>(&seen) >= 1, "{bytes} bytes");
+        assert_eq!(calls::<DumpByPath>(&seen), streams, "{bytes} bytes");
+        assert_eq!(scene.streams(), [streams as u64, 0]);
+        restore(&scene, dump);
+    }
 }
 
 #[test]

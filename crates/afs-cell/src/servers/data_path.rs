@@ -1,5 +1,6 @@
 //! Settings of the data path, and what a running server says of it.
 
+use afs_datapath::MINIMUM_SIZE;
 use afs_server::DataPathOptions;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -21,9 +22,6 @@ pub struct DataPathTable {
     /// Bytes below which clients are told to use calls.
     pub minimum_size: u64,
 }
-
-/// Transfers that are smaller gain nothing: a call carries them in a few packets, with the status.
-const MINIMUM_SIZE: u64 = 64 << 10;
 
 impl Default for DataPathTable {
     fn default() -> Self {

@@ -26,12 +26,12 @@ mod with_status;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_datapath::MINIMUM_SIZE;
 use afs_rpc::{BoxFuture, EnvRef, Instant};
 use afs_wire::fs::{CapabilityOutcome, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
 use parking_lot::Mutex;
 
-use self::offer::MINIMUM_SIZE;
 use self::server::{Common, ServerPath};
 use self::steps::Ended;
 use crate::calls::Target;

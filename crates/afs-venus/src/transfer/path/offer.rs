@@ -2,15 +2,12 @@
 
 use std::net::SocketAddr;
 
-use afs_datapath::addresses;
 use afs_datapath::capability::DriveId;
 use afs_datapath::session::{Fingerprint, Security};
+use afs_datapath::{MINIMUM_SIZE, addresses};
 use afs_wire::fs::DataPathReply;
 
 use crate::config::DataPathConfig;
-
-/// Smallest range for which the data path is used, unless the server or the administrator of this machine says otherwise.
-pub(super) const MINIMUM_SIZE: u64 = 64 << 10;
 
 /// The reply of the call DataPath, as far as it is used here.
 #[derive(Clone, PartialEq, Eq, Debug)]
