@@ -59,13 +59,13 @@ impl Pair {
     }
 
     fn seal_speed(&self, size: usize) -> Result<f64, Box<dyn Error>> {
-        let (mut payload, mut confounders) = (self.payload(size), self.confounders.clone());
+        let mut payload = self.payload(size);
         let len = payload.len();
         let (mut packets, start) = (0, used());
         while used() - start < SPAN {
             for _ in 0..64 {
                 payload.truncate(len);
-                self.client.seal(&context(), &mut payload, &mut confounders)?;
+                self.client.seal(&context(), &mut payload, &self.confounders)?;
                 packets += 1;
             }
         }
@@ -75,7 +75,7 @@ impl Pair {
     /// Includes one copy of the packet, since opening it destroys it.
     fn open_speed(&self, size: usize) -> Result<f64, Box<dyn Error>> {
         let mut sealed = self.payload(size);
-        self.client.seal(&context(), &mut sealed, &mut self.confounders.clone())?;
+        self.client.seal(&context(), &mut sealed, &self.confounders)?;
         let (mut packets, start) = (0, used());
         while used() - start < SPAN {
             for _ in 0..64 {

@@ -137,8 +137,8 @@ impl Cell {
         let seed = ConnectionSeed { epoch: EPOCH, cid: CID, start: START };
         let Ok(transport) = self.token.key.transport_key(&seed, 0) else { return };
         let Ok(sealed) = proof.seal(&transport, &self.env) else { return };
-        let mut server = self.answered(sealed);
-        let mut client = self.token.source(self.env.clone()).session();
+        let server = self.answered(sealed);
+        let client = self.token.source(self.env.clone()).session();
         for checksum in [0, 1, u16::MAX] {
             let _ = server.open(&context(true, checksum), Bytes::copy_from_slice(payload));
             let _ = client.open(&context(false, checksum), Bytes::copy_from_slice(payload));

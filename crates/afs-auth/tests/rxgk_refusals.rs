@@ -230,7 +230,7 @@ fn key_numbers() {
         response.checksum = checksum;
         assert_eq!(verify(&mut *session, (EPOCH, CID), &response), Err(code::BAD_KEY_NUMBER));
     }
-    let (mut session, mut client) = joined(&cell, Level::Auth);
+    let (session, client) = joined(&cell, Level::Auth);
     let mut packet = context(1);
     let mut payload = vec![0; client.overhead().header + 10];
     packet.checksum = client.seal(&packet, &mut payload).unwrap();
@@ -272,7 +272,7 @@ fn context(seq: u32) -> PacketContext {
 #[test]
 fn no_call_is_accepted_before_the_proof() {
     let cell = cell();
-    let (mut session, _) = asked(&cell);
+    let (session, _) = asked(&cell);
     assert_eq!(session.open(&context(1), vec![0; 100].into()), Err(code::NOT_AUTHENTICATED));
     assert_eq!(session.seal(&context(1), &mut vec![0; 100]), Err(code::NOT_AUTHENTICATED));
     assert!(session.identity().is_none() && !session.is_authenticated(Instant::ZERO));
@@ -320,7 +320,7 @@ proptest! {
     #[test]
     fn garbage_for_a_packet(payload in prop::collection::vec(any::<u8>(), 0..200), checksum in 0..3u16) {
         for level in [Level::Auth, Level::Crypt] {
-            let (mut session, mut client) = joined(&cell(), level);
+            let (session, client) = joined(&cell(), level);
             let packet = PacketContext { checksum, ..context(1) };
             prop_assert!(session.open(&packet, payload.clone().into()).is_err());
             let packet = PacketContext { from_client: false, ..packet };

@@ -416,7 +416,7 @@ proptest! {
 
     #[test]
     fn no_packet_makes_a_connection_panic(payload in proptest::collection::vec(any::<u8>(), 0..200), level in 0..3) {
-        let mut client = token(Level::from_number(level).unwrap()).source(env()).session();
+        let client = token(Level::from_number(level).unwrap()).source(env()).session();
         let mut packet = PacketContext {
             epoch: Epoch(EPOCH),
             cid_and_channel: CID,
@@ -438,7 +438,7 @@ proptest! {
         (call, seq, channel) in (any::<u32>(), 1..u32::MAX, 0_u32..4),
         level in 0..3,
     ) {
-        let mut client = token(Level::from_number(level).unwrap()).source(env()).session();
+        let client = token(Level::from_number(level).unwrap()).source(env()).session();
         let mut packet = PacketContext {
             epoch: Epoch(EPOCH),
             cid_and_channel: CID + channel,

@@ -193,7 +193,7 @@ fn the_worked_examples_sealed() {
 
     let key = SessionKey::new(eight("16dcc2bc46c2e54f"));
     let token = RxkadToken::new(TicketFormat::EncryptedData, &[0; 154], key, None).unwrap();
-    let mut client = token.source(Parts::default().with_wall(UnixTime::default).shared()).session();
+    let client = token.source(Parts::default().with_wall(UnixTime::default).shared()).session();
     let packet = PacketContext { epoch: Epoch(0x837d_72c7), cid_and_channel: 0x9673_1084, ..first_packet() };
     let mut payload = [vec![0; 8], hex("0000007f")].concat();
     assert_eq!(client.seal(&packet, &mut payload), Ok(0x0191));

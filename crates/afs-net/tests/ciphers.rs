@@ -1,4 +1,4 @@
-//! Other connections are served while the ciphers of one are at work: real sockets and threads.
+//! Other connections are served while the ciphers of one are at work, and so are other calls of that one: real sockets and threads.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -76,6 +76,10 @@ impl Cell {
         let other = self.gated("other");
         assert_eq!(self.system.block_on(fetch_pattern(&other, 1, LENGTH)), Ok(LENGTH));
         assert_eq!(self.system.block_on(store_pattern(&other, 1, LENGTH)), Ok(LENGTH));
+        // And other calls of the connection itself.
+        let same = self.gated("held up");
+        assert_eq!(self.system.block_on(fetch_pattern(&same, 1, LENGTH)), Ok(LENGTH));
+        assert_eq!(self.system.block_on(store_pattern(&same, 1, LENGTH)), Ok(LENGTH));
         self.keeper.go.send(()).unwrap();
         assert_eq!(self.system.block_on(held_up).unwrap(), Ok(LENGTH));
     }

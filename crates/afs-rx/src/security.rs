@@ -1,7 +1,7 @@
 //! Traits of security classes: docs/protocol/rx.md "11. Security framework".
 //!
 //! A class seals DATA packets that are sent, opens those that arrive, and authenticates the client with CHALLENGE and
-//! RESPONSE. Every connection has one object of the class, behind a lock of its own. A class that needs a wall clock,
+//! RESPONSE. Every connection has one object of the class, which several threads use at once for packets. A class that needs a wall clock,
 //! keys or tickets gets them at its construction; here it handles packets only.
 
 mod null;
@@ -80,7 +80,7 @@ pub struct SecurityReport {
 }
 
 /// Properties and packet protection, the same at both ends of a connection.
-pub trait PacketSecurity: Send {
+pub trait PacketSecurity: Send + Sync {
     /// The index in every header of the connection. Constant.
     fn index(&self) -> u8;
 
@@ -115,14 +115,15 @@ pub trait PacketSecurity: Send {
         None
     }
 
-    /// Protects a packet, each time it is sent. Any thread may seal or open, and the endpoint is not locked.
+    /// Protects a packet, each time it is sent. Any threads may seal and open at the same time, packets of one call or of several,
+    /// and the endpoint is not locked: whatever changes with a packet is the class's to guard, for less time than the cipher takes.
     ///
     /// `payload` holds `overhead().header` bytes to be filled in and the data; the class may append up to
     /// `overhead().trailer` bytes. Returns the header's checksum field.
-    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError>;
+    fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError>;
 
     /// Verifies and decrypts a received payload; returns the data alone.
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError>;
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError>;
 
     /// Properties for rxdebug.
     fn report(&self) -> SecurityReport {

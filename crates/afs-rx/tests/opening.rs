@@ -28,7 +28,7 @@ fn data(seq: u32, key: u8, more_flags: u8, text: &[u8]) -> (Header, Vec<u8>) {
         from_client: true,
         checksum: 0,
     };
-    let mut client = ToyClient(Toy::new(key));
+    let client = ToyClient(Toy::new(key));
     let Overhead { header: room, .. } = client.overhead();
     let mut payload = [vec![0; room], text.to_vec()].concat();
     header.checksum = client.seal(&context, &mut payload).unwrap();

@@ -136,7 +136,7 @@ impl PacketSecurity for Within {
     fn index(&self) -> u8 {
         2
     }
-    fn seal(&mut self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let other = if packet.seq == 2 { self.other.lock().unwrap().take() } else { None };
         if let Some(mut other) = other {
             *self.sealed.lock().unwrap() = seal(&mut other);
@@ -144,7 +144,7 @@ impl PacketSecurity for Within {
         }
         Ok(1)
     }
-    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(payload)
     }
 }
@@ -175,6 +175,19 @@ fn a_connection_seals_while_another_to_the_same_server_is_in_the_middle_of_a_pac
     assert!(take(&mut script).is_some() && take(&mut script).is_some(), "both go on");
 }
 
+#[test]
+fn a_call_seals_while_another_of_its_connection_is_in_the_middle_of_a_packet() {
+    let (other, sealed) = (Arc::default(), Arc::default());
+    let within = Within { other: Arc::clone(&other), sealed: Arc::clone(&sealed) };
+    let (mut script, connection) = client(Box::new(within));
+    script.call(connection, &[1; TEN]);
+    script.call(connection, &[1; TEN]);
+    let mut held = take(&mut script).unwrap();
+    *other.lock().unwrap() = take(&mut script);
+    assert_eq!(seqs(&seal(&mut held), 0), [1, 2, 3, 4]);
+    assert_eq!(seqs(&sealed.lock().unwrap(), 1), [1, 2, 3, 4]);
+}
+
 /// Fails to seal from the third packet on.
 struct Ends;
 
@@ -184,10 +197,10 @@ impl PacketSecurity for Ends {
     fn index(&self) -> u8 {
         2
     }
-    fn seal(&mut self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         if packet.seq < 3 { Ok(1) } else { Err(OVER) }
     }
-    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(payload)
     }
 }

@@ -140,11 +140,11 @@ impl PacketSecurity for Session {
         INDEX
     }
 
-    fn seal(&mut self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(0)
     }
 
-    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(payload)
     }
 }

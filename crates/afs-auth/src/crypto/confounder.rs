@@ -1,17 +1,17 @@
 //! Generator of confounders from one seed.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use afs_rpc::{EnvRef, Parts};
-use parking_lot::Mutex;
 
 use super::CryptoError;
 use super::aes::{BLOCK, Encryptor};
 
 /// A generator of confounders: AES of a counter under a random key. Costs one block each, where a system call would
-/// cost more than the encryption of a packet. Unpredictable without the seed.
-#[derive(Clone)]
+/// cost more than the encryption of a packet. Unpredictable without the seed. Threads that use it at the same time get different ones.
 pub struct Confounders {
     cipher: Encryptor,
-    counter: u128,
+    counter: AtomicU64,
 }
 
 impl Confounders {
@@ -23,7 +23,7 @@ impl Confounders {
     /// # Errors
     /// None in practice.
     pub fn new(seed: &[u8; Self::SEED_LEN]) -> Result<Self, CryptoError> {
-        Ok(Self { cipher: Encryptor::new(seed)?, counter: 0 })
+        Ok(Self { cipher: Encryptor::new(seed)?, counter: AtomicU64::new(0) })
     }
 
     /// A generator with a seed from `env`.
@@ -39,12 +39,12 @@ impl Confounders {
     /// As the randomness of an [`Env`](afs_rpc::Env) whose wall clock is that of `env`, and which has nothing else.
     #[must_use]
     pub fn into_env(self, env: &EnvRef) -> EnvRef {
-        let (env, generator) = (env.clone(), Mutex::new(self));
-        let random = move |out: &mut [u8]| generator.lock().fill(out);
+        let env = env.clone();
+        let random = move |out: &mut [u8]| self.fill(out);
         Parts::default().with_wall(move || env.wall()).with_random(random).shared()
     }
 
-    fn fill(&mut self, out: &mut [u8]) {
+    fn fill(&self, out: &mut [u8]) {
         for piece in out.chunks_mut(BLOCK) {
             let block = self.next_block();
             piece.copy_from_slice(&block[..piece.len()]);
@@ -52,9 +52,8 @@ impl Confounders {
     }
 
     /// The next block.
-    pub fn next_block(&mut self) -> [u8; BLOCK] {
-        let mut block = self.counter.to_be_bytes();
-        self.counter = self.counter.wrapping_add(1);
+    pub fn next_block(&self) -> [u8; BLOCK] {
+        let mut block = u128::from(self.counter.fetch_add(1, Ordering::Relaxed)).to_be_bytes();
         self.cipher.block(&mut block);
         block
     }

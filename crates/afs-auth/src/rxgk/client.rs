@@ -1,6 +1,6 @@
 //! Client session of rxgk.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use afs_rpc::{Level, UnixTime};
 use afs_rx::{
@@ -21,7 +21,7 @@ pub(super) struct RxgkClient {
     start: RxgkTime,
     overhead: Overhead,
     /// Created with the first packet, when the connection's ids are known.
-    protection: Option<PacketProtection>,
+    protection: OnceLock<PacketProtection>,
 }
 
 impl RxgkClient {
@@ -30,20 +30,16 @@ impl RxgkClient {
         // All keys have the overhead of their encryption type and level.
         let keys = PacketKeys::new(holder.token.level, &holder.token.key, Side::Client);
         let overhead = keys.map(|keys| keys.overhead()).unwrap_or_default();
-        Self { holder, start, overhead, protection: None }
+        Self { holder, start, overhead, protection: OnceLock::new() }
     }
 
-    fn protection(
-        &mut self,
-        epoch: Epoch,
-        cid: Cid,
-        now: UnixTime,
-    ) -> Result<&mut PacketProtection, SecurityError> {
-        let protection = match self.protection.take() {
-            Some(protection) => protection,
-            None => self.make_protection(ConnectionSeed { epoch, cid, start: self.start }, now)?,
-        };
-        Ok(self.protection.insert(protection))
+    fn protection(&self, epoch: Epoch, cid: Cid, now: UnixTime) -> Result<&PacketProtection, SecurityError> {
+        if let Some(protection) = self.protection.get() {
+            return Ok(protection);
+        }
+        // Of several that are made at the same time one remains, and seals all packets.
+        let made = self.make_protection(ConnectionSeed { epoch, cid, start: self.start }, now)?;
+        Ok(self.protection.get_or_init(|| made))
     }
 
     fn make_protection(
@@ -72,12 +68,12 @@ impl PacketSecurity for RxgkClient {
         self.holder.token.level == Level::Clear
     }
 
-    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let now = self.holder.env.wall();
         self.protection(packet.epoch, Cid::of(packet.cid_and_channel), now)?.seal(packet, payload, now)
     }
 
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         let now = self.holder.env.wall();
         self.protection(packet.epoch, Cid::of(packet.cid_and_channel), now)?.open(packet, payload, now)
     }

@@ -1,5 +1,6 @@
 //! Sequence of a connection's transport keys: `docs/protocol/rxgk.md` "7. Key numbers and rekeying".
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::{Level, UnixTime};
@@ -21,7 +22,7 @@ pub(super) struct KeyChain {
     /// Bytes that the current key has protected, in both directions.
     bytes: u64,
     /// The keys derived so far, a few at most.
-    made: Vec<(u32, PacketKeys)>,
+    made: Vec<(u32, Arc<PacketKeys>)>,
 }
 
 /// Inputs of the derivation of a key.
@@ -64,7 +65,7 @@ impl KeyChain {
         &mut self,
         bytes: usize,
         now: UnixTime,
-    ) -> Result<(u32, &PacketKeys), SecurityError> {
+    ) -> Result<(u32, Arc<PacketKeys>), SecurityError> {
         let age = age(self.since, now);
         let may = self.confirmed == self.current && age >= SETTLED && self.current < u32::MAX;
         if may && self.lifetime.is_used_up(age, self.bytes) {
@@ -75,8 +76,14 @@ impl KeyChain {
         Ok((current, self.keys(current)?))
     }
 
+    /// The number with these low 16 bits, if it is acceptable, and its keys.
+    pub(super) fn receiving(&mut self, low_bits: u16) -> Result<(u32, Arc<PacketKeys>), SecurityError> {
+        let number = self.number_of(low_bits)?;
+        Ok((number, self.keys(number)?))
+    }
+
     /// The number with these low 16 bits, if it is acceptable.
-    pub(super) fn number_of(&self, low_bits: u16) -> Result<u32, SecurityError> {
+    fn number_of(&self, low_bits: u16) -> Result<u32, SecurityError> {
         let later = self.current.checked_add(1);
         let earlier = (1..=OLDER).filter_map(|back| self.current.checked_sub(back));
         let mut candidates = std::iter::once(self.current).chain(later).chain(earlier);
@@ -84,13 +91,13 @@ impl KeyChain {
     }
 
     /// The keys of a number from [`KeyChain::number_of`].
-    pub(super) fn keys(&mut self, number: u32) -> Result<&PacketKeys, SecurityError> {
+    pub(super) fn keys(&mut self, number: u32) -> Result<Arc<PacketKeys>, SecurityError> {
         let known = self.made.iter().position(|(made, _)| *made == number);
         let at = match known {
             Some(at) => at,
             None => self.make(number)?,
         };
-        self.made.get(at).map(|(_, keys)| keys).ok_or(code::INCONSISTENCY)
+        self.made.get(at).map(|(_, keys)| keys.clone()).ok_or(code::INCONSISTENCY)
     }
 
     /// A packet with this number was verified: the peer has the key, and this end follows if the peer is ahead.
@@ -117,7 +124,7 @@ impl KeyChain {
                 self.made.swap_remove(at);
             }
         }
-        self.made.push((number, keys));
+        self.made.push((number, Arc::new(keys)));
         Ok(self.made.len() - 1)
     }
 }

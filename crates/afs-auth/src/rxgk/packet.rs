@@ -74,7 +74,7 @@ impl PacketKeys {
         &self,
         packet: &PacketContext,
         payload: &mut Vec<u8>,
-        confounders: &mut Confounders,
+        confounders: &Confounders,
     ) -> Result<(), SecurityError> {
         let data_len = payload.len().checked_sub(self.overhead().header).ok_or(code::INCONSISTENCY)?;
         let pseudo = pseudo_header(packet, data_len);

@@ -3,16 +3,18 @@
 use afs_rpc::{Level, UnixTime};
 use afs_rx::{Overhead, PacketContext, SecurityError};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::key_chain::{Derivation, KeyChain};
 use super::{Lifetime, MasterKey};
 use crate::crypto::Confounders;
 
-/// Seals and opens the packets of one end of a connection, with the current key.
+/// Seals and opens the packets of one end of a connection, with the current key. The chain is locked for the choice of a key, and
+/// no lock is held while the cipher runs.
 pub(super) struct PacketProtection {
     level: Level,
     overhead: Overhead,
-    chain: KeyChain,
+    chain: Mutex<KeyChain>,
     confounders: Confounders,
 }
 
@@ -28,7 +30,7 @@ impl PacketProtection {
         let level = derivation.level;
         let mut chain = KeyChain::new(derivation, lifetime, number, now);
         let overhead = chain.keys(number)?.overhead();
-        Ok(Self { level, overhead, chain, confounders })
+        Ok(Self { level, overhead, chain: Mutex::new(chain), confounders })
     }
 
     pub(super) const fn level(&self) -> Level {
@@ -41,28 +43,29 @@ impl PacketProtection {
 
     /// The current number and its transport key.
     pub(super) fn transport_key(&self) -> Result<(u32, MasterKey), SecurityError> {
-        let number = self.chain.current();
-        Ok((number, self.chain.transport_key(number)?))
+        let chain = self.chain.lock();
+        let number = chain.current();
+        Ok((number, chain.transport_key(number)?))
     }
 
     /// Returns the header's checksum field: the number of the key.
     pub(super) fn seal(
-        &mut self,
+        &self,
         packet: &PacketContext,
         payload: &mut Vec<u8>,
         now: UnixTime,
     ) -> Result<u16, SecurityError> {
         if self.level == Level::Clear {
             // No key is used, so none is used up.
-            return Ok(self.chain.current() as u16);
+            return Ok(self.chain.lock().current() as u16);
         }
-        let (number, keys) = self.chain.sending(payload.len(), now)?;
-        keys.seal(packet, payload, &mut self.confounders)?;
+        let (number, keys) = self.chain.lock().sending(payload.len(), now)?;
+        keys.seal(packet, payload, &self.confounders)?;
         Ok(number as u16)
     }
 
     pub(super) fn open(
-        &mut self,
+        &self,
         packet: &PacketContext,
         payload: Bytes,
         now: UnixTime,
@@ -70,10 +73,10 @@ impl PacketProtection {
         if self.level == Level::Clear {
             return Ok(payload);
         }
-        let number = self.chain.number_of(packet.checksum)?;
+        let (number, keys) = self.chain.lock().receiving(packet.checksum)?;
         let len = payload.len();
-        let data = self.chain.keys(number)?.open(packet, payload)?;
-        self.chain.verified(number, len, now);
+        let data = keys.open(packet, payload)?;
+        self.chain.lock().verified(number, len, now);
         Ok(data)
     }
 }

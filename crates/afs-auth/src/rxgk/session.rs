@@ -50,8 +50,8 @@ impl RxgkSession {
     }
 
     /// The authenticated client, while its token is valid.
-    fn authenticated(&mut self, now: UnixTime) -> Result<&mut Authenticated, SecurityError> {
-        let authenticated = self.authenticated.as_mut().ok_or(code::NOT_AUTHENTICATED)?;
+    fn authenticated(&self, now: UnixTime) -> Result<&Authenticated, SecurityError> {
+        let authenticated = self.authenticated.as_ref().ok_or(code::NOT_AUTHENTICATED)?;
         if authenticated.expires.has_passed(now) { Err(code::EXPIRED) } else { Ok(authenticated) }
     }
 
@@ -155,12 +155,12 @@ impl PacketSecurity for RxgkSession {
         expired.then_some(code::EXPIRED)
     }
 
-    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let now = self.now();
         self.authenticated(now)?.protection.seal(packet, payload, now)
     }
 
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         let now = self.now();
         self.authenticated(now)?.protection.open(packet, payload, now)
     }

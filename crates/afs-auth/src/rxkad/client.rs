@@ -75,11 +75,11 @@ impl PacketSecurity for Session {
         self.token.level() == Level::Clear
     }
 
-    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(self.packets.seal(packet, payload)?)
     }
 
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(self.packets.open(packet, payload)?)
     }
 

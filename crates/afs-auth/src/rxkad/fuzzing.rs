@@ -72,7 +72,7 @@ fn challenge_client(payload: &[u8]) {
 }
 
 fn packet(level: i32, payload: &[u8]) {
-    let Some(mut client) = Level::from_number(level).and_then(client) else { return };
+    let Some(client) = Level::from_number(level).and_then(client) else { return };
     let mut packet = PacketContext {
         epoch: EPOCH,
         cid_and_channel: CID.0,

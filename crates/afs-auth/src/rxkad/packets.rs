@@ -1,5 +1,7 @@
 //! Protection of DATA packets: `docs/protocol/rxkad.md` "4. DATA packets".
 
+use std::sync::OnceLock;
+
 use afs_rpc::{Level, UnixTime};
 use afs_rx::{Overhead, PacketContext, SecurityReport};
 use bytes::Bytes;
@@ -17,19 +19,19 @@ pub(super) struct Packets {
     initial_vector: u64,
     level: Level,
     /// Computed at the first packet, when the connection's ids are known.
-    mask: Option<u64>,
+    mask: OnceLock<u64>,
 }
 
 impl Packets {
     pub(super) fn new(key: &SessionKey, level: Level) -> Self {
-        Self { cipher: key.cipher(), initial_vector: key.initial_vector(), level, mask: None }
+        Self { cipher: key.cipher(), initial_vector: key.initial_vector(), level, mask: OnceLock::new() }
     }
 
     pub(super) fn level(&self) -> Level {
         self.level
     }
 
-    pub(super) fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, RxkadError> {
+    pub(super) fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, RxkadError> {
         let header = overhead(self.level).header;
         let len = payload.len().checked_sub(header).ok_or(RxkadError::DataLength)?;
         if let Some(field) = payload.first_chunk_mut::<4>().filter(|_| header > 0) {
@@ -49,7 +51,7 @@ impl Packets {
         Ok(self.checksum(packet))
     }
 
-    pub(super) fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, RxkadError> {
+    pub(super) fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, RxkadError> {
         if packet.checksum != self.checksum(packet) {
             return Err(RxkadError::Sealed);
         }
@@ -84,9 +86,9 @@ impl Packets {
     }
 
     /// The header's checksum: it binds call, channel and sequence number to the connection.
-    fn checksum(&mut self, packet: &PacketContext) -> u16 {
+    fn checksum(&self, packet: &PacketContext) -> u16 {
         let (cipher, initial_vector) = (&self.cipher, self.initial_vector);
-        let mask = *self.mask.get_or_insert_with(|| mask(cipher, initial_vector, packet));
+        let mask = *self.mask.get_or_init(|| mask(cipher, initial_vector, packet));
         let place = (packet.cid_and_channel & 3) << 30 | packet.seq & 0x3fff_ffff;
         let [.., high, low, _, _] =
             self.cipher.encrypt((u64::from(packet.call) << 32 | u64::from(place)) ^ mask).to_be_bytes();

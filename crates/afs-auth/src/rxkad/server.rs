@@ -69,9 +69,9 @@ struct Authenticated {
 
 impl Session {
     /// The state of an authenticated connection whose ticket is still valid: the time is checked for every packet.
-    fn authenticated(&mut self) -> Result<&mut Authenticated, RxkadError> {
+    fn authenticated(&self) -> Result<&Authenticated, RxkadError> {
         let expired = self.is_expired();
-        let authenticated = self.authenticated.as_mut().ok_or(RxkadError::NotValidYet)?;
+        let authenticated = self.authenticated.as_ref().ok_or(RxkadError::NotValidYet)?;
         if expired { Err(RxkadError::Expired) } else { Ok(authenticated) }
     }
 
@@ -141,11 +141,11 @@ impl PacketSecurity for Session {
         self.is_expired().then(|| RxkadError::Expired.into())
     }
 
-    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(self.authenticated()?.packets.seal(packet, payload)?)
     }
 
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(self.authenticated()?.packets.open(packet, payload)?)
     }
 

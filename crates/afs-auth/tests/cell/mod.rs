@@ -208,12 +208,12 @@ impl PacketSecurity for Spy {
     fn overhead(&self) -> Overhead {
         self.session.overhead()
     }
-    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let number = self.session.seal(packet, payload)?;
         self.numbers.lock().unwrap().insert(number);
         Ok(number)
     }
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         let data = self.session.open(packet, payload)?;
         self.numbers.lock().unwrap().insert(packet.checksum);
         Ok(data)

@@ -71,11 +71,11 @@ impl PacketSecurity for Half {
     fn index(&self) -> u8 {
         INDEX
     }
-    fn seal(&mut self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, packet: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         self.pass(Work::Seal, packet.seq);
         Ok(0)
     }
-    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         self.pass(Work::Open, packet.seq);
         Ok(payload)
     }

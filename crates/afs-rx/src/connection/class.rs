@@ -1,4 +1,5 @@
-//! Security object of a connection, behind a lock of its own, so that its ciphers run without the endpoint's lock.
+//! Security object of a connection, behind a lock of its own that packets share, so that its ciphers run without the endpoint's
+//! lock and beside one another.
 
 use crate::Instant;
 use crate::ids::Side;
@@ -9,7 +10,7 @@ use crate::security::{
 use bytes::Bytes;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 
 /// The object of either side.
 enum Class {
@@ -18,9 +19,9 @@ enum Class {
 }
 
 /// Security object of a connection, and a copy of its properties. The copy changes only with a handshake and is read
-/// without the object's lock, which a thread may hold while it seals or opens one packet.
+/// without the object's lock, which threads share while they seal or open packets; a handshake has it alone.
 pub(crate) struct Security {
-    class: Arc<Mutex<Class>>,
+    class: Arc<RwLock<Class>>,
     side: Side,
     index: u8,
     properties: Properties,
@@ -35,9 +36,9 @@ struct Properties {
     identity: Option<Identity>,
 }
 
-/// The object's ciphers, for use without the endpoint's lock. One packet at a time.
+/// The object's ciphers, for use without the endpoint's lock, by any number of threads at a time.
 #[derive(Clone)]
-pub(crate) struct Cipher(Arc<Mutex<Class>>);
+pub(crate) struct Cipher(Arc<RwLock<Class>>);
 
 /// Why a packet failed to open.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +53,6 @@ impl Class {
         match self {
             Class::Client(client) => &**client,
             Class::Server(session) => &**session,
-        }
-    }
-
-    fn packets_mut(&mut self) -> &mut dyn PacketSecurity {
-        match self {
-            Class::Client(client) => &mut **client,
-            Class::Server(session) => &mut **session,
         }
     }
 
@@ -89,7 +83,7 @@ impl Security {
 
     fn new(class: Class, side: Side, now: Instant) -> Self {
         let (index, properties) = (class.packets().index(), class.properties(now));
-        Security { class: Arc::new(Mutex::new(class)), side, index, properties }
+        Security { class: Arc::new(RwLock::new(class)), side, index, properties }
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -125,16 +119,16 @@ impl Security {
     }
 
     pub(crate) fn authenticates_packets(&self) -> bool {
-        self.class.lock().packets().authenticates_packets()
+        self.class.read().packets().authenticates_packets()
     }
 
     pub(crate) fn report(&self) -> SecurityReport {
-        self.class.lock().packets().report()
+        self.class.read().packets().report()
     }
 
     /// A client's response to a challenge; `None` at a server.
     pub(crate) fn respond(&mut self, challenge: &Challenge<'_>) -> Option<Result<Response, SecurityError>> {
-        let mut class = self.class.lock();
+        let mut class = self.class.write();
         let Class::Client(client) = &mut *class else { return None };
         let answer = client.respond(challenge);
         self.properties = class.properties(challenge.now);
@@ -143,7 +137,7 @@ impl Security {
 
     /// A server's challenge; `None` at a client.
     pub(crate) fn challenge(&self, now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Option<Vec<u8>> {
-        match &mut *self.class.lock() {
+        match &mut *self.class.write() {
             Class::Client(_) => None,
             Class::Server(session) => Some(session.challenge(now, random)),
         }
@@ -151,7 +145,7 @@ impl Security {
 
     /// A server's verification of a response; `None` at a client.
     pub(crate) fn verify(&mut self, proof: &Proof<'_>) -> Option<Result<Verified, SecurityError>> {
-        let mut class = self.class.lock();
+        let mut class = self.class.write();
         let Class::Server(session) = &mut *class else { return None };
         let verified = session.verify(proof);
         self.properties = class.properties(proof.now);
@@ -161,12 +155,12 @@ impl Security {
 
 impl Cipher {
     pub(crate) fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
-        self.0.lock().packets_mut().seal(packet, payload)
+        self.0.read().packets().seal(packet, payload)
     }
 
     pub(crate) fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, NotOpened> {
-        let mut class = self.0.lock();
-        let opened = class.packets_mut().open(packet, payload);
+        let class = self.0.read();
+        let opened = class.packets().open(packet, payload);
         opened.map_err(|failure| NotOpened { failure, ended: class.packets().ended() })
     }
 }

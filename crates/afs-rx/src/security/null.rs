@@ -19,10 +19,10 @@ impl PacketSecurity for NullClient {
     fn protects(&self) -> bool {
         false
     }
-    fn seal(&mut self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(0)
     }
-    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(payload)
     }
     fn report(&self) -> SecurityReport {
@@ -44,10 +44,10 @@ impl PacketSecurity for NullServer {
     fn protects(&self) -> bool {
         false
     }
-    fn seal(&mut self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+    fn seal(&self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(0)
     }
-    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+    fn open(&self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         Ok(payload)
     }
     fn report(&self) -> SecurityReport {

@@ -83,13 +83,13 @@ macro_rules! packets {
             fn keeps_data(&self) -> bool {
                 self.0.keeps
             }
-            fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+            fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
                 match self.0.keeps {
                     true => Ok(0),
                     false => Ok(seal(&self.0, packet, payload)),
                 }
             }
-            fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+            fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
                 match self.0.keeps {
                     true => Ok(payload),
                     false => open(&self.0, packet, &payload),
