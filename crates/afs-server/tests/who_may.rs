@@ -332,6 +332,16 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetLayout { fid, version, start: 0, end: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    ("BulkCapability", "aco", |s, who| {
+        let wanted = fs::CapabilityRequests::first_of([may_read(s.file().0)]);
+        let reply = s.caller(who).ask(fs::BulkCapability { wanted }).unwrap();
+        ok(reply.outcomes[0].clone().into_reply().map_err(CallError::Abort))
+    }),
+    ("StatusAndCapability", "aco", |s, who| {
+        let (fids, wanted) = (Fids::first_of([s.dir]), may_read(s.file().0));
+        let reply = s.caller(who).ask(fs::StatusAndCapability { fids, wanted }).unwrap();
+        ok(reply.outcome.into_reply().map_err(CallError::Abort))
+    }),
     // Without a ticket of one's own; with one: `data_path.rs`.
     ("CommitStore", "", |s, who| {
         let ((fid, _), ticket, status) = (s.file(), Fixed([7; 16]), SetStatus::default());
@@ -380,6 +390,10 @@ const REFUSED_FILE_CALLS: &[&str] = &[
     "FsCmd",
     "CallBackRxConnAddr",
 ];
+
+fn may_read(fid: Fid) -> fs::CapabilityRequest {
+    fs::CapabilityRequest { fid, access: fs::CapabilityAccess::READ }
+}
 
 /// A list of one change.
 fn by_list(scene: &mut Scene, who: char, change: fs::Change) -> bool {
