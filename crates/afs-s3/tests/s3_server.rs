@@ -138,7 +138,7 @@ fn a_drive_on_an_s3_server() {
     exercise(&store, "calm");
     through_a_bad_network(&store);
     a_wrong_byte_is_fetched_again(&store);
-    expired_credentials_are_named(&store);
+    refused_credentials_are_named(&store);
     another_owner_is_refused(&store);
     requests_are_as_few_as_they_should_be(&store);
     clear_requests_stay_on_this_machine(&store);
@@ -169,12 +169,14 @@ fn a_wrong_byte_is_fetched_again(store: &Store) {
     store.proxy.choose(|_, _| Fate::Served);
 }
 
-fn expired_credentials_are_named(store: &Store) {
+fn refused_credentials_are_named(store: &Store) {
     let drive = store.drive("expired");
     let chunk = wait(drive.write(data(1, 1000))).unwrap();
-    store.proxy.choose(|_, line| if line.starts_with("PUT") { Fate::Expired } else { Fate::Served });
-    let error = wait(drive.sync(&[chunk])).unwrap_err().to_string();
-    assert!(error.contains("packs/") && error.contains("ExpiredToken"), "{error}");
+    for (fate, code) in [(Fate::Expired, "ExpiredToken"), (Fate::Forbidden, "AccessDenied")] {
+        store.proxy.choose(move |_, line| if line.starts_with("PUT") { fate } else { Fate::Served });
+        let error = wait(drive.sync(&[chunk])).unwrap_err().to_string();
+        assert!(error.contains("packs/") && error.contains(code), "{error}");
+    }
     store.proxy.choose(|_, _| Fate::Served);
     wait(drive.sync(&[chunk])).unwrap();
     let bucket = store.bucket("expired");
