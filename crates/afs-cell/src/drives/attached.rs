@@ -2,6 +2,7 @@
 
 use super::draining::{Drains, RATE};
 use super::opened::Opened;
+use super::rebuilding::Rebuilder;
 use super::registry::LOCAL;
 use super::{
     DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError,
@@ -12,7 +13,7 @@ use afs_env::future::join_all;
 use afs_env::{EnvExt, EnvRef};
 use afs_remote::DirectDrive;
 use afs_server::Partitions;
-use afs_volume::{VolumeError, VolumeStore};
+use afs_volume::{COPIES_MAX, VolumeError, VolumeStore};
 use afs_wire::ids::PartitionId;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub(super) struct Inner {
     /// What the partitions have, so that questions to a drive take the connections that its files take.
     opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
     drains: Drains,
+    rebuilder: Rebuilder,
     /// One request that changes something at a time.
     turn: afs_env::sync::Mutex<()>,
 }
@@ -53,6 +55,7 @@ impl AttachedDrives {
             registry: Mutex::new(registry.clone()),
             opened: Mutex::default(),
             drains: Drains::new(env, partitions),
+            rebuilder: Rebuilder::start(env, partitions),
             turn: afs_env::sync::Mutex::new(()),
         };
         for (partition, store) in inner.partitions.iter() {
@@ -61,10 +64,11 @@ impl AttachedDrives {
                     tracing::error!(drive = entry.name, %why, "a drive cannot be used; its files cannot be read");
                 }
             }
-            if let Err(why) = store.use_drive(registry.in_use(partition)) {
+            if let Err(why) = store.use_drives(&registry.drives_of(partition)) {
                 tracing::error!(%partition, %why, "new data go to the disk of the partition");
             }
         }
+        inner.rebuilder.wake();
         registry.draining().for_each(|(drive, order)| inner.drains.start(drive, order));
         Ok(Self(Arc::new(inner)))
     }
@@ -84,7 +88,9 @@ impl AttachedDrives {
             DriveRequest::Drain { name, to, rate } => self.0.drain(&name, to.as_deref(), rate),
             DriveRequest::Drained { name } => self.0.drain_line(&name),
             DriveRequest::CancelDrain { name } => self.0.cancel_drain(&name),
-            DriveRequest::Use { name, partition } => self.0.use_drive(&name, partition.as_deref()),
+            DriveRequest::Use { name, partition, copies, same_host } => {
+                self.0.use_drive(&name, partition.as_deref(), &copies, same_host)
+            }
         }
     }
 }
@@ -127,6 +133,17 @@ impl Inner {
     fn line(&self, name: &str, id: DriveId, kind: &str, at: String) -> DriveLine {
         let using = self.partitions.iter().filter(|(_, store)| store.drive_in_use() == id);
         let partitions = using.map(|(partition, _)| partition.to_string()).collect();
+        let missing = self
+            .partitions
+            .iter()
+            .filter(|(_, store)| store.drive_in_use() == id)
+            .map(|(partition, _)| partition);
+        let missing_copies = missing.map(|partition| self.rebuilder.missing(partition)).sum();
+        let copying = self
+            .partitions
+            .iter()
+            .filter(|(_, store)| store.drives_in_use().iter().skip(1).any(|drive| *drive == id));
+        let copies = copying.map(|(partition, _)| partition.to_string()).collect();
         let (name, kind) = (name.to_owned(), kind.to_owned());
         DriveLine {
             name,
@@ -134,6 +151,8 @@ impl Inner {
             kind,
             at,
             partitions,
+            copies,
+            missing_copies,
             free: None,
             total: None,
             problem: None,
@@ -168,8 +187,8 @@ impl Inner {
         let id = DriveId(entry.id);
         for (partition, store) in self.partitions.iter() {
             let in_use = |why: String| DrivesError::InUse(name.to_owned(), format!("{partition}: {why}"));
-            if store.drive_in_use() == id {
-                return Err(in_use("new data go there".to_owned()));
+            if store.drives_in_use().contains(&id) {
+                return Err(in_use("new data or copies go there".to_owned()));
             }
             if store.has_chunks_on(id).map_err(|error| in_use(error.to_string()))? {
                 return Err(in_use(format!(
@@ -212,8 +231,10 @@ impl Inner {
     fn drain(&self, name: &str, to: Option<&str>, rate: Option<u64>) -> Result<DriveAnswer, DrivesError> {
         let refused = |why: &str| Err(DrivesError::Drain(name.to_owned(), why.to_owned()));
         let (id, to) = (self.id(name)?, to.map(|to| self.id(to)).transpose()?);
-        if self.partitions.iter().any(|(_, store)| store.drive_in_use() == id) {
-            return refused("takes new data; let another drive take them first: andrew drive use NAME");
+        if self.partitions.iter().any(|(_, store)| store.drives_in_use().contains(&id)) {
+            return refused(
+                "takes new data or copies; let another drive take them first: andrew drive use NAME",
+            );
         }
         if to == Some(id) {
             return refused("cannot be drained to itself");
@@ -262,24 +283,38 @@ impl Inner {
         Ok(DriveAnswer::Checked(all))
     }
 
-    fn use_drive(&self, name: &str, partition: Option<&str>) -> Result<DriveAnswer, DrivesError> {
-        let (id, mut registry) = (self.id(name)?, self.registry.lock().clone());
+    fn use_drive(
+        &self,
+        name: &str,
+        partition: Option<&str>,
+        copies: &[String],
+        same_host: bool,
+    ) -> Result<DriveAnswer, DrivesError> {
+        let mut registry = self.registry.lock().clone();
+        let id = self.id(name)?;
+        let copies = copies.iter().map(|name| self.id(name)).collect::<Result<Vec<_>, _>>()?;
+        let ids: Vec<_> = [id].into_iter().chain(copies.iter().copied()).collect();
+        check_copies(&registry, &ids, same_host)?;
         let chosen = partition
             .map(|text| text.parse::<PartitionId>().map_err(|_| DrivesError::NoPartition(text.to_owned())));
         let chosen = chosen.transpose()?;
         if let Some(id) = chosen.filter(|id| self.partitions.store(*id).is_none()) {
             return Err(DrivesError::NoPartition(id.to_string()));
         }
-        if registry.draining().any(|(draining, _)| draining == id) {
+        if registry.draining().any(|(draining, _)| ids.contains(&draining)) {
             let why = format!("is drained; `andrew drive drain {name} --cancel` ends that");
             return Err(DrivesError::Drain(name.to_owned(), why));
         }
         let wanted = || self.partitions.iter().filter(|(id, _)| chosen.is_none_or(|chosen| chosen == *id));
-        wanted().for_each(|(partition, _)| registry.set_in_use(partition, id));
+        for (partition, _) in wanted() {
+            registry.set_in_use(partition, id);
+            registry.set_copies(partition, &copies);
+        }
         for (_, store) in wanted() {
-            store.use_drive(id).map_err(|error| DrivesError::Store(error.to_string()))?;
+            store.use_drives(&ids).map_err(|error| DrivesError::Store(error.to_string()))?;
         }
         self.keep(registry)?;
+        self.rebuilder.wake();
         Ok(DriveAnswer::Done)
     }
 
@@ -302,4 +337,25 @@ async fn sweep(env: EnvRef, store: VolumeStore, id: DriveId, name: String) {
         }
         env.sleep(SWEEP_AGAIN).await;
     }
+}
+
+/// Whether each of some drives may have copies of the data of the others.
+fn check_copies(registry: &Registry, ids: &[DriveId], same_host: bool) -> Result<(), DrivesError> {
+    let refused = |why: &str| Err(DrivesError::Copies(why.to_owned()));
+    if ids.len() > COPIES_MAX {
+        return refused("data are on three drives at most: two take copies");
+    }
+    for (at, one) in ids.iter().enumerate() {
+        for other in ids.iter().skip(at + 1) {
+            if one == other {
+                return refused("a drive cannot have a copy of its own data");
+            }
+            if !same_host && registry.host(*one) == registry.host(*other) {
+                return refused(
+                    "two of these drives are on one host, and would be lost together; --same-host permits it",
+                );
+            }
+        }
+    }
+    Ok(())
 }

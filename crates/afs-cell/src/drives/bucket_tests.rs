@@ -99,7 +99,8 @@ impl Running<'_> {
     }
 
     fn use_drive(&self, name: &str) {
-        self.ask(DriveRequest::Use { name: name.to_owned(), partition: None }).unwrap();
+        let (copies, same_host) = (Vec::new(), false);
+        self.ask(DriveRequest::Use { name: name.to_owned(), partition: None, copies, same_host }).unwrap();
     }
 
     fn list(&self) -> Vec<DriveLine> {

@@ -48,6 +48,9 @@ pub enum DrivesError {
     /// The drive cannot be drained, or be used while it is.
     #[error("drive {0:?} {1}")]
     Drain(String, String),
+    /// The drives cannot have copies of each other's data.
+    #[error("{0}")]
+    Copies(String),
     /// A store failed.
     #[error("{0}")]
     Store(String),

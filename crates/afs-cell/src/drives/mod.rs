@@ -12,6 +12,7 @@ mod draining;
 mod error;
 mod join_key;
 mod opened;
+mod rebuilding;
 mod registry;
 mod requests;
 #[cfg(test)]

@@ -35,6 +35,10 @@ pub struct Registry {
     /// Partitions whose new data go to a drive other than their own disk, by number.
     #[serde(default)]
     in_use: BTreeMap<String, u32>,
+    /// Drives that take copies of a partition's data, by its number. A program of before copies refuses the registry while
+    /// there are some.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    copies: BTreeMap<String, Vec<u32>>,
     /// Drives to be drained, by id. A program of before drains refuses the registry while there is one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     draining: BTreeMap<String, DrainOrder>,
@@ -113,6 +117,7 @@ impl Default for Registry {
             format: FORMAT,
             next_id: 1,
             in_use: BTreeMap::new(),
+            copies: BTreeMap::new(),
             draining: BTreeMap::new(),
             drives: Vec::new(),
         }
@@ -165,6 +170,18 @@ impl Registry {
         found.ok_or_else(|| DrivesError::Unknown(name.to_owned()))
     }
 
+    /// The host of a drive, or the address of its object store; `None` is this host.
+    pub(super) fn host(&self, drive: DriveId) -> Option<String> {
+        let entry = self.drives.iter().find(|entry| entry.id == drive.0)?;
+        match &entry.kind {
+            DriveKind::Remote(settings) => {
+                let host = settings.address.ip().to_canonical();
+                (!host.is_loopback()).then(|| host.to_string())
+            }
+            DriveKind::Bucket(settings) => Some(settings.place.endpoint.clone()),
+        }
+    }
+
     /// Adds a drive, with an id that no other drive had before. Nothing is written yet.
     ///
     /// # Errors
@@ -209,6 +226,21 @@ impl Registry {
     /// The drive that takes the new data of a partition.
     pub fn in_use(&self, partition: PartitionId) -> DriveId {
         DriveId(self.in_use.get(&partition.0.to_string()).copied().unwrap_or(DriveId::OWN.0))
+    }
+
+    /// The drive that takes the new data of a partition, and those that take copies.
+    pub fn drives_of(&self, partition: PartitionId) -> Vec<DriveId> {
+        let copies = self.copies.get(&partition.0.to_string()).into_iter().flatten().copied().map(DriveId);
+        [self.in_use(partition)].into_iter().chain(copies).collect()
+    }
+
+    /// Chooses the drives that take copies.
+    pub fn set_copies(&mut self, partition: PartitionId, drives: &[DriveId]) {
+        let key = partition.0.to_string();
+        match drives {
+            [] => _ = self.copies.remove(&key),
+            _ => _ = self.copies.insert(key, drives.iter().map(|drive| drive.0).collect()),
+        }
     }
 
     /// Chooses it.

@@ -61,6 +61,12 @@ pub enum DriveRequest {
         name: String,
         /// The partition; all of them without.
         partition: Option<String>,
+        /// Drives that take copies of all data, or `local`: two at most.
+        #[serde(default)]
+        copies: Vec<String>,
+        /// Whether two of the drives may be on one host.
+        #[serde(default)]
+        same_host: bool,
     },
 }
 
@@ -96,6 +102,12 @@ pub struct DriveLine {
     pub at: String,
     /// Partitions whose new data it takes.
     pub partitions: Vec<String>,
+    /// Partitions of whose data it takes copies.
+    #[serde(default)]
+    pub copies: Vec<String>,
+    /// Copies of the data of `partitions` that the last pass of the rebuild could not make.
+    #[serde(default)]
+    pub missing_copies: u64,
     /// Free bytes, as far as known.
     pub free: Option<u64>,
     /// All bytes.

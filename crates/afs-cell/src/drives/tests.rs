@@ -78,6 +78,11 @@ pub(super) async fn read(volume: &Arc<Volume>, fid: Fid) -> Result<Vec<u8>, Volu
     Ok(bytes)
 }
 
+fn use_in(name: &str, partition: Option<&str>) -> DriveRequest {
+    let partition = partition.map(str::to_owned);
+    DriveRequest::Use { name: name.to_owned(), partition, copies: Vec::new(), same_host: false }
+}
+
 fn daemon(system: &Arc<System>, directory: &Path, listen: SocketAddr) -> DriveDaemon {
     let options = DriveDaemonOptions { directory: directory.to_owned(), listen };
     DriveDaemon::start(system, &options).unwrap()
@@ -105,7 +110,7 @@ fn a_drive_is_joined_used_started_again_checked_and_removed() {
     assert!(add("andrew-drive-1.x", "big").is_err());
     add(&join_key, "big").unwrap();
     assert!(add(&join_key, "other").is_err(), "the join key is void");
-    ask(DriveRequest::Use { name: name(), partition: Some("a".to_owned()) }).unwrap();
+    ask(use_in("big", Some("a"))).unwrap();
     let Ok(DriveAnswer::List(lines)) = ask(DriveRequest::List) else { panic!("no list") };
     let line = lines.iter().find(|line| line.name == "big").unwrap();
     assert_eq!((line.partitions.as_slice(), line.free.is_some()), (&["/vicepa".to_owned()][..], true));
@@ -128,7 +133,7 @@ fn a_drive_is_joined_used_started_again_checked_and_removed() {
     assert_eq!((checked.bytes, checked.bad), (CONTENT.len() as u64, 0));
 
     assert!(ask(DriveRequest::Remove { name: name() }).is_err(), "new data go there");
-    ask(DriveRequest::Use { name: "local".to_owned(), partition: None }).unwrap();
+    ask(use_in("local", None)).unwrap();
     assert!(ask(DriveRequest::Remove { name: name() }).is_err(), "a file is there");
     system.block_on(store(&volume, fid, CONTENT)).unwrap();
     while system.block_on(partition.background_step()).unwrap() {}
@@ -164,7 +169,7 @@ fn a_drive_is_drained_resumed_after_a_restart_and_removed() {
     let ask = |request| system.block_on(drives.serve(request));
     let name = || "big".to_owned();
     let drain = |rate| DriveRequest::Drain { name: name(), to: None, rate };
-    let use_ = |name: &str| DriveRequest::Use { name: name.to_owned(), partition: None };
+    let use_ = |name: &str| use_in(name, None);
     ask(DriveRequest::Add { name: name(), address, join_key }).unwrap();
     ask(use_("big")).unwrap();
     let fid = system.block_on(make(&volume)).unwrap();
@@ -204,5 +209,45 @@ fn a_drive_is_drained_resumed_after_a_restart_and_removed() {
     assert!(!std::fs::read_to_string(here.path().join("drives.toml")).unwrap().contains("draining"));
     drive.stop();
     far.shutdown(std::time::Duration::from_secs(10));
+    system.shutdown(std::time::Duration::from_secs(10));
+}
+
+#[test]
+fn copies_are_made_on_another_drive_and_read_while_the_first_is_away() {
+    let [here, there] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let system = System::with_workers(2).unwrap();
+    let far = System::with_workers(1).unwrap();
+    let drive = daemon(&far, there.path(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let (address, join_key) = (drive.at(), drive.join_key().unwrap().to_text().to_string());
+    let partition = partition(&system);
+    let volume = volume(&system, &partition);
+    let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let ask = |request| system.block_on(drives.serve(request));
+    ask(DriveRequest::Add { name: "big".to_owned(), address, join_key }).unwrap();
+    let use_ = |copies: &[&str], same_host| {
+        let copies = copies.iter().map(|name| (*name).to_owned()).collect();
+        ask(DriveRequest::Use { name: "big".to_owned(), partition: None, copies, same_host })
+    };
+    let refused = use_(&["local"], false).unwrap_err().to_string();
+    assert!(refused.contains("one host"), "{refused}");
+    assert!(use_(&["big"], true).is_err() && use_(&["nobody"], true).is_err());
+    let fid = system.block_on(make(&volume)).unwrap();
+    use_(&[], false).unwrap();
+    system.block_on(store(&volume, fid, CONTENT)).unwrap();
+    use_(&["local"], true).unwrap();
+    let of_partition = Registry::read(here.path()).unwrap().drives_of(PartitionId(0));
+    assert_eq!(of_partition, [DriveId(1), DriveId::OWN]);
+    while partition.contents_of_drive(DriveId::OWN).unwrap().bytes < CONTENT.len() as u64 {
+        std::thread::yield_now();
+    }
+    let Ok(DriveAnswer::List(lines)) = ask(DriveRequest::List) else { panic!("no list") };
+    let copying = lines.iter().filter(|line| !line.copies.is_empty());
+    assert_eq!(copying.map(|line| line.name.as_str()).collect::<Vec<_>>(), ["local"]);
+    let drain = DriveRequest::Drain { name: "local".to_owned(), to: None, rate: None };
+    assert!(ask(drain).is_err(), "it takes copies");
+    drive.stop();
+    far.shutdown(std::time::Duration::from_secs(10));
+    assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
     system.shutdown(std::time::Duration::from_secs(10));
 }

@@ -43,6 +43,12 @@ impl fmt::Display for Drives {
             if !drive.partitions.is_empty() {
                 write!(f, "  new data of {}", drive.partitions.join(", "))?;
             }
+            if !drive.copies.is_empty() {
+                write!(f, "  copies of {}", drive.copies.join(", "))?;
+            }
+            if drive.missing_copies > 0 {
+                write!(f, "  {} copies are missing", drive.missing_copies)?;
+            }
             if let Some(drain) = &drive.drain {
                 write!(f, "  {}", DrainText(drain))?;
             }
