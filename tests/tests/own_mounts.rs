@@ -201,3 +201,44 @@ fn bypass_is_shown_and_requested_and_the_options_of_up_are_kept() {
     assert_eq!((shown()["request"].as_str(), shown()["reason"].as_str()), (Some("auto"), Some("length")));
     cell.stop();
 }
+
+/// Under a server that is gone every other command about the path would wait for it.
+#[test]
+fn a_path_is_explained_to_a_user_although_the_server_was_killed() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("explain");
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("explain", seconds(300), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-explain");
+    let mut cell = Cell::serve(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
+    let mount = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "afs", &["--allow-other"]);
+    let alice = User::new(&netns, &cell, scratch.path(), "alice", 61_003);
+    alice.log_in(CELL, "127.0.0.1");
+    let path = mount.path().join("file").display().to_string();
+    let read = alice.sh(mount.path(), "echo hello > $A/file && cat $A/file");
+    assert!(read.status.success(), "{read:?}");
+    let told = |path: &str| -> serde_json::Value {
+        let told: serde_json::Value =
+            serde_json::from_str(&alice.andrew(&["--json", "fs", "explain", path])).unwrap();
+        told[0].clone()
+    };
+    let before = told(&path);
+    assert_eq!(before["rights"]["user"], "alice", "{before}");
+    assert_eq!((&before["promise"]["state"], &before["data"]["cached_bytes"]), (&"held".into(), &6.into()));
+    assert!(before["servers"][0]["unreachable_seconds"].is_null(), "{before}");
+    cell.kill();
+    // The mount notices.
+    assert!(!alice.sh(mount.path(), "timeout -s KILL 25 mkdir $A/folder").status.success());
+    let after = told(&path);
+    let server = &after["servers"][0];
+    assert!(server["unreachable_seconds"].is_u64() && server["is_used"] == true, "{after}");
+    assert!(server["errors"].as_array().is_some_and(|errors| !errors.is_empty()), "{after}");
+    assert_eq!(after["data"]["cached_bytes"], 6);
+    let text = alice.andrew(&["fs", "explain", &path]);
+    assert!(text.contains("has not answered for") && text.contains("6 of 6 bytes cached"), "{text}");
+    let unknown = told(&mount.path().join("none/deeper").display().to_string());
+    assert!(unknown["unknown"].is_string() && unknown["data"].is_null(), "{unknown}");
+}
