@@ -130,6 +130,54 @@ fn a_site_that_dies_in_the_middle_of_a_file_costs_no_error_and_little_time() {
     }
 }
 
+/// What a program does with a path.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    Read(&'static str),
+    Stat(&'static str),
+    List,
+}
+
+async fn use_once(client: Client, what: Use) {
+    match what {
+        Use::Read(path) => drop(client.get(path).await.unwrap()),
+        Use::Stat(path) => drop(client.find(path).await.unwrap()),
+        Use::List => drop(client.names("").await.unwrap()),
+    }
+}
+
+#[test]
+fn a_site_that_falls_silent_costs_the_first_use_two_seconds_and_later_ones_nothing() {
+    for (seed, what) in
+        [Use::Read("small"), Use::Read("large"), Use::Stat("other"), Use::List].into_iter().enumerate()
+    {
+        let (cell, _) = cell(80 + seed as u64, 3);
+        let a = cell.client(1);
+        let silent = asked(&cell, &a);
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        });
+        cell.sim.crash(cell.servers[silent].node);
+        let timed = || {
+            let one = a.clone();
+            cell.on(&a, async move {
+                let began = one.env.now();
+                use_once(one.clone(), what).await;
+                one.env.now().saturating_since(began)
+            })
+        };
+        let first = timed();
+        assert!(first <= Duration::from_secs(2), "{what:?}: {first:?}");
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        });
+        let later = timed();
+        assert!(later < Duration::from_millis(200), "{what:?}: {later:?}");
+    }
+}
+
 #[test]
 fn a_site_that_cannot_serve_is_passed_by_without_waiting() {
     for (seed, code) in [

@@ -109,6 +109,36 @@ fn a_server_that_is_away_stops_only_what_is_not_cached_and_is_named() {
 }
 
 #[test]
+fn a_server_that_is_down_for_twenty_seconds_costs_programs_time_and_no_error() {
+    for seed in 300..303 {
+        let cell = Cell::new(seed);
+        let (a, b) = (cell.client(1), cell.client(2));
+        let two = b.clone();
+        cell.on(&b, async move { two.put("theirs", &pattern(300_000, 2)).await.unwrap() });
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.put("mine", b"before").await.unwrap();
+            one.names("").await.unwrap();
+        });
+        cell.sim.crash(cell.server);
+        let (one, results) = (a.clone(), Arc::new(parking_lot::Mutex::new(Vec::new())));
+        let done = results.clone();
+        a.env.spawn(Box::pin(async move {
+            let read = one.get("theirs").await.map(|data| data == pattern(300_000, 2));
+            let stored = one.put("mine", b"meanwhile").await.map(|()| true);
+            let made = one.mkdir("dir").await.map(|()| true);
+            done.lock().extend([read, stored, made]);
+        }));
+        cell.sim.run_for(Duration::from_secs(20));
+        assert!(results.lock().is_empty());
+        cell.restart_server();
+        cell.sim.run_for(Duration::from_secs(40));
+        let results: Vec<_> = results.lock().drain(..).collect();
+        assert_eq!(results, [Ok(true), Ok(true), Ok(true)]);
+    }
+}
+
+#[test]
 fn a_store_that_failed_for_want_of_the_server_is_made_good_later() {
     let cell = Cell::new(4);
     let (a, b) = (cell.client(1), cell.client(2));
