@@ -2,6 +2,7 @@
 //! libFuzzer, the test here with seeded ones.
 
 use crate::configuration::fuzzing as files;
+use crate::drives::fuzzing as drives_of;
 use crate::{control, socket, tokens};
 use afs_wire::fuzzing::changed;
 
@@ -26,6 +27,16 @@ pub fn settings(bytes: &[u8]) {
     let _ = tokens::KeptToken::decode(rest);
 }
 
+/// Join keys, the state file of a drive, and the registry of drives: the bytes themselves, or as changes of a valid one. The first
+/// byte selects.
+pub fn drives(bytes: &[u8]) {
+    let Some((choice, rest)) = bytes.split_first() else { return };
+    match drives_of::SAMPLES.get(usize::from(*choice)) {
+        Some(sample) => drives_of::read(&changed(sample.as_bytes(), rest)),
+        None => drives_of::read(rest),
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +46,9 @@ mod tests {
     fn the_files_to_begin_with_are_sound() {
         for sample in files::SAMPLES {
             assert!(files::settings(sample.as_bytes()), "{sample}");
+        }
+        for sample in drives_of::SAMPLES {
+            assert!(drives_of::read(sample.as_bytes()), "{sample}");
         }
     }
 
@@ -46,6 +60,7 @@ mod tests {
             let bytes = [&[first][..], &bytes].concat();
             local_sockets(&bytes);
             settings(&bytes);
+            drives(&bytes);
         }
     }
 }

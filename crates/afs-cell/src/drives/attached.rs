@@ -4,6 +4,7 @@ use super::draining::{Drains, RATE};
 use super::opened::Opened;
 use super::rebuilding::Rebuilder;
 use super::registry::LOCAL;
+use super::tiering::Tiers;
 use super::{
     DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError,
     Registry,
@@ -37,6 +38,7 @@ pub(super) struct Inner {
     opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
     drains: Drains,
     rebuilder: Rebuilder,
+    pub(super) tiers: Tiers,
     /// One request that changes something at a time.
     turn: afs_env::sync::Mutex<()>,
 }
@@ -56,6 +58,7 @@ impl AttachedDrives {
             opened: Mutex::default(),
             drains: Drains::new(env, partitions),
             rebuilder: Rebuilder::start(env, partitions),
+            tiers: Tiers::new(env, partitions),
             turn: afs_env::sync::Mutex::new(()),
         };
         for (partition, store) in inner.partitions.iter() {
@@ -70,6 +73,7 @@ impl AttachedDrives {
         }
         inner.rebuilder.wake();
         registry.draining().for_each(|(drive, order)| inner.drains.start(drive, order));
+        registry.tiers().for_each(|(volume, order)| inner.tiers.start(volume, order));
         Ok(Self(Arc::new(inner)))
     }
 
@@ -91,6 +95,8 @@ impl AttachedDrives {
             DriveRequest::Use { name, partition, copies, same_host } => {
                 self.0.use_drive(&name, partition.as_deref(), &copies, same_host)
             }
+            DriveRequest::Tier { volume, order } => self.0.tier(&volume, order),
+            DriveRequest::EndTier { volume } => self.0.end_tier(&volume),
         }
     }
 }
@@ -185,6 +191,7 @@ impl Inner {
         let mut registry = self.registry.lock().clone();
         let entry = registry.find(name)?.clone();
         let id = DriveId(entry.id);
+        no_tier_to(&registry, name, id)?;
         for (partition, store) in self.partitions.iter() {
             let in_use = |why: String| DrivesError::InUse(name.to_owned(), format!("{partition}: {why}"));
             if store.drives_in_use().contains(&id) {
@@ -236,6 +243,7 @@ impl Inner {
                 "takes new data or copies; let another drive take them first: andrew drive use NAME",
             );
         }
+        no_tier_to(&self.registry.lock(), name, id)?;
         if to == Some(id) {
             return refused("cannot be drained to itself");
         }
@@ -318,11 +326,19 @@ impl Inner {
         Ok(DriveAnswer::Done)
     }
 
-    fn id(&self, name: &str) -> Result<DriveId, DrivesError> {
+    pub(super) fn id(&self, name: &str) -> Result<DriveId, DrivesError> {
         match name {
             LOCAL => Ok(DriveId::OWN),
             _ => Ok(DriveId(self.registry.lock().find(name)?.id)),
         }
+    }
+}
+
+/// What is moved to a drive would come back to it.
+fn no_tier_to(registry: &Registry, name: &str, id: DriveId) -> Result<(), DrivesError> {
+    match registry.tiers().find(|(_, order)| order.drive == id.0) {
+        Some((volume, _)) => Err(DrivesError::Tiered(name.to_owned(), volume.0)),
+        None => Ok(()),
     }
 }
 

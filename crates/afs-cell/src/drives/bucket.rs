@@ -50,7 +50,7 @@ impl fmt::Display for BucketPlace {
 }
 
 impl BucketPlace {
-    fn config(&self, partition: PartitionId) -> Result<S3Config, ConfigError> {
+    pub(super) fn config(&self, partition: PartitionId) -> Result<S3Config, ConfigError> {
         let prefix = format!("{}/store-{}", self.bucket.trim_end_matches('/'), partition.0);
         Ok(S3Config {
             // What the owner wrote is named in the error, and not what was made of it.

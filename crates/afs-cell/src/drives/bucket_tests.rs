@@ -6,8 +6,9 @@
 mod server;
 
 use super::tests::{CONTENT, make_named, partition_on, read, store, volume};
-use super::{AttachedDrives, BucketPlace, DriveAnswer, DriveLine, DriveRequest, DrivesError};
+use super::{AttachedDrives, BucketPlace, DriveAnswer, DriveLine, DriveRequest, DrivesError, TierRequest};
 use afs_drive::{DriveError, DriveId, MemorySegments};
+use afs_env::EnvExt;
 use afs_kv::MemoryMedium;
 use afs_net::System;
 use afs_server::Partitions;
@@ -221,4 +222,59 @@ fn a_bucket_is_added_used_away_at_a_start_checked_and_removed() {
     assert!(read(far).unwrap() == CONTENT);
     drop(running);
     world.system.shutdown(Duration::from_secs(10));
+}
+
+#[test]
+fn large_files_of_a_volume_go_to_a_bucket_and_come_back_unchanged() {
+    let Some(world) = World::new() else { return };
+    let running = world.start();
+    let files = volume(&world.system, &running.store);
+    running.add(world.place()).unwrap();
+    let [large, small] =
+        [&b"large"[..], b"small"].map(|name| world.system.block_on(make_named(&files, name)).unwrap());
+    world.system.block_on(store(&files, large, CONTENT)).unwrap();
+    world.system.block_on(store(&files, small, &CONTENT[..300_000])).unwrap();
+    let tier = |drive: &str, age, length| {
+        let order = Some(TierRequest { drive: drive.to_owned(), age, length });
+        running.ask(DriveRequest::Tier { volume: "root.cell".to_owned(), order })
+    };
+    let env = world.system.env();
+    let round = || loop {
+        let how_far = running.ask(DriveRequest::Tier { volume: "root.cell".to_owned(), order: None });
+        let Ok(DriveAnswer::Tier(line)) = how_far else { panic!("{how_far:?}") };
+        match line.rounds {
+            0 => world.system.block_on(env.sleep(Duration::from_millis(20))),
+            _ => break line,
+        }
+    };
+    let how_far = || running.ask(DriveRequest::Tier { volume: "root.cell".to_owned(), order: None });
+    assert!(how_far().is_err() && tier("nowhere", 0, 0).is_err());
+    let read = |fid| world.system.block_on(read(&files, fid));
+    let before = files.vnode(large.vnode).unwrap();
+    // Nothing is as old as a year.
+    tier("cold", 365 * 86_400, 0).unwrap();
+    assert_eq!((round().files, running.store.has_chunks_on(DriveId(1)).unwrap()), (0, false));
+    tier("cold", 0, 1 << 20).unwrap();
+    let line = round();
+    assert_eq!((line.files, line.bytes, line.drive.as_str()), (1, CONTENT.len() as u64, "cold"));
+    assert!(
+        running
+            .ask(DriveRequest::Remove { name: "cold".into() })
+            .unwrap_err()
+            .to_string()
+            .contains("vos tier")
+    );
+    assert!(files.vnode(large.vnode).unwrap() == before, "data version and times stay");
+    assert!(read(large).unwrap() == CONTENT);
+    world.proxy.choose(|_, _| Fate::Forbidden);
+    assert!(read(small).unwrap() == CONTENT[..300_000], "it is where it was");
+    assert!(read(large).is_err());
+    world.serve_all();
+    tier("local", 0, 0).unwrap();
+    assert_eq!(round().files, 1);
+    while world.system.block_on(running.store.background_step()).unwrap() {}
+    assert!(!running.store.has_chunks_on(DriveId(1)).unwrap());
+    running.ask(DriveRequest::EndTier { volume: "root.cell".into() }).unwrap();
+    assert!(how_far().is_err() && read(large).unwrap() == CONTENT);
+    running.ask(DriveRequest::Remove { name: "cold".into() }).unwrap();
 }

@@ -66,12 +66,16 @@ impl DaemonState {
     fn read(directory: &Path) -> Result<Option<Self>, DrivesError> {
         let bytes = secret_file::read(&path(directory)).map_err(|error| bad(directory, error))?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let text = std::str::from_utf8(&bytes).map_err(|error| bad(directory, error))?;
+        Self::decode(&bytes).map(Some).map_err(|why| bad(directory, why))
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         // The parser's message would quote the line, which may be a key.
-        let state: Self = toml::from_str(text).map_err(|error| bad(directory, error.message()))?;
+        let state: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
         match state.format {
-            FORMAT => Ok(Some(state)),
-            other => Err(bad(directory, format!("it has format {other}, this program reads {FORMAT}"))),
+            FORMAT => Ok(state),
+            other => Err(format!("it has format {other}, this program reads {FORMAT}")),
         }
     }
 

@@ -39,6 +39,15 @@ pub enum DrivesError {
         /// What the store said.
         why: String,
     },
+    /// A drive to which files of a volume are moved.
+    #[error("drive {0:?} takes files of volume {1}: `andrew vos tier {1} --off` ends that")]
+    Tiered(String, u32),
+    /// No files of the volume are moved.
+    #[error("no files of volume {0:?} are moved to another drive; --drive says where to")]
+    NoTier(String),
+    /// No volume of this name is here.
+    #[error("this host has no volume {0:?}")]
+    NoVolume(String),
     /// No partition of this name.
     #[error("this host has no partition {0}")]
     NoPartition(String),

@@ -10,6 +10,8 @@ mod daemon;
 mod daemon_state;
 mod draining;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod join_key;
 mod opened;
 mod rebuilding;
@@ -17,6 +19,7 @@ mod registry;
 mod requests;
 #[cfg(test)]
 mod tests;
+mod tiering;
 
 pub(crate) use attached::AttachedDrives;
 pub use bucket::{BucketPlace, BucketSettings};
@@ -25,4 +28,7 @@ pub use draining::DrainOrder;
 pub use error::DrivesError;
 pub use join_key::JoinKey;
 pub use registry::{DriveEntry, DriveKind, Registry, RemoteSettings};
-pub use requests::{DrainLine, DrainState, DriveAnswer, DriveCheck, DriveLine, DriveRequest};
+pub use requests::{
+    DrainLine, DrainState, DriveAnswer, DriveCheck, DriveLine, DriveRequest, TierLine, TierRequest,
+};
+pub use tiering::TierOrder;

@@ -1,14 +1,14 @@
 //! Registry of a file server's drives, a file of its state directory: id, name, kind and settings of each, and which one
 //! takes the new data of each partition.
 
-use super::{BucketSettings, DrainOrder, DrivesError};
+use super::{BucketSettings, DrainOrder, DrivesError, TierOrder};
 use afs_datapath::capability::{DriveId as DataPathDrive, DriveKey, KeyEpoch, StoreNumber};
 use afs_datapath::session::{Fingerprint, Security};
 use afs_drive::DriveId;
 use afs_env::EnvRef;
 use afs_files::secret_file;
 use afs_remote::{RemoteDrive, RemoteOptions};
-use afs_wire::ids::PartitionId;
+use afs_wire::ids::{PartitionId, VolumeId};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,10 @@ pub struct Registry {
     /// Drives to be drained, by id. A program of before drains refuses the registry while there is one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     draining: BTreeMap<String, DrainOrder>,
+    /// Volumes whose old, large files are moved to a drive, by number. A program of before tiers refuses the registry while there
+    /// is one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    tiers: BTreeMap<String, TierOrder>,
     /// The drives.
     #[serde(default, rename = "drive")]
     pub(super) drives: Vec<DriveEntry>,
@@ -119,6 +123,7 @@ impl Default for Registry {
             in_use: BTreeMap::new(),
             copies: BTreeMap::new(),
             draining: BTreeMap::new(),
+            tiers: BTreeMap::new(),
             drives: Vec::new(),
         }
     }
@@ -137,13 +142,17 @@ impl Registry {
         let bad = |why: String| DrivesError::File { path: path(state), why };
         let bytes = secret_file::read(&path(state)).map_err(|error| bad(error.to_string()))?;
         let Some(bytes) = bytes else { return Ok(Self::default()) };
-        let text = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
+        Self::decode(&bytes).map_err(bad)
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         // The parser's message would quote the line, which may be a key.
-        let registry: Self = toml::from_str(text).map_err(|error| bad(error.message().to_owned()))?;
-        if registry.format != FORMAT {
-            return Err(bad(format!("it has format {}, this program reads {FORMAT}", registry.format)));
+        let registry: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+        match registry.format {
+            FORMAT => Ok(registry),
+            other => Err(format!("it has format {other}, this program reads {FORMAT}")),
         }
-        Ok(registry)
     }
 
     /// Replaces the registry of a state directory.
@@ -220,6 +229,20 @@ impl Registry {
         match order {
             Some(order) => _ = self.draining.insert(key, order),
             None => _ = self.draining.remove(&key),
+        }
+    }
+
+    /// The volumes whose old, large files are moved.
+    pub fn tiers(&self) -> impl Iterator<Item = (VolumeId, TierOrder)> {
+        self.tiers.iter().filter_map(|(id, order)| Some((VolumeId(id.parse().ok()?), *order)))
+    }
+
+    /// Orders files of a volume to be moved, or no longer.
+    pub fn set_tier(&mut self, volume: VolumeId, order: Option<TierOrder>) {
+        let key = volume.0.to_string();
+        match order {
+            Some(order) => _ = self.tiers.insert(key, order),
+            None => _ = self.tiers.remove(&key),
         }
     }
 

@@ -55,6 +55,18 @@ pub enum DriveRequest {
         /// Its name, or `local`.
         name: String,
     },
+    /// Have old, large files of a volume moved to a drive, or tell how far that is.
+    Tier {
+        /// Its name or number.
+        volume: String,
+        /// Which files, and where to, in place of what was ordered before.
+        order: Option<TierRequest>,
+    },
+    /// Have no more files of a volume moved.
+    EndTier {
+        /// Its name or number.
+        volume: String,
+    },
     /// Write new data to a drive.
     Use {
         /// Its name, or `local`.
@@ -87,6 +99,8 @@ pub enum DriveAnswer {
     Checked(DriveCheck),
     /// The drain of a drive.
     Drain(DrainLine),
+    /// The tier of a volume.
+    Tier(TierLine),
 }
 
 /// A drive in the list.
@@ -134,6 +148,38 @@ pub struct DrainLine {
     pub left_bytes: u64,
     /// Damaged chunks and rows that the present pass has met; they stay where they are.
     pub bad: u64,
+    /// Why it does not go on just now.
+    pub problem: Option<String>,
+}
+
+/// Which files of a volume are to be on a drive.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TierRequest {
+    /// The drive's name, or `local`.
+    pub drive: String,
+    /// Seconds since the last change, at least.
+    pub age: u64,
+    /// Length in bytes, at least.
+    pub length: u64,
+}
+
+/// Which files of a volume are moved, and how far that is since the start of the file server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TierLine {
+    /// The volume.
+    pub volume: u32,
+    /// The drive's name, or `local`.
+    pub drive: String,
+    /// Seconds since the last change, at least.
+    pub age: u64,
+    /// Length in bytes, at least.
+    pub length: u64,
+    /// Files of which something was moved.
+    pub files: u64,
+    /// Bytes that were copied.
+    pub bytes: u64,
+    /// How often all files were looked at.
+    pub rounds: u64,
     /// Why it does not go on just now.
     pub problem: Option<String>,
 }

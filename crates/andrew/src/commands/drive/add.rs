@@ -23,16 +23,17 @@ aws_access_key_id = ID and aws_secret_access_key = KEY; it is read for every req
 If the command was interrupted, run it again.
 
 Examples:
-  andrew drive add big --address 192.0.2.9:7010 --join-key /root/join-key
+  andrew drive add big --address 192.0.2.9 --join-key /root/join-key
   andrew drive add cold --bucket s3://andrew/example.org --endpoint https://s3.example.org --credentials /root/s3")]
 pub struct Args {
     /// Name of the drive on this host
     #[arg(value_name = "NAME")]
     name: String,
-    /// Where the drive on another host listens
+    /// Where the drive on another host listens; the port is 7010 unless it is named
     #[arg(
         long,
-        value_name = "IP:PORT",
+        value_name = "IP[:PORT]",
+        value_parser = super::address,
         required_unless_present = "bucket",
         conflicts_with = "bucket",
         requires = "join_key"

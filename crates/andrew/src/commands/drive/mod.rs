@@ -13,6 +13,7 @@ use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::drives::{DriveAnswer, DriveRequest};
 use clap::Subcommand;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Options of `andrew drive`.
@@ -24,8 +25,8 @@ A drive stores the bytes of files for a file server on another host, or is a buc
 volumes.
 
 Examples:
-  andrew drive serve --dir /srv/drive --listen 192.0.2.9:7010 --detach      (on the host with the disks; prints a join key)
-  andrew drive add big --address 192.0.2.9:7010 --join-key andrew-drive-1.… (on the file server's host)
+  andrew drive serve --dir /srv/drive --listen 192.0.2.9 --detach      (on the host with the disks; prints a join key)
+  andrew drive add big --address 192.0.2.9 --join-key andrew-drive-1.… (on the file server's host)
   andrew drive add cold --bucket s3://andrew/example.org --endpoint https://s3.example.org --credentials /root/s3
   andrew drive use big"
 )]
@@ -81,7 +82,7 @@ impl Args {
 }
 
 /// Makes a request to the file server.
-fn ask(state: Option<PathBuf>) -> impl Fn(DriveRequest) -> CommandResult<DriveAnswer> {
+pub(super) fn ask(state: Option<PathBuf>) -> impl Fn(DriveRequest) -> CommandResult<DriveAnswer> {
     move |request| {
         let state = running_cells::of_process(state.as_deref())?;
         let answer = ControlClient::of(&state)?.drives(&request);
@@ -89,7 +90,28 @@ fn ask(state: Option<PathBuf>) -> impl Fn(DriveRequest) -> CommandResult<DriveAn
     }
 }
 
+/// Where a drive listens if nothing else is said: behind the ports of AFS.
+const PORT: u16 = 7010;
+
+/// `IP` or `IP:PORT`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let with_port = || text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, PORT));
+    text.parse().or_else(|_| with_port()).map_err(|_| "write IP or IP:PORT".to_owned())
+}
+
 /// An answer to another request than was made.
 fn unexpected() -> CommandError {
     CommandError::failed("drive: the cell gave an answer that this program does not know")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_address_has_the_usual_port_unless_it_says_another() {
+        let read = |text| super::address(text).map(|address| address.to_string());
+        assert_eq!(read("192.0.2.9"), Ok("192.0.2.9:7010".to_owned()));
+        assert_eq!(read("::1"), Ok("[::1]:7010".to_owned()));
+        assert_eq!(read("192.0.2.9:1"), Ok("192.0.2.9:1".to_owned()));
+        assert!(read("host").is_err() && read("192.0.2.9:").is_err());
+    }
 }

@@ -25,13 +25,13 @@ The first start prints a join key, which a file server needs to take the drive (
 prints it again.
 
 Examples:
-  andrew drive serve --dir /srv/drive --listen 192.0.2.9:7010 --detach")]
+  andrew drive serve --dir /srv/drive --listen 192.0.2.9 --detach")]
 pub struct Args {
     /// Directory of the drive: its keys and its chunks; made if it does not exist
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Where to listen, by TCP
-    #[arg(long, value_name = "IP:PORT")]
+    /// Where to listen, by TCP; the port is 7010 unless it is named
+    #[arg(long, value_name = "IP[:PORT]", value_parser = super::address)]
     listen: SocketAddr,
     #[command(flatten)]
     daemon: DaemonOptions,

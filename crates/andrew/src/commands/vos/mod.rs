@@ -34,6 +34,7 @@ mod sites;
 mod snapshot;
 mod snapshot_schedule;
 mod status;
+mod tier;
 mod volume_text;
 
 use crate::error::CommandResult;
@@ -103,6 +104,8 @@ enum Command {
     Restore(restore::Args),
     /// Make, show and restore named snapshots of a volume
     Snapshot(snapshot::Args),
+    /// Keep the old, large files of a volume on another drive of its file server
+    Tier(tier::Args),
     /// Rename a volume
     Rename(single_volume::RenameArgs),
     /// Add a site for a read-only copy of a volume
@@ -170,6 +173,7 @@ impl Args {
             Command::Dump(args) => args.run(&ops()?, json),
             Command::Restore(args) => args.run(&ops()?, json),
             Command::Snapshot(args) => args.run(&ops()?, json),
+            Command::Tier(args) => args.run(route, json),
             Command::Rename(args) => args.run(&ops()?, json),
             Command::Addsite(args) => args.run(&ops()?, json),
             Command::Remsite(args) => args.remove(&ops()?, json),
