@@ -4,7 +4,7 @@
 //! File System" (ACM TOCS 6(1), 1988), section 2.3. [`bulk`] stores and fetches large files, as CITI TR 01-3 does
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
-//! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, [`runs`] runs experiments and keeps
+//! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, [`measure`] measures, [`runs`] runs experiments and keeps
 //! their results, [`report`] writes them into one page.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
@@ -17,6 +17,7 @@ pub mod catalogue;
 mod close;
 pub mod error;
 pub mod load;
+pub mod measure;
 pub mod model;
 pub mod papers;
 pub mod report;

@@ -46,7 +46,7 @@ fn all_is_run_and_nothing_twice() {
     let states = |run: &Value, state: &str| {
         run["results"].as_array().unwrap().iter().filter(|one| one["state"] == state).count()
     };
-    assert!(states(&first, "ran") >= 10, "{first}");
+    assert!(states(&first, "ran") >= 13, "{first}");
     assert_eq!((states(&again, "ran"), states(&again, "was_done")), (0, states(&first, "ran")));
 
     let report = run("lab report results --json");
@@ -56,6 +56,8 @@ fn all_is_run_and_nothing_twice() {
         assert!(page.contains(&format!("<section id={}>", result["id"])), "{result}");
     }
     assert!(home.file("results/index.md").exists() && home.file("results/gibson97.fig6.svg").exists());
+    let plain = home.refused(2, "lab run howard88.table6 --mount results");
+    assert!(plain.starts_with("andrew: lab: results is in no mount of Andrew; "), "{plain}");
     let missing = home.refused(2, "lab report nowhere");
     assert!(missing.starts_with("andrew: lab: nowhere is not a directory; "), "{missing}");
 }

@@ -1,6 +1,7 @@
 //! Experiments of Howard et al. 1988.
 
-use super::method::{Experiment, Method, at};
+use super::method::{Benchmarks, Experiment, Method, at};
+use Method::Benchmark;
 
 const LIVE: Method =
     Method::NotBuilt("statistics of a cell in daily use by many people; no record of one is at hand");
@@ -9,29 +10,38 @@ const LOADS: Method = Method::NotBuilt(
 );
 const PROTOTYPE: Method = Method::NotBuilt("the prototype of 1984 as a baseline in the simulator");
 const NFS: Method = Method::NotBuilt("many clients of one server at once, and an NFS server to compare with");
-const ON_DISK: Method =
-    Method::NotBuilt("the Andrew benchmark as a part of the lab (`andrew bench andrew` runs it)");
-const LATENCY: Method = Method::NotBuilt("a measurement of open, read and close of small files");
 
 pub(super) const EXPERIMENTS: &[Experiment] = &[
-    at("howard88.table1", "time of the Andrew benchmark on a local disk, by phase and machine", ON_DISK),
+    at(
+        "howard88.table1",
+        "time of the Andrew benchmark on a local disk, by phase and machine",
+        Benchmark(Benchmarks::Phases),
+    ),
     at("howard88.table2", "calls by type at each server of the prototype, a month of use", LIVE),
     at("howard88.table3", "time of the benchmark and of TestAuth on the prototype, by load", PROTOTYPE),
     at("howard88.table4", "processor and disk use of the prototype's servers in daily use", LIVE),
     at("howard88.table5", "the calls of the interface between client and server", Method::Description),
-    at("howard88.table6", "time of the benchmark on the revised system, by phase and load", LOADS),
+    at(
+        "howard88.table6",
+        "time of the benchmark on the revised system, by phase and load",
+        Benchmark(Benchmarks::Revised),
+    ),
     at("howard88.table7", "server processor and disk use during the benchmark, by load", LOADS),
     at("howard88.table8", "processor and disk use of 13 servers in daily use", LIVE),
     at("howard88.table9", "calls by type at each server, three days of use", LIVE),
     at("howard88.table10", "active users at each server, three days of use", LIVE),
     at("howard88.table11", "time of the benchmark on NFS and Andrew, cold and warm, by phase and load", NFS),
     at("howard88.table12", "server processor and disk use under NFS and Andrew, by load", NFS),
-    at("howard88.table13", "packets during one run of the benchmark", ON_DISK),
-    at("howard88.table14", "time to open a file, read its first byte and close it", LATENCY),
+    at("howard88.table13", "packets during one run of the benchmark", Benchmark(Benchmarks::Packets)),
+    at("howard88.table14", "time to open a file, read its first byte and close it", Method::Latency),
     at("howard88.fig1", "relative time of the benchmark, prototype and revised system, by load", PROTOTYPE),
     at("howard88.fig2", "server processor and disk use, by load", LOADS),
     at("howard88.fig3", "time of the benchmark on NFS and Andrew, by load", NFS),
     at("howard88.fig4", "server processor use under NFS and Andrew, by load", NFS),
     at("howard88.fig5", "server disk use under NFS and Andrew, by load", NFS),
-    at("howard88.derived-server-work", "server processor and disk seconds of one run, by load", ON_DISK),
+    at(
+        "howard88.derived-server-work",
+        "server processor and disk seconds of one run, by load",
+        Benchmark(Benchmarks::ServerWork),
+    ),
 ];

@@ -1,12 +1,11 @@
 //! Experiments of CITI TR 01-3 and of Gibson et al. 1997.
 
-use super::method::{Experiment, Generated, Method, Recomputed, at};
-use Method::{Description, Generate, Recompute};
+use super::method::{Experiment, FetchTests, Generated, Method, Recomputed, at};
+use Method::{Description, Fetch, Generate, Recompute};
 
 const LAYERS: Method = Method::NotBuilt(
     "throughput of raw packets, UDP, Rx and TCP between two processes, with layers taken out",
 );
-const BULK: Method = Method::NotBuilt("the fetches of `andrew bench bulk` as a part of the lab");
 const PREFETCH: Method = Method::NotBuilt("a reader with and without fetches ahead that block it");
 const CYCLES: Method = Method::NotBuilt(
     "processor cycles of a warm server for each call and size: needs counters of the processor",
@@ -17,17 +16,21 @@ const REPLAY: Method =
 pub(super) const CITI: &[Experiment] = &[
     at("citi01-3.table1", "throughput of the layers of the network, raw to Rx and TCP", LAYERS),
     at("citi01-3.table2", "throughput of Rx with the layer below it exchanged", LAYERS),
-    at("citi01-3.table3", "time to fetch a file through the disk cache and past it", BULK),
+    at(
+        "citi01-3.table3",
+        "time to fetch a file through the disk cache and past it",
+        Fetch(FetchTests::Bypass),
+    ),
     at(
         "citi01-3.table4",
         "time to fetch a file through the cache, and past it by a path beside the calls",
-        BULK,
+        Fetch(FetchTests::Combined),
     ),
     at("citi01-3.fig1", "the testbed", Description),
     at("citi01-3.fig2", "time for five chunks, with and without a lock that the reader needs", PREFETCH),
     at("citi01-3.fig3", "who uses which path", Description),
-    at("citi01-3.fig4", "time to fetch 100 MB", BULK),
-    at("citi01-3.fig5", "throughput by size of the file", BULK),
+    at("citi01-3.fig4", "time to fetch 100 MB", Fetch(FetchTests::Largest)),
+    at("citi01-3.fig5", "throughput by size of the file", Fetch(FetchTests::Throughput)),
 ];
 
 pub(super) const GIBSON: &[Experiment] = &[

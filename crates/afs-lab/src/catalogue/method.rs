@@ -18,6 +18,12 @@ pub enum Method {
     Recompute(Recomputed),
     /// Generated with the published distributions.
     Generate(Generated),
+    /// The Andrew benchmark.
+    Benchmark(Benchmarks),
+    /// Open, read and close of small files.
+    Latency,
+    /// Fetches of large files.
+    Fetch(FetchTests),
     /// Nothing was measured: a list, a diagram or a description.
     Description,
     /// Not built yet, and what it needs.
@@ -49,6 +55,32 @@ pub enum Recomputed {
     Opens,
 }
 
+/// What is told of the Andrew benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Benchmarks {
+    /// Times on a local disk, and in a mount if there is one.
+    Phases,
+    /// Times in a mount.
+    Revised,
+    /// Packets of a run in a mount.
+    Packets,
+    /// Processor time of the server.
+    ServerWork,
+}
+
+/// What is told of the fetches of large files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchTests {
+    /// Through the cache against past it, by calls.
+    Bypass,
+    /// Through the cache against past it, by the data path.
+    Combined,
+    /// Times of the largest file.
+    Largest,
+    /// Throughput by size.
+    Throughput,
+}
+
 /// What is told of generated traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generated {
@@ -65,10 +97,28 @@ impl Method {
         !matches!(self, Self::Description | Self::NotBuilt(_))
     }
 
+    /// Whether it needs a directory in a mount of Andrew.
+    #[must_use]
+    pub fn needs_mount(self) -> bool {
+        match self {
+            Self::Benchmark(what) => what != Benchmarks::Phases,
+            Self::Fetch(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it needs a C compiler.
+    #[must_use]
+    pub fn needs_compiler(self) -> bool {
+        matches!(self, Self::Benchmark(_))
+    }
+
     /// Seconds that a run takes, roughly: the weight of the experiment in the time left.
     #[must_use]
     pub fn weight_seconds(self, quick: bool) -> u64 {
         match self {
+            Self::Benchmark(Benchmarks::Phases) | Self::Fetch(FetchTests::Bypass) if quick => 10,
+            Self::Benchmark(Benchmarks::Phases) | Self::Fetch(FetchTests::Bypass) => 60,
             Self::Generate(_) if !quick => 10,
             _ => 1,
         }

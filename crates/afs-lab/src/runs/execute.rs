@@ -1,6 +1,7 @@
 //! Loop over experiments: each is run, refused or found done, and its result is written before the next begins.
 
 use super::folder::{FolderError, ResultFolder};
+use super::measured::{Memo, latency, refused};
 use super::outcome::{FORMAT, Outcome, RunResult};
 use super::setting::Setting;
 use crate::catalogue::{Experiment, Generated, Method, Recomputed};
@@ -32,7 +33,7 @@ pub fn run(
     again: bool,
     tell: &mut dyn FnMut(Step<'_>),
 ) -> Result<u32, FolderError> {
-    let mut failed = 0;
+    let (mut failed, memo) = (0, Memo::default());
     for experiment in experiments {
         if setting.stop.load(Ordering::Acquire) {
             break;
@@ -43,7 +44,7 @@ pub fn run(
             continue;
         }
         tell(Step::Begins(experiment));
-        let result = one(setting, experiment);
+        let result = one(setting, experiment, &memo);
         // What was interrupted has no result.
         if setting.stop.load(Ordering::Acquire) {
             break;
@@ -55,9 +56,9 @@ pub fn run(
     Ok(failed)
 }
 
-fn one(setting: &Setting<'_>, experiment: &Experiment) -> RunResult {
+fn one(setting: &Setting<'_>, experiment: &Experiment, memo: &Memo) -> RunResult {
     let (date, began) = ((setting.date)(), Instant::now());
-    let outcome = outcome(setting, experiment.method);
+    let outcome = outcome(setting, experiment.method, memo);
     RunResult {
         format: FORMAT,
         id: experiment.id.to_owned(),
@@ -69,7 +70,13 @@ fn one(setting: &Setting<'_>, experiment: &Experiment) -> RunResult {
     }
 }
 
-fn outcome(setting: &Setting<'_>, method: Method) -> Outcome {
+fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
+    if method.needs_compiler() && !setting.environment.peers.contains_key("cc") {
+        return refused("a C compiler (cc)");
+    }
+    if method.needs_mount() && setting.mount.is_none() {
+        return refused("a directory in a mount of Andrew (--mount)");
+    }
     match method {
         Method::Description => Outcome::Description,
         Method::NotBuilt(reason) => Outcome::Refused { lacks: format!("not built: {reason}") },
@@ -77,6 +84,9 @@ fn outcome(setting: &Setting<'_>, method: Method) -> Outcome {
             Ok(sheet) => Outcome::Ran { sheet, notes: vec!["Computed from the paper's own inputs.".into()] },
             Err(error) => Outcome::Failed { error: error.to_string() },
         },
+        Method::Benchmark(what) => memo.benchmark(setting, what),
+        Method::Latency => latency(setting),
+        Method::Fetch(what) => memo.fetch(setting, what),
         Method::Generate(what) => match generate(setting, what) {
             Ok(sheet) => Outcome::Ran { sheet, notes: generated_notes(setting.quick) },
             Err(error) => Outcome::Failed { error: error.to_string() },
@@ -145,7 +155,16 @@ mod tests {
         let (papers, stop) = (papers().unwrap(), AtomicBool::new(false));
         let environment = Environment { version: "test".into(), ..Environment::default() };
         let date = || "2026-11-23T00:00:00Z".to_owned();
-        let setting = Setting { papers: &papers, environment, quick, date: &date, stop: &stop };
+        let directory = tempfile::tempdir().unwrap();
+        let setting = Setting {
+            papers: &papers,
+            environment,
+            quick,
+            date: &date,
+            stop: &stop,
+            local: directory.path(),
+            mount: None,
+        };
         let chosen: Vec<_> = ids.iter().map(|id| experiment(id).unwrap()).collect();
         let (mut ended, mut done) = (Vec::new(), Vec::new());
         let failed = run(&setting, &chosen, folder, again, &mut |step| match step {

@@ -3,6 +3,7 @@
 mod environment;
 mod execute;
 mod folder;
+mod measured;
 mod outcome;
 mod setting;
 

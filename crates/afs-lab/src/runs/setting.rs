@@ -1,7 +1,9 @@
 //! What a run has at its disposal.
 
 use super::environment::Environment;
+use crate::measure::Mounted;
 use crate::papers::Paper;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Directories, data and switches of a run.
@@ -16,4 +18,8 @@ pub struct Setting<'a> {
     pub date: &'a dyn Fn() -> String,
     /// Ends the run when it is true.
     pub stop: &'a AtomicBool,
+    /// A directory on a local disk; what is written there is removed.
+    pub local: &'a Path,
+    /// A directory in a mount of Andrew, likewise.
+    pub mount: Option<Mounted<'a>>,
 }

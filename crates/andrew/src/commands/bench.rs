@@ -180,7 +180,7 @@ fn tell(bar: &ProgressBar, run: u32, progress: Progress) {
 }
 
 /// Probe of a mount of Andrew's: calls and packets from the mount, processor time from the cell.
-struct MountProbe {
+pub(in crate::commands) struct MountProbe {
     directory: PathBuf,
     state: StateDir,
 }
@@ -195,7 +195,7 @@ struct MountCounters {
 
 impl MountProbe {
     /// A probe for a directory in a mount of Andrew's; `None` elsewhere.
-    fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Option<Self>> {
+    pub(in crate::commands) fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Option<Self>> {
         let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         if mounts::containing(&real)?.is_none() {
             return Ok(None);

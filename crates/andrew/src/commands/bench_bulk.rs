@@ -2,7 +2,7 @@
 
 mod mount_attributes;
 mod mount_cache;
-mod places;
+pub(in crate::commands) mod places;
 mod report;
 mod statuses;
 mod stop;

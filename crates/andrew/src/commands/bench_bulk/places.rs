@@ -18,7 +18,7 @@ type Given = [(String, u32)];
 ///
 /// # Errors
 /// It is not a directory, or a process does not run.
-pub(super) fn writer(directory: &Path, given: &Given) -> CommandResult<Place> {
+pub(in crate::commands) fn writer(directory: &Path, given: &Given) -> CommandResult<Place> {
     place(directory, "--dir", false, given)
 }
 

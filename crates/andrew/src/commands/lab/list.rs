@@ -46,7 +46,8 @@ fn state(method: Method) -> (State, Option<String>) {
     match method {
         Method::Description => (State::Description, None),
         Method::NotBuilt(reason) => (State::Refused, Some(format!("not built: {reason}"))),
-        Method::Recompute(_) | Method::Generate(_) => (State::Runs, None),
+        _ if method.needs_mount() => (State::NeedsMount, None),
+        _ => (State::Runs, None),
     }
 }
 
@@ -55,6 +56,8 @@ fn state(method: Method) -> (State, Option<String>) {
 enum State {
     /// It can be run here.
     Runs,
+    /// It can, with a directory in a mount of Andrew.
+    NeedsMount,
     /// It cannot.
     Refused,
     /// There is nothing to run.
@@ -94,6 +97,9 @@ impl fmt::Display for List {
                 writeln!(f, "  {:<30} {}", line.id, line.measures)?;
                 match (line.state, &line.reason) {
                     (State::Runs, _) => writeln!(f, "{:33}can be run here", "")?,
+                    (State::NeedsMount, _) => {
+                        writeln!(f, "{:33}can be run with a directory in a mount of Andrew (--mount)", "")?;
+                    }
                     (State::Description, _) => writeln!(f, "{:33}nothing to measure", "")?,
                     (State::Refused, reason) => {
                         writeln!(f, "{:33}refused: {}", "", reason.as_deref().unwrap_or_default())?;

@@ -2,15 +2,18 @@
 
 use super::choice::chosen;
 use super::{embedded, failed_folder};
-use crate::commands::bench_bulk::Stop;
+use crate::commands::bench::MountProbe;
+use crate::commands::bench_bulk::{Stop, places};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use afs_lab::bulk::Place;
 use afs_lab::catalogue::Experiment;
+use afs_lab::measure::Mounted;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `andrew lab run`.
 #[derive(clap::Args, Debug)]
@@ -21,6 +24,7 @@ cannot run here says what it lacks, and the others continue.
 
 Examples:
   andrew lab run all --quick
+  andrew up --detach && andrew lab run all --mount ~/afs
   andrew lab run gibson97 citi01-3.table3 --out results")]
 pub struct Args {
     /// Tables, figures or papers, such as howard88.table6 or citi01-3; or all
@@ -32,6 +36,12 @@ pub struct Args {
     /// Directory for the results
     #[arg(long, value_name = "DIR", default_value = "andrew-lab")]
     out: PathBuf,
+    /// Directory on a local disk to measure in; what is written there is removed [default: the system's for temporary files]
+    #[arg(long, value_name = "DIR")]
+    local: Option<PathBuf>,
+    /// Directory in a mount of Andrew to measure in, likewise
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
     /// Run also what has a result
     #[arg(long)]
     again: bool,
@@ -48,12 +58,16 @@ impl Args {
         let stop = Stop::on_signals()?;
         let papers = embedded()?;
         let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
+        let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
+        let mount = self.mount.as_deref().map(Mount::of).transpose()?;
         let setting = Setting {
             papers: &papers,
             environment: Environment::of(env!("CARGO_PKG_VERSION")),
             quick: self.quick,
             date: &|| jiff::Timestamp::now().to_string(),
             stop: stop.flag(),
+            local: &local,
+            mount: mount.as_ref().map(Mount::mounted),
         };
         let bar = Bar::of(&chosen, self.quick);
         let mut summary = Summary { out: self.out.display().to_string(), results: Vec::new() };
@@ -71,6 +85,31 @@ impl Args {
             0 => Ok(()),
             count => Err(CommandError::failed(format!("lab: {count} experiments ended with an error"))),
         }
+    }
+}
+
+/// A directory in a mount, with what the mount tells of itself.
+struct Mount {
+    place: Place,
+    probe: MountProbe,
+}
+
+impl Mount {
+    /// # Errors
+    /// It is no directory, or in no mount of Andrew's.
+    fn of(directory: &Path) -> CommandResult<Self> {
+        let place = places::writer(directory, &[])?;
+        let Some(probe) = MountProbe::of(directory, None)? else {
+            let shown = directory.display();
+            let message =
+                format!("lab: {shown} is in no mount of Andrew; `andrew status` shows those there are");
+            return Err(CommandError::usage(message));
+        };
+        Ok(Self { place, probe })
+    }
+
+    fn mounted(&self) -> Mounted<'_> {
+        Mounted { place: &self.place, probe: Some(&self.probe) }
     }
 }
 

@@ -1,0 +1,159 @@
+//! The Andrew benchmark at load 1: Tables I, VI and XIII of Howard et al. 1988, and the server's work.
+
+use super::Mounted;
+use super::program::Program;
+use crate::andrew::{Benchmark, Counters, MakeCommand, Phase, Probe, Report, SourceTree};
+use crate::error::LabError;
+use crate::papers::{Cell, Sheet};
+use crate::spread::Spread;
+use std::path::Path;
+
+/// Results on a local disk, and on a mount.
+pub struct Benchmarked {
+    /// On the local disk.
+    pub local: Report,
+    /// In the mount.
+    pub mounted: Option<Report>,
+}
+
+/// A directory to run in.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    directory: &'a Path,
+    probe: Option<&'a dyn Probe>,
+}
+
+/// The side of a directory on a local disk.
+#[must_use]
+pub fn side(directory: &Path) -> Side<'_> {
+    Side { directory, probe: None }
+}
+
+impl Benchmarked {
+    /// Runs the benchmark on a program of 70 files, whose source is on the local disk. The two sides alternate.
+    ///
+    /// # Errors
+    /// Those of the benchmark.
+    pub fn measure(local: Side<'_>, mount: Option<&Mounted<'_>>, runs: u32) -> Result<Self, LabError> {
+        let program = Program::write_in(local.directory)?;
+        let tree = SourceTree::list(program.root())?;
+        let mount = mount.map(|mount| Side { directory: &mount.place.directory, probe: mount.probe });
+        let mut both: Option<Self> = None;
+        for _ in 0..runs {
+            let more = run(&tree, local)?;
+            let mounted = mount.map(|mount| run(&tree, mount)).transpose()?;
+            match &mut both {
+                None => both = Some(Self { local: more, mounted }),
+                Some(both) => both.add(more, mounted),
+            }
+        }
+        both.ok_or(LabError::Lost)
+    }
+
+    fn add(&mut self, local: Report, mounted: Option<Report>) {
+        self.local.add(local);
+        if let Some((report, more)) = self.mounted.as_mut().zip(mounted) {
+            report.add(more);
+        }
+    }
+
+    /// Counters of the mount in the last run.
+    fn counters(&self) -> Option<Counters> {
+        self.mounted.as_ref()?.loads.first()?.counters()
+    }
+}
+
+fn run(tree: &SourceTree, side: Side<'_>) -> Result<Report, LabError> {
+    let benchmark = Benchmark {
+        source: tree,
+        target: side.directory.to_owned(),
+        loads: vec![1],
+        runs: 1,
+        make: MakeCommand::for_tree(tree),
+        probe: side.probe,
+        progress: &|_| {},
+    };
+    benchmark.run()
+}
+
+/// Times of a phase, or of all.
+fn times(report: &Report, phase: Option<Phase>) -> Option<Spread> {
+    let load = report.loads.first()?;
+    phase.map_or_else(|| load.total(), |phase| load.phase(phase))
+}
+
+/// Median, smallest and largest as cells.
+pub(super) fn cells(spread: Option<Spread>, factor: f64) -> [Cell; 3] {
+    let value =
+        |of: fn(Spread) -> f64| Cell::from(spread.map(|spread| (of(spread) * factor * 1e4).round() / 1e4));
+    [value(|spread| spread.median), value(|spread| spread.min), value(|spread| spread.max)]
+}
+
+/// Table I: seconds by phase, here on the local disk, and in the mount.
+#[must_use]
+pub fn phases(measured: &Benchmarked) -> Sheet {
+    let mut columns = vec![("phase", ""), ("local", "s"), ("local_min", "s"), ("local_max", "s")];
+    if measured.mounted.is_some() {
+        columns.extend([("andrew", "s"), ("andrew_min", "s"), ("andrew_max", "s")]);
+    }
+    let mut sheet = Sheet::new(&columns);
+    for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
+        let name = phase.map_or("Overall".to_owned(), |phase| phase.to_string());
+        let mut row = vec![Cell::Text(name)];
+        for report in [Some(&measured.local), measured.mounted.as_ref()].into_iter().flatten() {
+            row.extend(cells(times(report, phase), 1.0));
+        }
+        sheet.rows.push(row);
+    }
+    sheet
+}
+
+/// Table VI: seconds by phase in the mount at load 1.
+#[must_use]
+pub fn revised(measured: &Benchmarked) -> Option<Sheet> {
+    let report = measured.mounted.as_ref()?;
+    let mut sheet = Sheet::new(&[("load_units", "load units")]);
+    let mut row = vec![Cell::from(1.0)];
+    for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
+        let name = phase.map_or("overall".to_owned(), |phase| phase.to_string().to_lowercase());
+        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
+        sheet.units.extend(["s"; 3].map(str::to_owned));
+        row.extend(cells(times(report, phase), 1.0));
+    }
+    sheet.rows.push(row);
+    Some(sheet)
+}
+
+/// Table XIII: packets of one run.
+#[must_use]
+pub fn packets(measured: &Benchmarked) -> Option<Sheet> {
+    let Counters { packets_sent, packets_received, calls, .. } = measured.counters()?;
+    if packets_sent == 0 {
+        return None;
+    }
+    let mut sheet = Sheet::new(&[("what", ""), ("andrew", "packets")]);
+    let all = [
+        ("total", packets_sent + packets_received),
+        ("server_to_client", packets_received),
+        ("client_to_server", packets_sent),
+        ("calls", calls),
+    ];
+    sheet.rows.extend(all.map(|(what, count)| vec![what.into(), (count as f64).into()]));
+    Some(sheet)
+}
+
+/// Processor seconds of the server in one run.
+#[must_use]
+pub fn server_work(measured: &Benchmarked) -> Option<Sheet> {
+    let time_us = measured.counters()?.server_cpu_us;
+    // A server on another machine tells nothing.
+    let seconds = (time_us > 0).then_some(time_us as f64 / 1e6)?;
+    let mut sheet = Sheet::new(&[
+        ("setup", ""),
+        ("load_units", "load units"),
+        ("cpu_s_per_run", "s"),
+        ("disk_s_per_run", "s"),
+    ]);
+    sheet.rows.push(vec!["here".into(), 1.0.into(), seconds.into(), Cell::NotAtHand]);
+    Some(sheet)
+}

@@ -1,0 +1,134 @@
+//! Fetches of large files from a mount, through its cache and past it: Tables 3 and 4 of CITI TR 01-3, Figures 4 and 5.
+
+use crate::bulk::{Bulk, Measured, Operation, Place, Report, Way};
+use crate::error::LabError;
+use crate::papers::{Cell, Sheet};
+use std::sync::atomic::AtomicBool;
+
+/// Lengths in bytes: 1, 10 and 100 MB.
+const SIZES: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
+
+/// Result of the fetches.
+pub struct Fetches(Report);
+
+/// Stores and fetches files of 1, 10 and 100 MB (a quick run: 1 and 10) in a mount.
+///
+/// # Errors
+/// Those of the measurement.
+pub fn fetches(place: &Place, quick: bool, stop: &AtomicBool) -> Result<Fetches, LabError> {
+    let sizes = if quick { &SIZES[..2] } else { &SIZES[..] };
+    let bulk = Bulk {
+        writer: place,
+        readers: &[],
+        sizes: sizes.to_vec(),
+        runs: if quick { 2 } else { 5 },
+        other: None,
+        progress: &|_| {},
+        stop,
+    };
+    bulk.run().map(Fetches)
+}
+
+/// A size with its fetches, through the cache and past it.
+struct Pair<'a> {
+    mb: f64,
+    cached: &'a Measured,
+    bypassed: &'a Measured,
+}
+
+impl Fetches {
+    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
+        self.0.sizes.iter().filter_map(|size| {
+            let find = |way| {
+                let is_it = |one: &&Measured| one.operation == Operation::ColdFetch && one.way == Some(way);
+                size.measured.iter().find(is_it)
+            };
+            let mb = size.size_bytes as f64 / 1e6;
+            Some(Pair { mb, cached: find(Way::Cached)?, bypassed: find(Way::Bypassed)? })
+        })
+    }
+
+    /// Whether the largest file came beside the calls when it was read past the cache.
+    #[must_use]
+    pub fn uses_data_path(&self) -> bool {
+        let last = self.pairs().last();
+        last.and_then(|pair| pair.bypassed.moved).is_some_and(|moved| moved.fetched_by_data_path_bytes > 0)
+    }
+
+    /// Elapsed, user and system seconds of both ways, with the improvement in percent.
+    fn improvements(&self, other: &str) -> Sheet {
+        let mut sheet = Sheet::new(&[("config", ""), ("size_mb", "MB")]);
+        for what in ["elapsed", "user", "system"] {
+            let columns = ["cached", other]
+                .into_iter()
+                .flat_map(|way| ["", "_min", "_max"].map(|end| format!("{what}_{way}{end}")));
+            sheet.columns.extend(columns.chain([format!("{what}_impr")]));
+            sheet.units.extend(["s"; 6].into_iter().chain(["%"]).map(str::to_owned));
+        }
+        for Pair { mb, cached, bypassed } in self.pairs() {
+            let mut row = vec![Cell::from("here"), mb.into()];
+            for (before, after) in [
+                (cached.elapsed_seconds, bypassed.elapsed_seconds),
+                (cached.user_seconds, bypassed.user_seconds),
+                (cached.system_seconds, bypassed.system_seconds),
+            ] {
+                row.extend([before, after].into_iter().flat_map(|spread| {
+                    [spread.median, spread.min, spread.max]
+                        .map(|value| Cell::from((value * 1e5).round() / 1e5))
+                }));
+                row.push(Cell::from((100.0 * (1.0 - after.median / before.median)).round()));
+            }
+            sheet.rows.push(row);
+        }
+        sheet
+    }
+}
+
+/// Table 3: through the cache against past it, both by calls; `None` if the mount used the data path.
+#[must_use]
+pub fn bypassed(fetches: &Fetches) -> Option<Sheet> {
+    (!fetches.uses_data_path()).then(|| fetches.improvements("bypass"))
+}
+
+/// Table 4: through the cache against past it, by the data path; `None` if the mount made calls alone.
+#[must_use]
+pub fn combined(fetches: &Fetches) -> Option<Sheet> {
+    fetches.uses_data_path().then(|| fetches.improvements("combined"))
+}
+
+/// Figure 4: times of the largest file.
+#[must_use]
+pub fn hundred(fetches: &Fetches) -> Option<Sheet> {
+    let Pair { cached, bypassed, mb } = fetches.pairs().last()?;
+    let mut sheet =
+        Sheet::new(&[("mode", ""), ("size_mb", "MB"), ("elapsed", "s"), ("user", "s"), ("system", "s")]);
+    let other = if fetches.uses_data_path() { "bypass and data path" } else { "bypass" };
+    for (mode, one) in [("caching", cached), (other, bypassed)] {
+        let times =
+            [one.elapsed_seconds, one.user_seconds, one.system_seconds].map(|time| time.median.into());
+        sheet.rows.push([Cell::from(mode), mb.into()].into_iter().chain(times).collect());
+    }
+    Some(sheet)
+}
+
+/// Figure 5: throughput by size.
+#[must_use]
+pub fn throughput(fetches: &Fetches) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        ("size_mb", "MB"),
+        ("caching", "MB/s"),
+        ("caching_min", "MB/s"),
+        ("caching_max", "MB/s"),
+        ("combined", "MB/s"),
+        ("combined_min", "MB/s"),
+        ("combined_max", "MB/s"),
+    ]);
+    for Pair { mb, cached, bypassed } in fetches.pairs() {
+        let rates = [cached, bypassed].into_iter().flat_map(|one| {
+            let rate = one.mb_per_second;
+            [rate.median, rate.min, rate.max].map(|rate| Cell::from((rate * 10.0).round() / 10.0))
+        });
+        sheet.rows.push([Cell::from(mb)].into_iter().chain(rates).collect());
+    }
+    sheet
+}

@@ -1,0 +1,22 @@
+//! Experiments that are measured: the Andrew benchmark, open-read-close of small files, fetches of large ones; on a local
+//! disk, and in a mount of Andrew if there is one.
+
+mod benchmark;
+mod fetches;
+mod latency;
+mod program;
+
+pub use benchmark::{Benchmarked, Side, packets, phases, revised, server_work, side};
+pub use fetches::{Fetches, bypassed, combined, fetches, hundred, throughput};
+pub use latency::{Latencies, latency};
+
+use crate::andrew::Probe;
+use crate::bulk::Place;
+
+/// A directory in a mount of Andrew.
+pub struct Mounted<'a> {
+    /// The directory, with its caches and processes.
+    pub place: &'a Place,
+    /// Counters of the client and the server.
+    pub probe: Option<&'a dyn Probe>,
+}

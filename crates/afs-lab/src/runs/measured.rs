@@ -1,0 +1,203 @@
+//! Outcomes of measured experiments. What several entries share is measured once in a run.
+
+use super::outcome::Outcome;
+use super::setting::Setting;
+use crate::LabError;
+use crate::bulk::{KernelCache, Place};
+use crate::catalogue::{Benchmarks, FetchTests};
+use crate::measure::{self, Benchmarked, Fetches, Latencies};
+use crate::papers::Sheet;
+use std::cell::OnceCell;
+
+/// Measurements of this run, or why they failed.
+#[derive(Default)]
+pub(super) struct Memo {
+    benchmarked: OnceCell<Result<Benchmarked, String>>,
+    fetches: OnceCell<Result<Fetches, String>>,
+}
+
+const ONE_MACHINE: &str = "Client and server share this machine.";
+
+impl Memo {
+    pub(super) fn benchmark(&self, setting: &Setting<'_>, what: Benchmarks) -> Outcome {
+        let runs = if setting.quick { 1 } else { 3 };
+        let measure = || {
+            let local = measure::side(setting.local);
+            Benchmarked::measure(local, setting.mount.as_ref(), runs).map_err(|error| error.to_string())
+        };
+        let measured = match self.benchmarked.get_or_init(measure) {
+            Ok(measured) => measured,
+            Err(error) => return Outcome::Failed { error: error.clone() },
+        };
+        let sheet = match what {
+            Benchmarks::Phases => Some(measure::phases(measured)),
+            Benchmarks::Revised => measure::revised(measured),
+            Benchmarks::Packets => measure::packets(measured),
+            Benchmarks::ServerWork => measure::server_work(measured),
+        };
+        let what = format!(
+            "A generated C program of 70 files; {runs} runs at load 1. The source is on the local disk."
+        );
+        ran(sheet, "counters of the client, and a server on this machine", &[&what, ONE_MACHINE])
+    }
+
+    pub(super) fn fetch(&self, setting: &Setting<'_>, what: FetchTests) -> Outcome {
+        let Some(mount) = &setting.mount else {
+            return refused("a directory in a mount of Andrew (--mount)");
+        };
+        let measure =
+            || measure::fetches(mount.place, setting.quick, setting.stop).map_err(|error| error.to_string());
+        let fetches = match self.fetches.get_or_init(measure) {
+            Ok(fetches) => fetches,
+            Err(error) => return Outcome::Failed { error: error.clone() },
+        };
+        let (sheet, lacks) = match what {
+            FetchTests::Bypass => {
+                (measure::bypassed(fetches), "a mount without the data path (`andrew mount --data-path off`)")
+            }
+            FetchTests::Combined => (
+                measure::combined(fetches),
+                "a mount that fetches by the data path (`andrew mount --data-path on`)",
+            ),
+            FetchTests::Largest => (measure::hundred(fetches), "a fetch"),
+            FetchTests::Throughput => (Some(measure::throughput(fetches)), "a fetch"),
+        };
+        let path = if fetches.uses_data_path() { "by the data path" } else { "by calls" };
+        ran(
+            sheet,
+            lacks,
+            &[&format!("What is read past the cache comes {path}. MB are 10⁶ bytes."), ONE_MACHINE],
+        )
+    }
+}
+
+/// Open, read and close of small files.
+pub(super) fn latency(setting: &Setting<'_>) -> Outcome {
+    let (runs, cold_runs) = if setting.quick { (50, 5) } else { (1000, 100) };
+    let cache = Box::new(KernelCache { is_other_client: false });
+    let local = Place { directory: setting.local.to_owned(), cache, processes: Vec::new() };
+    let measured = || -> Result<Sheet, LabError> {
+        let mount = setting.mount.as_ref();
+        let mounted = mount.map(|mount| Latencies::of(mount.place, runs, cold_runs)).transpose()?;
+        Ok(measure::latency(&Latencies::of(&local, runs, cold_runs)?, mounted.as_ref()))
+    };
+    let warm = format!(
+        "{runs} times each, {cold_runs} of files that the client has flushed. Standalone files are in the kernel's cache."
+    );
+    match measured() {
+        Ok(sheet) => ran(Some(sheet), "", &[&warm, ONE_MACHINE]),
+        Err(error) => Outcome::Failed { error: error.to_string() },
+    }
+}
+
+fn ran(sheet: Option<Sheet>, lacks: &str, notes: &[&str]) -> Outcome {
+    let notes = notes.iter().map(|note| (*note).to_owned()).collect();
+    sheet.map_or_else(|| refused(lacks), |sheet| Outcome::Ran { sheet, notes })
+}
+
+pub(super) fn refused(lacks: &str) -> Outcome {
+    Outcome::Refused { lacks: lacks.to_owned() }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot go on says where.
+mod tests {
+    use super::*;
+    use crate::bulk::{Cache, Cold, Moved, Way};
+    use crate::measure::Mounted;
+    use crate::runs::Environment;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    /// A cache that says that a gigabyte was fetched whenever it is asked, by the data path or not.
+    struct Scripted(AtomicU64, bool);
+
+    impl Cache for Scripted {
+        fn ways(&self) -> &[Way] {
+            &[Way::Cached, Way::Bypassed]
+        }
+
+        fn make_cold(&self, _: &Path, _: Way) -> Result<Cold, LabError> {
+            Ok(Cold::Flushed)
+        }
+
+        fn moved(&self) -> Option<Moved> {
+            let fetched_bytes = self.0.fetch_add(1 << 30, Ordering::Relaxed);
+            let fetched_by_data_path_bytes = if self.1 { fetched_bytes } else { 0 };
+            Some(Moved { fetched_bytes, fetched_by_data_path_bytes, ..Moved::default() })
+        }
+    }
+
+    /// Outcomes in a directory that is no mount, or one with a scripted cache.
+    fn outcomes<T>(data_path: Option<bool>, of: impl FnOnce(&Setting<'_>, &Memo) -> T) -> T {
+        let directory = tempfile::tempdir().unwrap();
+        let place = data_path.map(|by_path| {
+            let cache = Box::new(Scripted(AtomicU64::new(0), by_path));
+            Place { directory: directory.path().to_owned(), cache, processes: Vec::new() }
+        });
+        let never = AtomicBool::new(false);
+        let setting = Setting {
+            papers: &[],
+            environment: Environment::default(),
+            quick: true,
+            date: &String::new,
+            stop: &never,
+            local: directory.path(),
+            mount: place.as_ref().map(|place| Mounted { place, probe: None }),
+        };
+        let outcome = of(&setting, &Memo::default());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "something was left behind");
+        outcome
+    }
+
+    fn columns(outcome: Outcome) -> Vec<String> {
+        match outcome {
+            Outcome::Ran { sheet, .. } => {
+                assert!(sheet.rows.iter().all(|row| row.len() == sheet.columns.len()));
+                assert_eq!(sheet.units.len(), sheet.columns.len());
+                sheet.columns
+            }
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn latency_has_cold_times_only_of_a_mount() {
+        let with = columns(outcomes(Some(false), |setting, _| latency(setting)));
+        assert!(with.contains(&"andrew_cold".into()) && with.contains(&"standalone_max".into()));
+        let without = columns(outcomes(None, |setting, _| latency(setting)));
+        assert_eq!(without, ["file_bytes", "standalone", "standalone_min", "standalone_max"]);
+    }
+
+    #[test]
+    fn a_fetch_is_of_table_3_or_of_table_4_by_the_way_that_the_bytes_came() {
+        for by_path in [false, true] {
+            let (bypass, combined, rates) = outcomes(Some(by_path), |setting, memo| {
+                let of = |what| columns(memo.fetch(setting, what));
+                (of(FetchTests::Bypass), of(FetchTests::Combined), of(FetchTests::Throughput))
+            });
+            let (has, lacks) = if by_path { (combined, bypass) } else { (bypass, combined) };
+            let name = if by_path { "elapsed_combined" } else { "elapsed_bypass" };
+            assert!(has.contains(&name.into()) && has.contains(&"system_impr".into()), "{has:?}");
+            assert!(lacks[0].starts_with("Refused") && lacks[0].contains("--data-path"), "{lacks:?}");
+            assert_eq!(rates.len(), 7);
+        }
+        let without = columns(outcomes(None, |setting, memo| memo.fetch(setting, FetchTests::Bypass)));
+        assert!(without[0].contains("--mount"), "{without:?}");
+    }
+
+    #[test]
+    fn the_benchmark_has_a_line_for_each_phase() {
+        if !Environment::of("").peers.contains_key("cc") {
+            eprintln!("SKIPPED: there is no C compiler");
+            return;
+        }
+        let (phases, packets) = outcomes(None, |setting, memo| {
+            (memo.benchmark(setting, Benchmarks::Phases), memo.benchmark(setting, Benchmarks::Packets))
+        });
+        let Outcome::Ran { sheet, .. } = phases else { unreachable!("{phases:?}") };
+        assert_eq!(sheet.rows.len(), 6);
+        assert!(sheet.number("Make", "local") > Some(0.0) && sheet.column("andrew").is_none());
+        assert!(matches!(packets, Outcome::Refused { .. }));
+    }
+}
