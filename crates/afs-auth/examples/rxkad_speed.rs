@@ -17,7 +17,7 @@ const AT_LEAST: Duration = Duration::from_millis(500);
 
 fn main() {
     for level in [Level::Clear, Level::Auth, Level::Crypt] {
-        let mut client = client(level);
+        let client = client(level);
         let header = client.overhead().header;
         let mut packet = packet();
         let mut payload = vec![0; header + DATA_LEN];
