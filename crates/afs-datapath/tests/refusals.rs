@@ -159,10 +159,10 @@ fn present(capability: &Capability, secret: &Secret, nonces: &Nonces) -> Message
 }
 
 #[track_caller]
-fn assert_refused(row: &Row) {
-    let (case, log) = (case(row), Log::default());
+fn assert_refused(row: &Row, log: &Log) {
+    let case = case(row);
     let before = case.drive.counts();
-    let answer = tracing::subscriber::with_default(log.clone(), || case.presented(row));
+    let answer = case.presented(row);
     let failed = Message::Failed { request: RequestId(1), failure: row.refusal.into() };
     assert_eq!(answer, Some(failed), "{}", row.name);
     let counts = case.drive.counts();
@@ -178,14 +178,25 @@ fn assert_refused(row: &Row) {
     assert!(lines.iter().all(|line| line.contains(&format!(" peer={from}:"))), "{}: {lines:?}", row.name);
 }
 
+/// Runs a test with a subscriber. Each test of this program has one: tracing asks only the subscriber of the thread that first
+/// reaches an event whether anybody wants it, and that may be any test's.
+fn logging(test: impl FnOnce(&Log)) {
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || test(&log));
+}
+
 #[test]
 fn whatever_an_attacker_presents_is_refused_counted_and_logged() {
-    rows().iter().for_each(assert_refused);
+    logging(|log| rows().iter().for_each(|row| assert_refused(row, log)));
 }
 
 /// The attacker's own key makes it a drive, and no capability of another one.
 #[test]
 fn what_another_key_sealed_is_refused() {
+    logging(|_| assert_another_key_is_refused());
+}
+
+fn assert_another_key_is_refused() {
     let kit = Kit::new(1);
     kit.files.add(file(2), LEN);
     let own = DriveKey::new(kit.drive.key.drive(), kit.drive.key.epoch(), OTHER_KEY);
