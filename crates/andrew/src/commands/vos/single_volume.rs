@@ -62,9 +62,10 @@ pub struct SetArgs {
 /// Options of `andrew vos setpath`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-sad   by calls alone
-sid   by calls, and by the data path of the file server (the default)
-nasd  the same, and at the drives of the volume themselves, for clients that can
+Paths:
+  sad   by calls alone
+  sid   by calls, and by the data path of the file server (the default)
+  nasd  the same, and at the drives of the volume themselves, for clients that can
 
 Whatever is set, a client that cannot go one way goes another, and programs do not notice.
 
