@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::cell::{CELL, andrew};
+use super::cell::andrew;
 use super::exclusive::Exclusive;
 use super::host_server::{HostOptions, HostServer};
 use super::manifest::{Manifest, fs_do, manifest};
@@ -16,6 +16,10 @@ use super::process::{run, seconds};
 use super::scratch::{Scratch, unmount_below};
 use super::tree::make;
 use super::watchdog::Watchdog;
+
+/// A cell of another name than those of other tests: root logs in to it, and a token goes to all mounts of its cell on the machine,
+/// so also to those of a test that runs beside this one.
+const CELL: &str = "pair.test";
 
 /// The two hosts with their clients and tools. Each host has the partitions a and b.
 #[derive(Debug)]
