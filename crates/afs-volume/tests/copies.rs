@@ -16,8 +16,8 @@ use afs_env::Parts;
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
 use afs_volume::{
-    CloneSpec, Config, OpenError, Rebuild, Rebuilt, Relocation, SLOT_LEN, TABLES, Volume, VolumeError,
-    VolumeStore,
+    CloneSpec, Config, OpenError, Rebuild, Rebuilt, Relocation, SLOT_LEN, Scrub, ScrubReport, TABLES, Volume,
+    VolumeError, VolumeStore,
 };
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
@@ -201,6 +201,54 @@ fn a_file_is_read_as_long_as_one_drive_has_it() {
     drop((store, volume));
     let store = world.open();
     assert!(read(&store.volume(VOLUME).unwrap()).unwrap() == content(3));
+}
+
+/// A complete pass of a scrub.
+fn scrub(store: &VolumeStore) -> ScrubReport {
+    now(store.scrub_step(&mut Scrub::default(), u64::MAX)).unwrap()
+}
+
+#[test]
+fn a_scrub_passes_over_a_drive_that_is_away_and_repairs_damage_from_a_copy() {
+    let world = World::new();
+    let kv = world.kv();
+    let store = world.open_on(kv.clone());
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    store.use_drives(&[FAR, THIRD]).unwrap();
+    let one = file(&volume, b"f", 3);
+    // The newest state has a part of the first chunk only, so no replica of it could replace the chunk.
+    let clone = clone_of(&store);
+    store_bytes(&volume, one, 9000, &[7; 20_000], u64::MAX).unwrap();
+    rebuild(&store);
+    let sound = scrub(&store);
+    assert_eq!((sound.bad.len(), sound.unread), (0, 0));
+    world.away(1, true);
+    let away = scrub(&store);
+    assert_eq!((away.bad.len(), away.unread), (0, sound.chunks), "nothing is known of these");
+    assert_eq!((away.chunks, away.bytes), (0, 0));
+    world.away(1, false);
+    let segment = world.segments[1].list().unwrap()[0];
+    world.segments[1].write_at(segment, 5000, b"damage").unwrap();
+    let damaged = scrub(&store).bad;
+    assert!(!damaged.is_empty());
+    // Without its copies a chunk cannot be repaired.
+    world.away(2, true);
+    assert!(matches!(now(store.repair_from_copy(&damaged[0])), Err(VolumeError::Invalid)));
+    world.away(2, false);
+    for bad in &damaged {
+        // The second row of a chunk finds it replaced.
+        assert!(matches!(now(store.repair_from_copy(bad)), Ok(()) | Err(VolumeError::Busy)));
+    }
+    assert_eq!(scrub(&store).bad, []);
+    world.away(2, true);
+    assert!(
+        read_bytes(&clone, Fid { volume: VolumeId(7), ..one }, 0, u64::MAX).unwrap() == content(3),
+        "from the drive itself"
+    );
+    world.away(2, false);
+    drop((volume, clone));
+    check_nothing_leaks(&store, &kv);
+    assert_eq!(world.used(), [0, 0, 0]);
 }
 
 #[test]

@@ -20,6 +20,15 @@ const SLEEP_MAX: Duration = Duration::from_secs(3600);
 /// Pause after a failed step.
 const AFTER_ERROR: Duration = Duration::from_secs(600);
 
+/// What was not dealt with yet.
+#[derive(Default)]
+struct Since {
+    /// Cost since the position was saved.
+    unkept: u64,
+    /// Chunks that the round passed over, on drives that could not be reached.
+    unread: u64,
+}
+
 pub(super) struct Rounds {
     pub(super) env: EnvRef,
     pub(super) partition: PartitionId,
@@ -31,13 +40,13 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) async fn run(self) {
         let mut state = self.store.scrub_state().unwrap_or_default();
-        let (mut unkept, mut pause) = (0, self.scrubber.settings.delay);
+        let (mut since, mut pause) = (Since::default(), self.scrubber.settings.delay);
         self.tell(&state);
         loop {
             self.env.sleep(pause).await;
             pause = match self.until_due(&state) {
                 Some(wait) => wait,
-                None => match self.step(&mut state, &mut unkept).await {
+                None => match self.step(&mut state, &mut since).await {
                     Ok(cost) => self.at_rate(cost),
                     Err(error) => {
                         tracing::warn!(partition = %self.partition, %error, "the scrub has to wait");
@@ -64,7 +73,7 @@ impl Rounds {
     }
 
     /// Reads some data, repairs damage where it can, and returns the cost.
-    async fn step(&self, state: &mut ScrubState, unkept: &mut u64) -> Result<u64, VolumeError> {
+    async fn step(&self, state: &mut ScrubState, since: &mut Since) -> Result<u64, VolumeError> {
         if state.now.began.0 == 0 {
             state.now.began = self.wall();
         }
@@ -75,23 +84,24 @@ impl Rounds {
             state.now.repaired += u64::from(self.mend(bad).await);
         }
         let cost = report.bytes + report.vnodes * VNODE_COST;
-        *unkept += cost;
+        since.unkept += cost;
+        since.unread += report.unread;
         if report.complete {
-            self.complete(state);
+            self.complete(state, std::mem::take(&mut since.unread));
         }
-        if report.complete || *unkept >= KEEP_AFTER {
+        if report.complete || since.unkept >= KEEP_AFTER {
             self.store.keep_scrub(state).await?;
-            *unkept = 0;
+            since.unkept = 0;
         }
         self.tell(state);
         Ok(cost)
     }
 
-    fn complete(&self, state: &mut ScrubState) {
+    fn complete(&self, state: &mut ScrubState, unread: u64) {
         state.last = ScrubRound { ended: self.wall(), ..std::mem::take(&mut state.now) };
         let ScrubRound { bytes, bad, repaired, .. } = state.last;
-        tracing::info!(partition = %self.partition, bytes, bad, repaired, "all data was looked at");
-        if bad == repaired {
+        tracing::info!(partition = %self.partition, bytes, bad, repaired, unread, "a round of the scrub is complete");
+        if bad == repaired && unread == 0 {
             self.report(|report| report.damaged.clear());
         }
     }
@@ -100,8 +110,8 @@ impl Rounds {
     async fn mend(&self, bad: BadData) -> bool {
         let what = Shown(&bad);
         match self.repair(&bad).await {
-            Ok(()) => {
-                tracing::warn!(partition = %self.partition, "{what}; it was repaired from a replica");
+            Ok(source) => {
+                tracing::warn!(partition = %self.partition, "{what}; it was repaired from {source}");
                 true
             }
             Err(why) => {
@@ -116,9 +126,13 @@ impl Rounds {
         }
     }
 
-    async fn repair(&self, bad: &BadData) -> Result<(), String> {
+    /// Repairs a damage; returns where the sound bytes were.
+    async fn repair(&self, bad: &BadData) -> Result<&'static str, String> {
         if !matches!(bad.part, BadPart::Chunk { .. }) {
             return Err("restore the volume from a snapshot or a dump".into());
+        }
+        if self.store.repair_from_copy(bad).await.is_ok() {
+            return Ok("a copy on another drive");
         }
         let Some(replicas) = &self.replicas else { return Err("no other server is known".into()) };
         let parent = self.store.volume(bad.volume).map_or(bad.volume, |volume| volume.header().parent);
@@ -133,7 +147,7 @@ impl Rounds {
                 }
             };
             match self.store.repair(bad, bytes).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok("a replica"),
                 Err(error) => why = format!("what {} has does not do: {error}", source.server),
             }
         }

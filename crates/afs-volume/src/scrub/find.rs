@@ -1,7 +1,9 @@
 //! One bounded step of a scrub.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use afs_drive::DriveError;
 use afs_kv::Snapshot;
 use afs_wire::dir::{self, Blob, PAGE_LEN};
 use afs_wire::ids::{DataVersion, Uniquifier};
@@ -53,15 +55,29 @@ impl VolumeStore {
 
     async fn read(&self, plan: Plan) -> Result<ScrubReport, VolumeError> {
         let mut report = ScrubReport { vnodes: plan.vnodes, bad: plan.bad, ..ScrubReport::default() };
+        // Each chunk of a drive that is away would wait for it again.
+        let mut away = BTreeSet::new();
         for ChunkRead { mut bad, at } in plan.chunks {
+            if away.contains(&at.drive) {
+                report.unread += 1;
+                continue;
+            }
+            match self.read_chunk(at).await {
+                Err(VolumeError::Drive(DriveError::Away { .. })) => {
+                    away.insert(at.drive);
+                    report.unread += 1;
+                    continue;
+                }
+                Err(error) => {
+                    if let BadPart::Chunk { what, .. } = &mut bad.part {
+                        *what = error.to_string();
+                    }
+                    report.bad.push(bad);
+                }
+                Ok(()) => {}
+            }
             report.chunks += 1;
             report.bytes += u64::from(at.chunk.len);
-            if let Err(error) = self.read_chunk(at).await {
-                if let BadPart::Chunk { what, .. } = &mut bad.part {
-                    *what = error.to_string();
-                }
-                report.bad.push(bad);
-            }
         }
         Ok(report)
     }

@@ -30,6 +30,8 @@ pub struct ScrubReport {
     pub chunks: u64,
     /// Bytes of these chunks.
     pub bytes: u64,
+    /// Chunks on drives that could not be reached: nothing is known of them.
+    pub unread: u64,
     /// Damage found.
     pub bad: Vec<BadData>,
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::{BadData, BadPart};
+use crate::copies;
 use crate::error::VolumeError;
 use crate::exchange::{ChunkPlace, Exchange, exchange};
 use crate::extent::SLOT_LEN;
@@ -26,6 +27,33 @@ impl VolumeStore {
         if len != u64::from(old.chunk.len) || bytes.len() as u64 != len {
             return Err(VolumeError::Invalid);
         }
+        self.replace(bad, position, old, bytes).await
+    }
+
+    /// Replaces a damaged chunk by a copy of it on another drive (see [`VolumeStore::use_drives`]), wherever the damage is in it.
+    ///
+    /// # Errors
+    /// `Invalid` if the damage is not in a chunk, or no copy can be read; `Busy` if the file changed meanwhile.
+    pub async fn repair_from_copy(&self, bad: &BadData) -> Result<(), VolumeError> {
+        let BadPart::Chunk { position, chunk: old, .. } = bad.part else { return Err(VolumeError::Invalid) };
+        let copies = copies::of(&self.store.kv.snapshot(), old)?;
+        for copy in copies {
+            let Ok(read) = self.store.drives.read(copy, 0..copy.chunk.len) else { continue };
+            if let Ok(bytes) = read.await {
+                return self.replace(bad, position, old, bytes).await;
+            }
+        }
+        Err(VolumeError::Invalid)
+    }
+
+    /// Writes the bytes of a chunk to its drive again, and has all rows name them. They must have the checksum of the chunk.
+    async fn replace(
+        &self,
+        bad: &BadData,
+        position: u64,
+        old: LocatedChunk,
+        bytes: Bytes,
+    ) -> Result<(), VolumeError> {
         let drive = self.store.drives.get(old.drive)?;
         let new = drive.write(bytes).await?;
         if new.crc != old.chunk.crc {
