@@ -4,7 +4,8 @@
 //! File System" (ACM TOCS 6(1), 1988), section 2.3. [`bulk`] stores and fetches large files, as CITI TR 01-3 does
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
-//! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, [`measure`] measures, [`runs`] runs experiments and keeps
+//! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, which
+//! [`replay`] replays, [`measure`] measures, [`runs`] runs experiments and keeps
 //! their results, [`report`] writes them into one page.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
@@ -20,6 +21,7 @@ pub mod load;
 pub mod measure;
 pub mod model;
 pub mod papers;
+pub mod replay;
 pub mod report;
 pub mod runs;
 mod split_mix;

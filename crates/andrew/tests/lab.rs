@@ -58,6 +58,9 @@ fn all_is_run_and_nothing_twice() {
     assert!(home.file("results/index.md").exists() && home.file("results/gibson97.fig6.svg").exists());
     let plain = home.refused(2, "lab run howard88.table6 --mount results");
     assert!(plain.starts_with("andrew: lab: results is in no mount of Andrew; "), "{plain}");
+    std::fs::write(home.file("costs"), "{\"what\": \"x\", \"calls\": {\"FetchStatus\": []}}").unwrap();
+    let costs = home.refused(2, "lab run gibson97.fig7 --again --costs costs");
+    assert!(costs.starts_with("andrew: lab: --costs: the points of FetchStatus are none"), "{costs}");
     let missing = home.refused(2, "lab report nowhere");
     assert!(missing.starts_with("andrew: lab: nowhere is not a directory; "), "{missing}");
 }

@@ -10,8 +10,6 @@ const PREFETCH: Method = Method::NotBuilt("a reader with and without fetches ahe
 const CYCLES: Method = Method::NotBuilt(
     "processor cycles of a warm server for each call and size: needs counters of the processor",
 );
-const REPLAY: Method =
-    Method::NotBuilt("the replay of busy client-minutes on a server under each set of rules");
 
 pub(super) const CITI: &[Experiment] = &[
     at("citi01-3.table1", "throughput of the layers of the network, raw to Rx and TCP", LAYERS),
@@ -80,7 +78,7 @@ pub(super) const GIBSON: &[Experiment] = &[
         "server work by number of client-minutes, from the model",
         Recompute(Recomputed::Curves),
     ),
-    at("gibson97.fig7", "server work by number of client-minutes, from a replay", REPLAY),
+    at("gibson97.fig7", "server work by number of client-minutes, from a replay", Method::Replay),
     at("gibson97.derived-costs", "cost of each operation that Table 7 implies", Recompute(Recomputed::Costs)),
     at("gibson97.derived-nfs-nasd", "server work under other rules for opens", Recompute(Recomputed::Opens)),
 ];

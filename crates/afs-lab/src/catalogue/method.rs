@@ -18,6 +18,8 @@ pub enum Method {
     Recompute(Recomputed),
     /// Generated with the published distributions.
     Generate(Generated),
+    /// Generated client-minutes, replayed at a queue.
+    Replay,
     /// The Andrew benchmark.
     Benchmark(Benchmarks),
     /// Open, read and close of small files.
@@ -120,6 +122,7 @@ impl Method {
             Self::Benchmark(Benchmarks::Phases) | Self::Fetch(FetchTests::Bypass) if quick => 10,
             Self::Benchmark(Benchmarks::Phases) | Self::Fetch(FetchTests::Bypass) => 60,
             Self::Generate(_) if !quick => 10,
+            Self::Replay => 3,
             _ => 1,
         }
     }

@@ -3,7 +3,8 @@
 use super::cell::Cell;
 use serde::{Deserialize, Serialize};
 
-/// Columns with their units, and rows of as many cells. A column `x_sd` has standard deviations of the column `x`, the
+/// Columns with their units, and rows of as many cells. A column `x_sd` has standard deviations of the column `x`, `x_ci90`
+/// half of the 90 % interval of its mean, the
 /// columns `x_min` and `x_max` the smallest and largest of the values of which `x` has the median.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sheet {

@@ -21,7 +21,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
     paragraph(
         &mut out,
         "meta",
-        "“Not at hand” is what the text at hand lacks or nobody measured. ± is a standard deviation, (a–b) the smallest and largest of the runs.",
+        "“Not at hand” is what the text at hand lacks or nobody measured. ± is a standard deviation, ± with (90 %) half of that interval of the mean, (a–b) the smallest and largest of the runs.",
     );
     for paper in report.papers {
         contents(&mut out, report, paper);

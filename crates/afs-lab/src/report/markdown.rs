@@ -12,7 +12,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
     for environment in report.environments() {
         let _ = writeln!(out, "{}\n", environment_line(environment));
     }
-    out.push_str("± is a standard deviation, (a–b) the smallest and largest of the runs.\n");
+    out.push_str("± is a standard deviation, ± with (90 %) half of that interval of the mean, (a–b) the smallest and largest of the runs.\n");
     for paper in report.papers {
         let _ = writeln!(out, "\n## {}", paper.citation);
         report.of_paper(paper).for_each(|item| section(&mut out, &item));

@@ -8,6 +8,8 @@ pub(super) struct Column {
     pub(super) name: String,
     at: usize,
     deviation: Option<usize>,
+    /// Half of the 90 % interval.
+    interval: Option<usize>,
     range: Option<(usize, usize)>,
 }
 
@@ -15,7 +17,7 @@ pub(super) struct Column {
 pub(super) fn columns(sheet: &Sheet) -> Vec<Column> {
     let is_spread = |name: &str| {
         let of = |end: &str| name.strip_suffix(end).is_some_and(|stem| sheet.column(stem).is_some());
-        ["_sd", "_min", "_max"].into_iter().any(of)
+        ["_sd", "_ci90", "_min", "_max"].into_iter().any(of)
     };
     let shown = sheet.columns.iter().enumerate().filter(|(_, name)| !is_spread(name));
     let column = |(at, name): (usize, &String)| {
@@ -26,6 +28,7 @@ pub(super) fn columns(sheet: &Sheet) -> Vec<Column> {
             name: if unit.is_empty() { words } else { format!("{words}, {unit}") },
             at,
             deviation: with("_sd"),
+            interval: with("_ci90"),
             range: with("_min").zip(with("_max")),
         }
     };
@@ -40,6 +43,9 @@ impl Column {
         let number = |at: usize| get(at).number();
         if let Some(deviation) = self.deviation.and_then(number) {
             return format!("{value} ± {}", Cell::from(deviation));
+        }
+        if let Some(half) = self.interval.and_then(number) {
+            return format!("{value} ± {} (90 %)", Cell::from(half));
         }
         match self.range.and_then(|(min, max)| number(min).zip(number(max))) {
             Some((min, max)) => format!("{value} ({}–{})", Cell::from(min), Cell::from(max)),

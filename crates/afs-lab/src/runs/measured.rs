@@ -143,6 +143,7 @@ mod tests {
             date: &String::new,
             stop: &never,
             local: directory.path(),
+            costs: None,
             mount: place.as_ref().map(|place| Mounted { place, probe: None }),
         };
         let outcome = of(&setting, &Memo::default());

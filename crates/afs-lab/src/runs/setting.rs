@@ -3,6 +3,7 @@
 use super::environment::Environment;
 use crate::measure::Mounted;
 use crate::papers::Paper;
+use crate::replay::MeasuredCosts;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +21,8 @@ pub struct Setting<'a> {
     pub stop: &'a AtomicBool,
     /// A directory on a local disk; what is written there is removed.
     pub local: &'a Path,
+    /// Costs of calls of a server, for the replay of traces instead of the paper's.
+    pub costs: Option<&'a MeasuredCosts>,
     /// A directory in a mount of Andrew, likewise.
     pub mount: Option<Mounted<'a>>,
 }

@@ -55,6 +55,12 @@ impl<'a> Trace<'a> {
         trace
     }
 
+    /// The requests of busy client-minutes alone. The same seed gives the same.
+    pub fn busy(shape: &'a Shape, seed: u64, minutes: u32) -> impl Iterator<Item = Vec<Request>> {
+        let mut trace = Self { shape, random: SplitMix::of(seed), slot: 0, slots: 0 };
+        (0..minutes).map(move |_| trace.requests(true))
+    }
+
     /// Clients and minutes without requests until the next with some.
     fn skipped(&mut self) -> u64 {
         let idle = (1.0 - self.shape.active).max(f64::MIN_POSITIVE);

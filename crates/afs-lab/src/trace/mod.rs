@@ -7,7 +7,7 @@
 //! - requests of a client-minute: exponential around the mean of busy and of other minutes, busy ones from 0.1 s of work on;
 //! - sizes: of NFS full blocks and others evenly distributed, of AFS exponential, with the published means;
 //! - client-minutes, and requests within one, evenly distributed over the hours and over the minute;
-//! - files: none. Requests do not name them, so opens cannot be generated.
+//! - files: none. Requests do not name them, so opens cannot be generated; a replay spreads them over the requests.
 //!
 //! The same seed gives the same trace. A trace is made minute by minute; none is held in memory.
 

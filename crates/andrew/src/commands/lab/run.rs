@@ -9,6 +9,7 @@ use crate::output;
 use afs_lab::bulk::Place;
 use afs_lab::catalogue::Experiment;
 use afs_lab::measure::Mounted;
+use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -42,6 +43,10 @@ pub struct Args {
     /// Directory in a mount of Andrew to measure in, likewise
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
+    /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's; with
+    /// --again, if that has a result
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
     /// Run also what has a result
     #[arg(long)]
     again: bool,
@@ -51,9 +56,11 @@ impl Args {
     /// Runs the experiments and prints what came of each.
     ///
     /// # Errors
-    /// An id that does not exist, status 2; an experiment that failed, or a signal, status 1.
+    /// An id that does not exist, or a file that is none of costs, status 2; an experiment that failed, or a signal, status 1.
     pub fn run(self, json: bool) -> CommandResult {
         let chosen = chosen(&self.ids)?;
+        let costs = self.costs.as_deref().map(MeasuredCosts::read).transpose();
+        let costs = costs.map_err(|error| CommandError::usage(format!("lab: --costs: {error}")))?;
         // Before any thread is started.
         let stop = Stop::on_signals()?;
         let papers = embedded()?;
@@ -67,6 +74,7 @@ impl Args {
             date: &|| jiff::Timestamp::now().to_string(),
             stop: stop.flag(),
             local: &local,
+            costs: costs.as_ref(),
             mount: mount.as_ref().map(Mount::mounted),
         };
         let bar = Bar::of(&chosen, self.quick);

@@ -1,0 +1,86 @@
+//! Time that each request takes at the file manager of each system, by the rules of Table 6.
+
+use super::draw::{Kind, Sent};
+use super::measured::MeasuredCosts;
+use crate::model::{Inputs, SYSTEMS, TraceKind, charged, cost, line};
+use crate::papers::PaperError;
+
+/// Clock of the file manager in the paper's replay, in cycles a second.
+const CLOCK: f64 = 150e6;
+
+/// Why there is no replay.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A number is not in the papers' data.
+    #[error(transparent)]
+    Paper(#[from] PaperError),
+    /// The measured costs do not have an operation.
+    #[error("the measured costs have no {0}")]
+    NotMeasured(String),
+}
+
+/// Seconds by bytes: one point is a fixed cost.
+type Points = Vec<(f64, f64)>;
+
+/// Costs of the operations of a trace, in the shape's order, with that of an open at the end; `None` if nothing reaches
+/// the file manager.
+pub(super) struct Charges(Vec<[Option<Points>; 3]>);
+
+impl Charges {
+    pub(super) fn of(
+        inputs: Inputs<'_>,
+        kind: TraceKind,
+        measured: Option<&MeasuredCosts>,
+    ) -> Result<Self, ReplayError> {
+        let mut names = inputs.operations(kind.table7())?;
+        names.retain(|name| *name != "Open");
+        names.push("Open");
+        let charges = names.into_iter().map(|name| Self::operation(inputs, kind, name, measured));
+        Ok(Self(charges.collect::<Result<_, _>>()?))
+    }
+
+    fn operation(
+        inputs: Inputs<'_>,
+        kind: TraceKind,
+        name: &str,
+        measured: Option<&MeasuredCosts>,
+    ) -> Result<[Option<Points>; 3], ReplayError> {
+        let mut points = [const { None }; 3];
+        for (system, rule) in charged(inputs, kind, name)?.into_iter().enumerate() {
+            let Some(rule) = rule else { continue };
+            points[system] = Some(match measured {
+                Some(costs) => costs.points(&rule).ok_or(ReplayError::NotMeasured(rule))?,
+                None => printed(inputs, &rule)?,
+            });
+        }
+        // Table 7 counts opens for capabilities only.
+        if name == "Open" {
+            points[..SYSTEMS.len() - 1].fill(None);
+        }
+        Ok(points)
+    }
+
+    /// Seconds of a request in a system; `None` if it does not reach the file manager.
+    pub(super) fn seconds(&self, system: usize, sent: &Sent) -> Option<f64> {
+        let operation = match sent.kind {
+            Kind::Request(operation) => self.0.get(operation)?,
+            Kind::Open => self.0.last()?,
+        };
+        let points = operation.get(system)?.as_ref()?;
+        match points.as_slice() {
+            [(_, fixed)] => Some(*fixed),
+            // A line that is prolonged may not go below nothing.
+            points => line(points, f64::from(sent.bytes)).map(|seconds| seconds.max(0.0)),
+        }
+    }
+}
+
+fn printed(inputs: Inputs<'_>, rule: &str) -> Result<Points, PaperError> {
+    let mut points = match rule {
+        "read" | "write" => inputs.sheet("table3b")?.points("bytes", rule),
+        "FetchData" | "StoreData" => inputs.sheet("table4b")?.points("bytes", rule),
+        _ => vec![(0.0, cost(inputs, rule, 0.0)?)],
+    };
+    points.iter_mut().for_each(|(_, kcycles)| *kcycles *= 1e3 / CLOCK);
+    Ok(points)
+}

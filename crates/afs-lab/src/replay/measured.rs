@@ -1,0 +1,94 @@
+//! Costs of calls measured on a server, from a file.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Largest file in bytes.
+const FILE_LEN_MAX: u64 = 1 << 20;
+
+/// Costs by the names of Table 6 (`FetchStatus`, `FetchData`, `getattr`, ...), as JSON:
+/// `{"what": "...", "calls": {"FetchStatus": [[0, 31.5]], "FetchData": [[1, 40], [65536, 210]]}}`. A point is bytes, and
+/// microseconds of the server's processor; one point is a fixed cost.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredCosts {
+    /// What was measured: the server, its processor, and how.
+    pub what: String,
+    calls: BTreeMap<String, Vec<(f64, f64)>>,
+}
+
+/// Why a file gives no costs.
+#[derive(Debug, thiserror::Error)]
+pub enum CostsError {
+    /// It cannot be read.
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, std::io::Error),
+    /// It is longer than a file of costs can be.
+    #[error("{0} is longer than {FILE_LEN_MAX} bytes")]
+    Long(PathBuf),
+    /// It is not JSON of this form.
+    #[error(transparent)]
+    Form(#[from] serde_json::Error),
+    /// The points of a call are none, not in order of bytes, or negative.
+    #[error("the points of {0} are none, not in order of bytes, or negative")]
+    Points(String),
+}
+
+impl MeasuredCosts {
+    /// Those of a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none of costs.
+    pub fn read(path: &Path) -> Result<Self, CostsError> {
+        let read = |error| CostsError::Read(path.to_owned(), error);
+        if std::fs::metadata(path).map_err(read)?.len() > FILE_LEN_MAX {
+            return Err(CostsError::Long(path.to_owned()));
+        }
+        Self::parse(&std::fs::read_to_string(path).map_err(read)?)
+    }
+
+    /// Those of a text.
+    ///
+    /// # Errors
+    /// It is none of costs.
+    pub fn parse(text: &str) -> Result<Self, CostsError> {
+        let costs: Self = serde_json::from_str(text)?;
+        for (call, points) in &costs.calls {
+            let is_positive = |(bytes, cost): &(f64, f64)| *bytes >= 0.0 && *cost >= 0.0;
+            let is_ordered = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            if points.is_empty() || !is_ordered || !points.iter().all(is_positive) {
+                return Err(CostsError::Points(call.clone()));
+            }
+        }
+        Ok(costs)
+    }
+
+    /// Seconds by bytes of a call.
+    pub(super) fn points(&self, call: &str) -> Option<Vec<(f64, f64)>> {
+        let points = self.calls.get(call)?;
+        Some(points.iter().map(|(bytes, microseconds)| (*bytes, microseconds / 1e6)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_costs_is_checked() {
+        let of = |points: &str| {
+            MeasuredCosts::parse(&format!("{{\"what\": \"x\", \"calls\": {{\"FetchData\": {points}}}}}"))
+        };
+        let costs = of("[[0, 30], [1000, 2e6]]");
+        assert_eq!(
+            costs.ok().and_then(|costs| costs.points("FetchData")),
+            Some(vec![(0.0, 3e-5), (1000.0, 2.0)])
+        );
+        for wrong in ["[]", "[[1, 1], [1, 2]]", "[[2, 1], [1, 2]]", "[[0, -1]]", "[[-1, 1]]"] {
+            assert!(matches!(of(wrong), Err(CostsError::Points(_))), "{wrong}");
+        }
+        assert!(matches!(of("7"), Err(CostsError::Form(_))));
+        assert!(matches!(MeasuredCosts::parse("{\"calls\": {}}"), Err(CostsError::Form(_))));
+    }
+}
