@@ -1,13 +1,10 @@
 //! Experiments of Howard et al. 1988.
 
-use super::method::{Benchmarks, Experiment, Method, at};
+use super::method::{Benchmarks, Experiment, Loads, Method, at};
 use Method::Benchmark;
 
 const LIVE: Method =
     Method::NotBuilt("statistics of a cell in daily use by many people; no record of one is at hand");
-const LOADS: Method = Method::NotBuilt(
-    "many clients of one server at once, each with a processor of its own: needs the simulator with measured service times",
-);
 const PROTOTYPE: Method = Method::NotBuilt("the prototype of 1984 as a baseline in the simulator");
 const NFS: Method = Method::NotBuilt("many clients of one server at once, and an NFS server to compare with");
 
@@ -26,7 +23,11 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
         "time of the benchmark on the revised system, by phase and load",
         Benchmark(Benchmarks::Revised),
     ),
-    at("howard88.table7", "server processor and disk use during the benchmark, by load", LOADS),
+    at(
+        "howard88.table7",
+        "server processor and disk use during the benchmark, by load",
+        Method::Loads(Loads::Server),
+    ),
     at("howard88.table8", "processor and disk use of 13 servers in daily use", LIVE),
     at("howard88.table9", "calls by type at each server, three days of use", LIVE),
     at("howard88.table10", "active users at each server, three days of use", LIVE),
@@ -34,8 +35,12 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     at("howard88.table12", "server processor and disk use under NFS and Andrew, by load", NFS),
     at("howard88.table13", "packets during one run of the benchmark", Benchmark(Benchmarks::Packets)),
     at("howard88.table14", "time to open a file, read its first byte and close it", Method::Latency),
-    at("howard88.fig1", "relative time of the benchmark, prototype and revised system, by load", PROTOTYPE),
-    at("howard88.fig2", "server processor and disk use, by load", LOADS),
+    at(
+        "howard88.fig1",
+        "relative time of the benchmark, prototype and revised system, by load",
+        Method::Loads(Loads::Relative),
+    ),
+    at("howard88.fig2", "server processor and disk use, by load", Method::Loads(Loads::Server)),
     at("howard88.fig3", "time of the benchmark on NFS and Andrew, by load", NFS),
     at("howard88.fig4", "server processor use under NFS and Andrew, by load", NFS),
     at("howard88.fig5", "server disk use under NFS and Andrew, by load", NFS),

@@ -22,6 +22,8 @@ pub enum Method {
     Replay,
     /// The Andrew benchmark.
     Benchmark(Benchmarks),
+    /// Many clients at once, modelled from load 1.
+    Loads(Loads),
     /// Open, read and close of small files.
     Latency,
     /// Fetches of large files.
@@ -68,6 +70,15 @@ pub enum Benchmarks {
     Packets,
     /// Processor time of the server.
     ServerWork,
+}
+
+/// What is told of many clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// Use of the server.
+    Server,
+    /// Times by load, relative to load 1.
+    Relative,
 }
 
 /// What is told of the fetches of large files.

@@ -3,6 +3,7 @@
 use super::Mounted;
 use super::program::Program;
 use crate::andrew::{Benchmark, Counters, MakeCommand, Phase, Probe, Report, SourceTree};
+use crate::closed::Demands;
 use crate::error::LabError;
 use crate::papers::{Cell, Sheet};
 use crate::spread::Spread;
@@ -140,6 +141,15 @@ pub fn packets(measured: &Benchmarked) -> Option<Sheet> {
     ];
     sheet.rows.extend(all.map(|(what, count)| vec![what.into(), (count as f64).into()]));
     Some(sheet)
+}
+
+/// What a run in the mount needs at load 1, if the server tells its processor time: that of the last run, with the median
+/// of the times. Its disk is not known.
+#[must_use]
+pub fn demands(measured: &Benchmarked) -> Option<Demands> {
+    let elapsed = times(measured.mounted.as_ref()?, None)?.median;
+    let time_us = measured.counters()?.server_cpu_us;
+    (time_us > 0).then_some(Demands { elapsed, processor: time_us as f64 / 1e6, disk: 0.0 })
 }
 
 /// Processor seconds of the server in one run.

@@ -94,13 +94,8 @@ pub fn figure6(inputs: Inputs<'_>) -> Result<Sheet, ReplayError> {
 /// # Errors
 /// A number is not in the data, or the measured costs are of neither trace.
 pub fn figure7(inputs: Inputs<'_>, measured: Option<&MeasuredCosts>) -> Result<Sheet, ReplayError> {
-    let mut sheet = Sheet::new(&[
-        ("trace", ""),
-        ("client_minutes", ""),
-        ("what", ""),
-        ("value", ""),
-        ("value_ci90", ""),
-    ]);
+    let mut sheet =
+        Sheet::new(&[("trace", ""), ("client_minutes", ""), ("what", ""), ("value", ""), ("value_ci90", "")]);
     let mut lacking = None;
     for (kind, name) in [(TraceKind::Nfs, "NFS"), (TraceKind::Afs, "AFS")] {
         match points(inputs, kind, measured) {

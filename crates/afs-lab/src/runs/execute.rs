@@ -87,6 +87,7 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
         },
         Method::Replay => replayed(setting),
         Method::Benchmark(what) => memo.benchmark(setting, what),
+        Method::Loads(what) => memo.loads(setting, what),
         Method::Latency => latency(setting),
         Method::Fetch(what) => memo.fetch(setting, what),
         Method::Generate(what) => match generate(setting, what) {
@@ -229,6 +230,22 @@ mod tests {
         assert_eq!(run_in(&folder, &[model], false, true).0, [model]);
         std::fs::write(folder.path("gibson97.table7-nfs.json"), "{").unwrap();
         assert_eq!(run_in(&folder, &[model], false, false).0, [model], "a broken file is no result");
+    }
+
+    #[test]
+    fn loads_are_modelled_without_a_mount() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = ResultFolder::create(directory.path()).unwrap();
+        let ids = ["howard88.table7", "howard88.fig1", "howard88.fig2"];
+        run_in(&folder, &ids, true, false);
+        for id in ids {
+            let Outcome::Ran { sheet, notes } = folder.read(id).unwrap().outcome else {
+                unreachable!("{id}")
+            };
+            assert_eq!(sheet.rows.last().unwrap()[0].number(), Some(500.0), "{id}");
+            assert!(notes[0].starts_with("Not measured: a model"), "{notes:?}");
+            assert!(!sheet.columns.iter().any(|column| column.starts_with("measured")), "{id}");
+        }
     }
 
     #[test]

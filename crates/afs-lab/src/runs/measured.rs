@@ -4,7 +4,8 @@ use super::outcome::Outcome;
 use super::setting::Setting;
 use crate::LabError;
 use crate::bulk::{KernelCache, Place};
-use crate::catalogue::{Benchmarks, FetchTests};
+use crate::catalogue::{Benchmarks, FetchTests, Loads};
+use crate::closed::{self, Demands};
 use crate::measure::{self, Benchmarked, Fetches, Latencies};
 use crate::papers::Sheet;
 use std::cell::OnceCell;
@@ -16,29 +17,74 @@ pub(super) struct Memo {
     fetches: OnceCell<Result<Fetches, String>>,
 }
 
+const MODELLED: &str = "Not measured: a model of a server with one processor and one disk, each with a queue, from what the paper \
+                        measured at load 1 (time, processor, disk). The paper's other loads are a check of it; it knows \
+                        neither the network nor clients that begin together.";
+const MEASURED: &str = "Other loads than 1 follow by the same model from the time and the server's processor time of a run \
+                        measured here at load 1; the disk is not measured.";
+
+fn runs(setting: &Setting<'_>) -> u32 {
+    if setting.quick { 1 } else { 3 }
+}
+
 const ONE_MACHINE: &str = "Client and server share this machine.";
 
 impl Memo {
-    pub(super) fn benchmark(&self, setting: &Setting<'_>, what: Benchmarks) -> Outcome {
-        let runs = if setting.quick { 1 } else { 3 };
-        let measure = || {
+    fn benchmarked(&self, setting: &Setting<'_>) -> &Result<Benchmarked, String> {
+        self.benchmarked.get_or_init(|| {
             let local = measure::side(setting.local);
-            Benchmarked::measure(local, setting.mount.as_ref(), runs).map_err(|error| error.to_string())
+            let measured = Benchmarked::measure(local, setting.mount.as_ref(), runs(setting));
+            measured.map_err(|error| error.to_string())
+        })
+    }
+
+    /// What a run in the mount needs, if there are a mount and a compiler.
+    fn demands(&self, setting: &Setting<'_>) -> Result<Option<Demands>, String> {
+        if setting.mount.is_none() || !setting.environment.peers.contains_key("cc") {
+            return Ok(None);
+        }
+        self.benchmarked(setting).as_ref().map(measure::demands).map_err(String::clone)
+    }
+
+    /// Many clients at once.
+    pub(super) fn loads(&self, setting: &Setting<'_>, what: Loads) -> Outcome {
+        let here = match self.demands(setting) {
+            Ok(here) => here,
+            Err(error) => return Outcome::Failed { error },
         };
-        let measured = match self.benchmarked.get_or_init(measure) {
+        let sheet = match what {
+            Loads::Server => closed::table7(setting.papers, here),
+            Loads::Relative => closed::figure1(setting.papers, here),
+        };
+        let own = if here.is_some() { MEASURED } else { "With --mount also from a run measured here." };
+        match sheet {
+            Ok(sheet) => ran(Some(sheet), "", &[MODELLED, own]),
+            Err(error) => Outcome::Failed { error: error.to_string() },
+        }
+    }
+
+    pub(super) fn benchmark(&self, setting: &Setting<'_>, what: Benchmarks) -> Outcome {
+        let runs = runs(setting);
+        let measured = match self.benchmarked(setting) {
             Ok(measured) => measured,
             Err(error) => return Outcome::Failed { error: error.clone() },
         };
-        let sheet = match what {
+        let mut sheet = match what {
             Benchmarks::Phases => Some(measure::phases(measured)),
             Benchmarks::Revised => measure::revised(measured),
             Benchmarks::Packets => measure::packets(measured),
             Benchmarks::ServerWork => measure::server_work(measured),
         };
+        let modelled = measure::demands(measured).filter(|_| what == Benchmarks::Revised);
+        if let Some((sheet, demands)) = sheet.as_mut().zip(modelled) {
+            closed::more_loads(sheet, demands);
+        }
         let what = format!(
             "A generated C program of 70 files; {runs} runs at load 1. The source is on the local disk."
         );
-        ran(sheet, "counters of the client, and a server on this machine", &[&what, ONE_MACHINE])
+        let mut notes = vec![what.as_str(), ONE_MACHINE];
+        notes.extend(modelled.map(|_| MEASURED));
+        ran(sheet, "counters of the client, and a server on this machine", &notes)
     }
 
     pub(super) fn fetch(&self, setting: &Setting<'_>, what: FetchTests) -> Outcome {
