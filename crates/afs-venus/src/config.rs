@@ -123,6 +123,10 @@ pub struct Limits {
     /// server serves all of its clients with nine threads unless it is told otherwise (docs/protocol/fileserver.md, T25), and an Rx
     /// connection has four channels, of which one is left for small calls. The data path has no such bound.
     pub calls_per_reader: u32,
+    /// The same where the server is so far that a call of 32 packets in each round trip, as many as an OpenAFS server sends, carries less
+    /// than its share of 100 Mbit/s: as many calls as that takes by the measured round trip, from `calls_per_reader` up to 10 ms to this
+    /// number beyond 18 ms. Default 6: a third of the threads are left for others.
+    pub calls_per_far_reader: u32,
     /// Largest file that is stored as a whole after passthrough writes, of which the changed ranges are unknown. Larger
     /// files are opened for writing without passthrough. Default 1 MiB.
     pub passthrough_rewrite_bytes_max: u64,
@@ -201,6 +205,7 @@ impl Default for Limits {
             chunk_bytes: 1 << 20,
             read_ahead_chunks: 8,
             calls_per_reader: 3,
+            calls_per_far_reader: 6,
             passthrough_rewrite_bytes_max: 1 << 20,
             server_dead: Duration::from_secs(12),
             operation_max: Duration::from_secs(60),

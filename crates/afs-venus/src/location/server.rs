@@ -289,6 +289,11 @@ impl Server {
         addresses
     }
 
+    /// Shortest round-trip time that was measured to any of its addresses.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.addresses.lock().iter().filter_map(|address| address.measured_round_trip()).min()
+    }
+
     /// Shortest round-trip time to any of its addresses, including penalties.
     pub fn distance(&self, now: Instant) -> Duration {
         let addresses = self.addresses.lock();

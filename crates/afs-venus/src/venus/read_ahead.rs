@@ -5,7 +5,9 @@
 //! fails is left to the reader, who fetches it again and gets the error.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::config::Limits;
 use crate::data::FileData;
 use crate::files::{FetchInProgress, Handle};
 use crate::location::Server;
@@ -17,6 +19,20 @@ struct Bound {
     max: u32,
     /// The server that the fetches are calls to; `None` if they go by its data path.
     called: Option<Arc<Server>>,
+}
+
+/// Bytes of a call that a server has under way at most: 32 packets of an Ethernet frame each, in OpenAFS.
+const WINDOW: u128 = 32 * 1412;
+/// Bytes in a second that a reader of a server far away is to have: a round trip that is long by distance, not by load, is worth
+/// more calls.
+const RATE: u128 = 12_500_000;
+
+/// How many calls are good for one reader at a server with that round trip, if it is known.
+fn calls_at_once(limits: &Limits, round_trip: Option<Duration>) -> u32 {
+    let under_way = round_trip.unwrap_or_default().as_nanos() * RATE / 1_000_000_000;
+    let wanted = u32::try_from(under_way.div_ceil(WINDOW)).unwrap_or(u32::MAX);
+    let (near, far) = (limits.calls_per_reader, limits.calls_per_far_reader);
+    wanted.clamp(near, far.max(near))
 }
 
 impl Venus {
@@ -46,7 +62,7 @@ impl Venus {
             return None;
         }
         match self.transfer.fetches_by_call(&server, limits.chunk_bytes) {
-            true => Some(Bound { max: limits.calls_per_reader, called: Some(server) }),
+            true => Some(Bound { max: calls_at_once(limits, server.round_trip()), called: Some(server) }),
             false => Some(Bound { max: limits.read_ahead_chunks.saturating_add(1), called: None }),
         }
     }
@@ -79,5 +95,21 @@ impl Venus {
         let (first, length) = (at - at % chunk, data.content().length);
         let starts = (1..=ahead).filter_map(|n| first.checked_add(n * chunk));
         starts.take_while(|start| *start < length).find_map(|start| self.claim_chunk(data, start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_calls_are_good_for_a_reader_far_away_within_a_bound() {
+        let limits = Limits::default();
+        let calls = |millis| calls_at_once(&limits, Some(Duration::from_millis(millis)));
+        assert_eq!([0, 1, 10, 11, 15, 18, 50, 10_000].map(calls), [3, 3, 3, 4, 5, 5, 6, 6]);
+        assert_eq!(calls_at_once(&limits, None), 3);
+        assert_eq!(calls_at_once(&limits, Some(Duration::MAX)), 6);
+        let few = Limits { calls_per_reader: 8, ..limits };
+        assert_eq!(calls_at_once(&few, Some(Duration::from_secs(1))), 8);
     }
 }
