@@ -5,7 +5,7 @@
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
 //! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, which
-//! [`replay`] replays, [`closed`] is a server with many clients, [`measure`] measures, [`runs`] runs experiments and keeps
+//! [`replay`] replays, [`closed`] is a server with many clients, [`prototype`] that of 1984, [`measure`] measures, [`runs`] runs experiments and keeps
 //! their results, [`report`] writes them into one page.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
@@ -22,6 +22,7 @@ pub mod load;
 pub mod measure;
 pub mod model;
 pub mod papers;
+pub mod prototype;
 pub mod replay;
 pub mod report;
 pub mod runs;

@@ -5,7 +5,9 @@ use Method::Benchmark;
 
 const LIVE: Method =
     Method::NotBuilt("statistics of a cell in daily use by many people; no record of one is at hand");
-const PROTOTYPE: Method = Method::NotBuilt("the prototype of 1984 as a baseline in the simulator");
+const PROTOTYPE: Method = Method::NotBuilt(
+    "what a run needed of the prototype's server, which the paper does not print and which grew with the load",
+);
 const NFS: Method = Method::NotBuilt("many clients of one server at once, and an NFS server to compare with");
 
 pub(super) const EXPERIMENTS: &[Experiment] = &[
@@ -14,7 +16,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
         "time of the Andrew benchmark on a local disk, by phase and machine",
         Benchmark(Benchmarks::Phases),
     ),
-    at("howard88.table2", "calls by type at each server of the prototype, a month of use", LIVE),
+    at("howard88.table2", "calls by type at each server of the prototype, a month of use", Method::Prototype),
     at("howard88.table3", "time of the benchmark and of TestAuth on the prototype, by load", PROTOTYPE),
     at("howard88.table4", "processor and disk use of the prototype's servers in daily use", LIVE),
     at("howard88.table5", "the calls of the interface between client and server", Method::Description),

@@ -22,6 +22,8 @@ pub enum Method {
     Replay,
     /// The Andrew benchmark.
     Benchmark(Benchmarks),
+    /// Calls of the prototype of 1984, in memory.
+    Prototype,
     /// Many clients at once, modelled from load 1.
     Loads(Loads),
     /// Open, read and close of small files.

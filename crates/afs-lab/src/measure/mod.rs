@@ -9,6 +9,7 @@ mod program;
 pub use benchmark::{Benchmarked, Side, demands, packets, phases, revised, server_work, side};
 pub use fetches::{Fetches, bypassed, combined, fetches, hundred, throughput};
 pub use latency::{Latencies, latency};
+pub(crate) use program::{FILES, MODULES};
 
 use crate::andrew::Probe;
 use crate::bulk::Place;

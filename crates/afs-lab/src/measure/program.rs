@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Directories of the program.
-const MODULES: u32 = 5;
+pub(crate) const MODULES: u32 = 5;
 /// C files of a directory; a header comes to them.
-const FILES: u32 = 13;
+pub(crate) const FILES: u32 = 13;
 /// Functions of a file.
 const FUNCTIONS: u32 = 22;
 
