@@ -108,7 +108,7 @@ impl FileServer {
         self.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)?;
         let found = self.find_for(context, fid, wanted).await?;
         if found.header.route == DataRoute::Calls {
-            // After the right, and the same as without it: the calls still work.
+            // Looked at only for callers who have the right, and answered as to those who have not: whoever is refused uses calls.
             return Err(Errno::EACCES.to_uae());
         }
         let group = group(fid, &found, wanted.reach(context, &found)?);

@@ -1,6 +1,6 @@
 //! Benchmark of the data path over TCP on the loopback interface, beside what carries it.
 //!
-//! `cargo run --release -p afs-datapath --example throughput [megabytes] [rounds]`
+//! `cargo run --release -p afs-datapath --example path_throughput [megabytes] [rounds]`
 //!
 //! Prints MB/s of one large read, and the processor time of both ends together, for each of: TCP, the data path over TCP, TLS
 //! (rustls, 256 KiB a write), the data path over TLS. The rounds take turns, and the median counts.
