@@ -248,6 +248,33 @@ mod tests {
         assert_eq!(run_in(&folder, &[model], false, false).0, [model], "a broken file is no result");
     }
 
+    /// Without a mount and a compiler: the others must have numbers, and these a reason.
+    #[test]
+    fn every_entry_of_the_papers_has_numbers_or_a_reason_after_a_quick_run_of_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = ResultFolder::create(directory.path()).unwrap();
+        let ids: Vec<&str> = experiments().map(|one| one.id).collect();
+        run_in(&folder, &ids, true, false);
+        let papers = papers().unwrap();
+        for entry in papers.iter().flat_map(|paper| &paper.entries) {
+            let (id, method) = (&entry.id, experiment(&entry.id).unwrap().method);
+            match folder.read(id).unwrap().outcome {
+                Outcome::Ran { sheet, notes } => {
+                    assert!(method.runs() && !notes.is_empty(), "{id}");
+                    assert!(sheet.rows.iter().flatten().any(|cell| cell.number().is_some()), "{id}");
+                    assert!(sheet.rows.iter().all(|row| row.len() == sheet.columns.len()), "{id}");
+                    assert_eq!(sheet.units.len(), sheet.columns.len(), "{id}");
+                }
+                Outcome::Refused { lacks } => {
+                    let cannot = !method.runs() || method.needs_mount() || method.needs_compiler();
+                    assert!(cannot && lacks.len() > 10, "{id}: {lacks}");
+                }
+                Outcome::Description => assert_eq!(method, Method::Description, "{id}"),
+                Outcome::Failed { error } => unreachable!("{id}: {error}"),
+            }
+        }
+    }
+
     #[test]
     fn loads_are_modelled_without_a_mount() {
         let directory = tempfile::tempdir().unwrap();
