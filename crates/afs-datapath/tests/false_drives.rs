@@ -5,42 +5,32 @@
 
 mod kit;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use afs_datapath::capability::Group;
 use afs_datapath::frame::{Failure, HEADER_LEN, Message, RequestId, encode_data};
-use afs_datapath::session::{Arriving, Client, Error, Handle, Lost, Patience, Security};
+use afs_datapath::session::{Arriving, Client, Error, Handle, Lost};
 use afs_env::{EnvExt, EnvRef};
-use kit::{Kit, Raw, VERSION, directory, drain, false_welcome, file, pattern, range, read};
+use kit::{Kit, Raw, VERSION, directory, drain, file, pattern, range, read};
 
 /// Bytes that are asked for.
 const WANTED: u64 = 1000;
 
-/// A drive at another port, which greets, waits for the first request, and then does `act`. Returns a client of it with a
-/// capability.
+/// A drive that waits for the first request, and then does `act`. Returns a client of it with a capability.
 fn false_drive<F>(kit: &Kit, act: impl FnOnce(Raw, EnvRef) -> F + Send + 'static) -> (Client, Handle)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (server, at) = (kit.sim.env(kit.drive_node), SocketAddr::from(([10, 0, 0, 1], 7009)));
-    let (env, mut listener) = (server.clone(), server.listen(at).unwrap());
-    server.spawn(Box::pin(async move {
-        let mut raw = Raw::new(listener.accept().await.unwrap());
-        raw.message().await;
-        raw.send(&Message::Welcome(false_welcome())).await;
+    let client = kit::false_drive(kit, |mut raw, env| async move {
         next_read(&mut raw).await;
         act(raw, env).await;
-    }));
-    let (env, (capability, secret)) = (kit.client_env(), kit.sealed(Group::Directory(directory(1))));
-    kit.run(async move {
-        let stream = env.connect(at).await.unwrap();
-        let client = Client::open(env.clone(), stream, Security::Clear, Patience::default()).await.unwrap();
-        let handle = client.present(&capability, &secret).unwrap();
-        (client, handle)
-    })
+    });
+    let (capability, secret) = kit.sealed(Group::Directory(directory(1)));
+    let presenting = client.clone();
+    let handle = kit.run(async move { presenting.present(&capability, &secret).unwrap() });
+    (client, handle)
 }
 
 /// Waits for a read, and returns its number.

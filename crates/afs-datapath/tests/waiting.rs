@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use afs_datapath::capability::{ByteRange, Group};
 use afs_datapath::frame::{Hello, Message, RequestId, VERSION};
-use afs_datapath::session::{Client, Error, Identity, Lost, Offer, Patience, Security, StoreDescription};
+use afs_datapath::session::{Error, Identity, Lost, Offer, StoreDescription};
 use afs_env::{EnvExt, EnvRef};
-use kit::{Kit, Raw, directory, false_welcome, file, range, read_all};
+use kit::{Kit, Raw, directory, false_drive, file, range, read_all};
 
 const STEP: Duration = Duration::from_secs(10);
 
@@ -40,26 +40,6 @@ fn a_client_that_lives_and_takes_no_byte_is_given_up() {
     assert_eq!((kit.drive.counts().in_progress, kit.drive.counts().connected), (0, 0));
     drop(raw);
     kit.assert_quiet();
-}
-
-/// A drive at another port that greets and then does `act`. Returns a client of it.
-fn false_drive<F>(kit: &Kit, act: impl FnOnce(Raw, EnvRef) -> F + Send + 'static) -> Client
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let (server, at) = (kit.sim.env(kit.drive_node), SocketAddr::from(([10, 0, 0, 1], 7009)));
-    let (env, mut listener) = (server.clone(), server.listen(at).unwrap());
-    server.spawn(Box::pin(async move {
-        let mut raw = Raw::new(listener.accept().await.unwrap());
-        raw.message().await;
-        raw.send(&Message::Welcome(false_welcome())).await;
-        act(raw, env).await;
-    }));
-    let env = kit.client_env();
-    kit.run(async move {
-        let stream = env.connect(at).await.unwrap();
-        Client::open(env.clone(), stream, Security::Clear, Patience::default()).await.unwrap()
-    })
 }
 
 /// A drive that gives credit for a store, takes no byte of it, and lives.

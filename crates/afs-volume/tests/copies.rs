@@ -4,14 +4,10 @@
 
 mod support;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_drive::{
-    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, DriveId, FileSegments, LiveChunks, MemorySegments,
-    SegmentDrive, SegmentStore, SweepReport, Usage,
-};
+use afs_drive::{DriveError, DriveId, FileSegments, MemorySegments, SegmentDrive, SegmentStore};
 use afs_env::Parts;
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
@@ -20,7 +16,7 @@ use afs_volume::{
     VolumeError, VolumeStore,
 };
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
-use bytes::Bytes;
+use support::far_drive::FarDrive;
 use support::members::check_nothing_leaks;
 use support::*;
 
@@ -28,49 +24,6 @@ const FAR: DriveId = DriveId(3);
 const THIRD: DriveId = DriveId(4);
 const ALL: [DriveId; 3] = [DriveId::OWN, FAR, THIRD];
 const MIB: usize = SLOT_LEN as usize;
-
-/// A drive that can be away.
-struct Other {
-    inner: SegmentDrive<MemorySegments>,
-    away: Arc<AtomicBool>,
-}
-
-impl Other {
-    fn here<T: Send + 'static>(&self) -> Result<(), BoxFuture<Result<T, DriveError>>> {
-        let away = || DriveError::Away { drive: "far".into(), why: "test".into() };
-        if self.away.load(Ordering::Relaxed) { Err(Box::pin(async move { Err(away()) })) } else { Ok(()) }
-    }
-}
-
-impl Drive for Other {
-    fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.write(data))
-    }
-
-    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.read(chunk, range))
-    }
-
-    fn sync(&self, written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.sync(written))
-    }
-
-    fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.discard(chunks))
-    }
-
-    fn continue_after(&self, last: ChunkId) {
-        self.inner.continue_after(last);
-    }
-
-    fn usage(&self) -> Result<Usage, DriveError> {
-        self.inner.usage()
-    }
-
-    fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.sweep(live))
-    }
-}
 
 struct World {
     medium: MemoryMedium,
@@ -91,7 +44,7 @@ impl World {
     fn open_on(&self, kv: Kv) -> VolumeStore {
         let [own, far, third] = [0, 1, 2].map(|at| {
             let inner = SegmentDrive::open(self.segments[at].clone(), Parts::inline(), 4 << 20).unwrap();
-            Arc::new(Other { inner, away: self.away[at].clone() })
+            Arc::new(FarDrive { inner, away: self.away[at].clone() })
         });
         let store = now(VolumeStore::open(kv, own, Parts::inline(), Config::default())).unwrap();
         store.add_drive(FAR, far).unwrap();

@@ -4,65 +4,14 @@
 
 mod support;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_drive::{
-    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, DriveId, LiveChunks, MemorySegments, SegmentDrive,
-    SweepReport, Usage,
-};
+use afs_drive::{DriveError, DriveId, MemorySegments, SegmentDrive};
 use afs_kv::{Kv, MemoryMedium};
 use afs_volume::{Config, Depth, SLOT_LEN, TABLES, VolumeError, VolumeStore};
-use bytes::Bytes;
+use support::far_drive::FarDrive;
 use support::*;
-
-/// A drive that can be away.
-struct Other {
-    inner: SegmentDrive<MemorySegments>,
-    away: Arc<AtomicBool>,
-}
-
-impl Other {
-    fn here<T>(&self) -> Result<(), BoxFuture<Result<T, DriveError>>>
-    where
-        T: Send + 'static,
-    {
-        let away = || DriveError::Away { drive: "far".into(), why: "test".into() };
-        if self.away.load(Ordering::Relaxed) { Err(Box::pin(async move { Err(away()) })) } else { Ok(()) }
-    }
-}
-
-impl Drive for Other {
-    fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.write(data))
-    }
-
-    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.read(chunk, range))
-    }
-
-    fn sync(&self, written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>> {
-        assert!(!written.is_empty(), "the chunks are named");
-        self.here().map_or_else(|away| away, |()| self.inner.sync(written))
-    }
-
-    fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.discard(chunks))
-    }
-
-    fn continue_after(&self, last: ChunkId) {
-        self.inner.continue_after(last);
-    }
-
-    fn usage(&self) -> Result<Usage, DriveError> {
-        self.inner.usage()
-    }
-
-    fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
-        self.here().map_or_else(|away| away, |()| self.inner.sweep(live))
-    }
-}
 
 const FAR: DriveId = DriveId(7);
 
@@ -86,7 +35,9 @@ impl World {
         let drive = |of: &MemorySegments| SegmentDrive::open(of.clone(), env.clone(), 4 << 20).unwrap();
         let own = Arc::new(drive(&self.own));
         let store = now(VolumeStore::open(kv, own, env.clone(), Config::default())).unwrap();
-        store.add_drive(FAR, Arc::new(Other { inner: drive(&self.far), away: self.away.clone() })).unwrap();
+        store
+            .add_drive(FAR, Arc::new(FarDrive { inner: drive(&self.far), away: self.away.clone() }))
+            .unwrap();
         store
     }
 }

@@ -154,6 +154,26 @@ pub fn false_welcome() -> Welcome {
     }
 }
 
+/// A drive at another port that greets and then does `act`. Returns a client of it.
+pub fn false_drive<F>(kit: &Kit, act: impl FnOnce(Raw, EnvRef) -> F + Send + 'static) -> Client
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (server, at) = (kit.sim.env(kit.drive_node), SocketAddr::from(([10, 0, 0, 1], 7009)));
+    let (env, mut listener) = (server.clone(), server.listen(at).unwrap());
+    server.spawn(Box::pin(async move {
+        let mut raw = Raw::new(listener.accept().await.unwrap());
+        raw.message().await;
+        raw.send(&Message::Welcome(false_welcome())).await;
+        act(raw, env).await;
+    }));
+    let env = kit.client_env();
+    kit.run(async move {
+        let stream = env.connect(at).await.unwrap();
+        Client::open(env.clone(), stream, Security::Clear, Patience::default()).await.unwrap()
+    })
+}
+
 /// A read of all of file 2, by handle 0.
 pub fn read_all(request: u32, credit: u32) -> Message {
     let (request, handle, fid) = (RequestId(request), HandleNumber(0), file(2));

@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod crash_folder;
+pub mod far_drive;
 pub mod members;
 pub mod model;
 
