@@ -88,7 +88,8 @@ pub fn more_loads(sheet: &mut Sheet, here: Demands) {
     for load in LOADS.into_iter().skip(1) {
         let mut row = vec![Cell::NotAtHand; sheet.columns.len()];
         row[load_units] = f64::from(load).into();
-        row[overall] = ((here.at_load(load).elapsed * 1e3).round() / 1e3).into();
+        // As many digits as the measured row has.
+        row[overall] = ((here.at_load(load).elapsed * 1e4).round() / 1e4).into();
         sheet.rows.push(row);
     }
 }

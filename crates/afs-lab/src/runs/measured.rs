@@ -149,6 +149,7 @@ pub(super) fn refused(lacks: &str) -> Outcome {
 #[allow(clippy::unwrap_used)] // A test that cannot go on says where.
 mod tests {
     use super::*;
+    use crate::andrew::{Counters, Probe};
     use crate::bulk::{Cache, Cold, Moved, Way};
     use crate::measure::Mounted;
     use crate::runs::Environment;
@@ -231,6 +232,49 @@ mod tests {
         }
         let without = columns(outcomes(None, |setting, memo| memo.fetch(setting, FetchTests::Bypass)));
         assert!(without[0].contains("--mount"), "{without:?}");
+    }
+
+    /// A server that works a millisecond between any two looks at it.
+    struct Working(AtomicU64);
+
+    impl Probe for Working {
+        fn read(&self) -> Option<Counters> {
+            let server_cpu_us = self.0.fetch_add(1000, Ordering::Relaxed);
+            Some(Counters { server_cpu_us, ..Counters::default() })
+        }
+    }
+
+    #[test]
+    fn a_run_in_a_mount_whose_server_tells_its_time_gives_all_loads() {
+        let environment = Environment::of("");
+        if !environment.peers.contains_key("cc") {
+            eprintln!("SKIPPED: there is no C compiler");
+            return;
+        }
+        let (directory, mounted) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let cache = Box::new(Scripted(AtomicU64::new(0), false));
+        let place = Place { directory: mounted.path().to_owned(), cache, processes: Vec::new() };
+        let (never, probe) = (AtomicBool::new(false), Working(AtomicU64::new(0)));
+        let papers = crate::papers::papers().unwrap();
+        let setting = Setting {
+            papers: &papers,
+            environment,
+            quick: true,
+            date: &String::new,
+            stop: &never,
+            local: directory.path(),
+            costs: None,
+            mount: Some(Mounted { place: &place, probe: Some(&probe) }),
+        };
+        let memo = Memo::default();
+        assert!(columns(memo.loads(&setting, Loads::Server)).contains(&"measured_cpu".into()));
+        assert!(columns(memo.loads(&setting, Loads::Relative)).contains(&"measured".into()));
+        let revised = memo.benchmark(&setting, Benchmarks::Revised);
+        let Outcome::Ran { sheet, notes } = revised else { unreachable!("{revised:?}") };
+        assert_eq!(sheet.rows.len(), closed::LOADS.len());
+        let overall = sheet.points("load_units", "overall");
+        assert!(overall.len() == sheet.rows.len() && overall.is_sorted_by(|one, next| one.1 <= next.1));
+        assert_eq!(notes.last().map(String::as_str), Some(MEASURED));
     }
 
     #[test]
