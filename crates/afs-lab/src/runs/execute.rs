@@ -40,7 +40,10 @@ pub fn run(
         if setting.stop.load(Ordering::Acquire) {
             break;
         }
-        let is_final = |result: RunResult| result.is_final(&setting.environment.version, setting.quick);
+        let is_final = |result: RunResult| {
+            result.is_final(&setting.environment.version, setting.quick)
+                && has_these_costs(setting, experiment.method, &result.outcome)
+        };
         if !again && folder.read(experiment.id).is_some_and(is_final) {
             tell(Step::WasDone(experiment));
             continue;
@@ -56,6 +59,17 @@ pub fn run(
         tell(Step::Ended(experiment, &result));
     }
     Ok(failed)
+}
+
+/// Whether a replay was made with the costs that this run has; of others, that they have none.
+fn has_these_costs(setting: &Setting<'_>, method: Method, outcome: &Outcome) -> bool {
+    let Outcome::Ran { notes, .. } = outcome else { return false };
+    method != Method::Replay || notes.contains(&costs_note(setting))
+}
+
+fn costs_note(setting: &Setting<'_>) -> String {
+    let costs = setting.costs.map_or("those of Tables 3 and 4 at 150 MHz", |costs| &costs.what);
+    format!("Costs: {costs}.")
 }
 
 fn one(setting: &Setting<'_>, experiment: &Experiment, memo: &Memo) -> RunResult {
@@ -149,12 +163,12 @@ fn replayed(setting: &Setting<'_>) -> Outcome {
     let sheet = Inputs::of(setting.papers)
         .map_err(ReplayError::from)
         .and_then(|inputs| replay::figure7(inputs, setting.costs));
-    let costs = setting.costs.map_or("those of Tables 3 and 4 at 150 MHz", |costs| &costs.what);
     match sheet {
         Ok(sheet) => Outcome::Ran {
             sheet,
             notes: vec![
-                format!("{DRAWN} Served in order of arrival by one processor. Costs: {costs}."),
+                format!("{DRAWN} Served in order of arrival by one processor."),
+                costs_note(setting),
                 "Neither disks, cold caches nor a limit of threads: the paper tells no times of disks, and its AFS server \
                  overran for lack of threads. So processor times are to be compared, overruns only in their order."
                     .into(),
@@ -198,11 +212,23 @@ mod tests {
     use super::*;
     use crate::catalogue::{experiment, experiments};
     use crate::papers::papers;
+    use crate::replay::MeasuredCosts;
     use crate::runs::Environment;
     use std::sync::atomic::AtomicBool;
 
     /// Runs experiments in a folder; returns what was told: ids of those that ended, and of those that were done.
     fn run_in(folder: &ResultFolder, ids: &[&str], quick: bool, again: bool) -> (Vec<String>, Vec<String>) {
+        run_with(folder, ids, quick, again, None)
+    }
+
+    /// As [`run_in`], with measured costs.
+    fn run_with(
+        folder: &ResultFolder,
+        ids: &[&str],
+        quick: bool,
+        again: bool,
+        costs: Option<&MeasuredCosts>,
+    ) -> (Vec<String>, Vec<String>) {
         let (papers, stop) = (papers().unwrap(), AtomicBool::new(false));
         let environment = Environment { version: "test".into(), ..Environment::default() };
         let date = || "2026-11-23T00:00:00Z".to_owned();
@@ -214,7 +240,7 @@ mod tests {
             date: &date,
             stop: &stop,
             local: directory.path(),
-            costs: None,
+            costs,
             mount: None,
         };
         let chosen: Vec<_> = ids.iter().map(|id| experiment(id).unwrap()).collect();
@@ -289,6 +315,24 @@ mod tests {
             assert!(notes[0].starts_with("Not measured: a model"), "{notes:?}");
             assert!(!sheet.columns.iter().any(|column| column.starts_with("measured")), "{id}");
         }
+    }
+
+    #[test]
+    fn a_replay_is_made_again_with_other_costs() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = ResultFolder::create(directory.path()).unwrap();
+        let calls = ["FetchStatus", "StoreStatus", "FetchData", "StoreData", "RemoveFile", "BulkStatus"];
+        let calls = calls.into_iter().chain(["CreateFile", "Rename", "Others"]);
+        let calls: Vec<_> = calls.map(|call| format!("\"{call}\": [[0, 9]]")).collect();
+        let text = format!("{{\"what\": \"a test\", \"calls\": {{{}}}}}", calls.join(", "));
+        let costs = MeasuredCosts::parse(&text).unwrap();
+        let ran = |costs| !run_with(&folder, &["gibson97.fig7"], true, false, costs).0.is_empty();
+        assert_eq!([ran(None), ran(None), ran(Some(&costs)), ran(Some(&costs))], [true, false, true, false]);
+        let Outcome::Ran { notes, .. } = folder.read("gibson97.fig7").unwrap().outcome else {
+            unreachable!()
+        };
+        assert!(notes.contains(&"Costs: a test.".to_owned()), "{notes:?}");
+        assert!(ran(None));
     }
 
     #[test]

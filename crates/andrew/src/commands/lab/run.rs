@@ -43,8 +43,7 @@ pub struct Args {
     /// Directory in a mount of Andrew to measure in, likewise
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
-    /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's; with
-    /// --again, if that has a result
+    /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
     /// Run also what has a result
