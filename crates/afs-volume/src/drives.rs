@@ -96,6 +96,27 @@ impl VolumeStore {
         Ok(())
     }
 
+    /// Exchanges a drive for another one with the same chunks, or for a [`LostDrive`](afs_drive::LostDrive) if none has them any
+    /// longer: chunks are read from their copies then, and a relocation moves them from there.
+    ///
+    /// # Errors
+    /// `Busy` while new data or copies go to the drive; `UnknownDrive`; errors of the index.
+    pub fn replace_drive(&self, id: DriveId, drive: Arc<dyn Drive>) -> Result<(), VolumeError> {
+        if let Some(last) = sweep::last_chunk(&self.store.kv, id)? {
+            drive.continue_after(last);
+        }
+        {
+            let mut others = self.store.drives.others.write();
+            if others.for_new_data.contains(&id) {
+                return Err(VolumeError::Busy);
+            }
+            *others.drives.get_mut(&id).ok_or(VolumeError::UnknownDrive { drive: id })? = drive;
+        }
+        self.store.drives.away.lock().remove(&id);
+        self.store.retry_discards();
+        Ok(())
+    }
+
     /// Writes new data to a drive from now on. What is stored stays where it is.
     ///
     /// # Errors

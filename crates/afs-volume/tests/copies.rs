@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_drive::{DriveError, DriveId, FileSegments, MemorySegments, SegmentDrive, SegmentStore};
+use afs_drive::{DriveError, DriveId, FileSegments, LostDrive, MemorySegments, SegmentDrive, SegmentStore};
 use afs_env::Parts;
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
@@ -218,6 +218,49 @@ fn a_drive_that_is_away_gets_its_copies_when_it_is_back() {
     store.use_drives(&[DriveId::OWN, THIRD]).unwrap();
     assert_eq!(rebuild(&store).copies, 4);
     assert_eq!(chunks_on(&store), [4, 0, 4]);
+}
+
+#[test]
+fn a_drive_that_is_lost_is_drained_from_its_copies_and_what_had_none_stays() {
+    let world = World::new();
+    let store = world.open();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    store.use_drives(&[FAR]).unwrap();
+    let [one, gone] = [b"f", b"g"].map(|name| file(&volume, name, 3));
+    assert!(matches!(store.replace_drive(FAR, Arc::new(LostDrive)), Err(VolumeError::Busy)));
+    store.use_drives(&[FAR, THIRD]).unwrap();
+    rebuild(&store);
+    let late = file(&volume, b"late", 2);
+    store.use_drives(&[DriveId::OWN]).unwrap();
+    world.away(1, true);
+    now(volume.update(move |tx| tx.remove_file(ROOT, b"g", ADMIN).map(drop))).unwrap();
+    run_background(&store);
+    assert_eq!(chunks_on(&store), [0, 8, 6], "discards wait for the drive");
+    store.replace_drive(FAR, Arc::new(LostDrive)).unwrap();
+    run_background(&store);
+    assert_eq!(chunks_on(&store), [0, 5, 3], "and do no longer");
+    assert!(read_bytes(&volume, one, 0, u64::MAX).unwrap() == content(3));
+    let lost = read_bytes(&volume, late, 0, u64::MAX).unwrap_err();
+    assert!(matches!(lost, VolumeError::Drive(DriveError::Unreadable { .. })), "{lost}");
+    let (mut relocation, mut all) = (Relocation::of_drive(FAR, DriveId::OWN), 0);
+    loop {
+        let done = now(store.relocate_step(&mut relocation, 1)).unwrap();
+        all += done.bad;
+        if done.complete {
+            break;
+        }
+    }
+    run_background(&store);
+    assert_eq!((all, chunks_on(&store)), (2, [3, 2, 3]), "two chunks had no copy");
+    assert!(matches!(store.remove_drive(FAR), Err(VolumeError::Busy)));
+    let bad = scrub(&store).bad;
+    assert!(bad.iter().all(|bad| bad.vnode == late.vnode) && bad.len() == 2, "the scrub names the file");
+    now(volume.update(move |tx| tx.remove_file(ROOT, b"late", ADMIN).map(drop))).unwrap();
+    run_background(&store);
+    store.remove_drive(FAR).unwrap();
+    assert!(read_bytes(&volume, one, 0, u64::MAX).unwrap() == content(3));
+    assert!(read_bytes(&volume, gone, 0, u64::MAX).is_err());
+    assert!(store.replace_drive(FAR, Arc::new(LostDrive)).is_err(), "it is not there");
 }
 
 #[test]

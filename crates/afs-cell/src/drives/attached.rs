@@ -9,7 +9,7 @@ use super::{
     DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError,
     Registry,
 };
-use afs_drive::DriveId;
+use afs_drive::{DriveId, LostDrive};
 use afs_env::future::join_all;
 use afs_env::{EnvExt, EnvRef};
 use afs_remote::DirectDrive;
@@ -35,7 +35,7 @@ pub(super) struct Inner {
     pub(super) partitions: Partitions,
     pub(super) registry: Mutex<Registry>,
     /// What the partitions have, so that questions to a drive take the connections that its files take.
-    opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
+    pub(super) opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
     drains: Drains,
     rebuilder: Rebuilder,
     pub(super) tiers: Tiers,
@@ -88,6 +88,8 @@ impl AttachedDrives {
             DriveRequest::AddBucket { name, place } => self.0.add_bucket(&name, place).await,
             DriveRequest::List => Ok(DriveAnswer::List(self.0.list().await)),
             DriveRequest::Remove { name } => self.0.remove(&name).await,
+            DriveRequest::Lose { name } => self.0.lose(&name),
+            DriveRequest::Find { name } => self.0.find(&name),
             DriveRequest::Check { name } => self.0.check(&name).await,
             DriveRequest::Drain { name, to, rate } => self.0.drain(&name, to.as_deref(), rate),
             DriveRequest::Drained { name } => self.0.drain_line(&name),
@@ -109,9 +111,25 @@ impl Inner {
         store: &VolumeStore,
     ) -> Result<(), String> {
         let id = DriveId(entry.id);
+        if entry.lost {
+            return store.add_drive(id, Arc::new(LostDrive)).map_err(|error| error.to_string());
+        }
         let is_used = store.has_chunks_on(id).map_err(|error| error.to_string())?;
         let opened = Opened::open(entry, &self.env, partition, is_used)?;
         store.add_drive(id, opened.drive()).map_err(|error| error.to_string())?;
+        self.begin(entry, partition, store, opened);
+        Ok(())
+    }
+
+    /// Begins to use a drive that a partition has: clients may be sent there, and garbage on it is freed.
+    pub(super) fn begin(
+        &self,
+        entry: &DriveEntry,
+        partition: PartitionId,
+        store: &VolumeStore,
+        opened: Opened,
+    ) {
+        let id = DriveId(entry.id);
         if let DriveKind::Remote(settings) = &entry.kind
             && let Ok(options) = settings.options(&entry.name, partition)
         {
@@ -119,7 +137,6 @@ impl Inner {
         }
         self.opened.lock().insert((id, partition), opened);
         self.env.spawn(Box::pin(sweep(self.env.clone(), store.clone(), id, entry.name.clone())));
-        Ok(())
     }
 
     /// Writes the registry, then shows it.
@@ -174,6 +191,10 @@ impl Inner {
             DriveKind::Bucket(settings) => ("bucket", settings.place.to_string()),
         };
         let mut line = self.line(&entry.name, id, kind, at);
+        if entry.lost {
+            line.problem = Some("it was given up as lost".to_owned());
+            return line;
+        }
         let Some((partition, _)) = self.partitions.iter().next() else { return line };
         let opened = self.opened.lock().get(&(id, partition)).cloned();
         let usage = match opened.map_or_else(|| Opened::open(entry, &self.env, partition, true), Ok) {
@@ -191,7 +212,7 @@ impl Inner {
         let mut registry = self.registry.lock().clone();
         let entry = registry.find(name)?.clone();
         let id = DriveId(entry.id);
-        no_tier_to(&registry, name, id)?;
+        self.takes_no_tier(&registry, name, id)?;
         for (partition, store) in self.partitions.iter() {
             let in_use = |why: String| DrivesError::InUse(name.to_owned(), format!("{partition}: {why}"));
             if store.drives_in_use().contains(&id) {
@@ -243,9 +264,12 @@ impl Inner {
                 "takes new data or copies; let another drive take them first: andrew drive use NAME",
             );
         }
-        no_tier_to(&self.registry.lock(), name, id)?;
+        self.takes_no_tier(&self.registry.lock(), name, id)?;
         if to == Some(id) {
             return refused("cannot be drained to itself");
+        }
+        if let Some(to) = to {
+            self.is_there(to)?;
         }
         let mut registry = self.registry.lock().clone();
         if registry.draining().any(|(draining, _)| Some(draining) == to) {
@@ -302,6 +326,7 @@ impl Inner {
         let id = self.id(name)?;
         let copies = copies.iter().map(|name| self.id(name)).collect::<Result<Vec<_>, _>>()?;
         let ids: Vec<_> = [id].into_iter().chain(copies.iter().copied()).collect();
+        ids.iter().try_for_each(|id| self.is_there(*id))?;
         check_copies(&registry, &ids, same_host)?;
         let chosen = partition
             .map(|text| text.parse::<PartitionId>().map_err(|_| DrivesError::NoPartition(text.to_owned())));
@@ -326,19 +351,33 @@ impl Inner {
         Ok(DriveAnswer::Done)
     }
 
+    /// Refuses a drive that was given up.
+    pub(super) fn is_there(&self, id: DriveId) -> Result<(), DrivesError> {
+        let registry = self.registry.lock();
+        match registry.drives().iter().find(|entry| entry.id == id.0 && entry.lost) {
+            Some(entry) => Err(DrivesError::Drain(entry.name.clone(), "was given up as lost".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a drive to which files of a volume are moved: they would come back to it.
+    pub(super) fn takes_no_tier(
+        &self,
+        registry: &Registry,
+        name: &str,
+        id: DriveId,
+    ) -> Result<(), DrivesError> {
+        match registry.tiers().find(|(_, order)| order.drive == id.0) {
+            Some((volume, _)) => Err(DrivesError::Tiered(name.to_owned(), volume.0)),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn id(&self, name: &str) -> Result<DriveId, DrivesError> {
         match name {
             LOCAL => Ok(DriveId::OWN),
             _ => Ok(DriveId(self.registry.lock().find(name)?.id)),
         }
-    }
-}
-
-/// What is moved to a drive would come back to it.
-fn no_tier_to(registry: &Registry, name: &str, id: DriveId) -> Result<(), DrivesError> {
-    match registry.tiers().find(|(_, order)| order.drive == id.0) {
-        Some((volume, _)) => Err(DrivesError::Tiered(name.to_owned(), volume.0)),
-        None => Ok(()),
     }
 }
 

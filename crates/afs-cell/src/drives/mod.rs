@@ -13,6 +13,7 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod join_key;
+mod losing;
 mod opened;
 mod rebuilding;
 mod registry;

@@ -58,6 +58,9 @@ pub struct DriveEntry {
     pub id: u32,
     /// Its name here.
     pub name: String,
+    /// Whether it was given up: it will not come back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
     /// What it is.
     #[serde(flatten)]
     pub kind: DriveKind,
@@ -200,7 +203,7 @@ impl Registry {
         if self.find(name).is_ok() {
             return Err(DrivesError::Name(name.to_owned(), "there is one of this name"));
         }
-        let entry = DriveEntry { id: self.next_id, name: name.to_owned(), kind };
+        let entry = DriveEntry { id: self.next_id, name: name.to_owned(), lost: false, kind };
         self.next_id += 1;
         self.drives.push(entry.clone());
         Ok(entry)
@@ -209,6 +212,11 @@ impl Registry {
     /// Exchanges the settings of a drive.
     pub(super) fn set_kind(&mut self, id: u32, kind: DriveKind) {
         self.drives.iter_mut().filter(|entry| entry.id == id).for_each(|entry| entry.kind = kind.clone());
+    }
+
+    /// Gives a drive up, or no longer.
+    pub fn set_lost(&mut self, id: u32, lost: bool) {
+        self.drives.iter_mut().filter(|entry| entry.id == id).for_each(|entry| entry.lost = lost);
     }
 
     /// Removes a drive.

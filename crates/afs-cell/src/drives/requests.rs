@@ -31,6 +31,16 @@ pub enum DriveRequest {
         /// Its name.
         name: String,
     },
+    /// Give a drive up: it will not come back.
+    Lose {
+        /// Its name.
+        name: String,
+    },
+    /// Use a drive again that was given up.
+    Find {
+        /// Its name.
+        name: String,
+    },
     /// Read all chunks on a drive, and compare them with their checksums.
     Check {
         /// Its name, or `local`.

@@ -219,7 +219,8 @@ fn copies_are_made_on_another_drive_and_read_while_the_first_is_away() {
     let far = System::with_workers(1).unwrap();
     let drive = daemon(&far, there.path(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let (address, join_key) = (drive.at(), drive.join_key().unwrap().to_text().to_string());
-    let partition = partition(&system);
+    let (index, segments) = (MemoryMedium::new(), MemorySegments::new(1 << 30));
+    let partition = partition_on(&system, &index, &segments);
     let volume = volume(&system, &partition);
     let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
     let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
@@ -248,6 +249,30 @@ fn copies_are_made_on_another_drive_and_read_while_the_first_is_away() {
     assert!(ask(drain).is_err(), "it takes copies");
     drive.stop();
     far.shutdown(std::time::Duration::from_secs(10));
+    assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
+
+    // It never comes back, also not after a restart.
+    let lose = || DriveRequest::Lose { name: "big".to_owned() };
+    assert!(ask(lose()).unwrap_err().to_string().contains("andrew drive use"), "new data go there");
+    ask(use_in("local", None)).unwrap();
+    ask(lose()).unwrap();
+    assert!(ask(use_in("big", None)).unwrap_err().to_string().contains("lost"));
+    drop((drives, partitions, partition, volume));
+    system.shutdown(std::time::Duration::from_secs(10));
+
+    let system = System::with_workers(2).unwrap();
+    let partition = partition_on(&system, &index, &segments);
+    let volume = partition.volume(VOLUME).unwrap();
+    let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let ask = |request| system.block_on(drives.serve(request));
+    let Ok(DriveAnswer::List(lines)) = ask(DriveRequest::List) else { panic!("no list") };
+    assert!(lines.iter().any(|line| line.problem.as_deref().is_some_and(|why| why.contains("lost"))));
+    system.env().spawn(Box::pin(partition.clone().run_background()));
+    ask(DriveRequest::Drain { name: "big".to_owned(), to: None, rate: None }).unwrap();
+    let line = wait_drained(&system, &drives);
+    assert_eq!((line.left_chunks, line.bad), (0, 0));
+    ask(DriveRequest::Remove { name: "big".to_owned() }).unwrap();
     assert!(system.block_on(read(&volume, fid)).unwrap() == CONTENT);
     system.shutdown(std::time::Duration::from_secs(10));
 }

@@ -180,6 +180,7 @@ impl Inner {
         let mut registry = self.registry.lock().clone();
         if let Some(TierRequest { drive, age, length }) = order {
             let to = self.id(&drive)?;
+            self.is_there(to)?;
             if registry.draining().any(|(draining, _)| draining == to) {
                 return Err(DrivesError::Drain(drive, "is drained, and takes nothing".to_owned()));
             }

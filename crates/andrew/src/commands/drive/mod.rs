@@ -4,6 +4,7 @@ mod add;
 mod check;
 mod drain;
 mod list;
+mod lost;
 mod remove;
 mod serve;
 mod use_;
@@ -49,6 +50,8 @@ enum Command {
     Check(OnServer<check::Args>),
     /// Move everything on a drive to another one, in the background
     Drain(OnServer<drain::Args>),
+    /// Give a drive up that will not come back
+    Lost(OnServer<lost::Args>),
     /// Remove a drive on which nothing is
     Remove(OnServer<remove::Args>),
 }
@@ -76,6 +79,7 @@ impl Args {
             Command::Use(args) => args.command.run(&ask(args.state), json),
             Command::Check(args) => args.command.run(&ask(args.state), json),
             Command::Drain(args) => args.command.run(&ask(args.state), json),
+            Command::Lost(args) => args.command.run(&ask(args.state), json),
             Command::Remove(args) => args.command.run(&ask(args.state), json),
         }
     }
