@@ -67,7 +67,7 @@ pub use api::{
     ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume,
     Explanation, HandleId, Kind, LockHolder, LockKind, LockRange, NewTime, NodeId, OngoingCall, OpenFlags,
     Opened, OpenedDir, Requester, Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall,
-    Space, Token, TokenInfo, TokenOwner,
+    Space, Token, TokenInfo, TokenOwner, Unsaved, UnsavedPiece, Unsettled,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
 pub use config::{

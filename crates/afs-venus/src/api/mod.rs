@@ -14,6 +14,7 @@ mod lock;
 mod node;
 mod requester;
 mod space;
+mod unsaved;
 
 pub use activity::{Activity, ActivityCounts, CacheActivity, OngoingCall, ServerActivity, SlowCall};
 pub use attr::{Attr, Kind, NewTime, SetAttr};
@@ -30,3 +31,4 @@ pub use lock::{LockHolder, LockKind, LockRange};
 pub use node::{DirEntry, DirEntryPlus, Entry};
 pub use requester::{Requester, SessionCallback, SessionLookup, Token, TokenInfo, TokenOwner};
 pub use space::Space;
+pub use unsaved::{Unsaved, UnsavedPiece, Unsettled};

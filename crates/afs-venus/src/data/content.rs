@@ -116,4 +116,11 @@ impl Content {
         self.holes.iter().for_each(|hole| data.remove(hole));
         data
     }
+
+    /// Cached bytes outside of holes.
+    pub fn cached_data(&self) -> Ranges {
+        let mut data = self.present.clone();
+        self.holes.iter().for_each(|hole| data.remove(hole));
+        data
+    }
 }

@@ -7,7 +7,8 @@ use afs_wire::ids::DataVersion;
 
 use crate::cache::Kept;
 use crate::data::FileData;
-use crate::files::{Files, Handle, is_current};
+use crate::error::VenusError;
+use crate::files::{Failure, Files, Handle, SetAside, is_current};
 use crate::identity::User;
 use crate::key::Key;
 use crate::vnode::{CacheUse, Vnode, VnodeState};
@@ -123,13 +124,30 @@ impl Files {
         drop(dropped);
     }
 
-    /// Drops dirty data that no server will accept, unless the file is still open.
-    pub fn give_up(&self, vnode: &Vnode) {
+    /// Drops dirty data that no server will accept, unless the file is still open. Returns true if there was data and it was
+    /// dropped.
+    pub fn give_up(&self, vnode: &Vnode) -> bool {
         let mut state = vnode.state();
         self.store_retries.remove(vnode.key);
         let dropped = take_unused(&mut state);
         drop(state);
-        drop(dropped);
+        dropped.is_some()
+    }
+
+    /// The same, but dirty data is set aside for the user who wrote it: the one for whom it was listed, else `user`.
+    pub fn give_up_aside(&self, vnode: &Vnode, user: User, error: &VenusError) {
+        let mut state = vnode.state();
+        let listed = self.store_retries.remove(vnode.key);
+        let taken = take_unused(&mut state);
+        drop(state);
+        let Some(data) = taken.filter(|data| data.content().is_dirty()) else { return };
+        let user = listed.as_ref().map_or(user, |listed| listed.user);
+        let since = listed.and_then(|listed| listed.failure).map_or(self.wall(), |failure| failure.since);
+        let failure = Failure { error: error.clone(), since };
+        let new = SetAside { key: vnode.key, user, failure, data };
+        for dropped in self.set_aside.add(new, self.bytes_max()) {
+            tracing::error!(fid = %dropped.key.fid, "unsaved data that was set aside is dropped for newer such data");
+        }
     }
 
     /// Handles the loss of a lock: data written under it is not stored, and an open from now on gets the server's

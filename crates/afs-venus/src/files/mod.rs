@@ -12,11 +12,14 @@
 //!   current any more.
 //! * **Store retries.** A file whose data is dirty and not referenced is listed, with the user for whom the store is
 //!   retried; dirty data of a file that does not exist any more is not listed.
+//! * **Set aside.** Dirty data that ceases to be current because no server will accept it is set aside for the user who
+//!   wrote it, in bounds: it is no file's data any more, and is read by that user's order alone.
 //! * **Kept files.** The cache keeps a file only as a version that the server had. Before data changes, its kept file
 //!   is removed, and data is not kept while it is referenced.
 //! * **Orphans.** A file without a name continues for its handles, and leaves the status cache with the last of them.
 //!
 //! Lock order: state of an object, handle table, content of data, store retries.
+//! The table of what is set aside comes before the content of data, and no other lock is held when it is taken.
 
 mod ahead;
 mod changing;
@@ -27,6 +30,7 @@ mod handles;
 mod kernel_writes;
 mod references;
 mod room;
+mod set_aside;
 mod spare;
 mod store_retries;
 mod versions;
@@ -35,6 +39,8 @@ pub(crate) use ahead::{Ahead, FetchInProgress};
 pub(crate) use disk::BRIEF_BYTES_MAX;
 pub(crate) use handles::Handle;
 pub(crate) use references::{DataUse, ReleasedHandle};
+pub(crate) use set_aside::SetAside;
+pub(crate) use store_retries::{Failure, StoreRetry};
 
 use std::sync::Arc;
 
@@ -44,11 +50,12 @@ use afs_wire::ids::{CellName, UnixSeconds};
 use crate::api::HandleId;
 use crate::cache::{CacheStore, CacheWorker};
 use crate::data::FileData;
-use crate::error::Result;
+use crate::error::{Result, VenusError};
 use crate::identity::User;
 use crate::key::Key;
 use crate::vnode::{VnodeState, VnodeTable};
 use handles::HandleTable;
+use set_aside::SetAsideTable;
 use spare::Spares;
 use store_retries::StoreRetries;
 
@@ -62,6 +69,7 @@ pub(crate) struct Files {
     vnodes: Arc<VnodeTable>,
     handles: HandleTable,
     store_retries: StoreRetries,
+    set_aside: SetAsideTable,
     spares: Spares,
 }
 
@@ -73,9 +81,9 @@ impl Files {
         cells: Vec<CellName>,
         vnodes: Arc<VnodeTable>,
     ) -> Self {
-        let (handles, store_retries, spares) = Default::default();
+        let (handles, store_retries, set_aside, spares) = Default::default();
         let worker = CacheWorker::new(env.clone(), cache.clone());
-        Files { env, cache, worker, cells, vnodes, handles, store_retries, spares }
+        Files { env, cache, worker, cells, vnodes, handles, store_retries, set_aside, spares }
     }
 
     /// An open handle. `operation` is named in the error if it is not open.
@@ -115,7 +123,27 @@ impl Files {
 
     /// Files whose store is to be retried, and for which user.
     pub fn store_retries(&self) -> Vec<(Key, User)> {
+        self.store_retries.all().into_iter().map(|(key, listed)| (key, listed.user)).collect()
+    }
+
+    /// The same with the reasons.
+    pub fn failed_stores(&self) -> Vec<(Key, StoreRetry)> {
         self.store_retries.all()
+    }
+
+    /// Records why the store of a file that is listed failed.
+    pub fn note_failure(&self, key: Key, error: &VenusError) {
+        self.store_retries.note_failure(key, error, self.wall());
+    }
+
+    /// The data that is set aside, the oldest first.
+    pub fn all_set_aside(&self) -> Vec<SetAside> {
+        self.set_aside.all()
+    }
+
+    /// Deletes data that was set aside. Returns false if it is not there any more.
+    pub fn drop_set_aside(&self, number: u64) -> bool {
+        self.set_aside.take(number).is_some()
     }
 
     /// True if a store is to be retried.

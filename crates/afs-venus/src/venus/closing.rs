@@ -80,10 +80,10 @@ impl Venus {
         if let Some(released) = self.files.release_handle(handle.id) {
             self.after_release(released).await;
         }
-        if let Err(error) = &stored
-            && is_final(error.kind)
-        {
-            self.give_up_data(&handle.vnode);
+        match &stored {
+            Err(error) if is_final(error.kind) => self.give_up_data(&handle.vnode, error),
+            Err(error) => self.files.note_failure(handle.vnode.key, error),
+            Ok(()) => {}
         }
         stored
     }

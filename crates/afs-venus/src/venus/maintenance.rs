@@ -7,11 +7,13 @@ use afs_rpc::{EnvExt, Instant};
 use afs_wire::fs::{self, Fids, Promises};
 
 use crate::api::TokenOwner;
-use crate::error::ErrorKind;
+use crate::data::FileData;
+use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Server;
 use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus};
+use crate::vnode::Vnode;
 
 /// Limit of promises ended in one round.
 const EXPIRED_MAX: usize = 10_000;
@@ -128,26 +130,35 @@ impl Venus {
             if data.content().failures >= self.limits.store_retries {
                 continue;
             }
-            match self.as_user(user).retry_store(&vnode, &data, StoreReason::Retry).await {
-                // A writer has the file open and will store it at its close.
-                Ok(()) if data.content().is_dirty() => {}
-                Ok(()) => {
-                    tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
-                    self.files.clear_store_retry(key);
-                    self.files.retire(&vnode, &data, user).await;
-                }
-                Err(error) if is_final(error.kind) => {
-                    tracing::error!(%error, "unsaved data is given up");
-                    self.give_up_data(&vnode);
-                }
-                Err(_) => {}
-            }
+            // The outcome is recorded and logged.
+            self.as_user(user).retry_listed(&vnode, &data).await.ok();
         }
     }
 
-    /// Drops data that no server will accept, unless the file is still open.
-    pub(super) fn give_up_data(&self, vnode: &crate::vnode::Vnode) {
-        self.files.give_up(vnode);
+    /// Retries a store that is listed, for its user, who is the current one.
+    pub(super) async fn retry_listed(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>) -> Result<()> {
+        let (key, user) = (vnode.key, self.context.user);
+        let stored = self.retry_store(vnode, data, StoreReason::Retry).await;
+        match &stored {
+            // A writer has the file open and will store it at its close.
+            Ok(()) if data.content().is_dirty() => {}
+            Ok(()) => {
+                tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
+                self.files.clear_store_retry(key);
+                self.files.retire(vnode, data, user).await;
+            }
+            Err(error) if is_final(error.kind) => {
+                tracing::error!(%error, "unsaved data is not stored any more; `andrew fs recover` has it");
+                self.give_up_data(vnode, error);
+            }
+            Err(error) => self.files.note_failure(key, error),
+        }
+        stored
+    }
+
+    /// Sets data aside that no server will accept, unless the file is still open.
+    pub(super) fn give_up_data(&self, vnode: &Vnode, error: &VenusError) {
+        self.files.give_up_aside(vnode, self.context.user, error);
         self.distrust(vnode);
         self.invalidate(vnode.key);
     }

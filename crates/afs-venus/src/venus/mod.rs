@@ -27,6 +27,7 @@ mod newest_version;
 mod open;
 mod read_ahead;
 mod reading;
+mod recovering;
 mod remove;
 mod removed;
 mod rights_refresh;

@@ -194,6 +194,7 @@ impl Venus {
             return;
         }
         self.files.store_failed(vnode.key, self.context.user);
+        self.files.note_failure(vnode.key, error);
     }
 }
 

@@ -77,9 +77,11 @@ impl Venus {
         let in_use = self.files.use_current(vnode, &status, self.context.user).await?;
         let data = in_use.data.clone();
         let stored = self.cut_at_server(vnode, in_use, length).await;
-        if stored.as_ref().is_err_and(|error| error.kind == ErrorKind::Stale) {
+        if let Err(error) = &stored
+            && error.kind == ErrorKind::Stale
+        {
             // As after a retried store: other clients have stored since, or the file does not exist any more.
-            self.give_up_data(vnode);
+            self.give_up_data(vnode, error);
         }
         self.files.retire(vnode, &data, self.context.user).await;
         stored
