@@ -48,6 +48,14 @@ fn bad_input_is_one_line_and_status_2() {
             "fs: '/proc' is not in AFS; give a path in a mount (`andrew status` shows those there are)",
         ),
         (
+            "fs recover save /proc copy",
+            "fs: '/proc' is not in AFS; give a path in a mount (`andrew status` shows those there are)",
+        ),
+        (
+            "fs recover discard 1.2.3",
+            "fs: '1.2.3' has no unsaved data of yours; `andrew fs recover list` shows what there is",
+        ),
+        (
             "up --anyuser x",
             "invalid value 'x' for '--anyuser <RIGHTS>': rights are letters of rlidwka, or read, write, all or none; see `andrew up --help`",
         ),

@@ -1,11 +1,11 @@
 //! Client of the token sockets of the mounts on this machine.
 
 use super::kept::KeptToken;
-use super::messages::{CellLocation, HeldToken, TokenReply, TokenRequest};
+use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
 use super::session::SessionId;
 use super::socket_paths;
 use crate::socket;
-use afs_venus::{Activity, Explanation};
+use afs_venus::{Activity, Explanation, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Time-out of a request; a mount replies from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same of a store that is retried, which may move a large file.
+const STORE_PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Token sockets of the running mounts that this user trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,9 +109,70 @@ impl Mounts {
         self.0.iter().filter_map(one).collect()
     }
 
+    /// The data of this user (for root, of all users) that each of these mounts could not store. Mounts that do not reply, or
+    /// are of a version that does not know the request, are left out.
+    #[must_use]
+    pub fn unsaved(&self) -> Vec<(UnsavedAt, Unsaved)> {
+        let mut all = Vec::new();
+        for socket in &self.0 {
+            let Ok(Some(TokenReply::Cells(cells))) = ask(socket, &TokenRequest::Cells) else { continue };
+            let Some(mount) = cells.into_iter().find_map(|cell| cell.mount) else { continue };
+            let mut after = 0;
+            while let Ok(Some(TokenReply::Unsaved(told))) = ask(socket, &TokenRequest::Unsaved { after }) {
+                // Numbers only rise, so that this ends whatever the mount replies.
+                let Some(last) = told.last().map(|it| it.number).filter(|last| *last > after) else { break };
+                after = last;
+                let at = UnsavedAt { mount: mount.clone(), socket: socket.clone() };
+                all.extend(told.into_iter().map(|it| (at.clone(), it)));
+            }
+        }
+        all
+    }
+
     fn ask(&self, request: &TokenRequest) -> Vec<io::Result<TokenReply>> {
         self.0.iter().filter_map(|path| ask(path, request).transpose()).collect()
     }
+}
+
+/// A mount that has unsaved data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsavedAt {
+    /// The mount.
+    pub mount: MountLocation,
+    socket: PathBuf,
+}
+
+impl UnsavedAt {
+    /// The first piece of the data at or after `offset`; an empty one at the end.
+    ///
+    /// # Errors
+    /// The data is not there any more, or the mount does not reply.
+    pub fn piece(&self, number: u64, offset: u64) -> io::Result<UnsavedPiece> {
+        match ask(&self.socket, &TokenRequest::UnsavedPiece { number, offset })? {
+            Some(TokenReply::UnsavedPiece(piece)) if piece.at >= offset => Ok(piece),
+            other => Err(refusal(other)),
+        }
+    }
+
+    /// Stores the data now, or drops it. A store is waited for 15 minutes at most.
+    ///
+    /// # Errors
+    /// The mount refuses, or does not reply.
+    pub fn settle(&self, number: u64, how: Settle) -> io::Result<()> {
+        let patience = if how == Settle::Retry { STORE_PATIENCE } else { PATIENCE };
+        match ask_within(&self.socket, &TokenRequest::SettleUnsaved { number, how }, patience)? {
+            Some(TokenReply::Done) => Ok(()),
+            other => Err(refusal(other)),
+        }
+    }
+}
+
+fn refusal(reply: Option<TokenReply>) -> io::Error {
+    io::Error::other(match reply {
+        Some(TokenReply::Refused(line)) => line,
+        Some(_) => "the mount replied to another request".into(),
+        None => "the mount has ended".into(),
+    })
 }
 
 /// The cells that running mounts know.
@@ -127,6 +190,10 @@ fn is_mount(socket: &Path, device: &str) -> bool {
 
 /// Sends a request; `None` if no mount of this user's listens: a killed process leaves its socket.
 fn ask(path: &Path, request: &TokenRequest) -> io::Result<Option<TokenReply>> {
+    ask_within(path, request, PATIENCE)
+}
+
+fn ask_within(path: &Path, request: &TokenRequest, patience: Duration) -> io::Result<Option<TokenReply>> {
     let stream = match socket::connect(path) {
         Ok(stream) => stream,
         // No process listens there any more, or the mount belongs to another user.
@@ -140,17 +207,17 @@ fn ask(path: &Path, request: &TokenRequest) -> io::Result<Option<TokenReply>> {
         }
         Err(e) => return Err(e),
     };
-    converse(&stream, request).map(Some)
+    converse(&stream, request, patience).map(Some)
 }
 
-fn converse(stream: &UnixStream, request: &TokenRequest) -> io::Result<TokenReply> {
+fn converse(stream: &UnixStream, request: &TokenRequest, patience: Duration) -> io::Result<TokenReply> {
     let listener = socket::peer_uid(stream)?;
     if listener != 0 && listener != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other(format!(
             "user {listener} listens where root's or one's own mounts should"
         )));
     }
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     socket::ask(stream, request)
 }
@@ -203,5 +270,51 @@ mod tests {
         drop(server);
         assert!(!path.exists());
         assert_eq!(mounts.hand_over(None, &kept("example.org", 9)), (0, vec![]));
+    }
+
+    #[test]
+    fn unsaved_data_is_listed_to_its_end_and_a_refusal_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1.sock");
+        let mount = MountLocation { directory: "/a".into(), device: "0:7".into(), pid: 1, serves: false };
+        let one = |number| Unsaved {
+            number,
+            path: None,
+            cell: "example.org".into(),
+            fid: afs_venus::ExplainedFid { volume: 1, vnode: 2, unique: 3 },
+            uid: None,
+            length_bytes: 5,
+            unsaved_bytes: 5,
+            missing_bytes: 0,
+            is_set_aside: false,
+            error: None,
+            advice: String::new(),
+            since: None,
+        };
+        let handler: TokenHandler = Arc::new(move |_, request| match request {
+            TokenRequest::Cells => {
+                TokenReply::Cells(vec![CellLocation { mount: Some(mount.clone()), ..place("example.org") }])
+            }
+            // The last number is repeated for ever.
+            TokenRequest::Unsaved { after } => TokenReply::Unsaved(vec![one((after + 1).min(3))]),
+            TokenRequest::UnsavedPiece { offset: 0, .. } => {
+                TokenReply::UnsavedPiece(UnsavedPiece { at: 2, bytes: b"abc".to_vec() })
+            }
+            // Before the offset that was asked for.
+            TokenRequest::UnsavedPiece { .. } => {
+                TokenReply::UnsavedPiece(UnsavedPiece { at: 1, bytes: Vec::new() })
+            }
+            TokenRequest::SettleUnsaved { how: Settle::Retry, .. } => TokenReply::Done,
+            _ => TokenReply::Refused("it is open".into()),
+        });
+        let _server = TokenServer::start(&path, true, handler).unwrap();
+        let all = Mounts::at(vec![path]).unsaved();
+        assert_eq!(all.iter().map(|(_, it)| it.number).collect::<Vec<_>>(), [1, 2, 3]);
+        let at = &all[0].0;
+        assert_eq!(at.mount.directory, Path::new("/a"));
+        assert_eq!(at.piece(1, 0).unwrap().bytes, b"abc");
+        assert!(at.piece(1, 5).is_err());
+        assert!(at.settle(1, Settle::Retry).is_ok());
+        assert_eq!(at.settle(1, Settle::Discard).unwrap_err().to_string(), "it is open");
     }
 }

@@ -1,10 +1,11 @@
 //! Codec of the requests and replies of a mount's token socket.
 
 use super::kept::{KeptToken, LEN_MAX};
-use super::messages::{TokenReply, TokenRequest};
+use super::messages::{Settle, TokenReply, TokenRequest};
 use super::session::SessionId;
 use crate::socket::frame::{damaged, read_frame, write_frame};
 use crate::socket::{ReplyFrame, RequestFrame};
+use afs_venus::UnsavedPiece;
 use afs_wire::ids::CellName;
 use std::io::{self, Read, Write};
 
@@ -39,6 +40,14 @@ impl RequestFrame for TokenRequest {
             Self::Activity { checks_servers } => {
                 write_frame(to, 6, &[&[u8::from(*checks_servers)]], REQUEST_LEN_MAX)
             }
+            Self::Unsaved { after } => write_frame(to, 7, &[&after.to_be_bytes()], REQUEST_LEN_MAX),
+            Self::UnsavedPiece { number, offset } => {
+                write_frame(to, 8, &[&number.to_be_bytes(), &offset.to_be_bytes()], REQUEST_LEN_MAX)
+            }
+            Self::SettleUnsaved { number, how } => {
+                let how = u8::from(*how == Settle::Discard);
+                write_frame(to, 9, &[&number.to_be_bytes(), &[how]], REQUEST_LEN_MAX)
+            }
         }
     }
 
@@ -53,6 +62,9 @@ impl RequestFrame for TokenRequest {
                 [checks @ 0..=1] => Ok(Some(Self::Activity { checks_servers: checks == 1 })),
                 _ => Err(damaged("not a request")),
             };
+        }
+        if (7..=9).contains(&kind) {
+            return of_unsaved(kind, &body).map(Some).ok_or_else(|| damaged("not a request"));
         }
         let (session, rest) = split_session(&body)?;
         match kind {
@@ -69,6 +81,22 @@ impl RequestFrame for TokenRequest {
             5 if rest.len() <= PATH_LEN_MAX => Ok(Some(Self::Explain { session, path: rest.to_vec() })),
             _ => Err(damaged("not a request")),
         }
+    }
+}
+
+/// A request about unsaved data.
+fn of_unsaved(kind: u8, body: &[u8]) -> Option<TokenRequest> {
+    let (first, rest) = body.split_first_chunk::<8>()?;
+    let first = u64::from_be_bytes(*first);
+    match (kind, rest) {
+        (7, []) => Some(TokenRequest::Unsaved { after: first }),
+        (8, _) => {
+            let offset = u64::from_be_bytes(rest.try_into().ok()?);
+            Some(TokenRequest::UnsavedPiece { number: first, offset })
+        }
+        (9, [0]) => Some(TokenRequest::SettleUnsaved { number: first, how: Settle::Retry }),
+        (9, [1]) => Some(TokenRequest::SettleUnsaved { number: first, how: Settle::Discard }),
+        _ => None,
     }
 }
 
@@ -96,6 +124,10 @@ impl ReplyFrame for TokenReply {
             Self::Cells(cells) => write_frame(to, 3, &[&serde_json::to_vec(cells)?], REPLY_LEN_MAX),
             Self::Explained(told) => write_frame(to, 4, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
             Self::Activity(told) => write_frame(to, 5, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
+            Self::Unsaved(told) => write_frame(to, 6, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
+            Self::UnsavedPiece(piece) => {
+                write_frame(to, 7, &[&piece.at.to_be_bytes(), &piece.bytes], REPLY_LEN_MAX)
+            }
         }
     }
 
@@ -108,6 +140,12 @@ impl ReplyFrame for TokenReply {
             3 => Ok(Self::Cells(serde_json::from_slice(&body)?)),
             4 => Ok(Self::Explained(serde_json::from_slice(&body)?)),
             5 => Ok(Self::Activity(serde_json::from_slice(&body)?)),
+            6 => Ok(Self::Unsaved(serde_json::from_slice(&body)?)),
+            7 => {
+                let (at, bytes) = body.split_first_chunk::<8>().ok_or_else(|| damaged("not a piece"))?;
+                let at = u64::from_be_bytes(*at);
+                Ok(Self::UnsavedPiece(UnsavedPiece { at, bytes: bytes.to_vec() }))
+            }
             _ => Err(damaged("not a reply")),
         }
     }
@@ -165,6 +203,10 @@ mod tests {
             TokenRequest::Explain { session: None, path: Vec::new() },
             TokenRequest::Activity { checks_servers: true },
             TokenRequest::Activity { checks_servers: false },
+            TokenRequest::Unsaved { after: 7 },
+            TokenRequest::UnsavedPiece { number: 7, offset: 1 << 40 },
+            TokenRequest::SettleUnsaved { number: 7, how: Settle::Retry },
+            TokenRequest::SettleUnsaved { number: 8, how: Settle::Discard },
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();
@@ -180,6 +222,8 @@ mod tests {
             TokenReply::Tokens(vec![held]),
             TokenReply::Cells(vec![place]),
             TokenReply::Activity(Box::new(afs_venus::Activity { at_micros: 7, ..Default::default() })),
+            TokenReply::Unsaved(vec![]),
+            TokenReply::UnsavedPiece(UnsavedPiece { at: 1 << 40, bytes: vec![7; 48 << 10] }),
             TokenReply::Refused("no".into()),
         ] {
             let mut wire = Vec::new();
@@ -196,6 +240,8 @@ mod tests {
             b"\0\0\0\x03\x02\0/",
             b"\0\0\0\x01\x09",
             b"\0\0\0\x02\x06\x02",
+            b"\0\0\0\x02\x07\0",
+            b"\0\0\0\x0a\x09\0\0\0\0\0\0\0\x01\x02",
         ] {
             assert!(TokenRequest::read(&mut &*wire).is_err(), "{wire:?}");
         }

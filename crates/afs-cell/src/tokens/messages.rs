@@ -2,7 +2,7 @@
 
 use super::kept::KeptToken;
 use super::session::SessionId;
-use afs_venus::{Activity, Explanation};
+use afs_venus::{Activity, Explanation, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -44,6 +44,34 @@ pub enum TokenRequest {
         /// Whether the servers that are thought to be unreachable are called first.
         checks_servers: bool,
     },
+    /// List the data of this user that could not be stored; for root, that of all users.
+    Unsaved {
+        /// Begin with the first number above this one.
+        after: u64,
+    },
+    /// Read unsaved data.
+    UnsavedPiece {
+        /// Its number.
+        number: u64,
+        /// From here on.
+        offset: u64,
+    },
+    /// Store unsaved data now, or drop it.
+    SettleUnsaved {
+        /// Its number.
+        number: u64,
+        /// What is done.
+        how: Settle,
+    },
+}
+
+/// What is done with unsaved data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// It is stored now.
+    Retry,
+    /// It is dropped.
+    Discard,
 }
 
 /// A token that a mount uses.
@@ -114,6 +142,10 @@ pub enum TokenReply {
     Explained(Box<Explanation>),
     /// What the mount does.
     Activity(Box<Activity>),
+    /// Unsaved data, by number; empty at the end.
+    Unsaved(Vec<Unsaved>),
+    /// A piece of it.
+    UnsavedPiece(UnsavedPiece),
     /// The request was refused: one line for the user.
     Refused(String),
 }

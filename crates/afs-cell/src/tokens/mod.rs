@@ -19,10 +19,10 @@ mod session;
 mod socket_paths;
 mod store;
 
-pub use client::{Mounts, known_cells};
+pub use client::{Mounts, UnsavedAt, known_cells};
 pub use error::TokenError;
 pub use kept::{BadToken, KeptToken};
-pub use messages::{CellLocation, HeldToken, MountLocation, TokenReply, TokenRequest};
+pub use messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
 pub use mount_tokens::MountTokens;
 pub use renew::{keep, renew, warning};
 pub use server::{TokenHandler, TokenServer};

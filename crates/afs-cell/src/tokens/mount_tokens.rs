@@ -3,7 +3,7 @@
 use super::error::TokenError;
 use super::initial_token;
 use super::kept::KeptToken;
-use super::messages::{CellLocation, HeldToken, TokenReply, TokenRequest};
+use super::messages::{CellLocation, HeldToken, Settle, TokenReply, TokenRequest};
 use super::renew::keep;
 use super::server::TokenServer;
 use super::session::SessionId;
@@ -113,7 +113,24 @@ impl MountTokens {
                 }
                 TokenReply::Activity(Box::new(self.venus.activity()))
             }
+            TokenRequest::Unsaved { after } => TokenReply::Unsaved(self.venus.unsaved(owner, after)),
+            TokenRequest::UnsavedPiece { number, offset } => {
+                let piece = self.venus.unsaved_piece(owner, number, offset);
+                match self.system.block_on(piece) {
+                    Ok(piece) => TokenReply::UnsavedPiece(piece),
+                    Err(error) => TokenReply::Refused(error.to_string()),
+                }
+            }
+            TokenRequest::SettleUnsaved { number, how } => self.settle(owner, number, how),
         }
+    }
+
+    fn settle(&self, owner: TokenOwner, number: u64, how: Settle) -> TokenReply {
+        let done = match how {
+            Settle::Retry => self.system.block_on(self.venus.retry_unsaved(owner, number)),
+            Settle::Discard => self.system.block_on(self.venus.discard_unsaved(owner, number)),
+        };
+        done.map_or_else(|error| TokenReply::Refused(error.to_string()), |()| TokenReply::Done)
     }
 
     fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenReply {

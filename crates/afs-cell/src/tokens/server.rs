@@ -46,7 +46,11 @@ fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
         | TokenRequest::Remove { session, .. }
         | TokenRequest::List { session }
         | TokenRequest::Explain { session, .. } => *session,
-        TokenRequest::Cells | TokenRequest::Activity { .. } => None,
+        TokenRequest::Cells
+        | TokenRequest::Activity { .. }
+        | TokenRequest::Unsaved { .. }
+        | TokenRequest::UnsavedPiece { .. }
+        | TokenRequest::SettleUnsaved { .. } => None,
     };
     session.map_or(TokenOwner::Uid(uid), |session| TokenOwner::Session { id: session.number(), uid })
 }

@@ -37,7 +37,8 @@ pub(super) fn of(path: &Path) -> CommandResult<ShownFid> {
         .ok_or_else(|| CommandError::failed(format!("fs: '{}' has an invalid fid '{text}'", path.display())))
 }
 
-fn parse(text: &str) -> Option<ShownFid> {
+/// A fid in decimal, `VOLUME.VNODE.UNIQUE`.
+pub(super) fn parse(text: &str) -> Option<ShownFid> {
     let mut parts = text.split('.').map(|part| part.parse().ok());
     let fid = ShownFid { volume: parts.next()??, vnode: parts.next()??, unique: parts.next()?? };
     parts.next().is_none().then_some(fid)

@@ -26,6 +26,7 @@ mod of_mounts;
 mod path_cell;
 mod path_in_mount;
 mod paths;
+mod recover;
 mod rmmount;
 mod setacl;
 mod setquota;
@@ -126,6 +127,8 @@ enum Command {
     Getcacheparms(cacheparms::Args),
     /// Show or set whether files bypass the disk cache
     Bypass(bypass::Args),
+    /// List, save, retry or discard data that could not be stored
+    Recover(recover::Args),
     /// Show the cell of a mount on this machine
     Wscell(wscell::Args),
     /// Show the cells that are mounted on this machine, and their database servers
@@ -169,6 +172,7 @@ impl Args {
             Command::Listcells(args) => args.run(json),
             Command::Sysname(args) => args.run(json),
             Command::Bypass(args) => args.run(json),
+            Command::Recover(args) => args.run(json),
             Command::Wscell(args) => args.run(json),
         }
     }

@@ -1,0 +1,297 @@
+//! `andrew fs recover`: data that could not be stored is listed, copied out, stored after all, or discarded.
+
+use super::getfid::{self, ShownFid};
+use super::path_in_mount;
+use crate::commands::vos::dates;
+use crate::error::{CommandError, CommandResult};
+use crate::{output, size};
+use afs_cell::tokens::{Mounts, Settle, UnsavedAt};
+use afs_venus::Unsaved;
+use afs_wire::ids::UnixSeconds;
+use clap::Subcommand;
+use serde::Serialize;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Longest answer read, in bytes.
+const ANSWER_MAX: u64 = 1024;
+
+/// Options of `andrew fs recover`.
+#[derive(clap::Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+When a file cannot be stored, its close fails; the mount keeps the data and retries the store, until the mount ends.
+What the server refuses for good (no right any more, a newer version by others) is set aside: the file
+is the server's again, and the data is here alone. Only who wrote it, and root, can have it.
+Data that is set aside takes at most a quarter of the cache; the oldest goes first.
+
+Examples:
+  andrew fs recover list
+  andrew fs recover save ~/afs/report.txt /tmp/report.txt
+  andrew fs recover retry ~/afs/report.txt
+  andrew fs recover discard 536870915.4.7"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List the data that could not be stored, with the reasons
+    List,
+    /// Copy the data of a file out of the cache into a new file; it stays in the cache
+    Save {
+        /// A path in a mount, or a fid (VOLUME.VNODE.UNIQUE)
+        #[arg(value_name = "PATH|FID")]
+        what: PathBuf,
+        /// The file that is made; it must not exist
+        file: PathBuf,
+    },
+    /// Store the data of a file now
+    Retry {
+        /// A path in a mount, or a fid (VOLUME.VNODE.UNIQUE)
+        #[arg(value_name = "PATH|FID")]
+        what: PathBuf,
+    },
+    /// Drop the data of a file, which then is as the server has it
+    Discard {
+        /// A path in a mount, or a fid (VOLUME.VNODE.UNIQUE)
+        #[arg(value_name = "PATH|FID")]
+        what: PathBuf,
+        /// Do not ask at a terminal
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl Args {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// One line with the object, the cause and what helps.
+    pub fn run(self, json: bool) -> CommandResult {
+        match self.command {
+            Command::List => {
+                output::show(
+                    json,
+                    &List(Mounts::running().unsaved().into_iter().map(Listed::from).collect()),
+                );
+                Ok(())
+            }
+            Command::Save { what, file } => save(&find(&what)?, &file),
+            Command::Retry { what } => settle(&find(&what)?, Settle::Retry),
+            Command::Discard { what, yes } => {
+                let found = find(&what)?;
+                if !yes && io::stdin().is_terminal() && io::stderr().is_terminal() {
+                    confirm(&found.shown, &found.data, io::stdin().lock(), io::stderr())?;
+                }
+                settle(&found, Settle::Discard)
+            }
+        }
+    }
+}
+
+/// Unsaved data, and what the user has called it.
+struct Found {
+    shown: String,
+    at: UnsavedAt,
+    data: Unsaved,
+}
+
+/// The data that a path or fid names.
+///
+/// # Errors
+/// There is none of this user's, or several files have the fid.
+fn find(what: &Path) -> CommandResult<Found> {
+    let shown = what.display().to_string();
+    let all = Mounts::running().unsaved();
+    let found: Vec<_> = match what.to_str().and_then(getfid::parse) {
+        Some(fid) => all.into_iter().filter(|(_, it)| fid_of(it) == fid).collect(),
+        None => {
+            let (mount, rest) = path_in_mount::split(what)?;
+            let rest = String::from_utf8_lossy(&rest).into_owned();
+            let is_it = |(at, it): &(UnsavedAt, Unsaved)| {
+                at.mount.device == mount.device && it.path.as_ref() == Some(&rest)
+            };
+            all.into_iter().filter(is_it).collect()
+        }
+    };
+    // Data that was set aside comes beside newer data of the same file that is still retried: the newest has the highest number.
+    let newest = found.into_iter().max_by_key(|(_, it)| it.number);
+    let Some((at, data)) = newest else {
+        return Err(CommandError::usage(format!(
+            "fs: '{shown}' has no unsaved data of yours; `andrew fs recover list` shows what there is"
+        )));
+    };
+    Ok(Found { shown, at, data })
+}
+
+fn fid_of(data: &Unsaved) -> ShownFid {
+    ShownFid { volume: data.fid.volume, vnode: data.fid.vnode, unique: data.fid.unique }
+}
+
+/// Copies the data out piece by piece; zeros stay holes.
+fn save(found: &Found, file: &Path) -> CommandResult {
+    let to = file.display();
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let made = made.map_err(|error| CommandError::failed(format!("fs: '{to}' cannot be made: {error}")))?;
+    copy(found, &made).map_err(|error| {
+        CommandError::failed(format!(
+            "fs: the unsaved data of '{}' was not copied whole, and '{to}' has a part of it: {error}",
+            found.shown
+        ))
+    })?;
+    match found.data.missing_bytes {
+        0 => Ok(()),
+        missing => Err(CommandError::failed(format!(
+            "fs: '{to}' has zeros in place of {missing} bytes of '{}' that are not in the cache and were not changed here; \
+             the rest is there",
+            found.shown
+        ))),
+    }
+}
+
+fn copy(found: &Found, to: &File) -> io::Result<()> {
+    let mut offset = 0;
+    loop {
+        let piece = found.at.piece(found.data.number, offset)?;
+        if piece.bytes.is_empty() {
+            to.set_len(piece.at)?;
+            return to.sync_all();
+        }
+        to.write_all_at(&piece.bytes, piece.at)?;
+        offset = piece.at.saturating_add(piece.bytes.len() as u64);
+    }
+}
+
+fn settle(found: &Found, how: Settle) -> CommandResult {
+    found.at.settle(found.data.number, how).map_err(|error| {
+        let what = match how {
+            Settle::Retry => "stored",
+            Settle::Discard => "discarded",
+        };
+        CommandError::failed(format!("fs: the unsaved data of '{}' is not {what}: {error}", found.shown))
+    })
+}
+
+/// Asks the user to agree.
+///
+/// # Errors
+/// The answer was not "yes", or the terminal was closed.
+fn confirm(shown: &str, data: &Unsaved, from: impl BufRead, mut to: impl Write) -> CommandResult {
+    let bytes = size::show(data.unsaved_bytes);
+    let _ = write!(
+        to,
+        "'{shown}' has {bytes} that no server has; nothing brings them back. Type yes to drop them: "
+    );
+    let _ = to.flush();
+    let mut answer = String::new();
+    let read = from.take(ANSWER_MAX).read_line(&mut answer);
+    if read.is_ok() && answer.trim() == "yes" {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!(
+        "fs: the unsaved data of '{shown}' was not discarded: yes was not typed"
+    )))
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(serialize_with = "crate::output::path")]
+    directory: PathBuf,
+    #[serde(flatten)]
+    data: Unsaved,
+}
+
+impl From<(UnsavedAt, Unsaved)> for Listed {
+    fn from((at, data): (UnsavedAt, Unsaved)) -> Self {
+        Listed { directory: at.mount.directory, data }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct List(Vec<Listed>);
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return writeln!(f, "All data of yours is stored.");
+        }
+        self.0.iter().try_for_each(|it| write_one(f, it))
+    }
+}
+
+fn write_one(f: &mut fmt::Formatter<'_>, it: &Listed) -> fmt::Result {
+    let (data, fid) = (&it.data, fid_of(&it.data));
+    match &data.path {
+        Some(path) => writeln!(f, "{}", it.directory.join(path).display())?,
+        None => writeln!(f, "{fid} of {} (path not known)", it.directory.display())?,
+    }
+    let aside = if data.is_set_aside { ", set aside" } else { "" };
+    let (unsaved, length) = (size::show(data.unsaved_bytes), size::show(data.length_bytes));
+    writeln!(f, "  {fid} in cell {}: {unsaved} of {length} unsaved{aside}", data.cell)?;
+    if data.missing_bytes > 0 {
+        writeln!(f, "  {} of it are not in the cache", size::show(data.missing_bytes))?;
+    }
+    if let Some(error) = &data.error {
+        let since = data.since.and_then(|since| u32::try_from(since).ok());
+        let since =
+            since.map_or(String::new(), |since| format!(" (since {})", dates::show(UnixSeconds(since))));
+        writeln!(f, "  why: {error}{since}")?;
+    }
+    writeln!(f, "  to do: {}", data.advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_venus::ExplainedFid;
+
+    fn unsaved() -> Unsaved {
+        Unsaved {
+            number: 17,
+            path: Some("home/report".into()),
+            cell: "example.org".into(),
+            fid: ExplainedFid { volume: 536_870_915, vnode: 4, unique: 7 },
+            uid: Some(1000),
+            length_bytes: 3 << 20,
+            unsaved_bytes: 2 << 20,
+            missing_bytes: 0,
+            is_set_aside: false,
+            error: Some("StoreData64: the volume's quota is used up".into()),
+            advice: "have the quota raised, then retry".into(),
+            since: None,
+        }
+    }
+
+    #[test]
+    fn a_list_tells_object_reason_and_what_to_do() {
+        let of = |data| Listed { directory: "/afs".into(), data };
+        let aside =
+            Unsaved { path: None, is_set_aside: true, missing_bytes: 1 << 20, error: None, ..unsaved() };
+        assert_eq!(
+            List(vec![of(unsaved()), of(aside)]).to_string(),
+            "/afs/home/report\n  536870915.4.7 in cell example.org: 2.0 MiB of 3.0 MiB unsaved\n  why: StoreData64: the \
+             volume's quota is used up\n  to do: have the quota raised, then retry\n536870915.4.7 of /afs (path not \
+             known)\n  536870915.4.7 in cell example.org: 2.0 MiB of 3.0 MiB unsaved, set aside\n  1.0 MiB of it are \
+             not in the cache\n  to do: have the quota raised, then retry\n"
+        );
+        assert_eq!(List(vec![]).to_string(), "All data of yours is stored.\n");
+    }
+
+    #[test]
+    fn only_yes_drops_the_data() {
+        for (typed, agreed) in [("yes\n", true), ("y\n", false), ("\n", false), ("", false)] {
+            let mut asked = Vec::new();
+            let outcome = confirm("report", &unsaved(), typed.as_bytes(), &mut asked);
+            assert_eq!(outcome.is_ok(), agreed, "{typed:?}");
+            assert!(String::from_utf8(asked).unwrap().starts_with("'report' has 2.0 MiB that no server has"));
+        }
+    }
+}
