@@ -51,7 +51,7 @@ fn data(seed: usize, len: usize) -> Bytes {
 /// A server, a proxy before it, and a file of credentials.
 struct Store {
     proxy: Proxy,
-    _moto: Moto,
+    moto: Moto,
     directory: tempfile::TempDir,
     system: Arc<System>,
 }
@@ -64,7 +64,7 @@ impl Store {
         let directory = tempfile::tempdir().unwrap();
         let store = Self {
             proxy: Proxy::start(moto.address),
-            _moto: moto,
+            moto,
             directory,
             system: System::with_workers(2).unwrap(),
         };
@@ -97,6 +97,14 @@ impl Store {
         Arc::new(S3Bucket::open(&self.config(prefix)).unwrap())
     }
 
+    /// The keys of a bucket, asked for without the proxy and its faults.
+    fn keys(&self, prefix: &str) -> Vec<String> {
+        let endpoint = format!("http://{}", self.moto.address).parse().unwrap();
+        let bucket = S3Bucket::open(&S3Config { endpoint, ..self.config(prefix) }).unwrap();
+        let page = wait(bucket.list("", None)).unwrap();
+        page.objects.into_iter().map(|listed| listed.key).collect()
+    }
+
     fn drive(&self, prefix: &str) -> BucketDrive {
         let config = Config { pack_bytes: 300_000, ..Config::default() };
         wait(BucketDrive::create(self.bucket(prefix), OWNER, self.system.clone(), config)).unwrap()
@@ -127,9 +135,7 @@ fn exercise(store: &Store, prefix: &str) {
     assert!(report.removed > 0, "{report:?}");
     assert_eq!(wait(drive.read(chunks[3], 0..200_001)).unwrap(), data(3, 200_001));
     wait(drive.discard(live)).unwrap();
-    let page = wait(store.bucket(prefix).list("", None)).unwrap();
-    let keys: Vec<_> = page.objects.into_iter().map(|listed| listed.key).collect();
-    assert_eq!(keys, ["owner", "runs/00000002"]);
+    assert_eq!(store.keys(prefix), ["owner", "runs/00000002"]);
 }
 
 #[test]
