@@ -9,8 +9,8 @@
 //!
 //! | Module | Contents |
 //! | --- | --- |
-//! | [`api`] | types of the interface to callers: nodes, attributes, handles, flags |
 //! | `error` | errors, and their translation to errno |
+//! | [`api`] | types of the interface to callers: nodes, attributes, handles, flags |
 //! | `key` | internal keys of cells and objects |
 //! | `counters` | counters of calls, hits and bytes |
 //! | `sink` | the interface for invalidations |
