@@ -69,7 +69,7 @@ pub use api::{
     Opened, OpenedDir, Requester, Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall,
     Space, Token, TokenInfo, TokenOwner, Unsaved, UnsavedPiece, Unsettled,
 };
-pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
+pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache, Sweeper};
 pub use config::{
     BypassLimits, CellConfig, DataPathConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig,
 };

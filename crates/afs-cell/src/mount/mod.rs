@@ -27,8 +27,8 @@ use afs_rpc::{Level, Security};
 use afs_rx::{NullServer, ServerSecurity};
 use afs_server::ROOT_CELL;
 use afs_venus::{
-    CellConfig, DiskCache, ErrorKind, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig,
-    VenusError,
+    CellConfig, DiskCache, ErrorKind, Limits, OwnIdentity, RootKind, SecurityConfig, Sweeper, Venus,
+    VenusConfig, VenusError,
 };
 use afs_wire::ids::{Uuid, VolumeName};
 use afs_wire::rpc::ServiceId;
@@ -167,7 +167,9 @@ impl Client {
         let cannot = |error| ClientError::OpenCache { path: options.cache.clone(), error };
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(&options.cache));
-        let cache = DiskCache::open(&options.cache.join("files"), bytes, boot.trim()).map_err(cannot)?;
+        let files = options.cache.join("files");
+        let (cache, sweeper) = DiskCache::open_unswept(&files, bytes, boot.trim()).map_err(cannot)?;
+        self.system.env().blocking(Box::new(move || sweep(sweeper)));
         let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
         let root = VolumeName::new(ROOT_CELL).map_err(ClientError::Name)?;
         Ok(VenusConfig {
@@ -247,6 +249,15 @@ fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn Serve
     let names = Arc::new(LocalNames::default());
     let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, system.env(), Level::Clear);
     vec![Box::new(NullServer), Box::new(rxgk)]
+}
+
+/// Removes what earlier runs left in the cache. What cannot be removed takes room, and harms nothing else.
+fn sweep(sweeper: Sweeper) {
+    match sweeper.sweep() {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "files that earlier runs left in the cache were removed"),
+        Err(error) => tracing::warn!(%error, "files that earlier runs left in the cache cannot be removed"),
+    }
 }
 
 /// The value of `@sys` on this kind of machine (docs/protocol/client.md "2. Name space: /afs").

@@ -73,6 +73,11 @@ impl KeptFiles {
         self.by_age.values().filter_map(|name| self.records.get(name).map(|record| (name, record)))
     }
 
+    /// Numbers of the files in the store, in no order of theirs.
+    pub fn file_numbers(&self) -> impl Iterator<Item = u64> {
+        self.records.values().map(|record| record.file)
+    }
+
     /// Bytes of all kept files.
     pub fn bytes(&self) -> u64 {
         u64::try_from(self.bytes).unwrap_or(u64::MAX)

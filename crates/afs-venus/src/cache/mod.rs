@@ -13,9 +13,9 @@ mod memory;
 mod ranges;
 mod worker;
 
-pub use disk::DiskCache;
 #[cfg(feature = "fuzzing")]
 pub(crate) use disk::read_any_index;
+pub use disk::{DiskCache, Sweeper};
 pub use memory::MemoryCache;
 pub use ranges::Ranges;
 pub(crate) use worker::{CacheIo, CacheWorker};

@@ -26,6 +26,9 @@ const RECORD_MAX: usize = 128 << 10;
 /// Ranges of a kind that are recorded of one file; of more, the first ones.
 const RANGES_MAX: usize = 4000;
 
+/// Bytes that are read of the log at once.
+const READ: usize = 256 << 10;
+
 /// Kinds of records. Kind 1 was a record without holes.
 const KEEP: u8 = 3;
 const FORGET: u8 = 2;
@@ -47,9 +50,9 @@ impl Index {
     pub fn open(path: &Path) -> io::Result<(Index, KeptFiles)> {
         let mut kept = KeptFiles::default();
         let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        let mut reader = BufReader::new(&file);
+        let mut reader = Records::new(BufReader::with_capacity(READ, &file));
         let (mut records, mut good) = (0, 0);
-        while let Some((record, length)) = read_record(&mut reader)? {
+        while let Some((record, length)) = reader.next()? {
             apply(&mut kept, record);
             records += 1;
             good += length as u64;
@@ -133,22 +136,35 @@ fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
     }
 }
 
-/// The next record and its length in the file; `None` at the end or at a damaged record.
-fn read_record(reader: &mut impl Read) -> io::Result<Option<(IndexRecord, usize)>> {
-    let mut head = [0; 8];
-    if !fill(reader, &mut head)? {
-        return Ok(None);
+/// The records of a log. A cache has millions, most of one cell: the buffer and the cell's name are made once.
+struct Records<R> {
+    reader: R,
+    body: Vec<u8>,
+    cell: Option<CellName>,
+}
+
+impl<R: Read> Records<R> {
+    fn new(reader: R) -> Self {
+        Records { reader, body: Vec::new(), cell: None }
     }
-    let [a, b, c, d, e, f, g, h] = head;
-    let (length, crc) = (u32::from_be_bytes([a, b, c, d]) as usize, u32::from_be_bytes([e, f, g, h]));
-    if length > RECORD_MAX + 128 {
-        return Ok(None);
+
+    /// The next record and its length in the file; `None` at the end or at a damaged record.
+    fn next(&mut self) -> io::Result<Option<(IndexRecord, usize)>> {
+        let mut head = [0; 8];
+        if !fill(&mut self.reader, &mut head)? {
+            return Ok(None);
+        }
+        let [a, b, c, d, e, f, g, h] = head;
+        let (length, crc) = (u32::from_be_bytes([a, b, c, d]) as usize, u32::from_be_bytes([e, f, g, h]));
+        if length > RECORD_MAX + 128 {
+            return Ok(None);
+        }
+        self.body.resize(length, 0);
+        if !fill(&mut self.reader, &mut self.body)? || crc32c::crc32c(&self.body) != crc {
+            return Ok(None);
+        }
+        Ok(decode(&self.body, &mut self.cell).map(|record| (record, length + 8)))
     }
-    let mut body = vec![0; length];
-    if !fill(reader, &mut body)? || crc32c::crc32c(&body) != crc {
-        return Ok(None);
-    }
-    Ok(decode(&body).map(|record| (record, length + 8)))
 }
 
 /// Fuzz target: reads an index of arbitrary bytes. The first byte of each hundred determines whether they become a
@@ -164,8 +180,8 @@ pub(crate) fn read_any(bytes: &[u8]) {
         }
         file.extend(body);
     }
-    let (mut rest, mut kept) = (file.as_slice(), KeptFiles::default());
-    while let Ok(Some((record, length))) = read_record(&mut rest) {
+    let (mut records, mut kept) = (Records::new(file.as_slice()), KeptFiles::default());
+    while let Ok(Some((record, length))) = records.next() {
         assert!(length >= 8, "a record has a length");
         apply(&mut kept, record);
     }
@@ -180,12 +196,12 @@ fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-fn decode(body: &[u8]) -> Option<IndexRecord> {
+/// The record of a body. `last` is the cell of the record before, and becomes that of this one.
+fn decode(body: &[u8], last: &mut Option<CellName>) -> Option<IndexRecord> {
     let mut rest = body;
     let kind = take::<1>(&mut rest)?[0];
     let length = take::<1>(&mut rest)?[0] as usize;
-    let cell = std::str::from_utf8(rest.get(..length)?).ok()?;
-    let cell = CellName::new(cell).ok()?;
+    let cell = cell_of(rest.get(..length)?, last)?;
     rest = rest.get(length..)?;
     let fid = Fid::new(VolumeId(word(&mut rest)?), VnodeId(word(&mut rest)?), Uniquifier(word(&mut rest)?));
     match kind {
@@ -197,6 +213,14 @@ fn decode(body: &[u8]) -> Option<IndexRecord> {
         FORGET => Some(IndexRecord::Forget { cell, fid }),
         _ => None,
     }
+}
+
+fn cell_of(name: &[u8], last: &mut Option<CellName>) -> Option<CellName> {
+    if let Some(cell) = last.as_ref().filter(|cell| cell.as_str().as_bytes() == name) {
+        return Some(cell.clone());
+    }
+    *last = Some(CellName::new(std::str::from_utf8(name).ok()?).ok()?);
+    last.clone()
 }
 
 fn ranges(rest: &mut &[u8]) -> Option<Ranges> {

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/lock           held by the process that uses the cache
 //! DIR/trust          a word: the boot during which the cache is in use, or "clean"
+//! DIR/run            number of the run that uses the cache, or used it last; see `orphans`
 //! DIR/index          records of what is kept, appended; see `index`
 //! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx its last two digits
 //! ```
@@ -13,6 +14,7 @@
 mod file;
 mod holes;
 mod index;
+mod orphans;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +34,7 @@ use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
 use index::{Index, IndexRecord};
+pub use orphans::Sweeper;
 
 /// Unused files kept open, so that the next open is fast.
 const WARM_MAX: usize = 1024;
@@ -59,32 +62,42 @@ struct State {
 }
 
 impl DiskCache {
-    /// Opens the cache in `dir`, creating it if needed, with space for `bytes_max` bytes.
+    /// Opens the cache in `dir` as [`DiskCache::open_unswept`] does, and removes first what nothing names.
+    ///
+    /// # Errors
+    /// The same, and a file that cannot be removed.
+    pub fn open(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<DiskCache> {
+        let (cache, sweeper) = Self::open_unswept(dir, bytes_max, boot)?;
+        sweeper.sweep()?;
+        Ok(cache)
+    }
+
+    /// Opens the cache in `dir`, creating it if needed, with space for `bytes_max` bytes. Its time grows with the kept files
+    /// alone; what earlier runs left behind is for the sweeper, beside the use of the cache.
     ///
     /// `boot` identifies the present run of the machine (on Linux the text of `/proc/sys/kernel/random/boot_id`): what
     /// was kept under another one, without an orderly stop since, is deleted. One process at a time may use a
     /// directory; a second one gets an error.
-    pub fn open(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<DiskCache> {
+    ///
+    /// # Errors
+    /// The directory is in use, or cannot be read or written.
+    pub fn open_unswept(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<(DiskCache, Sweeper)> {
         fs::create_dir_all(dir.join("data"))?;
         let held = take_lock(&dir.join("lock"))?;
-        let trust = fs::read_to_string(dir.join("trust")).unwrap_or_default();
-        let trusted = trust == CLEAN || (!boot.is_empty() && trust == boot);
-        if !trusted {
-            fs::remove_dir_all(dir.join("data"))?;
-            remove_if_there(&dir.join("index"))?;
-        }
-        write_synced(&dir.join("trust"), boot)?;
+        begin_trust(dir, boot)?;
         let (index, kept) = Index::open(&dir.join("index"))?;
-        let next_id = sweep(dir, &kept)?;
+        let first = orphans::begin_run(dir, &kept)?;
+        let sweeper = Sweeper::new(dir, &kept, first);
         let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), index };
-        Ok(DiskCache {
+        let cache = DiskCache {
             dir: dir.to_owned(),
             _lock: held,
             bytes_max,
-            next_id: AtomicU64::new(next_id),
+            next_id: AtomicU64::new(first),
             unkept: Arc::new(AtomicU64::new(0)),
             state: Mutex::new(state),
-        })
+        };
+        Ok((cache, sweeper))
     }
 
     fn path(&self, id: u64) -> PathBuf {
@@ -312,20 +325,16 @@ fn path_of(dir: &Path, id: u64) -> PathBuf {
     dir.join("data").join(format!("{:02x}", id & 0xff)).join(format!("{id:x}"))
 }
 
-/// Removes data files that the index does not name. Returns a number that no file has.
-fn sweep(dir: &Path, kept: &KeptFiles) -> io::Result<u64> {
-    let known: std::collections::BTreeSet<u64> = kept.oldest_first().map(|(_, record)| record.file).collect();
-    fs::create_dir_all(dir.join("data"))?;
-    for sub in fs::read_dir(dir.join("data"))? {
-        for file in fs::read_dir(sub?.path())? {
-            let file = file?;
-            let number = file.file_name().to_str().and_then(|name| u64::from_str_radix(name, 16).ok());
-            if number.is_none_or(|number| !known.contains(&number)) {
-                fs::remove_file(file.path())?;
-            }
-        }
+/// Deletes what may have been damaged by a crash of the machine, and notes under which boot the cache is in use.
+fn begin_trust(dir: &Path, boot: &str) -> io::Result<()> {
+    let trust = fs::read_to_string(dir.join("trust")).unwrap_or_default();
+    let trusted = trust == CLEAN || (!boot.is_empty() && trust == boot);
+    if !trusted {
+        fs::remove_dir_all(dir.join("data"))?;
+        fs::create_dir_all(dir.join("data"))?;
+        remove_if_there(&dir.join("index"))?;
     }
-    Ok(known.last().map_or(1, |last| last + 1))
+    write_synced(&dir.join("trust"), boot)
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {

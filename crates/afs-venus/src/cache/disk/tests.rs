@@ -20,6 +20,92 @@ fn a_panic_under_the_lock_does_not_make_the_cache_look_busy_for_ever() {
     assert!(!cache.may_have(&cell, Fid::default()), "a busy cache may have anything");
 }
 
+fn key(vnode: u32) -> CacheKey {
+    CacheKey {
+        cell: CellName::new("example.org").unwrap(),
+        fid: Fid::new(VolumeId(7), VnodeId(vnode), Uniquifier(1)),
+        version: DataVersion(1),
+    }
+}
+
+fn keep(cache: &DiskCache, vnode: u32, data: &[u8]) -> u64 {
+    let file = cache.create().unwrap();
+    file.write_at(0, data).unwrap();
+    let length = data.len() as u64;
+    cache
+        .keep(&key(vnode), &file, &Kept { length, present: Ranges::whole(length), holes: Ranges::new() })
+        .unwrap();
+    file.id()
+}
+
+/// What a killed process leaves: a file that no index names.
+fn leave_orphan(dir: &Path, number: u64) -> PathBuf {
+    let path = path_of(dir, number);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, b"orphan").unwrap();
+    path
+}
+
+#[test]
+fn a_sweep_beside_the_use_of_the_cache_removes_what_earlier_runs_left_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+    let known = keep(&cache, 2, b"kept before");
+    keep(&cache, 4, b"kept before, forgotten during");
+    let orphan = leave_orphan(dir.path(), known + 100);
+    drop(cache);
+    let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 20, "boot").unwrap();
+    let (forgotten, _) = cache.find(&key(4)).unwrap();
+    cache.forget(&key(4).cell, key(4).fid);
+    keep(&cache, 6, b"kept after");
+    let unkept = cache.create().unwrap();
+    unkept.write_at(0, b"not kept yet").unwrap();
+    assert_eq!(sweeper.sweep().unwrap(), 1);
+    assert!(!orphan.exists());
+    assert_eq!(cache.find(&key(2)).unwrap().0.read_at(0, 99).unwrap(), &b"kept before"[..]);
+    assert_eq!(cache.find(&key(6)).unwrap().0.read_at(0, 99).unwrap(), &b"kept after"[..]);
+    assert_eq!(forgotten.read_at(0, 4).unwrap(), &b"kept"[..]);
+    assert!(path_of(dir.path(), unkept.id()).exists());
+}
+
+#[test]
+fn a_new_file_has_no_number_of_a_file_that_an_earlier_run_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut orphans = Vec::new();
+    for _ in 0..3 {
+        let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 20, "boot").unwrap();
+        let number = cache.create().unwrap().id();
+        assert!(orphans.iter().all(|path: &PathBuf| *path != path_of(dir.path(), number)));
+        orphans.push(leave_orphan(dir.path(), number));
+        drop(sweeper);
+    }
+    fs::remove_file(dir.path().join("run")).unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+    assert!(orphans.iter().any(|path| path.exists()), "without the number of the run its files look new");
+    drop(cache);
+    for _ in 0..3 {
+        drop(DiskCache::open(dir.path(), 1 << 20, "boot").unwrap());
+    }
+    assert!(orphans.iter().all(|path| !path.exists()), "later runs sweep them");
+}
+
+#[test]
+fn a_damaged_number_of_a_run_loses_no_kept_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+    keep(&cache, 2, b"kept");
+    drop(cache);
+    let (most, beyond) = (u64::MAX.to_string(), (1 << 24).to_string());
+    for text in ["", "not a number", "-1", "0", &most, &beyond] {
+        fs::write(dir.path().join("run"), text).unwrap();
+        let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+        assert!(cache.find(&key(2)).is_some(), "{text:?}");
+    }
+    fs::remove_file(dir.path().join("run")).unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+    assert!(cache.find(&key(2)).is_some());
+}
+
 /// Prints how long a cache of a million files takes to open. Run by hand:
 /// `cargo test --release -p afs-venus --lib a_million -- --ignored --nocapture`.
 #[test]
@@ -47,8 +133,13 @@ fn a_cache_of_a_million_files_is_opened() {
             cache.shut_down().unwrap();
         }
         let begun = std::time::Instant::now();
-        let opened = DiskCache::open(dir.path(), 1 << 40, "this boot").unwrap();
-        println!("a cache of {FILES} files that was {how}: {:?}", begun.elapsed());
+        let (opened, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 40, "this boot").unwrap();
+        let opening = begun.elapsed();
+        assert_eq!(sweeper.sweep().unwrap(), 0);
+        println!(
+            "a cache of {FILES} files that was {how}: open after {opening:?}, swept after {:?}",
+            begun.elapsed()
+        );
         assert!(opened.find(&named(FILES - 1)).is_some());
         cache = Some(opened);
     }
