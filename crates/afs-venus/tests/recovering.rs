@@ -157,3 +157,14 @@ fn what_a_user_may_not_store_any_more_is_set_aside_and_the_file_is_the_servers()
     });
     assert_eq!(of(&a, ALICE), []);
 }
+
+#[test]
+fn what_a_stop_could_not_store_is_still_told_for_its_report() {
+    let (cell, a) = refused(9);
+    let [told] = &of(&a, 0)[..] else { panic!("one file") };
+    let here = a.clone();
+    let stopped = cell.on(&a, async move { here.venus.shut_down().await });
+    assert_eq!(stopped.unwrap_err().kind, ErrorKind::OverQuota);
+    let [left] = &of(&a, 0)[..] else { panic!("one file") };
+    assert_eq!((&left.path, left.number, left.unsaved_bytes), (&told.path, told.number, told.unsaved_bytes));
+}

@@ -1,5 +1,6 @@
-//! List of the files that were open for writing when a mount was stopped, as a file in its cache.
+//! Lists of the files that were open for writing when a mount was stopped, and of those that no server took, as a file in its cache.
 
+use super::not_stored::NotStored;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,6 +13,9 @@ const NAME: &str = "left-open.json";
 pub struct LeftOpen {
     /// Absolute paths; at most 1000.
     pub files: Vec<PathBuf>,
+    /// Data that no server took, and that is lost with the mount.
+    #[serde(default)]
+    pub not_stored: Vec<NotStored>,
 }
 
 impl LeftOpen {
@@ -30,15 +34,34 @@ impl LeftOpen {
                 file.display()
             );
         }
+        self.note(cache);
+    }
+
+    /// Adds the data that no server took to the log and to the list in the cache directory.
+    pub(crate) fn tell_not_stored(&mut self, not_stored: Vec<NotStored>, cache: &Path) {
+        if not_stored.is_empty() {
+            return;
+        }
+        for lost in &not_stored {
+            tracing::error!("the mount is stopped: {lost}");
+        }
+        self.not_stored = not_stored;
+        self.note(cache);
+    }
+
+    fn note(&self, cache: &Path) {
         if let Err(error) = self.write(cache) {
-            tracing::warn!("the list of open files cannot be written: {error}");
+            tracing::warn!("the list of what the stop of the mount left cannot be written: {error}");
         }
     }
 
     fn write(&self, cache: &Path) -> io::Result<()> {
         let shown = |file: &PathBuf| file.to_string_lossy().into_owned();
         let files: Vec<String> = self.files.iter().map(shown).collect();
-        fs::write(cache.join(NAME), serde_json::json!({ "files": files }).to_string())
+        fs::write(
+            cache.join(NAME),
+            serde_json::json!({ "files": files, "not_stored": self.not_stored }).to_string(),
+        )
     }
 }
 
@@ -50,10 +73,16 @@ mod tests {
     fn files_left_open_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(LeftOpen::of(dir.path()), LeftOpen::default());
-        let left = LeftOpen { files: vec!["/afs/a".into(), "/afs/b c".into()] };
+        let mut left = LeftOpen { files: vec!["/afs/a".into(), "/afs/b c".into()], not_stored: vec![] };
         left.tell(dir.path());
         assert_eq!(LeftOpen::of(dir.path()), left);
+        let lost = NotStored { file: "/afs/c".into(), bytes: 7, why: None };
+        left.tell_not_stored(vec![lost.clone()], dir.path());
+        assert_eq!(LeftOpen::of(dir.path()), left);
+        assert_eq!(left.not_stored, [lost]);
         LeftOpen::default().tell(dir.path());
-        assert_eq!(LeftOpen::of(dir.path()).files, Vec::<PathBuf>::new());
+        assert_eq!(LeftOpen::of(dir.path()), LeftOpen::default());
+        fs::write(dir.path().join(NAME), r#"{"files":["/afs/of an older program"]}"#).unwrap();
+        assert_eq!(LeftOpen::of(dir.path()).files, [PathBuf::from("/afs/of an older program")]);
     }
 }

@@ -7,11 +7,13 @@ mod cell_name;
 mod error;
 mod left_open;
 mod local_accounts;
+mod not_stored;
 mod options;
 
 pub use cache_directory::CACHE_BYTES_MIN;
 pub use error::ClientError;
 pub use left_open::LeftOpen;
+pub use not_stored::NotStored;
 pub use options::ClientOptions;
 
 use crate::configuration::ports::Ports;
@@ -209,17 +211,25 @@ impl Client {
         paths.iter().map(|path| mounted.directory().join(OsStr::from_bytes(path))).collect()
     }
 
-    /// Unmounts, stores dirty data, and closes socket and cache. Files still open for writing are named in the log, and
-    /// in the cache's `left-open.json` for the command that requested the stop.
+    /// Unmounts, stores dirty data, and closes socket and cache. Files still open for writing, and data that no server took, are
+    /// named in the log, and in the cache's `left-open.json` for the command that requested the stop.
     ///
     /// # Errors
     /// Data that could not be stored.
     pub fn stop(mut self) -> CellResult {
         drop(self.tokens.take());
-        LeftOpen { files: self.open_for_writing() }.tell(&self.cache);
+        let mut left = LeftOpen { files: self.open_for_writing(), not_stored: Vec::new() };
+        left.tell(&self.cache);
+        let directory =
+            self.mounted.as_ref().map(|mounted| mounted.directory().to_owned()).unwrap_or_default();
         let unmounted = self.mounted.take().map_or(Ok(true), Mounted::unmount);
         let stored = match self.running.take() {
-            Some((venus, _)) => self.system.block_on(venus.shut_down()),
+            Some((venus, _)) => {
+                let stored = self.system.block_on(venus.shut_down());
+                let not_stored = not_stored::all(&venus, &directory).into_values().collect();
+                left.tell_not_stored(not_stored, &self.cache);
+                stored
+            }
             None => Ok(()),
         };
         self.udp.shutdown();

@@ -4,10 +4,10 @@ use crate::error::{CommandError, CommandResult};
 use crate::open_files::{self, MountUse, Shown};
 use crate::output;
 use crate::running_cells;
-use afs_cell::LeftOpen;
 use afs_cell::mounts;
 use afs_cell::process::Process;
 use afs_cell::state::CellProcess;
+use afs_cell::{LeftOpen, NotStored};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ struct Stopped {
     pid: u32,
     /// Files of its mount that were open for writing when it was stopped; at most 1000.
     left_open: Vec<PathBuf>,
+    /// Data of its mount that no server took: it is lost.
+    not_stored: Vec<NotStored>,
     /// Files and directories of its mount that were in use before, with their processes, as far as this user may know.
     uses: Vec<MountUse>,
 }
@@ -69,11 +71,11 @@ impl Args {
                 )));
             }
         }
-        let left_open =
-            running.mount.as_ref().map(|_| LeftOpen::of(&state.cache()).files).unwrap_or_default();
+        let left = running.mount.as_ref().map(|_| LeftOpen::of(&state.cache())).unwrap_or_default();
         clear_mount(Some(&running))?;
         let trouble = state.last().filter(|last| last.pid == running.pid).and_then(|last| last.trouble);
-        output::show(json, &Stopped { cell: running.cell, pid: running.pid, left_open, uses });
+        let (left_open, not_stored) = (left.files, left.not_stored);
+        output::show(json, &Stopped { cell: running.cell, pid: running.pid, left_open, not_stored, uses });
         trouble.map_or(Ok(()), |line| Err(CommandError::failed(line)))
     }
 }
@@ -102,6 +104,12 @@ impl fmt::Display for Stopped {
         if let Some(more @ 1..) = self.left_open.len().checked_sub(SHOWN_MAX) {
             writeln!(f, "and {more} other files")?;
         }
+        for lost in self.not_stored.iter().take(SHOWN_MAX) {
+            writeln!(f, "{lost}")?;
+        }
+        if let Some(more @ 1..) = self.not_stored.len().checked_sub(SHOWN_MAX) {
+            writeln!(f, "and data of {more} other files")?;
+        }
         if !self.uses.is_empty() {
             writeln!(f, "in use when it was stopped: {}", Shown(&self.uses))?;
         }
@@ -112,6 +120,25 @@ impl fmt::Display for Stopped {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_that_is_lost_with_the_mount_is_named_with_its_reason() {
+        let lost = |n: u32| NotStored {
+            file: format!("/afs/file{n}"),
+            bytes: 2048,
+            why: Some("the volume's quota is used up".into()),
+        };
+        let stopped = Stopped {
+            cell: "example.org".into(),
+            pid: 1,
+            left_open: vec![],
+            not_stored: (0..12).map(lost).collect(),
+            uses: vec![],
+        };
+        let text = stopped.to_string();
+        let wanted = "2048 bytes of /afs/file9 are lost, as no server took them: the volume's quota is used up\nand data of 2 other files\n";
+        assert!(text.ends_with(wanted), "{text}");
+    }
 
     #[test]
     fn stopping_without_a_running_cell_is_bad_input() {
