@@ -1,8 +1,8 @@
 //! The report as Markdown, with references to the plots beside it.
 
 use super::html::{capital, follows};
-use super::shown::columns;
-use super::{Item, Report, environment_line};
+use super::shown::{columns, rounded};
+use super::{Item, LEGEND, Report, environment_line};
 use crate::papers::{Paper, Sheet};
 use crate::runs::Outcome;
 use std::fmt::Write;
@@ -12,7 +12,8 @@ pub(super) fn page(report: &Report<'_>) -> String {
     for environment in report.environments() {
         let _ = writeln!(out, "{}\n", environment_line(environment));
     }
-    out.push_str("± is a standard deviation, ± with (90 %) half of that interval of the mean, (a–b) the smallest and largest of the runs.\n");
+    let _ = writeln!(out, "{LEGEND}\n");
+    report.papers.iter().for_each(|paper| contents(&mut out, report, paper));
     for paper in report.papers {
         let _ = writeln!(out, "\n## {}", paper.citation);
         report.of_paper(paper).for_each(|item| section(&mut out, &item));
@@ -21,8 +22,17 @@ pub(super) fn page(report: &Report<'_>) -> String {
     out
 }
 
+/// Links to the entries of a paper, with what came of each.
+fn contents(out: &mut String, report: &Report<'_>, paper: &Paper) {
+    let _ = writeln!(out, "- {}", paper.citation);
+    for item in report.of_paper(paper) {
+        let _ = writeln!(out, "  - [{}](#{}): {}", item.entry.title, item.entry.id, item.state());
+    }
+}
+
 fn section(out: &mut String, item: &Item<'_>) {
     let entry = item.entry;
+    let _ = writeln!(out, "\n<a id=\"{}\"></a>", entry.id);
     let _ = writeln!(out, "\n### {} (`{}`): {}\n", entry.title, entry.id, item.state());
     let _ = writeln!(out, "Measured: {}. {}.\n", item.experiment.measures, capital(&item.place()));
     table(out, "Paper", &entry.sheet);
@@ -40,6 +50,7 @@ fn section(out: &mut String, item: &Item<'_>) {
     if !entry.notes.is_empty() {
         let _ = writeln!(out, "{}\n", entry.notes);
     }
+    item.time().iter().for_each(|time| _ = writeln!(out, "{time}\n"));
     item.remarks().iter().for_each(|remark| _ = writeln!(out, "- {remark}"));
 }
 
@@ -57,7 +68,7 @@ fn claims(out: &mut String, paper: &Paper) {
     line(out, ["Section", "Claim", "Stated", "Computed", "Follows", "From"].map(str::to_owned));
     line(out, ["---", "---", "---:", "---:", "---", "---"].map(str::to_owned));
     for claim in &paper.claims {
-        let (stated, computed) = (claim.stated.to_string(), claim.computed.to_string());
+        let (stated, computed) = (rounded(claim.stated), rounded(claim.computed));
         let follows = follows(claim.follows).to_owned();
         line(out, [claim.section.clone(), claim.says.clone(), stated, computed, follows, claim.from.clone()]);
     }

@@ -1,7 +1,9 @@
 //! Report: each table and figure with the paper's numbers beside those obtained here, as one HTML page and as Markdown.
 
+mod axis;
 mod chart;
 mod charts;
+mod drawing;
 mod html;
 mod markdown;
 mod shown;
@@ -45,7 +47,8 @@ impl<'a> Report<'a> {
     /// The files.
     #[must_use]
     pub fn pages(&self) -> Pages {
-        let plots = self.items().filter_map(|item| Some((item.plot_name(), item.plot()?))).collect();
+        let plots =
+            self.items().filter_map(|item| Some((item.plot_name(), chart::alone(&item.plot()?)))).collect();
         Pages { html: html::page(self), markdown: markdown::page(self), plots }
     }
 
@@ -103,6 +106,15 @@ impl Item<'_> {
         }
     }
 
+    /// When it began, and how long it took; `None` if there is no result, or nothing was done.
+    fn time(&self) -> Option<String> {
+        let result = self.result.filter(|one| !matches!(one.outcome, Outcome::Description))?;
+        let day_and_time = result.began.split_once('.').map_or(result.began.as_str(), |(whole, _)| whole);
+        let shown = day_and_time.trim_end_matches('Z').replace('T', " ");
+        let seconds = shown::rounded(result.seconds.max(1e-3));
+        Some(format!("Began {shown} UTC, took {seconds} s."))
+    }
+
     /// Page, section and origin of the paper's numbers.
     fn place(&self) -> String {
         let mut parts = Vec::new();
@@ -141,6 +153,11 @@ impl Item<'_> {
         chart::svg(charts::of(&self.entry.id)?, &self.entry.sheet, here)
     }
 }
+
+/// What the words and signs of the tables mean.
+const LEGEND: &str = "“Not at hand” is what the text at hand lacks or nobody measured. ± is a standard deviation, ± with \
+                      (90 %) half of that interval of the mean, (a–b) the smallest and largest of the runs. Plots: circles \
+                      are the paper's, triangles were obtained here.";
 
 /// A line on a machine.
 fn environment_line(environment: &Environment) -> String {

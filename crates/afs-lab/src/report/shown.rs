@@ -25,7 +25,7 @@ pub(super) fn columns(sheet: &Sheet) -> Vec<Column> {
         let words = name.replace('_', " ");
         let with = |end: &str| sheet.column(&format!("{name}{end}"));
         Column {
-            name: if unit.is_empty() { words } else { format!("{words}, {unit}") },
+            name: if unit.is_empty() || unit == words { words } else { format!("{words}, {unit}") },
             at,
             deviation: with("_sd"),
             interval: with("_ci90"),
@@ -59,11 +59,21 @@ impl Column {
     }
 }
 
-/// Lowest and highest value at a row, for a plot: value and deviation, or the range.
+/// A number of which no digits are told: three significant ones, all of a larger whole number.
+pub(super) fn rounded(number: f64) -> String {
+    let size = number.abs();
+    let places =
+        if size >= 100.0 || size == 0.0 { 0 } else { (2.0 - size.log10().floor()).min(9.0) as usize };
+    let text = format!("{number:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Lowest and highest value at a row, for a plot: value and deviation, or half the interval; or the range.
 pub(super) fn spread(sheet: &Sheet, column: &str, row: &[Cell]) -> Option<(f64, f64)> {
     let number = |end: &str| row.get(sheet.column(&format!("{column}{end}"))?)?.number();
-    match (number("")?, number("_sd"), number("_min"), number("_max")) {
-        (value, Some(deviation), _, _) => Some((value - deviation, value + deviation)),
+    let half = number("_sd").or_else(|| number("_ci90"));
+    match (number("")?, half, number("_min"), number("_max")) {
+        (value, Some(half), _, _) => Some((value - half, value + half)),
         (_, None, Some(min), Some(max)) => Some((min, max)),
         _ => None,
     }

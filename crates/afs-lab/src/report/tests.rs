@@ -40,6 +40,71 @@ fn every_table_figure_claim_and_slip_is_in_both_pages() {
 }
 
 #[test]
+fn the_pages_tell_when_and_how_long_and_round_what_has_no_digits() {
+    let mut one = result("gibson97.table2", Outcome::Failed { error: "no".into() });
+    (one.began, one.seconds) = ("2026-11-23T07:08:09.123456789Z".into(), 2.345_678);
+    let Pages { html, markdown, .. } = pages(&[one, result("howard88.table5", Outcome::Description)]);
+    for page in [&html, &markdown] {
+        assert_eq!(page.matches("Began ").count(), 1, "a description took no time");
+        assert!(page.contains("Began 2026-11-23 07:08:09 UTC, took 2.35 s."));
+        assert!(page.contains("“Not at hand” is"));
+    }
+    assert!(
+        markdown.contains("(#gibson97.fig7): not run") && markdown.contains("<a id=\"gibson97.fig7\"></a>")
+    );
+    let shown: Vec<String> =
+        [227.25, 0.333_333, 50.9, 7.0, 0.0, 6_676_479.0, 0.001_234].map(shown::rounded).into();
+    assert_eq!(shown, ["227", "0.333", "50.9", "7", "0", "6676479", "0.00123"]);
+}
+
+#[test]
+fn every_box_that_scrolls_is_reached_by_keyboard_and_every_heading_of_a_table_says_of_what() {
+    let html = pages(&[]).html;
+    assert_eq!(
+        html.matches("class=\"scroll\"").count(),
+        html.matches("role=\"region\" tabindex=\"0\"").count()
+    );
+    assert!(!html.contains("<th>") && !html.contains("<th class"), "each has a scope");
+    for one in ["<main>", "</main>", "<nav aria-label=", "<th scope=\"row\"", "<th scope=\"col\""] {
+        assert!(html.contains(one), "{one}");
+    }
+    assert_eq!(html.matches("<style>").count(), 1, "rules of a plot would be rules of the page");
+}
+
+#[test]
+fn a_plot_that_stands_alone_has_its_own_colours() {
+    let plots = pages(&[]).plots;
+    assert!(plots.values().all(|plot| plot.matches("prefers-color-scheme: dark").count() == 1));
+}
+
+#[test]
+fn what_only_a_result_has_is_plotted_beside_the_papers_columns() {
+    let mut fig1 = Sheet::new(&[("load_units", ""), ("revised", "%"), ("measured", "%")]);
+    fig1.rows.push(vec![500.0.into(), 4000.0.into(), 3000.0.into()]);
+    let mut fig7 =
+        Sheet::new(&[("trace", ""), ("client_minutes", ""), ("what", ""), ("value", ""), ("value_ci90", "")]);
+    for (what, value) in [("SAD, processor, s", 58.0), ("SAD, elapsed, s", 61.0), ("largest SAD / NASD", 9.0)]
+    {
+        fig7.rows.push(vec!["NFS".into(), 90.0.into(), what.into(), value.into(), 2.0.into()]);
+    }
+    let mut fig6 = Sheet::new(&[
+        ("client_minutes", ""),
+        ("nfs_SAD", "s"),
+        ("nfs_SAD_drawn", "s"),
+        ("nfs_SAD_drawn_ci90", "s"),
+    ]);
+    fig6.rows.push(vec![90.0.into(), 29.0.into(), 31.0.into(), 2.0.into()]);
+    let ran = |id, sheet| result(id, Outcome::Ran { sheet, notes: Vec::new() });
+    let plots =
+        pages(&[ran("howard88.fig1", fig1), ran("gibson97.fig6", fig6), ran("gibson97.fig7", fig7)]).plots;
+    assert_eq!(plots["gibson97.fig6.svg"].matches(", here").count(), 1, "the draws stand for the means");
+    assert!(plots["howard88.fig1.svg"].contains("measured, here"));
+    let plot = &plots["gibson97.fig7.svg"];
+    assert!(plot.contains("nfs SAD, here") && !plot.contains("paper") && !plot.contains("afs"), "{plot}");
+    assert!(!pages(&[]).plots.contains_key("gibson97.fig7.svg"), "the paper tells no points");
+}
+
+#[test]
 fn numbers_obtained_here_stand_beside_the_papers_with_their_spread() {
     let mut sheet = Sheet::new(&[
         ("file_bytes", "bytes"),
@@ -62,4 +127,5 @@ fn numbers_obtained_here_stand_beside_the_papers_with_their_spread() {
     assert!(html.contains("Refused: a month of use") && markdown.contains("Refused: a month of use"));
     assert!(plots["howard88.table14.svg"].contains("andrew warm, here"));
     assert!(!plots["gibson97.fig6.svg"].contains("here"));
+    assert!(html.contains(">load units</th>") && !html.contains("load units, load units"));
 }

@@ -1,0 +1,104 @@
+//! Drawing of a plot: the paper's points as circles, those obtained here as triangles, each with its spread; the legend below.
+
+use super::axis::Axis;
+use super::chart::Series;
+use super::charts::Chart;
+use super::shown::rounded;
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::style::RGBColor;
+use std::ops::Range;
+
+/// Width and height of the axes with what they enclose, in units of the SVG.
+const SIZE: (u32, u32) = (640, 380);
+/// Height of a line of the legend, which has two columns.
+const LINE: u32 = 20;
+
+/// Colours that differ also for the colour-blind (Okabe and Ito 2008), and are seen on white and on black.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(200, 140, 0),
+    RGBColor(86, 160, 213),
+];
+
+impl Series {
+    /// Its line; what was obtained here has a thicker one.
+    fn style(&self) -> ShapeStyle {
+        let colour = COLOURS.get(self.column % COLOURS.len()).unwrap_or(&BLACK);
+        colour.stroke_width(if self.is_here { 3 } else { 1 })
+    }
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Axes<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, RangedCoordf64>>;
+type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// Draws all series into `text`.
+pub(super) fn draw<'a>(
+    chart: &Chart,
+    all: &[Series],
+    x: &Axis,
+    y: Range<f64>,
+    text: &'a mut String,
+) -> Drawn<'a> {
+    let height = SIZE.1 + LINE * (all.len() as u32).div_ceil(2) + LINE / 2;
+    let area = SVGBackend::with_string(text, (SIZE.0, height)).into_drawing_area();
+    let (upper, lower) = area.split_vertically(SIZE.1);
+    let mut axes = ChartBuilder::on(&upper)
+        .margin(10)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(x.clone(), y)?;
+    axes.configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .y_labels(6)
+        .y_label_formatter(&|y| rounded(*y))
+        .x_desc(chart.x_label)
+        .y_desc(chart.y_label)
+        .axis_desc_style(("sans-serif", 15))
+        .label_style(("sans-serif", 13))
+        .draw()?;
+    all.iter().try_for_each(|series| lines(&mut axes, series))?;
+    legend(&lower, all)?;
+    area.present()
+}
+
+/// The line of a series, with its marks and spreads.
+fn lines<'a>(axes: &mut Axes<'a>, series: &Series) -> Drawn<'a> {
+    let style = series.style();
+    let points = series.points.iter().map(|point| (point.x, point.y));
+    axes.draw_series(LineSeries::new(points.clone(), style))?;
+    if series.is_here {
+        axes.draw_series(points.map(|point| TriangleMarker::new(point, 6, style.color.filled())))?;
+    } else {
+        axes.draw_series(points.map(|point| Circle::new(point, 3, style.color.stroke_width(2))))?;
+    }
+    let bars = series.points.iter().filter_map(|point| {
+        let (low, high) = point.spread?;
+        Some(ErrorBar::new_vertical(point.x, low.max(0.0), point.y, high, style.color.stroke_width(1), 6))
+    });
+    axes.draw_series(bars)?;
+    Ok(())
+}
+
+/// Names of the series with their lines and marks, in two columns.
+fn legend<'a>(area: &Area<'a>, all: &[Series]) -> Drawn<'a> {
+    let rows = all.len().div_ceil(2).max(1);
+    for (at, series) in all.iter().enumerate() {
+        let x = 74 + 280 * (at / rows) as i32;
+        let y = (LINE as usize * (at % rows)) as i32 + LINE as i32 / 2;
+        let style = series.style();
+        area.draw(&PathElement::new([(x, y), (x + 24, y)], style))?;
+        if series.is_here {
+            area.draw(&TriangleMarker::new((x + 12, y), 6, style.color.filled()))?;
+        } else {
+            area.draw(&Circle::new((x + 12, y), 3, style.color.stroke_width(2)))?;
+        }
+        area.draw(&Text::new(series.name.as_str(), (x + 32, y - 7), ("sans-serif", 13)))?;
+    }
+    Ok(())
+}
