@@ -94,7 +94,7 @@ impl LoadReport {
     /// The counters of the last run, in which every cache is warm.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
-        self.runs.last().and_then(|r| r.counters)
+        self.runs.last().and_then(|r| r.counters.clone())
     }
 }
 

@@ -100,7 +100,7 @@ impl Benchmark<'_> {
         });
         let total = began.elapsed();
         let after = self.probe.and_then(Probe::read);
-        let counters = before.zip(after).map(|(b, a)| a.since(b));
+        let counters = before.zip(after).map(|(b, a)| a.since(&b));
         let copies = copies?;
         for copy in 0..load {
             let path = copy_path(home, run, copy);

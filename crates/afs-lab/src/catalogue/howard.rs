@@ -31,7 +31,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
         Method::Loads(Loads::Server),
     ),
     at("howard88.table8", "processor and disk use of 13 servers in daily use", LIVE),
-    at("howard88.table9", "calls by type at each server, three days of use", LIVE),
+    at("howard88.table9", "calls by type at each server, three days of use", Benchmark(Benchmarks::Calls)),
     at("howard88.table10", "active users at each server, three days of use", LIVE),
     at("howard88.table11", "time of the benchmark on NFS and Andrew, cold and warm, by phase and load", NFS),
     at("howard88.table12", "server processor and disk use under NFS and Andrew, by load", NFS),

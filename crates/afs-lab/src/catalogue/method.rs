@@ -70,6 +70,8 @@ pub enum Benchmarks {
     Revised,
     /// Packets of a run in a mount.
     Packets,
+    /// Calls of a run in a mount, by operation.
+    Calls,
     /// Processor time of the server.
     ServerWork,
 }

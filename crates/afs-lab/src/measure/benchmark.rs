@@ -143,6 +143,23 @@ pub fn packets(measured: &Benchmarked) -> Option<Sheet> {
     Some(sheet)
 }
 
+/// Table IX: calls of one run by operation, the most frequent first; `None` if the mount does not tell them.
+#[must_use]
+pub fn calls(measured: &Benchmarked) -> Option<Sheet> {
+    by_operation(measured.counters()?)
+}
+
+fn by_operation(Counters { calls, calls_by_operation, .. }: Counters) -> Option<Sheet> {
+    let mut all: Vec<(String, u64)> = calls_by_operation.into_iter().filter(|one| one.1 > 0).collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.1));
+    let mut sheet = Sheet::new(&[("operation", ""), ("calls", "in one run"), ("share", "% of calls")]);
+    sheet.rows.extend(all.into_iter().map(|(operation, count)| {
+        let share = (1000.0 * count as f64 / calls as f64).round() / 10.0;
+        vec![Cell::Text(operation), (count as f64).into(), share.into()]
+    }));
+    (!sheet.rows.is_empty()).then_some(sheet)
+}
+
 /// What a run in the mount needs at load 1, if the server tells its processor time: that of the last run, with the median
 /// of the times. Its disk is not known.
 #[must_use]
@@ -166,4 +183,26 @@ pub fn server_work(measured: &Benchmarked) -> Option<Sheet> {
     ]);
     sheet.rows.push(vec!["here".into(), 1.0.into(), seconds.into(), Cell::NotAtHand]);
     Some(sheet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_stand_in_the_order_of_their_number_with_shares_of_all() {
+        let counted = [("CreateFile", 70), ("FetchStatus", 300), ("GetTime", 0), ("StoreData", 30)];
+        let calls_by_operation = counted.map(|(name, count)| (name.to_owned(), count)).into();
+        let sheet = by_operation(Counters { calls: 400, calls_by_operation, ..Counters::default() });
+        let row = |name: &str, count: f64, share: f64| vec![name.into(), count.into(), share.into()];
+        assert_eq!(
+            sheet.map(|sheet| sheet.rows),
+            Some(vec![
+                row("FetchStatus", 300.0, 75.0),
+                row("CreateFile", 70.0, 17.5),
+                row("StoreData", 30.0, 7.5)
+            ])
+        );
+        assert_eq!(by_operation(Counters { calls: 5, ..Counters::default() }), None);
+    }
 }

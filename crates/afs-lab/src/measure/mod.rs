@@ -6,7 +6,7 @@ mod fetches;
 mod latency;
 mod program;
 
-pub use benchmark::{Benchmarked, Side, demands, packets, phases, revised, server_work, side};
+pub use benchmark::{Benchmarked, Side, calls, demands, packets, phases, revised, server_work, side};
 pub use fetches::{Fetches, bypassed, combined, fetches, hundred, throughput};
 pub use latency::{Latencies, latency};
 pub(crate) use program::{FILES, MODULES};

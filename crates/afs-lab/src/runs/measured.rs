@@ -28,6 +28,10 @@ fn runs(setting: &Setting<'_>) -> u32 {
     if setting.quick { 1 } else { 3 }
 }
 
+/// What Table IX's numbers here are of.
+const ONE_RUN: &str = "Calls of one client in the last run of the benchmark: its own distribution, not that of many servers in days \
+                       of use. What a client does beside the program (time, keeping promises) is in it.";
+
 const ONE_MACHINE: &str = "Client and server share this machine.";
 
 impl Memo {
@@ -74,17 +78,20 @@ impl Memo {
             Benchmarks::Phases => Some(measure::phases(measured)),
             Benchmarks::Revised => measure::revised(measured),
             Benchmarks::Packets => measure::packets(measured),
+            Benchmarks::Calls => measure::calls(measured),
             Benchmarks::ServerWork => measure::server_work(measured),
         };
         let modelled = measure::demands(measured).filter(|_| what == Benchmarks::Revised);
         if let Some((sheet, demands)) = sheet.as_mut().zip(modelled) {
             closed::more_loads(sheet, demands);
         }
+        let is_calls = what == Benchmarks::Calls;
         let what = format!(
             "A generated C program of 70 files; {runs} runs at load 1. The source is on the local disk."
         );
         let mut notes = vec![what.as_str(), ONE_MACHINE];
         notes.extend(modelled.map(|_| MEASURED));
+        notes.extend(is_calls.then_some(ONE_RUN));
         ran(sheet, "counters of the client, and a server on this machine", &notes)
     }
 
@@ -241,7 +248,9 @@ mod tests {
     impl Probe for Working {
         fn read(&self) -> Option<Counters> {
             let server_cpu_us = self.0.fetch_add(1000, Ordering::Relaxed);
-            Some(Counters { server_cpu_us, ..Counters::default() })
+            let calls = server_cpu_us / 100;
+            let calls_by_operation = [("FetchStatus".to_owned(), calls)].into();
+            Some(Counters { calls, calls_by_operation, server_cpu_us, ..Counters::default() })
         }
     }
 
@@ -270,6 +279,10 @@ mod tests {
         let memo = Memo::default();
         assert!(columns(memo.loads(&setting, Loads::Server)).contains(&"measured_cpu".into()));
         assert!(columns(memo.loads(&setting, Loads::Relative)).contains(&"measured".into()));
+        let table9 = memo.benchmark(&setting, Benchmarks::Calls);
+        let Outcome::Ran { sheet, notes } = table9 else { unreachable!("{table9:?}") };
+        assert_eq!(sheet.rows, [["FetchStatus".into(), 10.0.into(), 100.0.into()]]);
+        assert!(notes.iter().any(|note| note == ONE_RUN), "{notes:?}");
         let revised = memo.benchmark(&setting, Benchmarks::Revised);
         let Outcome::Ran { sheet, notes } = revised else { unreachable!("{revised:?}") };
         assert_eq!(sheet.rows.len(), closed::LOADS.len());

@@ -218,6 +218,7 @@ impl Probe for MountProbe {
         let server = self.server();
         Some(Counters {
             calls: mount.calls.values().sum(),
+            calls_by_operation: mount.calls,
             // Packets that the servers received were sent by their clients.
             packets_sent: server.packets_received,
             packets_received: server.packets_sent,
