@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};
 use std::process::Output;
 
-use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
+use andrew_tests::live::cell::{CELL, Cell, CellOptions, command, try_command};
 use andrew_tests::live::exercise::{Views, everything};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
@@ -151,6 +151,29 @@ fn a_user_of_the_cell_sees_her_files_as_her_own_after_the_login() {
     chown(&file, Some(0), Some(0)).unwrap();
     assert_eq!(owner(&file), (0, 0));
     cell.stop();
+}
+
+#[test]
+fn the_order_to_stop_names_the_data_that_no_server_took() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("lost-data");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("lost_data", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-lost");
+    let mut cell = Cell::up(&netns, scratch.path(), &CellOptions::on_loopback());
+    let file = cell.mount().join("too-large");
+    let _ = command(&netns, &["fs", "setquota", cell.mount().to_str().unwrap(), "100"]);
+    fs::write(&file, vec![b'x'; 2 << 20]).unwrap();
+    assert!(fs::File::open(&file).unwrap().sync_all().is_err(), "the quota refuses it");
+    let stopped = try_command(&netns, &["--json", "down", "--state", cell.state().to_str().unwrap()]);
+    assert!(!stopped.status.success(), "the loss is an error");
+    let told: serde_json::Value = serde_json::from_slice(&stopped.stdout).unwrap();
+    let [lost] = &told["not_stored"].as_array().unwrap()[..] else { panic!("{told}") };
+    assert_eq!((lost["file"].as_str(), lost["bytes"].as_u64()), (file.to_str(), Some(2 << 20)));
+    assert!(lost["why"].as_str().unwrap().contains("quota"), "{lost}");
+    cell.kill();
 }
 
 #[test]
