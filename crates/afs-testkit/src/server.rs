@@ -46,6 +46,8 @@ pub struct Processes {
     pub databases_rx: Option<WeakRx>,
     /// The file service.
     pub files: Weak<FileServer>,
+    /// Its partitions, with the drives to which clients are sent.
+    pub partitions: Partitions,
     /// The volumes of its partitions.
     pub stores: BTreeMap<PartitionId, VolumeStore>,
 }
@@ -193,7 +195,7 @@ impl Server {
             files.open_data_path(&self.data_path())?;
         }
         let volumes = match volumes_rx {
-            Some(rx) => Some(self.serve_volumes(env, rx, partitions, &files, guard.clone())?),
+            Some(rx) => Some(self.serve_volumes(env, rx, partitions.clone(), &files, guard.clone())?),
             None => None,
         };
         let databases_rx = databases.is_some().then(|| self.bind(env, 7003));
@@ -204,6 +206,7 @@ impl Server {
             files_rx: rx.downgrade(),
             databases_rx: databases_rx.as_ref().map(Rx::downgrade),
             files: Arc::downgrade(&files),
+            partitions,
             stores,
         };
         net::keep(env, (rx, volumes, databases_rx, files));

@@ -47,10 +47,13 @@ pub struct VenusConfig {
 pub struct DataPathConfig {
     /// Whether it is used at all. Default: yes.
     pub enabled: bool,
+    /// Whether files are read also at the drives that their file server names, past the file server. Default: yes.
+    pub drives: bool,
     /// Smaller fetches and stores are made by calls. Default: 64 KiB, or what the server says if that is more. Below it a
     /// fetch takes one round trip either way, and a call renews the promise as well.
     pub minimum_size: Option<u64>,
-    /// Where the drive of a file server is reached, by the server's address. Default: where the server says.
+    /// Where the drive of a file server is reached, by the server's address, and another drive, by its own. Default: where the
+    /// server says.
     pub addresses: BTreeMap<IpAddr, SocketAddr>,
     /// Whether a drive that permits it is used without TLS: for trusted networks, since anybody on the way can then read and
     /// change the bytes. Default: no.
@@ -59,7 +62,13 @@ pub struct DataPathConfig {
 
 impl Default for DataPathConfig {
     fn default() -> Self {
-        DataPathConfig { enabled: true, minimum_size: None, addresses: BTreeMap::new(), allow_clear: false }
+        DataPathConfig {
+            enabled: true,
+            drives: true,
+            minimum_size: None,
+            addresses: BTreeMap::new(),
+            allow_clear: false,
+        }
     }
 }
 

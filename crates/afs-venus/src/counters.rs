@@ -34,6 +34,10 @@ pub struct CounterValues {
     pub callbacks_unproven: u64,
     /// Of the bytes fetched, those that came by the data path.
     pub path_bytes_fetched: u64,
+    /// Of the bytes fetched, those that were read at drives past the file server.
+    pub drive_bytes_fetched: u64,
+    /// Reads of parts that a drive was to give and did not, by reason. Another copy or the file server gave the bytes.
+    pub drive_fallbacks: BTreeMap<&'static str, u64>,
     /// Of the bytes stored, those that went by the data path.
     pub path_bytes_stored: u64,
     /// Connections of the data path that were opened.
@@ -58,7 +62,8 @@ impl CounterValues {
             "{{\"calls\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
              \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
              \"promises_broken\":{},\"callbacks_unproven\":{},\
-             \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{}}}}}",
+             \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{},\
+             \"fetched_at_drives\":{},\"drive_fallbacks\":{}}}}}",
             table(&self.calls),
             table(&self.callbacks),
             self.status_hits,
@@ -74,7 +79,9 @@ impl CounterValues {
             self.path_bytes_fetched,
             self.path_bytes_stored,
             self.path_connections,
-            table(&self.path_fallbacks)
+            table(&self.path_fallbacks),
+            self.drive_bytes_fetched,
+            table(&self.drive_fallbacks)
         )
     }
 }
@@ -95,6 +102,8 @@ pub(crate) struct Counters {
     pub promises_broken: AtomicU64,
     pub callbacks_unproven: AtomicU64,
     pub path_bytes_fetched: AtomicU64,
+    pub drive_bytes_fetched: AtomicU64,
+    drive_fallbacks: Mutex<BTreeMap<&'static str, u64>>,
     pub path_bytes_stored: AtomicU64,
     pub path_connections: AtomicU64,
     path_fallbacks: Mutex<BTreeMap<&'static str, u64>>,
@@ -120,6 +129,10 @@ impl Counters {
         *self.path_fallbacks.lock().entry(reason).or_default() += 1;
     }
 
+    pub fn drive_fallback(&self, reason: &'static str) {
+        *self.drive_fallbacks.lock().entry(reason).or_default() += 1;
+    }
+
     pub fn values(&self) -> CounterValues {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CounterValues {
@@ -136,6 +149,8 @@ impl Counters {
             promises_broken: get(&self.promises_broken),
             callbacks_unproven: get(&self.callbacks_unproven),
             path_bytes_fetched: get(&self.path_bytes_fetched),
+            drive_bytes_fetched: get(&self.drive_bytes_fetched),
+            drive_fallbacks: self.drive_fallbacks.lock().clone(),
             path_bytes_stored: get(&self.path_bytes_stored),
             path_connections: get(&self.path_connections),
             path_fallbacks: self.path_fallbacks.lock().clone(),

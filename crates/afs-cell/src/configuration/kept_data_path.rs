@@ -11,6 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 pub enum DataPathUse {
     /// With TLS, where a server has a data path.
     On,
+    /// The same, but only at file servers: not at the drives that they name.
+    Server,
     /// Not at all.
     Off,
     /// Also without TLS, where a server permits it.
@@ -54,6 +56,7 @@ impl KeptDataPath {
         let used = self.used.unwrap_or(DataPathUse::On);
         DataPathConfig {
             enabled: used != DataPathUse::Off,
+            drives: used != DataPathUse::Server,
             minimum_size: self.minimum_size,
             addresses: self.addresses.clone().unwrap_or_default(),
             allow_clear: used == DataPathUse::Clear,
@@ -90,5 +93,7 @@ mod tests {
         assert!(!toml::to_string(&KeptOptions::default()).unwrap().contains("data_path"));
         let off = KeptDataPath { used: Some(DataPathUse::Off), ..KeptDataPath::default() };
         assert!(!off.config().enabled);
+        let server = KeptDataPath { used: Some(DataPathUse::Server), ..KeptDataPath::default() };
+        assert!(server.config().enabled && !server.config().drives && !server.config().allow_clear);
     }
 }

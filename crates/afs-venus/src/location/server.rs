@@ -234,6 +234,8 @@ pub(crate) struct Server {
     pub single_ranges_only: AtomicBool,
     /// Whether it has no data path.
     pub no_data_path: UnknownCall,
+    /// Whether it tells no layouts.
+    pub no_layouts: UnknownCall,
     /// Whether it gives one capability of the data path per call, and none with statuses.
     pub single_capabilities_only: UnknownCall,
     /// True if it does not know StoreACL by its new number.
@@ -260,6 +262,7 @@ impl Server {
             plain_bulk_only: AtomicBool::new(false),
             single_ranges_only: AtomicBool::new(false),
             no_data_path: UnknownCall::default(),
+            no_layouts: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
@@ -275,6 +278,11 @@ impl Server {
     /// Whether it has said that it has no data path, and is not asked again yet.
     pub fn has_no_data_path(&self, now: Instant) -> bool {
         self.no_data_path.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it has said that it tells no layouts of files, and is not asked again yet.
+    pub fn has_no_layouts(&self, now: Instant) -> bool {
+        self.no_layouts.is_noted(now, self.reset.get())
     }
 
     /// Whether it is worth asking for several capabilities in one call, or for one together with statuses.

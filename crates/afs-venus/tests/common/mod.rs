@@ -110,6 +110,11 @@ impl Cell {
         self.machine.volume(name).unwrap()
     }
 
+    /// The partitions of the server, with their drives.
+    pub fn partitions(&self) -> afs_server::Partitions {
+        self.machine.processes(|processes| processes.partitions.clone()).unwrap()
+    }
+
     /// Crashes and restarts the server.
     pub fn restart_server(&self) {
         self.machine.restart();

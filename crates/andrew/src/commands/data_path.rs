@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 /// How a mount uses the data path of the servers.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct DataPathOptions {
-    /// Move large ranges of files over TCP from servers that offer it: on (with TLS), off, or clear (also without TLS where
-    /// the server permits it, for trusted networks) [default: on]
-    #[arg(long, value_name = "on|off|clear", value_parser = used)]
+    /// Move large ranges of files over TCP from servers that offer it: on (with TLS), server (with TLS, and never
+    /// at the drives that a file server names), off, or clear (also without TLS where the server permits it, for trusted networks)
+    /// [default: on]
+    #[arg(long, value_name = "on|server|off|clear", value_parser = used)]
     data_path: Option<DataPathUse>,
     /// Ranges smaller than this are moved by calls [default: 64K, or what the server says if that is more]
     #[arg(long, value_name = "SIZE", value_parser = crate::size::parse)]
@@ -33,9 +34,10 @@ impl DataPathOptions {
 fn used(text: &str) -> Result<DataPathUse, String> {
     match text {
         "on" => Ok(DataPathUse::On),
+        "server" => Ok(DataPathUse::Server),
         "off" => Ok(DataPathUse::Off),
         "clear" => Ok(DataPathUse::Clear),
-        _ => Err("one of on, off and clear".to_owned()),
+        _ => Err("one of on, server, off and clear".to_owned()),
     }
 }
 
@@ -51,6 +53,7 @@ mod tests {
     #[test]
     fn values_are_words_and_pairs_of_addresses() {
         assert_eq!(used("off"), Ok(DataPathUse::Off));
+        assert_eq!(used("server"), Ok(DataPathUse::Server));
         assert!(used("no").is_err());
         let pair = ("192.0.2.1".parse().unwrap(), "198.51.100.7:7100".parse().unwrap());
         assert_eq!(address("192.0.2.1=198.51.100.7:7100"), Ok(pair));

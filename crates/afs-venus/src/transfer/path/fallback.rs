@@ -1,5 +1,7 @@
 //! Reasons for which bytes go by calls although their server has a data path.
 
+use afs_datapath::session::{Error, Failure, Lost};
+
 /// Why a fetch or a store is made by calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Fallback {
@@ -11,10 +13,14 @@ pub(crate) enum Fallback {
     Full,
     /// The file server gives no capability, or has not given it in time.
     NoCapability,
+    /// The file server gives no layout in time, or one that does not say where the bytes are.
+    NoLayout,
     /// The drive refuses the capability.
     Refused,
     /// The drive has another version of the file.
     OtherVersion,
+    /// The drive has other bytes than those of the checksum.
+    Damaged,
     /// The drive cannot serve this request, and says so.
     Declined,
     /// No connection could be opened.
@@ -32,6 +38,20 @@ pub(crate) enum Fallback {
 }
 
 impl Fallback {
+    /// What an error of a session means.
+    pub fn of(error: &Error) -> Fallback {
+        match error {
+            Error::Failed(Failure::Refused(_)) => Fallback::Refused,
+            Error::Failed(Failure::OtherVersion) => Fallback::OtherVersion,
+            Error::Failed(Failure::Damaged) => Fallback::Damaged,
+            Error::Failed(_) => Fallback::Declined,
+            Error::Handles => Fallback::Full,
+            Error::Stalled | Error::Lost(Lost::Silent | Lost::Stuck) => Fallback::Stalled,
+            Error::Length | Error::Lost(Lost::Frame(_) | Lost::Violation(_)) => Fallback::Protocol,
+            Error::Lost(_) => Fallback::Broken,
+        }
+    }
+
     /// As the counters name it.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,8 +59,10 @@ impl Fallback {
             Fallback::Paused => "paused",
             Fallback::Full => "full",
             Fallback::NoCapability => "no_capability",
+            Fallback::NoLayout => "no_layout",
             Fallback::Refused => "refused",
             Fallback::OtherVersion => "other_version",
+            Fallback::Damaged => "damaged",
             Fallback::Declined => "declined",
             Fallback::Unreachable => "unreachable",
             Fallback::WrongKey => "wrong_key",
@@ -49,6 +71,17 @@ impl Fallback {
             Fallback::Protocol => "protocol",
             Fallback::Ticket => "ticket",
         }
+    }
+
+    /// Whether it says only that this request is not served. Many of them in a row say more.
+    pub fn is_of_request(self) -> bool {
+        matches!(self, Fallback::Declined | Fallback::Refused | Fallback::Damaged)
+    }
+
+    /// Whether it says that a layout does not hold, so that another one is asked for. One that is being connected, or paused, may have
+    /// all that the layout says.
+    pub fn is_of_layout(self) -> bool {
+        self.is_of_request() || self == Fallback::Protocol
     }
 
     /// Whether it says that the path does not work, so that it is left alone for a time.

@@ -10,14 +10,11 @@ use afs_wire::ids::DataVersion;
 use bytes::Bytes;
 
 use super::capabilities::{Need, Use};
+use super::connect::STALL;
 use super::server::ServerPath;
 use super::steps::{Ended, Ready, Stop};
 use crate::calls::Target;
 use crate::transfer::{PIECE, Sink, Wanted};
-
-/// How long a fetch waits for the drive's next step: longer than a busy disk takes, and shorter than a file server may be silent
-/// before it counts as unreachable.
-const STALL: Duration = Duration::from_secs(10);
 
 impl ServerPath {
     /// Gives a sink all bytes of a range of a version. Does not wait for a connection.

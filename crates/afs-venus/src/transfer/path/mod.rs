@@ -5,11 +5,15 @@
 //! same user; the version and number of bytes by the drive; a store by CommitStore. Whatever goes wrong before a store is committed, the
 //! other transfer begins anew, and the program that reads or closes does not notice.
 //!
+//! Before that, a fetch goes to the drives that a layout of the file names ([`drives`]).
+//!
 //! What this costs while a path does not work is bounded: no reader waits for a connection, no longer than [`grants::WAIT`] for a
 //! capability, and no longer than ten seconds for the next bytes; then the path is left alone ([`failures`]).
 
 mod capabilities;
+mod connect;
 mod doubts;
+mod drives;
 mod failures;
 mod fallback;
 mod fetch;
@@ -30,8 +34,10 @@ use afs_datapath::MINIMUM_SIZE;
 use afs_rpc::{BoxFuture, EnvRef, Instant};
 use afs_wire::fs::{CapabilityOutcome, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
+use bytes::Bytes;
 use parking_lot::Mutex;
 
+use self::drives::{AtServer, ServerDrives};
 use self::server::{Common, ServerPath};
 use self::steps::Ended;
 use crate::calls::Target;
@@ -39,7 +45,9 @@ use crate::config::DataPathConfig;
 use crate::counters::{Counters, add};
 use crate::identity::TokenId;
 use crate::location::Server;
-use crate::transfer::{FETCH, Fetched, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted};
+use crate::transfer::{
+    FETCH, Fetched, MemorySink, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted,
+};
 
 /// In the place of a version: what is in the cache is of none.
 const NO_VERSION: DataVersion = DataVersion(u64::MAX);
@@ -49,7 +57,21 @@ pub(crate) struct OverPath<T> {
     calls: T,
     common: Arc<Common>,
     /// By address in memory. Servers are never dropped, and each is kept with its path.
-    servers: Mutex<BTreeMap<usize, Arc<ServerPath>>>,
+    servers: Mutex<BTreeMap<usize, Paths>>,
+}
+
+/// The drive of a server, and the drives that its layouts name.
+#[derive(Clone)]
+struct Paths {
+    server: Arc<ServerPath>,
+    drives: Arc<ServerDrives>,
+}
+
+impl Paths {
+    fn new(server: &Arc<Server>, common: &Arc<Common>) -> Self {
+        let drives = Arc::new(ServerDrives::new(server.clone(), common.clone()));
+        Paths { server: Arc::new(ServerPath::new(server.clone(), common.clone())), drives }
+    }
 }
 
 impl<T: Transfer> OverPath<T> {
@@ -58,20 +80,20 @@ impl<T: Transfer> OverPath<T> {
         OverPath { calls, common, servers: Mutex::default() }
     }
 
-    /// The path of a server, for so many bytes; `None` where calls are better.
-    fn path(&self, server: &Arc<Server>, bytes: u64) -> Option<Arc<ServerPath>> {
+    /// The paths of a server, for so many bytes; `None` where calls are better.
+    fn paths(&self, server: &Arc<Server>, bytes: u64) -> Option<Paths> {
         let config = &self.common.config;
         if !config.enabled || bytes == 0 || bytes < config.minimum_size.unwrap_or(MINIMUM_SIZE) {
             return None;
         }
         let mut servers = self.servers.lock();
-        let make = || Arc::new(ServerPath::new(server.clone(), self.common.clone()));
+        let make = || Paths::new(server, &self.common);
         Some(servers.entry(Arc::as_ptr(server) as usize).or_insert_with(make).clone())
     }
 
     /// The path of a server, if there is one already.
     fn known_path(&self, server: &Arc<Server>) -> Option<Arc<ServerPath>> {
-        self.servers.lock().get(&(Arc::as_ptr(server) as usize)).cloned()
+        self.servers.lock().get(&(Arc::as_ptr(server) as usize)).map(|paths| paths.server.clone())
     }
 
     async fn fetch_by_path(
@@ -82,14 +104,52 @@ impl<T: Transfer> OverPath<T> {
     ) -> Option<TransferResult<Fetched>> {
         let version = wanted.held.filter(|version| *version != NO_VERSION)?;
         let bytes = wanted.range.end - wanted.range.start;
-        let path = self.path(&target.server, bytes)?;
-        let fetched = self.noted(path.fetch(target, wanted, version, sink).await)?;
+        let paths = self.paths(&target.server, bytes)?;
+        let fetched = match self.fetch_at_drives(&paths, target, (wanted, version), sink).await {
+            Some(fetched) => fetched,
+            None => self.fetch_at_server(&paths, target, (wanted, version), sink).await?,
+        };
         if fetched.is_ok() {
-            add(&self.common.counters.path_bytes_fetched, bytes);
             self.common.counters.not_made(FETCH);
             target.evidence.without_call();
         }
         Some(fetched.map(|()| Fetched::OfVersion(version)))
+    }
+
+    /// At the drives themselves; `None` if it is to be made at the file server.
+    async fn fetch_at_drives(
+        &self,
+        paths: &Paths,
+        target: &Target,
+        what: (&Wanted, DataVersion),
+        sink: &mut dyn Sink,
+    ) -> Option<TransferResult<()>> {
+        if !self.common.config.drives {
+            return None;
+        }
+        match paths.drives.fetch(target, what, sink, self).await {
+            Ok(bytes) => {
+                add(&self.common.counters.drive_bytes_fetched, bytes);
+                Some(Ok(()))
+            }
+            Err(Ended::Failed(error)) => Some(Err(error)),
+            Err(Ended::NoPath | Ended::Fallback(_)) => None,
+        }
+    }
+
+    /// At the drive of the file server; `None` if it is to be made by calls.
+    async fn fetch_at_server(
+        &self,
+        paths: &Paths,
+        target: &Target,
+        (wanted, version): (&Wanted, DataVersion),
+        sink: &mut dyn Sink,
+    ) -> Option<TransferResult<()>> {
+        let fetched = self.noted(paths.server.fetch(target, wanted, version, sink).await)?;
+        if fetched.is_ok() {
+            add(&self.common.counters.path_bytes_fetched, wanted.range.end - wanted.range.start);
+        }
+        Some(fetched)
     }
 
     async fn store_by_path(
@@ -99,7 +159,7 @@ impl<T: Transfer> OverPath<T> {
         source: &mut dyn Source,
     ) -> Option<TransferResult<StatusReply>> {
         let bytes = change.pieces.iter().map(|piece| piece.range.end - piece.range.start).sum();
-        let path = self.path(&target.server, bytes)?;
+        let path = self.paths(&target.server, bytes)?.server;
         let stored = self.noted(path.store(target, change, bytes, source).await)?;
         if stored.is_ok() {
             add(&self.common.counters.path_bytes_stored, bytes);
@@ -120,6 +180,28 @@ impl<T: Transfer> OverPath<T> {
                 None
             }
         }
+    }
+}
+
+impl<T: Transfer> AtServer for OverPath<T> {
+    fn bytes<'a>(&'a self, target: &'a Target, wanted: Wanted) -> BoxFuture<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let (version, length) = (wanted.held?, wanted.range.end - wanted.range.start);
+            let mut sink = MemorySink::new(length);
+            let by_path = match self.paths(&target.server, length) {
+                Some(paths) => self.fetch_at_server(&paths, target, (&wanted, version), &mut sink).await,
+                None => None,
+            };
+            let of = match by_path {
+                Some(fetched) => fetched.map(|()| version),
+                None => {
+                    self.common.counters.call(FETCH);
+                    self.calls.fetch(target, &wanted, &mut sink).await.map(|fetched| fetched.version())
+                }
+            };
+            let bytes = Bytes::from(sink.into_bytes());
+            (of.ok()? == version && bytes.len() as u64 == length).then_some(bytes)
+        })
     }
 }
 
@@ -157,8 +239,8 @@ impl<T: Transfer> Transfer for OverPath<T> {
     }
 
     fn fetches_by_call(&self, server: &Arc<Server>, bytes: u64) -> bool {
-        let is_open = |path: Arc<ServerPath>| path.state().0 == server::IN_USE;
-        !self.path(server, bytes).is_some_and(is_open)
+        let is_open = |paths: Paths| paths.server.state().0 == server::IN_USE || paths.drives.is_in_use();
+        !self.paths(server, bytes).is_some_and(is_open)
     }
 
     fn lacks_capability(&self, server: &Arc<Server>, token: TokenId, directory: Fid) -> bool {

@@ -1,11 +1,11 @@
 //! What a file server says of its drive: where it is, and the fingerprint of its key.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use afs_datapath::capability::DriveId;
 use afs_datapath::session::{Fingerprint, Security};
 use afs_datapath::{MINIMUM_SIZE, addresses};
-use afs_wire::fs::DataPathReply;
+use afs_wire::fs::{DataPathReply, DriveAddresses, LayoutDrive};
 
 use crate::config::DataPathConfig;
 
@@ -24,13 +24,34 @@ pub(super) struct Offer {
 impl Offer {
     /// What the server that was called at an address has said. `None` if its drive cannot be reached.
     pub fn new(reply: &DataPathReply, called: SocketAddr, config: &DataPathConfig) -> Option<Offer> {
+        Self::at(reply, (called.ip(), called.ip()), config)
+    }
+
+    /// The drive that a layout names, which came from the server that was called at an address. `None` if it cannot be used from here.
+    pub fn of_layout(told: &LayoutDrive, called: IpAddr, config: &DataPathConfig) -> Option<Offer> {
+        // Without TLS there is no key to be proved.
+        if told.clear && !config.allow_clear {
+            return None;
+        }
+        let LayoutDrive { port, clear, drive, fingerprint, .. } = *told;
+        let addresses = DriveAddresses::first_of([told.address]);
+        let reply = DataPathReply { port, clear, minimum_size: 0, drive, fingerprint, addresses };
+        Self::at(&reply, (called, told.address.into()), config)
+    }
+
+    /// The drive that is known to this machine's options by an address.
+    fn at(
+        reply: &DataPathReply,
+        (called, known): (IpAddr, IpAddr),
+        config: &DataPathConfig,
+    ) -> Option<Offer> {
         let security = match config.allow_clear && reply.clear {
             true => Security::Clear,
             false => Security::Tls(Fingerprint(reply.fingerprint.0)),
         };
-        let addresses = match config.addresses.get(&called.ip()) {
+        let addresses = match config.addresses.get(&known) {
             Some(address) => vec![*address],
-            None => addresses(reply, called.ip()),
+            None => addresses(reply, called),
         };
         let minimum_size = config.minimum_size.unwrap_or(reply.minimum_size.max(MINIMUM_SIZE));
         let drive = DriveId(u128::from_be_bytes(reply.drive.0));
@@ -49,9 +70,8 @@ impl Offer {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
+    use std::net::Ipv4Addr;
 
-    use afs_wire::fs::DriveAddresses;
     use afs_wire::xdr::Fixed;
 
     use super::*;

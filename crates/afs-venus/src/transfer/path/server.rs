@@ -29,7 +29,7 @@ const LINKS_MAX: usize = 4;
 pub(super) const IN_USE: &str = "in use";
 
 /// What the data paths of all servers have in common.
-pub(super) struct Common {
+pub(crate) struct Common {
     pub env: EnvRef,
     pub config: DataPathConfig,
     pub counters: Arc<Counters>,

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::session::{Error, Failure, Handle, Lost};
+use afs_datapath::session::{Error, Failure, Handle};
 use afs_rpc::sync::OwnedSemaphorePermit;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::AbortCode;
 
 use super::capabilities::{Given, Need};
+use super::connect::PATIENCE;
 use super::fallback::Fallback;
 use super::link::Link;
-use super::opening::PATIENCE;
 use super::server::ServerPath;
 use crate::calls::Target;
 
 /// Slowest rate at which a transfer is waited for, in bytes a second.
-const RATE_MIN: u64 = 16 << 10;
+pub(super) const RATE_MIN: u64 = 16 << 10;
 
 /// How a transfer ended that did not succeed.
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// It is to be made by calls, of which nothing is counted.
     NoPath,
     /// It is to be made by calls.
@@ -99,7 +99,7 @@ impl ServerPath {
             Stop::Wrong => Fallback::Protocol,
             Stop::Drive(error) => self.reason(link, need, given, &error),
         };
-        let is_fruitless = matches!(why, Fallback::Declined | Fallback::Refused) && link.was_fruitless();
+        let is_fruitless = why.is_of_request() && link.was_fruitless();
         if why.is_failure() || is_fruitless {
             self.failed(link, why);
         }
@@ -107,18 +107,10 @@ impl ServerPath {
     }
 
     fn reason(&self, link: &Link, need: &Need, given: &Arc<Given>, error: &Error) -> Fallback {
-        match error {
-            Error::Failed(Failure::Refused(why)) => {
-                self.capabilities.lock().refused(need, given, *why, self.now());
-                link.withdraw(given);
-                Fallback::Refused
-            }
-            Error::Failed(Failure::OtherVersion) => Fallback::OtherVersion,
-            Error::Failed(_) => Fallback::Declined,
-            Error::Handles => Fallback::Full,
-            Error::Stalled | Error::Lost(Lost::Silent | Lost::Stuck) => Fallback::Stalled,
-            Error::Length | Error::Lost(Lost::Frame(_) | Lost::Violation(_)) => Fallback::Protocol,
-            Error::Lost(_) => Fallback::Broken,
+        if let Error::Failed(Failure::Refused(why)) = error {
+            self.capabilities.lock().refused(need, given, *why, self.now());
+            link.withdraw(given);
         }
+        Fallback::of(error)
     }
 }

@@ -1,0 +1,92 @@
+//! Streams to drives: connected, TLS, the first frames; and their end when nothing is moved.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use afs_datapath::session::{Client, Lost, Patience};
+use afs_rpc::{EnvExt, EnvRef};
+
+use super::fallback::Fallback;
+use super::link::Link;
+use super::offer::Offer;
+use super::server::Common;
+
+/// How long a stream to one address may take to connect.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// A connection over which nothing was moved for so long is closed.
+pub(super) const IDLE: Duration = Duration::from_secs(60);
+/// How long a fetch waits for the drive's next step: longer than a busy disk takes, and shorter than a file server may be silent
+/// before it counts as unreachable.
+pub(super) const STALL: Duration = Duration::from_secs(10);
+/// How long a drive is waited for; fetches wait less ([`STALL`]). A store is made by calls if the drive takes no bytes, or has
+/// not made them durable, for half a minute.
+pub(super) const PATIENCE: Patience = Patience {
+    handshake: Duration::from_secs(5),
+    alive: Duration::from_secs(15),
+    silence: Duration::from_secs(45),
+    stall: Duration::from_secs(30),
+    idle: Duration::from_secs(600),
+};
+
+/// What a drive has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaks {
+    /// Files: the drive of a file server.
+    Files,
+    /// Chunks, which are only read.
+    Chunks,
+}
+
+impl Common {
+    /// Tries one address after the other.
+    pub async fn connect(&self, offer: &Offer, speaks: Speaks) -> Result<(Client, SocketAddr), Fallback> {
+        let mut why = Fallback::Unreachable;
+        for address in &offer.addresses {
+            match self.connect_to(offer, *address, speaks).await {
+                Ok(session) => return Ok((session, *address)),
+                Err(Lost::Key(error)) => {
+                    tracing::warn!(
+                        drive = %address, error,
+                        "the data path leads to a drive that cannot prove the key which the file server told; it is not used"
+                    );
+                    why = Fallback::WrongKey;
+                }
+                Err(error) => tracing::debug!(drive = %address, %error, "no connection of the data path"),
+            }
+        }
+        Err(why)
+    }
+
+    async fn connect_to(&self, offer: &Offer, address: SocketAddr, speaks: Speaks) -> Result<Client, Lost> {
+        let env = &self.env;
+        let stream = env.timeout(CONNECT_MAX, env.connect(address)).await.map_err(|_| Lost::Handshake)??;
+        let session = match speaks {
+            Speaks::Files => Client::open(env.clone(), stream, offer.security, PATIENCE).await?,
+            Speaks::Chunks => {
+                let patience = Patience { stall: STALL, ..PATIENCE };
+                Client::open_bound(env.clone(), stream, offer.security, patience).await?
+            }
+        };
+        if session.drive() == offer.drive {
+            Ok(session)
+        } else {
+            Err(Lost::Key("it is another drive".into()))
+        }
+    }
+}
+
+/// Looks from time to time whether a connection is to be closed, which `close` does and says. Keeps no connection.
+pub(super) async fn close_when_idle(
+    env: EnvRef,
+    link: Weak<Link>,
+    close: impl Fn(&Arc<Link>) -> bool + Send,
+) {
+    loop {
+        env.sleep(IDLE / 2).await;
+        let Some(link) = link.upgrade() else { return };
+        if close(&link) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,157 @@
+use std::net::Ipv4Addr;
+
+use afs_datapath::capability::{
+    Access, ByteRange, Capability, DriveId, DriveKey, Generation, GroupTag, HolderId, KeyEpoch, StoreNumber,
+    Terms,
+};
+use afs_drive::ChunkId;
+use afs_wire::fs::{CapabilityArguments, CapabilitySecret, GetCapabilityReply};
+use afs_wire::xdr::{BoundedVec, Encode, Fixed};
+
+use super::*;
+
+const TAG: GroupTag = GroupTag([1; 12]);
+const CHUNK: u32 = 200_000;
+
+fn key() -> DriveKey {
+    DriveKey::new(DriveId(9), KeyEpoch(1), [7; 32])
+}
+
+fn drive(address: [u8; 4], of: u128) -> LayoutDrive {
+    let capability = Capability {
+        drive: DriveId(9),
+        epoch: KeyEpoch(1),
+        group: Group::Tagged(TAG),
+        access: Access::READ,
+        range: ByteRange::ALL,
+        expires: 60,
+        generation: Generation(1),
+        holder: HolderId(1),
+    };
+    let arguments = CapabilityArguments::new(capability.to_bytes()).unwrap();
+    LayoutDrive {
+        address: Ipv4Addr::from(address),
+        port: 7010,
+        clear: false,
+        drive: Fixed(of.to_be_bytes()),
+        fingerprint: Fixed([3; 32]),
+        capability: GetCapabilityReply { arguments, secret: CapabilitySecret([0; 32]), seconds: 60 },
+    }
+}
+
+/// A chunk's copy that may be read as a whole.
+fn copy(drive: u32, chunk: u32, offset: u32) -> LayoutCopy {
+    let chunk = ChunkRef { id: ChunkId::from_bytes([4; 16]), len: chunk, crc: 5 };
+    let terms =
+        Terms { store: StoreNumber(0), start: 0, end: chunk.len, file: TAG, generation: Generation(1) };
+    let binding = key().bind(TAG, chunk, terms).to_bytes().try_into().unwrap();
+    LayoutCopy { drive, chunk: Fixed(chunk.to_bytes()), offset, binding: Fixed(binding) }
+}
+
+fn part(start: u64, length: u32, copies: Vec<LayoutCopy>) -> LayoutPart {
+    LayoutPart { start, length, copies: BoundedVec::try_from(copies).unwrap() }
+}
+
+fn reply(drives: Vec<LayoutDrive>, parts: Vec<LayoutPart>, end: u64) -> GetLayoutReply {
+    let (drives, parts) = (BoundedVec::try_from(drives).unwrap(), BoundedVec::try_from(parts).unwrap());
+    GetLayoutReply { drives, parts, end }
+}
+
+fn checked(reply: &GetLayoutReply) -> Option<Layout> {
+    let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO };
+    Layout::new(reply, &asked, &DataPathConfig::default(), || 1)
+}
+
+fn of(parts: Vec<LayoutPart>, end: u64) -> Option<Layout> {
+    checked(&reply(vec![drive([10, 0, 0, 9], 9)], parts, end))
+}
+
+/// What is read from a position, up to another: a letter and a length for each.
+fn segments(layout: &Layout, mut range: Range<u64>) -> Vec<(char, u64)> {
+    let mut segments = Vec::new();
+    while let Some(segment) = layout.segment(&range) {
+        let (kind, length) = match segment {
+            Segment::Hole(length) => ('h', length),
+            Segment::Server(length) => ('s', length),
+            Segment::Drives { length, .. } => ('d', length),
+        };
+        segments.push((kind, length));
+        range.start += length;
+    }
+    segments
+}
+
+#[test]
+fn what_is_between_parts_is_zeros_and_what_has_no_copies_is_at_the_server() {
+    let parts = vec![
+        part(0, 100, vec![copy(0, CHUNK, 0)]),
+        part(150, 10, vec![]),
+        part(170, 90, vec![copy(0, CHUNK, 7)]),
+    ];
+    let layout = of(parts, 300).unwrap();
+    assert_eq!(
+        segments(&layout, 0..300),
+        [('d', 100), ('h', 50), ('s', 10), ('h', 10), ('d', 90), ('h', 40)]
+    );
+    assert_eq!(segments(&layout, 40..155), [('d', 60), ('h', 50), ('s', 5)]);
+    assert_eq!(segments(&layout, 299..900), [('h', 1)], "nothing is told of what is behind the end");
+    assert!(layout.has_copies(&(0..10)) && !layout.has_copies(&(100..170)));
+    let Some(Segment::Drives { part, at, length }) = layout.segment(&(180..190)) else { panic!("no part") };
+    assert_eq!(part.copies[0].range(at, length), Some(17..27));
+}
+
+#[test]
+fn long_runs_are_read_in_steps() {
+    let layout = of(vec![part(0, 3 << 20, vec![copy(0, 4 << 20, 0)])], 8 << 20).unwrap();
+    let all = segments(&layout, 0..8 << 20);
+    assert_eq!((all.len(), all.iter().all(|(_, length)| *length == STEP)), (8, true));
+}
+
+#[test]
+fn a_layout_that_contradicts_itself_is_none() {
+    let good = || vec![copy(0, CHUNK, 0)];
+    assert!(of(vec![part(0, 9, good())], 9).is_some());
+    let hostile = [
+        ("overlapping parts", vec![part(0, 9, good()), part(8, 9, good())], 30),
+        ("parts in another order", vec![part(20, 9, good()), part(0, 9, good())], 30),
+        ("a drive that is not there", vec![part(0, 9, vec![copy(1, CHUNK, 0)])], 9),
+        ("no drive by its number", vec![part(0, 9, vec![copy(u32::MAX, CHUNK, 0)])], 9),
+        ("an empty part", vec![part(0, 0, good())], 9),
+        ("a part longer than its chunk", vec![part(0, CHUNK + 1, good())], 9),
+        ("an offset beyond the chunk", vec![part(0, 9, vec![copy(0, CHUNK, CHUNK - 8)])], 9),
+        ("an offset that overflows", vec![part(0, 9, vec![copy(0, CHUNK, u32::MAX - 3)])], 9),
+        ("a chunk larger than chunks are", vec![part(0, 9, vec![copy(0, u32::MAX, 0)])], 9),
+        ("a place that overflows", vec![part(u64::MAX - 3, 9, good())], 9),
+        ("a place behind all files", vec![part(i64::MAX as u64, 9, good())], 9),
+        ("no bytes", vec![part(0, 9, good())], 0),
+        ("more bytes than files have", vec![part(0, 9, good())], u64::MAX),
+    ];
+    for (what, parts, end) in hostile {
+        assert!(of(parts, end).is_none(), "{what}");
+    }
+    assert!(checked(&reply(vec![], vec![], 9)).is_none(), "no drive at all");
+}
+
+#[test]
+fn a_drive_that_cannot_be_used_from_here_gives_nothing() {
+    let parts = || vec![part(0, 9, vec![copy(0, CHUNK, 0), copy(1, CHUNK, 0)])];
+    let good = || drive([10, 0, 0, 9], 9);
+    let copies = |first: LayoutDrive| {
+        let layout = checked(&reply(vec![first, good()], parts(), 9)).unwrap();
+        layout.parts[0].copies.len()
+    };
+    assert_eq!(copies(good()), 2);
+    for nobodys in [[0, 0, 0, 0], [224, 0, 0, 1], [255; 4], [127, 0, 0, 1]] {
+        assert_eq!(copies(drive(nobodys, 9)), 1, "{nobodys:?}");
+    }
+    assert_eq!(copies(drive([10, 0, 0, 9], 8)), 1, "a capability for another drive");
+    assert_eq!(copies(LayoutDrive { port: 0, ..good() }), 1);
+    assert_eq!(copies(LayoutDrive { clear: true, ..good() }), 1, "TLS is demanded here");
+    let mut expired = good();
+    expired.capability.seconds = 0;
+    assert_eq!(copies(expired), 1);
+    // The part is read at the server then.
+    let layout =
+        checked(&reply(vec![drive([127, 0, 0, 1], 9), good()], vec![part(0, 9, vec![copy(0, CHUNK, 0)])], 9));
+    assert_eq!(segments(&layout.unwrap(), 0..9), [('s', 9)]);
+}

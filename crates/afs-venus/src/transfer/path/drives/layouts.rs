@@ -1,0 +1,175 @@
+//! Bounded table of layouts, by token, file and version; and of volumes and files that have none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::Instant;
+use afs_wire::ids::{DataVersion, Fid, VolumeId};
+
+use super::layout::Layout;
+use crate::identity::TokenId;
+
+/// Most files of one server of which layouts are kept.
+const FILES_MAX: usize = 512;
+/// Most parts of all layouts together.
+const PARTS_MAX: usize = 16 << 10;
+/// Most volumes of which is kept that they have no layouts.
+const VOLUMES_MAX: usize = 256;
+/// How long a volume is not asked about that has no layouts.
+const NONE_FOR: Duration = Duration::from_secs(180);
+/// How long a file is not asked about of which no layout was given for another reason.
+const REFUSED_FOR: Duration = Duration::from_secs(30);
+/// Layouts are asked for from multiples of it, so that reads of a file in any order ask for the same.
+const WINDOW: u64 = 64 << 20;
+
+/// For whom a layout is, of what.
+pub(super) type Key = (TokenId, Fid, DataVersion);
+
+/// What the table has.
+pub(super) enum Lookup {
+    Here(Arc<Layout>),
+    /// Being asked for.
+    Asked,
+    /// To be asked for, from that position on, by who is told so.
+    Missing(u64),
+    /// Not to be had for now.
+    None,
+}
+
+/// Why there is no layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// The volume has none, or no drive of the file can be used.
+    Volume,
+    /// For another reason.
+    File,
+}
+
+/// The table.
+#[derive(Default)]
+pub(super) struct Layouts {
+    files: BTreeMap<Key, File>,
+    none: BTreeMap<(TokenId, VolumeId), Instant>,
+    uses: u64,
+}
+
+#[derive(Default)]
+struct File {
+    /// By the position from which they were asked for.
+    layouts: BTreeMap<u64, Arc<Layout>>,
+    is_asked: bool,
+    refused_until: Option<Instant>,
+    used: u64,
+}
+
+impl Layouts {
+    /// The layout for a position. Who is told that it is missing must call [`Layouts::answered`].
+    pub fn look_up(&mut self, key: Key, at: u64, now: Instant) -> Lookup {
+        self.uses += 1;
+        if self.none.get(&(key.0, key.1.volume)).is_some_and(|until| now < *until)
+            && !self.files.contains_key(&key)
+        {
+            return Lookup::None;
+        }
+        if !self.make_room(&key) {
+            return Lookup::None;
+        }
+        let uses = self.uses;
+        let file = self.files.entry(key).or_default();
+        file.used = uses;
+        file.layouts.retain(|_, layout| now < layout.ends);
+        if let Some(layout) = file.layouts.values().rev().find(|layout| layout.range.contains(&at)) {
+            return Lookup::Here(layout.clone());
+        }
+        if file.refused_until.is_some_and(|until| now < until) {
+            return Lookup::None;
+        }
+        if std::mem::replace(&mut file.is_asked, true) {
+            return Lookup::Asked;
+        }
+        let window = at / WINDOW * WINDOW;
+        Lookup::Missing(if file.layouts.contains_key(&window) { at } else { window })
+    }
+
+    /// What the file server has replied to who asked.
+    pub fn answered(&mut self, key: Key, reply: Result<Layout, Refused>, now: Instant) {
+        let gives = self.gives(key.0, key.1.volume);
+        let Some(file) = self.files.get_mut(&key) else { return };
+        file.is_asked = false;
+        match reply {
+            Ok(layout) => {
+                file.refused_until = None;
+                file.layouts.insert(layout.range.start, Arc::new(layout));
+                self.forget_others(key);
+                self.keep_within_bounds(key);
+            }
+            // Of a volume that gives layouts it is this file that has none.
+            Err(Refused::Volume) if gives => file.refused_until = Some(now + NONE_FOR),
+            Err(Refused::Volume) => {
+                self.files.remove(&key);
+                self.note_none((key.0, key.1.volume), now);
+            }
+            Err(Refused::File) => file.refused_until = Some(now + REFUSED_FOR),
+        }
+    }
+
+    /// What was told of a file does not hold.
+    pub fn failed(&mut self, key: Key) {
+        if let Some(file) = self.files.get_mut(&key) {
+            file.layouts.clear();
+        }
+    }
+
+    fn gives(&self, token: TokenId, volume: VolumeId) -> bool {
+        let mut files = self.files.iter();
+        files.any(|(key, file)| (key.0, key.1.volume) == (token, volume) && !file.layouts.is_empty())
+    }
+
+    fn note_none(&mut self, volume: (TokenId, VolumeId), now: Instant) {
+        self.none.retain(|_, until| now < *until);
+        if self.none.len() >= VOLUMES_MAX {
+            self.none.pop_first();
+        }
+        self.none.insert(volume, now + NONE_FOR);
+    }
+
+    /// Other versions of a file of which there is a layout are history.
+    fn forget_others(&mut self, key: Key) {
+        self.files.retain(|other, file| {
+            let is_other = (other.0, other.1) == (key.0, key.1) && other.2 != key.2;
+            !is_other || file.is_asked
+        });
+    }
+
+    /// Whether there is room for a file, after the one was given up that was not used for longest.
+    fn make_room(&mut self, key: &Key) -> bool {
+        self.files.contains_key(key) || self.files.len() < FILES_MAX || self.give_up_oldest(None)
+    }
+
+    fn keep_within_bounds(&mut self, newest: Key) {
+        while self.parts() > PARTS_MAX && self.give_up_oldest(Some(newest)) {}
+        // One file alone: its newest layout stays.
+        if self.parts() > PARTS_MAX
+            && let Some(file) = self.files.get_mut(&newest)
+        {
+            let last = file.layouts.pop_last();
+            file.layouts = last.into_iter().collect();
+        }
+    }
+
+    fn give_up_oldest(&mut self, except: Option<Key>) -> bool {
+        let idle = self.files.iter().filter(|(key, file)| !file.is_asked && Some(**key) != except);
+        let oldest = idle.min_by_key(|(_, file)| file.used).map(|(key, _)| *key);
+        oldest.is_some_and(|key| self.files.remove(&key).is_some())
+    }
+
+    fn parts(&self) -> usize {
+        // A layout without parts takes room too.
+        let of = |file: &File| file.layouts.values().map(|layout| layout.parts() + 1).sum::<usize>();
+        self.files.values().map(of).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

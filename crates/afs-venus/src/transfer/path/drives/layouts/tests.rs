@@ -1,0 +1,87 @@
+use afs_wire::ids::{Uniquifier, VnodeId};
+
+use super::*;
+
+fn at(secs: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(secs)
+}
+
+fn key(token: u64, vnode: u32, version: u64) -> Key {
+    (TokenId(token), Fid::new(VolumeId(7), VnodeId(vnode), Uniquifier(1)), DataVersion(version))
+}
+
+fn layout(range: std::ops::Range<u64>, parts: usize) -> Layout {
+    Layout::of_holes(range, parts, at(60))
+}
+
+fn missing(layouts: &mut Layouts, key: Key, from: u64, now: u64) -> Option<u64> {
+    match layouts.look_up(key, from, at(now)) {
+        Lookup::Missing(start) => Some(start),
+        _ => None,
+    }
+}
+
+fn is_here(layouts: &mut Layouts, key: Key, from: u64, now: u64) -> bool {
+    matches!(layouts.look_up(key, from, at(now)), Lookup::Here(_))
+}
+
+#[test]
+fn a_layout_is_asked_for_once_and_serves_one_token_and_version_until_it_ends() {
+    let (mut layouts, mine) = (Layouts::default(), key(1, 2, 5));
+    assert_eq!(missing(&mut layouts, mine, WINDOW + 9, 0), Some(WINDOW));
+    assert!(matches!(layouts.look_up(mine, 0, at(0)), Lookup::Asked));
+    layouts.answered(mine, Ok(layout(WINDOW..WINDOW + 100, 1)), at(0));
+    assert!(is_here(&mut layouts, mine, WINDOW + 99, 59));
+    assert_eq!(
+        missing(&mut layouts, mine, WINDOW + 100, 59),
+        Some(WINDOW + 100),
+        "the rest, from where it ended"
+    );
+    layouts.answered(mine, Err(Refused::File), at(59));
+    assert!(!is_here(&mut layouts, key(2, 2, 5), WINDOW + 9, 59), "another token");
+    assert!(!is_here(&mut layouts, mine, WINDOW + 9, 60), "it has ended");
+}
+
+#[test]
+fn another_version_and_a_failure_end_a_layout() {
+    let mut layouts = Layouts::default();
+    for version in [5, 6] {
+        assert_eq!(missing(&mut layouts, key(1, 2, version), 0, 0), Some(0));
+        layouts.answered(key(1, 2, version), Ok(layout(0..100, 1)), at(0));
+    }
+    assert!(is_here(&mut layouts, key(1, 2, 6), 0, 0));
+    assert!(!is_here(&mut layouts, key(1, 2, 5), 0, 0));
+    layouts.failed(key(1, 2, 6));
+    assert_eq!(missing(&mut layouts, key(1, 2, 6), 0, 0), Some(0));
+}
+
+#[test]
+fn a_volume_that_has_none_is_asked_again_after_minutes() {
+    let (mut layouts, first, second) = (Layouts::default(), key(1, 2, 5), key(1, 4, 5));
+    assert!(missing(&mut layouts, first, 0, 0).is_some());
+    layouts.answered(first, Err(Refused::Volume), at(0));
+    assert!(matches!(layouts.look_up(second, 0, at(179)), Lookup::None));
+    assert!(missing(&mut layouts, second, 0, 180).is_some());
+    // Of a volume that has layouts it is the file.
+    layouts.answered(second, Ok(Layout::of_holes(0..9, 1, at(900))), at(180));
+    assert!(missing(&mut layouts, first, 0, 180).is_some());
+    layouts.answered(first, Err(Refused::Volume), at(180));
+    assert!(matches!(layouts.look_up(first, 0, at(181)), Lookup::None));
+    assert!(missing(&mut layouts, key(1, 6, 5), 0, 181).is_some());
+}
+
+#[test]
+fn files_and_parts_are_bounded_and_the_oldest_is_given_up() {
+    let mut layouts = Layouts::default();
+    for vnode in 0..2 * FILES_MAX as u32 {
+        assert!(missing(&mut layouts, key(1, vnode, 5), 0, 0).is_some());
+        layouts.answered(key(1, vnode, 5), Ok(layout(0..100, 255)), at(0));
+    }
+    assert!(layouts.files.len() <= FILES_MAX && layouts.parts() <= PARTS_MAX);
+    assert!(is_here(&mut layouts, key(1, 2 * FILES_MAX as u32 - 1, 5), 0, 0));
+    // Those that are being asked for are not given up.
+    let mut layouts = Layouts::default();
+    let asked =
+        (0..2 * FILES_MAX as u32).filter(|vnode| missing(&mut layouts, key(1, *vnode, 5), 0, 0).is_some());
+    assert_eq!(asked.count(), FILES_MAX);
+}

@@ -1,0 +1,56 @@
+//! Connection to a drive, opened in the background by who needs it first.
+
+use std::sync::Arc;
+
+use super::super::connect::{IDLE, Speaks, close_when_idle};
+use super::super::fallback::Fallback;
+use super::super::link::Link;
+use super::super::offer::Offer;
+use super::links::Way;
+use super::server_drives::ServerDrives;
+
+impl ServerDrives {
+    /// The connection to a drive, if it is open.
+    pub(super) fn link(self: &Arc<Self>, offer: &Offer) -> Result<Arc<Link>, Fallback> {
+        let way = self.links.lock().way(offer, self.now());
+        match way {
+            Way::Link(link) => Ok(link),
+            Way::Fallback(why) => Err(why),
+            Way::Open => {
+                let (me, offer) = (self.clone(), offer.clone());
+                self.common.env.spawn(Box::pin(async move { me.open(offer).await }));
+                Err(Fallback::Connecting)
+            }
+        }
+    }
+
+    async fn open(self: Arc<Self>, offer: Offer) {
+        match self.common.connect(&offer, Speaks::Chunks).await {
+            Ok((session, address)) => {
+                crate::counters::count(&self.common.counters.path_connections);
+                tracing::info!(drive = %address, "bytes of files are read at a drive");
+                let link = Arc::new(Link::new(offer, session, self.now()));
+                self.links.lock().opened(link.clone());
+                self.watch(&link);
+            }
+            Err(why) => {
+                self.links.lock().not_opened(&offer, self.now());
+                self.fallback(why);
+            }
+        }
+    }
+
+    /// Closes a connection over which nothing is moved.
+    fn watch(self: &Arc<Self>, link: &Arc<Link>) {
+        let (env, me) = (self.common.env.clone(), Arc::downgrade(self));
+        let watch = close_when_idle(env, Arc::downgrade(link), move |link| {
+            let Some(me) = me.upgrade() else { return true };
+            let is_over = link.lost().is_some() || link.is_idle(me.now(), IDLE);
+            if is_over {
+                me.links.lock().close(link);
+            }
+            is_over
+        });
+        self.common.env.spawn(Box::pin(watch));
+    }
+}

@@ -1,0 +1,168 @@
+//! Fetch of a range of one version from the drives that its layout names, with what only the file server has.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_datapath::session::{Error, Handle};
+use afs_rpc::{BoxFuture, CallError, EnvExt};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::DataVersion;
+use bytes::Bytes;
+
+use super::super::connect::STALL;
+use super::super::fallback::Fallback;
+use super::super::link::Link;
+use super::super::steps::{Ended, RATE_MIN};
+use super::layout::{Layout, Part, PartCopy, Segment};
+use super::layouts::Key;
+use super::server_drives::ServerDrives;
+use crate::calls::Target;
+use crate::transfer::{PIECE, Sink, Wanted};
+
+const ZEROS: &[u8] = &[0; PIECE as usize];
+
+/// Bytes of a version from the file server.
+pub(crate) trait AtServer: Send + Sync {
+    /// All bytes of a small range of the version that is held; `None` if they cannot be had.
+    fn bytes<'a>(&'a self, target: &'a Target, wanted: Wanted) -> BoxFuture<'a, Option<Bytes>>;
+}
+
+/// What a fetch is for.
+struct Fetch<'a> {
+    target: &'a Target,
+    wanted: &'a Wanted,
+    key: Key,
+    server: &'a dyn AtServer,
+}
+
+impl ServerDrives {
+    /// Gives a sink all bytes of a range of a version. Gives the number of those that came from drives.
+    pub async fn fetch(
+        self: &Arc<Self>,
+        target: &Target,
+        (wanted, version): (&Wanted, DataVersion),
+        sink: &mut dyn Sink,
+        server: &dyn AtServer,
+    ) -> Result<u64, Ended> {
+        let fetch = Fetch { target, wanted, key: (target.token, wanted.fid, version), server };
+        let (mut left, mut at_drives) = (wanted.range.clone(), 0);
+        let mut layout = self.layout(target, fetch.key, left.start).await?;
+        if !layout.has_copies(&left) {
+            return Err(Ended::NoPath);
+        }
+        sink.begin(left.end - left.start);
+        while left.start < left.end {
+            if !layout.range.contains(&left.start) {
+                layout = self.layout(target, fetch.key, left.start).await?;
+            }
+            let (parts, bytes, is_of_drive) = self.next(&fetch, &layout, &left).await?;
+            sink.put(parts).await.map_err(|_| here())?;
+            left.start += bytes;
+            at_drives += if is_of_drive { bytes } else { 0 };
+        }
+        sink.end().await.map_err(|_| here())?;
+        Ok(at_drives)
+    }
+
+    /// The next bytes, how many they are, and whether they are of a drive.
+    async fn next(
+        self: &Arc<Self>,
+        fetch: &Fetch<'_>,
+        layout: &Layout,
+        left: &Range<u64>,
+    ) -> Result<(Vec<Bytes>, u64, bool), Ended> {
+        let nothing = Ended::Fallback(Fallback::NoLayout);
+        match layout.segment(left).ok_or(nothing)? {
+            Segment::Hole(length) => Ok((zeros(length), length, false)),
+            Segment::Server(length) => {
+                let range = left.start..left.start + length;
+                let wanted = Wanted { range, ..fetch.wanted.clone() };
+                let bytes = fetch.server.bytes(fetch.target, wanted).await.ok_or(Ended::NoPath)?;
+                Ok((vec![bytes], length, false))
+            }
+            Segment::Drives { part, at, length } => match self.read(part, at, length).await {
+                Ok(bytes) => Ok((vec![bytes], length, true)),
+                Err(why) => {
+                    if why.is_of_layout() {
+                        self.layouts.lock().failed(fetch.key);
+                    }
+                    Err(Ended::Fallback(why))
+                }
+            },
+        }
+    }
+
+    /// Bytes of a part, from the first copy that has them.
+    async fn read(self: &Arc<Self>, part: &Part, at: u64, length: u64) -> Result<Bytes, Fallback> {
+        let mut last = Fallback::NoLayout;
+        for copy in &part.copies {
+            match self.read_copy(copy, at, length).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(why) => last = self.fallback(why),
+            }
+        }
+        Err(last)
+    }
+
+    async fn read_copy(self: &Arc<Self>, copy: &PartCopy, at: u64, length: u64) -> Result<Bytes, Fallback> {
+        let range = copy.range(at, length).ok_or(Fallback::Protocol)?;
+        let link = self.link(&copy.site.offer)?;
+        let _permit = link.begin(self.now()).ok_or(Fallback::Full)?;
+        let read = match link.handle(&copy.site.given, self.now()) {
+            Ok(handle) => self.read_by(&link, &handle, copy, range).await,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(bytes) if bytes.len() as u64 == length => {
+                if link.succeeded() {
+                    self.links.lock().succeeded(&link);
+                }
+                Ok(bytes)
+            }
+            Ok(_) => Err(self.failed(&link, copy, Fallback::Protocol)),
+            Err(error) => Err(self.failed(&link, copy, Fallback::of(&error))),
+        }
+    }
+
+    /// The bytes as the checksum says that the file server told.
+    async fn read_by(
+        &self,
+        link: &Link,
+        handle: &Handle,
+        copy: &PartCopy,
+        range: Range<u32>,
+    ) -> Result<Bytes, Error> {
+        let most = STALL + Duration::from_secs(u64::from(range.end - range.start) / RATE_MIN);
+        let read = link.session.read_bound(handle, (copy.chunk, &copy.binding), range);
+        self.common.env.timeout(most, read).await.unwrap_or(Err(Error::Stalled))
+    }
+
+    fn failed(&self, link: &Arc<Link>, copy: &PartCopy, why: Fallback) -> Fallback {
+        if why == Fallback::Refused {
+            link.withdraw(&copy.site.given);
+        }
+        let is_failure = why.is_failure() || (why.is_of_request() && link.was_fruitless());
+        if is_failure && link.failed() {
+            let pause = self.links.lock().failed(link, self.now()).unwrap_or_default().as_secs();
+            let drive = link.offer.addresses.first();
+            tracing::warn!(
+                ?drive,
+                reason = why.name(),
+                pause,
+                "a drive failed; its bytes are read at the file server"
+            );
+        }
+        why
+    }
+}
+
+fn here() -> Ended {
+    Ended::Failed(CallError::GivenUp(AbortCode::VIO))
+}
+
+fn zeros(length: u64) -> Vec<Bytes> {
+    let whole = (0..length / PIECE).map(|_| Bytes::from_static(ZEROS));
+    let rest = ZEROS.get(..(length % PIECE) as usize).map(Bytes::from_static);
+    whole.chain(rest.filter(|rest| !rest.is_empty())).collect()
+}

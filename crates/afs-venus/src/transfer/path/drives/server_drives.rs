@@ -1,0 +1,55 @@
+//! What is known of the drives of one file server: layouts, connections, failures.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use afs_rpc::Instant;
+use afs_rpc::sync::Notify;
+use parking_lot::Mutex;
+
+use super::super::fallback::Fallback;
+use super::super::server::Common;
+use super::layouts::Layouts;
+use super::links::DriveLinks;
+use crate::location::Server;
+
+/// The drives of one server.
+pub(crate) struct ServerDrives {
+    pub(super) server: Arc<Server>,
+    pub(super) common: Arc<Common>,
+    pub(super) layouts: Mutex<Layouts>,
+    pub(super) links: Mutex<DriveLinks>,
+    /// A layout has come, or will not come.
+    pub(super) changed: Notify,
+    /// Counts capabilities, which the connections know by their numbers.
+    pub(super) given: AtomicU64,
+}
+
+impl ServerDrives {
+    pub fn new(server: Arc<Server>, common: Arc<Common>) -> Self {
+        ServerDrives {
+            server,
+            common,
+            layouts: Mutex::default(),
+            links: Mutex::default(),
+            changed: Notify::new(),
+            given: AtomicU64::new(0),
+        }
+    }
+
+    pub fn now(&self) -> Instant {
+        self.common.env.now()
+    }
+
+    /// Whether any drive is connected.
+    pub fn is_in_use(&self) -> bool {
+        self.links.lock().is_any_open()
+    }
+
+    /// Counts what was not read at a drive.
+    pub(super) fn fallback(&self, why: Fallback) -> Fallback {
+        tracing::debug!(reason = why.name(), "not read at a drive");
+        self.common.counters.drive_fallback(why.name());
+        why
+    }
+}
