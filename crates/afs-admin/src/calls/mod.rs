@@ -5,6 +5,7 @@ mod forward;
 mod location;
 mod lock;
 mod proof;
+mod route;
 mod stream;
 mod transaction;
 mod volume;

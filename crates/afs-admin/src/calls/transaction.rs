@@ -176,6 +176,8 @@ impl Admin {
     }
 }
 
+const SETTING_ROUTE: &str = "set the way for bytes of";
+
 /// Off line, and deleted with its transaction unless it is published.
 pub(crate) const UNPUBLISHED: VolumeFlags =
     VolumeFlags(VolumeFlags::DELETE_ON_SALVAGE.0 | VolumeFlags::OUT_OF_SERVICE.0);
@@ -203,7 +205,17 @@ impl Transaction {
     }
 
     pub(crate) async fn set_route(&self, route: DataRoute) -> AdminResult {
-        self.call("set the way for bytes of", &SetRoute { transaction: self.id, route }).await
+        self.call(SETTING_ROUTE, &SetRoute { transaction: self.id, route }).await
+    }
+
+    /// The same; returns whether the server knows the call.
+    pub(super) async fn set_route_if_known(&self, route: DataRoute) -> AdminResult<bool> {
+        self.prove(SETTING_ROUTE).await?;
+        match self.ask(&SetRoute { transaction: self.id, route }).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.abort_code() == Some(AbortCode::RXGEN_OPCODE) => Ok(false),
+            Err(error) => Err(self.failed(SETTING_ROUTE, error)),
+        }
     }
 
     pub(crate) async fn set_forwarding(&self, to: Ipv4Addr) -> AdminResult {

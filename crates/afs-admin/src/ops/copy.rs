@@ -203,7 +203,8 @@ impl CopyPlan {
                 source.set_flags(UNPUBLISHED).await?;
             }
             let cookie = cookie(&self.copy_name, self.kind(), VolumeId(0));
-            admin.forward_watched(&source, since, target, cookie).await
+            admin.forward_watched(&source, since, target, cookie).await?;
+            admin.carry_route(self.from.server, self.volume, target).await
         };
         let sent = sent.await;
         source.end_after(sent).await?;

@@ -15,6 +15,7 @@ mod world;
 use afs_admin::MoveOptions;
 use afs_wire::ids::VolumeId;
 use afs_wire::vl::EntryFlags;
+use afs_wire::vol::DataRoute;
 use instants::{SECONDS, StartedOperation, die_at, every_instant, place};
 use world::{Implementation, World, address, home};
 
@@ -66,6 +67,20 @@ fn the_tool_dies_at_every_instant() {
 #[test]
 fn the_databases_die_at_every_instant() {
     every_instant(moving, 3);
+}
+
+#[test]
+fn a_volume_moves_to_a_server_that_does_not_know_its_setting() {
+    for implementation in [Implementation::Andrew, Implementation::OpenAfs] {
+        let world = World::new(1, 2, implementation);
+        let volume = instants::create(&world, "v");
+        world.servers[0].1.lock().unwrap().get_mut(&volume).unwrap().route = Some(DataRoute::Calls);
+        let options =
+            MoveOptions { volume: "v".into(), from: None, to: place(1), live: false, drop_snapshots: false };
+        world.run(|admin| async move { admin.move_volume(options).await });
+        assert_eq!(home(&world.entry(volume)), Some(address(3)), "{implementation:?}");
+        assert_eq!(world.disk(1)[&volume].route, None, "{implementation:?}");
+    }
 }
 
 /// The lock is durable, its reply is not sent. The restarted databases get the datagram again, and take it

@@ -9,5 +9,6 @@ mod content;
 mod dumps;
 mod paths;
 mod restores;
+mod routes;
 mod schedule;
 mod snapshots;

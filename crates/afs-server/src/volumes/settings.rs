@@ -42,8 +42,10 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
     });
     let table = anyone(table, |server: Server, call: vol::GetRoute| async move {
-        let volume = server.partitions.volume(call.volume).ok_or(AbortCode::VNOVOL)?;
-        Ok(vol::GetRouteReply { route: volume.header().route })
+        let all = server.partitions.iter().filter_map(|(_, store)| store.volume(call.volume));
+        // During a move from partition to partition there are two: the target is temporary.
+        let header = all.map(|volume| volume.header()).min_by_key(|header| header.destroy);
+        Ok(vol::GetRouteReply { route: header.ok_or(AbortCode::VNOVOL)?.route })
     });
     let table = administrators(table, |server: Server, call: vol::SetRoute| async move {
         let volume = server.enter(call.transaction, "SetRoute")?.id();

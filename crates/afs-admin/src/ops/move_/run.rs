@@ -165,6 +165,8 @@ impl MovePlan {
             admin.forward_watched(source, self.sent_until, target, self.cookie()).await?;
         }
         self.increments += 1;
+        // Here, because until the source is held its setting may change.
+        admin.carry_route(self.from.server, self.volume, target).await?;
         self.next(Step::Seal, job).await?;
         // In the same transaction as the last increment: if the server had ended it in between, and clients
         // had written, this would fail.

@@ -118,7 +118,7 @@ impl ReleasePlan {
             let sent = self.send_to(admin, clone, UnixSeconds(since), &open).await;
             for (open, sent) in open.iter().zip(sent) {
                 let shown = match sent {
-                    Ok(()) => self.show(&open.held).await,
+                    Ok(()) => self.show(admin, &open.held).await,
                     Err(error) => Err(error),
                 };
                 outcomes.push((open.held.place, open.held.end_after(shown).await));
@@ -239,7 +239,8 @@ impl ReleasePlan {
         }
     }
 
-    async fn show(&self, held: &Transaction) -> AdminResult {
+    async fn show(&self, admin: &Admin, held: &Transaction) -> AdminResult {
+        admin.carry_route(self.home.server, self.volume, held).await?;
         let name = format!("{}{}", self.name, VolumeKind::ReadOnly.suffix());
         held.set_ids(&name, VolumeKind::ReadOnly, [self.volume, VolumeId(0), VolumeId(0)]).await?;
         held.set_flags(VolumeFlags(0)).await

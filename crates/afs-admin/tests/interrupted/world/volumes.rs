@@ -32,6 +32,8 @@ pub struct DiskVolume {
     pub destroy_me: bool,
     pub created: UnixSeconds,
     pub updated: UnixSeconds,
+    /// Its way for bytes; `None` at a server that does not know that setting.
+    pub route: Option<DataRoute>,
 }
 
 /// The implementation of a server.
@@ -135,6 +137,8 @@ impl VolumeModel {
             EndTrans => end;
             SetFlags => set_flags;
             SetInfo => set_info;
+            GetRoute => route;
+            SetRoute => set_route;
             GetStatus => status;
             Clone => make_clone;
             ReClone => reclone;
@@ -250,6 +254,17 @@ impl VolumeModel {
     /// There is nothing to set.
     fn set_info(&self, call: SetInfo) -> Outcome<()> {
         self.open(call.transaction).map(drop)
+    }
+
+    fn route(&self, call: GetRoute) -> Outcome<GetRouteReply> {
+        let route = self.disk.lock().unwrap().get(&call.volume).and_then(|held| held.route);
+        Ok(GetRouteReply { route: route.ok_or(AbortCode::RXGEN_OPCODE)? })
+    }
+
+    fn set_route(&self, call: SetRoute) -> Outcome<()> {
+        assert_eq!(self.implementation, Implementation::Andrew, "others are not told");
+        self.with(call.transaction, |held| held.route.as_mut().map(|route| *route = call.route))?
+            .ok_or(AbortCode::RXGEN_OPCODE)
     }
 
     fn status(&self, call: GetStatus) -> Outcome<GetStatusReply> {

@@ -68,6 +68,7 @@ Paths:
   nasd  the same, and at the drives of the volume themselves, for clients that can
 
 Whatever is set, a client that cannot go one way goes another, and programs do not notice.
+A move, release or copy takes the setting along; what is restored from a dump has the default.
 
 Examples:
   andrew vos setpath projects nasd")]
