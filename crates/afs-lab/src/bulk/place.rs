@@ -44,7 +44,7 @@ impl Process {
 
 impl Place {
     /// Processor times of the processes so far, in their order.
-    pub(super) fn times(&self) -> Result<Vec<Duration>, LabError> {
+    pub(crate) fn times(&self) -> Result<Vec<Duration>, LabError> {
         self.processes.iter().map(Process::time).collect()
     }
 }

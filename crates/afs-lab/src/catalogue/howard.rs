@@ -1,14 +1,14 @@
 //! Experiments of Howard et al. 1988.
 
 use super::method::{Benchmarks, Experiment, Loads, Method, at};
-use Method::Benchmark;
+use crate::closed::Told;
+use Method::{Benchmark, Compared};
 
 const LIVE: Method =
     Method::NotBuilt("statistics of a cell in daily use by many people; no record of one is at hand");
 const PROTOTYPE: Method = Method::NotBuilt(
     "what a run needed of the prototype's server, which the paper does not print and which grew with the load",
 );
-const NFS: Method = Method::NotBuilt("many clients of one server at once, and an NFS server to compare with");
 
 pub(super) const EXPERIMENTS: &[Experiment] = &[
     at(
@@ -33,8 +33,16 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     at("howard88.table8", "processor and disk use of 13 servers in daily use", LIVE),
     at("howard88.table9", "calls by type at each server, three days of use", Benchmark(Benchmarks::Calls)),
     at("howard88.table10", "active users at each server, three days of use", LIVE),
-    at("howard88.table11", "time of the benchmark on NFS and Andrew, cold and warm, by phase and load", NFS),
-    at("howard88.table12", "server processor and disk use under NFS and Andrew, by load", NFS),
+    at(
+        "howard88.table11",
+        "time of the benchmark on NFS and Andrew, cold and warm, by phase and load",
+        Benchmark(Benchmarks::Nfs),
+    ),
+    at(
+        "howard88.table12",
+        "server processor and disk use under NFS and Andrew, by load",
+        Compared(Told::Server),
+    ),
     at("howard88.table13", "packets during one run of the benchmark", Benchmark(Benchmarks::Packets)),
     at("howard88.table14", "time to open a file, read its first byte and close it", Method::Latency),
     at(
@@ -43,9 +51,9 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
         Method::Loads(Loads::Relative),
     ),
     at("howard88.fig2", "server processor and disk use, by load", Method::Loads(Loads::Server)),
-    at("howard88.fig3", "time of the benchmark on NFS and Andrew, by load", NFS),
-    at("howard88.fig4", "server processor use under NFS and Andrew, by load", NFS),
-    at("howard88.fig5", "server disk use under NFS and Andrew, by load", NFS),
+    at("howard88.fig3", "time of the benchmark on NFS and Andrew, by load", Compared(Told::Overall)),
+    at("howard88.fig4", "server processor use under NFS and Andrew, by load", Compared(Told::Processor)),
+    at("howard88.fig5", "server disk use under NFS and Andrew, by load", Compared(Told::Disk)),
     at(
         "howard88.derived-server-work",
         "server processor and disk seconds of one run, by load",

@@ -1,5 +1,7 @@
 //! How an experiment is repeated.
 
+use crate::closed::Told;
+
 /// A table or figure as an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
@@ -26,6 +28,8 @@ pub enum Method {
     Prototype,
     /// Many clients at once, modelled from load 1.
     Loads(Loads),
+    /// NFS beside Andrew: modelled from load 1, as in the paper and as measured here.
+    Compared(Told),
     /// Open, read and close of small files.
     Latency,
     /// Fetches of large files.
@@ -70,6 +74,8 @@ pub enum Benchmarks {
     Revised,
     /// Packets of a run in a mount.
     Packets,
+    /// Times in a mount of NFS, beside those in one of Andrew.
+    Nfs,
     /// Calls of a run in a mount, by operation.
     Calls,
     /// Processor time of the server.
@@ -118,10 +124,16 @@ impl Method {
     #[must_use]
     pub fn needs_mount(self) -> bool {
         match self {
-            Self::Benchmark(what) => what != Benchmarks::Phases,
+            Self::Benchmark(what) => !matches!(what, Benchmarks::Phases | Benchmarks::Nfs),
             Self::Fetch(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether it needs a directory in a mount of NFS.
+    #[must_use]
+    pub fn needs_nfs(self) -> bool {
+        self == Self::Benchmark(Benchmarks::Nfs)
     }
 
     /// Whether it needs a C compiler.

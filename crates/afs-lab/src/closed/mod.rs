@@ -5,8 +5,10 @@
 //! all other loads follow. So the model knows neither a server that needs more for each run when it is busy, nor a network,
 //! nor clients that begin together and wait for the last. Nothing is simulated but the waiting.
 
+mod compared;
 mod network;
 mod tables;
 
+pub use compared::{Compared, Told, compared, crossing, printed_crossings};
 pub use network::{AtLoad, Demands};
 pub use tables::{LOADS, figure1, more_loads, table7};

@@ -13,7 +13,7 @@ fn sheet<'a>(papers: &'a [Paper], id: &str) -> Result<&'a Sheet, PaperError> {
 }
 
 /// A number of the paper at load 1.
-fn at_one(papers: &[Paper], id: &str, column: &str) -> Result<f64, PaperError> {
+pub(super) fn at_one(papers: &[Paper], id: &str, column: &str) -> Result<f64, PaperError> {
     let points = sheet(papers, id)?.points("load_units", column);
     let found = points.into_iter().find(|point| point.0 == 1.0);
     found.map(|point| point.1).ok_or_else(|| PaperError::Absent(format!("{id}, {column}, load 1")))
@@ -26,7 +26,7 @@ fn printed(papers: &[Paper]) -> Result<Demands, PaperError> {
     Ok(Demands { elapsed, processor: of("cpu")?, disk: of("disk")? })
 }
 
-fn tenths(number: f64) -> Cell {
+pub(super) fn tenths(number: f64) -> Cell {
     Cell::from((number * 10.0).round() / 10.0)
 }
 

@@ -9,12 +9,14 @@ use crate::papers::{Cell, Sheet};
 use crate::spread::Spread;
 use std::path::Path;
 
-/// Results on a local disk, and on a mount.
+/// Results on a local disk, and on the mounts that there are.
 pub struct Benchmarked {
     /// On the local disk.
     pub local: Report,
-    /// In the mount.
+    /// In the mount of Andrew.
     pub mounted: Option<Report>,
+    /// In the mount of NFS.
+    pub nfs: Option<Report>,
 }
 
 /// A directory to run in.
@@ -31,37 +33,54 @@ pub fn side(directory: &Path) -> Side<'_> {
 }
 
 impl Benchmarked {
-    /// Runs the benchmark on a program of 70 files, whose source is on the local disk. The two sides alternate.
+    /// Runs the benchmark on a program of 70 files, whose source is on the local disk. The sides alternate.
     ///
     /// # Errors
     /// Those of the benchmark.
-    pub fn measure(local: Side<'_>, mount: Option<&Mounted<'_>>, runs: u32) -> Result<Self, LabError> {
+    pub fn measure(
+        local: Side<'_>,
+        mount: Option<&Mounted<'_>>,
+        nfs: Option<&Mounted<'_>>,
+        runs: u32,
+    ) -> Result<Self, LabError> {
         let program = Program::write_in(local.directory)?;
         let tree = SourceTree::list(program.root())?;
-        let mount = mount.map(|mount| Side { directory: &mount.place.directory, probe: mount.probe });
-        let mut both: Option<Self> = None;
+        let mut all: Option<Self> = None;
         for _ in 0..runs {
-            let more = run(&tree, local)?;
-            let mounted = mount.map(|mount| run(&tree, mount)).transpose()?;
-            match &mut both {
-                None => both = Some(Self { local: more, mounted }),
-                Some(both) => both.add(more, mounted),
+            let on = |mount: &Mounted<'_>| {
+                run(&tree, Side { directory: &mount.place.directory, probe: mount.probe })
+            };
+            let more = Self {
+                local: run(&tree, local)?,
+                mounted: mount.map(on).transpose()?,
+                nfs: nfs.map(on).transpose()?,
+            };
+            match &mut all {
+                None => all = Some(more),
+                Some(all) => all.add(more),
             }
         }
-        both.ok_or(LabError::Lost)
+        all.ok_or(LabError::Lost)
     }
 
-    fn add(&mut self, local: Report, mounted: Option<Report>) {
-        self.local.add(local);
-        if let Some((report, more)) = self.mounted.as_mut().zip(mounted) {
-            report.add(more);
+    fn add(&mut self, more: Self) {
+        self.local.add(more.local);
+        for (report, more) in [(&mut self.mounted, more.mounted), (&mut self.nfs, more.nfs)] {
+            if let Some((report, more)) = report.as_mut().zip(more) {
+                report.add(more);
+            }
         }
     }
 
     /// Counters of the mount in the last run.
     fn counters(&self) -> Option<Counters> {
-        self.mounted.as_ref()?.loads.first()?.counters()
+        counters(self.mounted.as_ref())
     }
+}
+
+/// Counters of the last run.
+fn counters(report: Option<&Report>) -> Option<Counters> {
+    report?.loads.first()?.counters()
 }
 
 fn run(tree: &SourceTree, side: Side<'_>) -> Result<Report, LabError> {
@@ -125,21 +144,31 @@ pub fn revised(measured: &Benchmarked) -> Option<Sheet> {
     Some(sheet)
 }
 
+/// A number of the counters.
+type Count = fn(&Counters) -> u64;
+
 /// Table XIII: packets of one run.
 #[must_use]
 pub fn packets(measured: &Benchmarked) -> Option<Sheet> {
-    let Counters { packets_sent, packets_received, calls, .. } = measured.counters()?;
-    if packets_sent == 0 {
-        return None;
-    }
+    let andrew = measured.counters().filter(|counters| counters.packets_sent > 0)?;
     let mut sheet = Sheet::new(&[("what", ""), ("andrew", "packets")]);
-    let all = [
-        ("total", packets_sent + packets_received),
-        ("server_to_client", packets_received),
-        ("client_to_server", packets_sent),
-        ("calls", calls),
+    let nfs = counters(measured.nfs.as_ref()).filter(|counters| counters.packets_sent > 0);
+    if nfs.is_some() {
+        sheet.columns.push("nfs".into());
+        sheet.units.push("TCP segments".into());
+    }
+    let all: [(&str, Count); 4] = [
+        ("total", |counters| counters.packets_sent + counters.packets_received),
+        ("server_to_client", |counters| counters.packets_received),
+        ("client_to_server", |counters| counters.packets_sent),
+        ("calls", |counters| counters.calls),
     ];
-    sheet.rows.extend(all.map(|(what, count)| vec![what.into(), (count as f64).into()]));
+    for (what, of) in all {
+        // The calls of NFS are not counted.
+        let cells = [Some(&andrew), nfs.as_ref()].into_iter().flatten().map(|counters| of(counters) as f64);
+        let cells = cells.map(|count| if count > 0.0 { count.into() } else { Cell::NotAtHand });
+        sheet.rows.push([Cell::from(what)].into_iter().chain(cells).collect());
+    }
     Some(sheet)
 }
 
@@ -164,9 +193,37 @@ fn by_operation(Counters { calls, calls_by_operation, .. }: Counters) -> Option<
 /// of the times. Its disk is not known.
 #[must_use]
 pub fn demands(measured: &Benchmarked) -> Option<Demands> {
-    let elapsed = times(measured.mounted.as_ref()?, None)?.median;
-    let time_us = measured.counters()?.server_cpu_us;
+    demands_of(measured.mounted.as_ref()?)
+}
+
+/// The same on NFS.
+#[must_use]
+pub fn nfs_demands(measured: &Benchmarked) -> Option<Demands> {
+    demands_of(measured.nfs.as_ref()?)
+}
+
+fn demands_of(report: &Report) -> Option<Demands> {
+    let elapsed = times(report, None)?.median;
+    let time_us = counters(Some(report))?.server_cpu_us;
     (time_us > 0).then_some(Demands { elapsed, processor: time_us as f64 / 1e6, disk: 0.0 })
+}
+
+/// Table XI: seconds by phase at load 1 on NFS, and on Andrew if there is a mount; `None` without NFS.
+#[must_use]
+pub fn compared(measured: &Benchmarked) -> Option<Sheet> {
+    let mut sheet = Sheet::new(&[("phase", ""), ("load_units", "load units")]);
+    let sides = [("nfs", Some(measured.nfs.as_ref()?)), ("andrew_warm", measured.mounted.as_ref())];
+    for (name, _) in sides.iter().filter(|side| side.1.is_some()) {
+        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
+        sheet.units.extend(["s"; 3].map(str::to_owned));
+    }
+    for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
+        let name = phase.map_or("Overall".to_owned(), |phase| phase.to_string());
+        let cells =
+            sides.iter().filter_map(|side| side.1).flat_map(|report| cells(times(report, phase), 1.0));
+        sheet.rows.push([Cell::Text(name), 1.0.into()].into_iter().chain(cells).collect());
+    }
+    Some(sheet)
 }
 
 /// Processor seconds of the server in one run.

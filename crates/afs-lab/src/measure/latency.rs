@@ -85,13 +85,16 @@ impl Drop for Files {
     }
 }
 
-/// Table XIV: milliseconds by size, cold and warm in the mount, and on the local disk.
+/// Table XIV: milliseconds by size, cold and warm in the mount, warm on NFS, and on the local disk.
 #[must_use]
-pub fn latency(local: &Latencies, mounted: Option<&Latencies>) -> Sheet {
+pub fn latency(local: &Latencies, mounted: Option<&Latencies>, nfs: Option<&Latencies>) -> Sheet {
     let mut columns = vec![("file_bytes", "bytes")];
     if mounted.is_some() {
         columns.extend(["andrew_cold", "andrew_cold_min", "andrew_cold_max"].map(|name| (name, "ms")));
         columns.extend(["andrew_warm", "andrew_warm_min", "andrew_warm_max"].map(|name| (name, "ms")));
+    }
+    if nfs.is_some() {
+        columns.extend(["nfs", "nfs_min", "nfs_max"].map(|name| (name, "ms")));
     }
     columns.extend(["standalone", "standalone_min", "standalone_max"].map(|name| (name, "ms")));
     let mut sheet = Sheet::new(&columns);
@@ -99,6 +102,9 @@ pub fn latency(local: &Latencies, mounted: Option<&Latencies>) -> Sheet {
         let mut row = vec![Cell::from(*size as f64)];
         if let Some((_, warm, cold)) = mounted.and_then(|mounted| mounted.0.get(at)) {
             row.extend(cells(*cold, 1e3));
+            row.extend(cells(*warm, 1e3));
+        }
+        if let Some((_, warm, _)) = nfs.and_then(|nfs| nfs.0.get(at)) {
             row.extend(cells(*warm, 1e3));
         }
         row.extend(cells(*standalone, 1e3));

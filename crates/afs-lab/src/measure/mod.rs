@@ -1,20 +1,24 @@
 //! Experiments that are measured: the Andrew benchmark, open-read-close of small files, fetches of large ones; on a local
-//! disk, and in a mount of Andrew if there is one.
+//! disk, in a mount of Andrew and in one of NFS, as far as there are.
 
 mod benchmark;
 mod fetches;
 mod latency;
 mod program;
+mod tcp_probe;
 
-pub use benchmark::{Benchmarked, Side, calls, demands, packets, phases, revised, server_work, side};
+pub use benchmark::{
+    Benchmarked, Side, calls, compared, demands, nfs_demands, packets, phases, revised, server_work, side,
+};
 pub use fetches::{Fetches, bypassed, combined, fetches, hundred, throughput};
 pub use latency::{Latencies, latency};
 pub(crate) use program::{FILES, MODULES};
+pub use tcp_probe::TcpProbe;
 
 use crate::andrew::Probe;
 use crate::bulk::Place;
 
-/// A directory in a mount of Andrew.
+/// A directory in a mount of Andrew, or of NFS.
 pub struct Mounted<'a> {
     /// The directory, with its caches and processes.
     pub place: &'a Place,

@@ -57,8 +57,10 @@ const CHARTS: &[Chart] = &[
     plot("howard88.fig1", LOAD, "time, % of that at load 1", &["prototype", "revised"])
         .and_here(&["measured"]),
     plot("howard88.fig2", LOAD, "use of the server, %", &["cpu", "disk"]).and_here(&["measured_cpu"]),
-    plot("howard88.fig3", LOAD, "overall time, s", &["nfs", "andrew_cold", "andrew_warm"]),
-    plot("howard88.fig4", LOAD, "use of the processor, %", &["nfs", "andrew_cold", "andrew_warm"]),
+    plot("howard88.fig3", LOAD, "overall time, s", &["nfs", "andrew_cold", "andrew_warm"])
+        .and_here(&["measured_nfs", "measured_andrew"]),
+    plot("howard88.fig4", LOAD, "use of the processor, %", &["nfs", "andrew_cold", "andrew_warm"])
+        .and_here(&["measured_nfs", "measured_andrew"]),
     plot("howard88.fig5", LOAD, "use of the disk, %", &["nfs_disk1", "nfs_disk2", "andrew_cold"]),
     plot("citi01-3.fig5", ("size_mb", "file size, MB", true), "MB/s", &["caching", "combined"]),
     plot("gibson97.table3b", BYTES, "thousand cycles", &["read", "write"]),

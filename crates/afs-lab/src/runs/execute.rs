@@ -93,6 +93,9 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
     if method.needs_mount() && setting.mount.is_none() {
         return refused("a directory in a mount of Andrew (--mount)");
     }
+    if method.needs_nfs() && setting.nfs.is_none() {
+        return refused("an NFS mount (--nfs DIR)");
+    }
     match method {
         Method::Description => Outcome::Description,
         Method::NotBuilt(reason) => Outcome::Refused { lacks: format!("not built: {reason}") },
@@ -104,6 +107,7 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
         Method::Replay => replayed(setting),
         Method::Benchmark(what) => memo.benchmark(setting, what),
         Method::Loads(what) => memo.loads(setting, what),
+        Method::Compared(what) => memo.compared(setting, what),
         Method::Latency => latency(setting),
         Method::Fetch(what) => memo.fetch(setting, what),
         Method::Generate(what) => match generate(setting, what) {
@@ -242,6 +246,7 @@ mod tests {
             local: directory.path(),
             costs,
             mount: None,
+            nfs: None,
         };
         let chosen: Vec<_> = ids.iter().map(|id| experiment(id).unwrap()).collect();
         let (mut ended, mut done) = (Vec::new(), Vec::new());
@@ -292,7 +297,10 @@ mod tests {
                     assert_eq!(sheet.units.len(), sheet.columns.len(), "{id}");
                 }
                 Outcome::Refused { lacks } => {
-                    let cannot = !method.runs() || method.needs_mount() || method.needs_compiler();
+                    let cannot = !method.runs()
+                        || method.needs_mount()
+                        || method.needs_nfs()
+                        || method.needs_compiler();
                     assert!(cannot && lacks.len() > 10, "{id}: {lacks}");
                 }
                 Outcome::Description => assert_eq!(method, Method::Description, "{id}"),

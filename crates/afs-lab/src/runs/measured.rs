@@ -5,8 +5,8 @@ use super::setting::Setting;
 use crate::LabError;
 use crate::bulk::{KernelCache, Place};
 use crate::catalogue::{Benchmarks, FetchTests, Loads};
-use crate::closed::{self, Demands};
-use crate::measure::{self, Benchmarked, Fetches, Latencies};
+use crate::closed::{self, Compared, Demands, Told};
+use crate::measure::{self, Benchmarked, Fetches, Latencies, Mounted};
 use crate::papers::Sheet;
 use std::cell::OnceCell;
 
@@ -32,13 +32,17 @@ fn runs(setting: &Setting<'_>) -> u32 {
 const ONE_RUN: &str = "Calls of one client in the last run of the benchmark: its own distribution, not that of many servers in days \
                        of use. What a client does beside the program (time, keeping promises) is in it.";
 
+const NO_NFS: &str = "Not at hand: a run measured here, which needs an NFS mount (--nfs DIR) and the process of its server \
+                      (--nfs-server PID).";
+
 const ONE_MACHINE: &str = "Client and server share this machine.";
 
 impl Memo {
     fn benchmarked(&self, setting: &Setting<'_>) -> &Result<Benchmarked, String> {
         self.benchmarked.get_or_init(|| {
             let local = measure::side(setting.local);
-            let measured = Benchmarked::measure(local, setting.mount.as_ref(), runs(setting));
+            let measured =
+                Benchmarked::measure(local, setting.mount.as_ref(), setting.nfs.as_ref(), runs(setting));
             measured.map_err(|error| error.to_string())
         })
     }
@@ -68,6 +72,45 @@ impl Memo {
         }
     }
 
+    /// NFS and Andrew by load.
+    pub(super) fn compared(&self, setting: &Setting<'_>, what: Told) -> Outcome {
+        let here = match self.compared_here(setting) {
+            Ok(here) => here,
+            Err(error) => return Outcome::Failed { error },
+        };
+        let sheet = closed::compared(setting.papers, what, here)
+            .and_then(|sheet| Ok((sheet, closed::printed_crossings(setting.papers)?)));
+        let (sheet, [warm, cold]) = match sheet {
+            Ok(sheet) => sheet,
+            Err(error) => return Outcome::Failed { error: error.to_string() },
+        };
+        let crossed =
+            |load: Option<u32>| load.map_or("no load up to 500".to_owned(), |load| format!("load {load}"));
+        let paper = format!(
+            "By the model a run on NFS takes longer than on Andrew with a warm cache from {}, with a cold one from {}; section \
+             5.3 says about 3 and about 4.",
+            crossed(warm),
+            crossed(cold)
+        );
+        let own = here.map_or(NO_NFS.to_owned(), |Compared { nfs, andrew }| {
+            let crossed = andrew.map(|andrew| crossed(closed::crossing(nfs, andrew)));
+            let crossed =
+                crossed.map(|crossed| format!(" By it NFS takes longer than Andrew from {crossed}."));
+            format!("{MEASURED}{}", crossed.unwrap_or_default())
+        });
+        ran(Some(sheet), "", &[MODELLED, &paper, &own])
+    }
+
+    /// What a run needs on NFS, and on Andrew, if the servers tell their time and there is a compiler.
+    fn compared_here(&self, setting: &Setting<'_>) -> Result<Option<Compared>, String> {
+        if setting.nfs.is_none() || !setting.environment.peers.contains_key("cc") {
+            return Ok(None);
+        }
+        let measured = self.benchmarked(setting).as_ref().map_err(String::clone)?;
+        let andrew = measure::demands(measured);
+        Ok(measure::nfs_demands(measured).map(|nfs| Compared { nfs, andrew }))
+    }
+
     pub(super) fn benchmark(&self, setting: &Setting<'_>, what: Benchmarks) -> Outcome {
         let runs = runs(setting);
         let measured = match self.benchmarked(setting) {
@@ -78,6 +121,7 @@ impl Memo {
             Benchmarks::Phases => Some(measure::phases(measured)),
             Benchmarks::Revised => measure::revised(measured),
             Benchmarks::Packets => measure::packets(measured),
+            Benchmarks::Nfs => measure::compared(measured),
             Benchmarks::Calls => measure::calls(measured),
             Benchmarks::ServerWork => measure::server_work(measured),
         };
@@ -130,10 +174,13 @@ pub(super) fn latency(setting: &Setting<'_>) -> Outcome {
     let (runs, cold_runs) = if setting.quick { (50, 5) } else { (1000, 100) };
     let cache = Box::new(KernelCache { is_other_client: false });
     let local = Place { directory: setting.local.to_owned(), cache, processes: Vec::new() };
+    let of_local = || Latencies::of(&local, runs, cold_runs);
     let measured = || -> Result<Sheet, LabError> {
         let mount = setting.mount.as_ref();
-        let mounted = mount.map(|mount| Latencies::of(mount.place, runs, cold_runs)).transpose()?;
-        Ok(measure::latency(&Latencies::of(&local, runs, cold_runs)?, mounted.as_ref()))
+        let of = |mount: &Mounted<'_>| Latencies::of(mount.place, runs, cold_runs);
+        let mounted = mount.map(of).transpose()?;
+        let nfs = setting.nfs.as_ref().map(of).transpose()?;
+        Ok(measure::latency(&of_local()?, mounted.as_ref(), nfs.as_ref()))
     };
     let warm = format!(
         "{runs} times each, {cold_runs} of files that the client has flushed. Standalone files are in the kernel's cache."
@@ -159,7 +206,6 @@ mod tests {
     use super::*;
     use crate::andrew::{Counters, Probe};
     use crate::bulk::{Cache, Cold, Moved, Way};
-    use crate::measure::Mounted;
     use crate::runs::Environment;
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -200,6 +246,7 @@ mod tests {
             local: directory.path(),
             costs: None,
             mount: place.as_ref().map(|place| Mounted { place, probe: None }),
+            nfs: None,
         };
         let outcome = of(&setting, &Memo::default());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "something was left behind");
@@ -275,6 +322,7 @@ mod tests {
             local: directory.path(),
             costs: None,
             mount: Some(Mounted { place: &place, probe: Some(&probe) }),
+            nfs: Some(Mounted { place: &place, probe: Some(&probe) }),
         };
         let memo = Memo::default();
         assert!(columns(memo.loads(&setting, Loads::Server)).contains(&"measured_cpu".into()));
@@ -283,6 +331,10 @@ mod tests {
         let Outcome::Ran { sheet, notes } = table9 else { unreachable!("{table9:?}") };
         assert_eq!(sheet.rows, [["FetchStatus".into(), 10.0.into(), 100.0.into()]]);
         assert!(notes.iter().any(|note| note == ONE_RUN), "{notes:?}");
+        let beside = columns(memo.compared(&setting, Told::Overall));
+        assert!(beside.contains(&"measured_nfs".into()) && beside.contains(&"measured_andrew".into()));
+        let by_phase = columns(memo.benchmark(&setting, Benchmarks::Nfs));
+        assert!(by_phase.contains(&"nfs".into()) && by_phase.contains(&"andrew_warm_max".into()));
         let revised = memo.benchmark(&setting, Benchmarks::Revised);
         let Outcome::Ran { sheet, notes } = revised else { unreachable!("{revised:?}") };
         assert_eq!(sheet.rows.len(), closed::LOADS.len());

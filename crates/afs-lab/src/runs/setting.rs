@@ -25,4 +25,6 @@ pub struct Setting<'a> {
     pub costs: Option<&'a MeasuredCosts>,
     /// A directory in a mount of Andrew, likewise.
     pub mount: Option<Mounted<'a>>,
+    /// A directory in a mount of NFS, to compare with, likewise.
+    pub nfs: Option<Mounted<'a>>,
 }

@@ -46,6 +46,7 @@ fn state(method: Method) -> (State, Option<String>) {
     match method {
         Method::Description => (State::Description, None),
         Method::NotBuilt(reason) => (State::Refused, Some(format!("not built: {reason}"))),
+        _ if method.needs_nfs() => (State::NeedsNfs, None),
         _ if method.needs_mount() => (State::NeedsMount, None),
         _ => (State::Runs, None),
     }
@@ -58,6 +59,8 @@ enum State {
     Runs,
     /// It can, with a directory in a mount of Andrew.
     NeedsMount,
+    /// It can, with a directory in a mount of NFS.
+    NeedsNfs,
     /// It cannot.
     Refused,
     /// There is nothing to run.
@@ -99,6 +102,9 @@ impl fmt::Display for List {
                     (State::Runs, _) => writeln!(f, "{:33}can be run here", "")?,
                     (State::NeedsMount, _) => {
                         writeln!(f, "{:33}can be run with a directory in a mount of Andrew (--mount)", "")?;
+                    }
+                    (State::NeedsNfs, _) => {
+                        writeln!(f, "{:33}can be run with a directory in a mount of NFS (--nfs)", "")?;
                     }
                     (State::Description, _) => writeln!(f, "{:33}nothing to measure", "")?,
                     (State::Refused, reason) => {

@@ -8,13 +8,16 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::bulk::Place;
 use afs_lab::catalogue::Experiment;
-use afs_lab::measure::Mounted;
+use afs_lab::measure::{Mounted, TcpProbe};
 use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Type of file system of NFS, as statfs(2) lists it.
+const NFS_SUPER_MAGIC: rustix::fs::FsWord = 0x6969;
 
 /// Options of `andrew lab run`.
 #[derive(clap::Args, Debug)]
@@ -43,6 +46,12 @@ pub struct Args {
     /// Directory in a mount of Andrew to measure in, likewise
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
+    /// Directory in a mount of NFS, to compare with, likewise
+    #[arg(long, value_name = "DIR")]
+    nfs: Option<PathBuf>,
+    /// Process of the NFS server, if it runs on this machine: its time at load 1 gives that of other loads
+    #[arg(long, value_name = "PID", requires = "nfs")]
+    nfs_server: Option<u32>,
     /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
@@ -66,6 +75,9 @@ impl Args {
         let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
         let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
+        let server: Vec<_> = self.nfs_server.iter().map(|pid| ("server".to_owned(), *pid)).collect();
+        let nfs = self.nfs.as_deref().map(|directory| nfs(directory, &server)).transpose()?;
+        let nfs_probe = nfs.as_ref().map(TcpProbe);
         let setting = Setting {
             papers: &papers,
             environment: Environment::of(env!("CARGO_PKG_VERSION")),
@@ -75,6 +87,10 @@ impl Args {
             local: &local,
             costs: costs.as_ref(),
             mount: mount.as_ref().map(Mount::mounted),
+            nfs: nfs
+                .as_ref()
+                .zip(nfs_probe.as_ref())
+                .map(|(place, probe)| Mounted { place, probe: Some(probe) }),
         };
         let bar = Bar::of(&chosen, self.quick);
         let mut summary = Summary { out: self.out.display().to_string(), results: Vec::new() };
@@ -93,6 +109,22 @@ impl Args {
             count => Err(CommandError::failed(format!("lab: {count} experiments ended with an error"))),
         }
     }
+}
+
+/// A directory in a mount of NFS, with the process of its server.
+///
+/// # Errors
+/// It is no directory, or in no mount of NFS, or there is no such process.
+fn nfs(directory: &Path, server: &[(String, u32)]) -> CommandResult<Place> {
+    let place = places::writer(directory, server)?;
+    let shown = directory.display();
+    let is_nfs = rustix::fs::statfs(directory).is_ok_and(|status| status.f_type == NFS_SUPER_MAGIC);
+    if !is_nfs {
+        return Err(CommandError::usage(format!(
+            "lab: --nfs: {shown} is in no mount of NFS (mount -t nfs4 ...)"
+        )));
+    }
+    Ok(place)
 }
 
 /// A directory in a mount, with what the mount tells of itself.
