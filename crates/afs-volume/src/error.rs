@@ -46,6 +46,9 @@ pub enum VolumeError {
     /// The vnode is free, or its uniquifier is another.
     #[error("no such vnode")]
     NoVnode,
+    /// The number of a new object was not lent, was used, or was taken back.
+    #[error("the number is not lent")]
+    NotLent,
     /// A change to a read-only or backup volume.
     #[error("the volume is read-only")]
     ReadOnly,
@@ -134,6 +137,7 @@ impl VolumeError {
             Self::OverQuota => return AbortCode::VOVERQUOTA,
             Self::DiskFull => return AbortCode::VDISKFULL,
             Self::Refused(code) => return *code,
+            Self::NotLent => Errno::ESTALE,
             Self::ReadOnly => Errno::EROFS,
             Self::AccessDenied => Errno::EACCES,
             Self::NotPermitted => Errno::EPERM,

@@ -23,6 +23,8 @@ pub(crate) const SLOTS: &str = "volume.slots";
 pub(crate) const PAGES: &str = "volume.pages";
 /// Free vnode numbers, as a linked list.
 pub(crate) const FREE: &str = "volume.free";
+/// Vnode numbers that are lent, with their uniquifiers.
+pub(crate) const LENT: &str = "volume.lent";
 /// Chunks of the store's own drive, as recorded by the second format; no row is added.
 pub(crate) const CHUNKS: &str = "volume.chunks";
 /// Every other chunk that a slot row references, or referenced until its discard is complete.
@@ -71,6 +73,7 @@ pub const TABLES: &[&str] = &[
     CUTS,
     DRIVE_CHUNKS,
     COPIES,
+    LENT,
 ];
 
 /// A row of a volume's contents, without the epoch.
@@ -195,6 +198,18 @@ pub(crate) fn from_dead_row(key: &[u8]) -> Option<(RowId, Epoch)> {
     let (tagged, written) = rest.get(4..)?.split_last_chunk::<4>()?;
     let id = RowId::from_tagged(GroupId(u32::from_be_bytes(*group)), tagged)?;
     Some((id, Epoch(u32::from_be_bytes(*written))))
+}
+
+/// A lent vnode number.
+pub(crate) fn lent(group: GroupId, vnode: VnodeId) -> [u8; 8] {
+    free(group, vnode)
+}
+
+/// A lent vnode number, from its key.
+pub(crate) fn from_lent(key: &[u8]) -> Option<(GroupId, VnodeId)> {
+    let (group, vnode) = key.split_first_chunk::<4>()?;
+    let vnode = u32::from_be_bytes(vnode.try_into().ok()?);
+    Some((GroupId(u32::from_be_bytes(*group)), VnodeId(vnode)))
 }
 
 /// The epoch at the end of a key of a volume's contents.

@@ -22,6 +22,7 @@ use crate::header::VolumeHeader;
 use crate::ids::GroupId;
 use crate::key::{self, COPIES, HEADERS};
 use crate::leases::Leases;
+use crate::lent;
 use crate::location::Location;
 use crate::rows::damaged;
 use crate::spec::VolumeSpec;
@@ -164,6 +165,7 @@ impl VolumeStore {
             shown: Mutex::default(),
             restores: Mutex::default(),
         });
+        lent::take_back_all(&store).await?;
         let mut volumes = BTreeMap::new();
         let snapshot = store.kv.snapshot();
         for row in snapshot.range(HEADERS, .., false) {

@@ -53,7 +53,7 @@ pub(super) fn free_chunks(
 }
 
 /// Rows of one table with keys in a range, at most `limit`.
-pub(super) fn some_rows(
+pub(crate) fn some_rows(
     txn: &Txn<'_>,
     table: &str,
     first: &[u8],

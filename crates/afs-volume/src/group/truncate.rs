@@ -9,7 +9,7 @@ use super::rows::{forget_row, free_chunks, from_epoch, some_rows};
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::Epoch;
-use crate::key::{self, CHANGES, DEADLISTS, DEADROWS, DOOMED, FREE, RowId};
+use crate::key::{self, CHANGES, DEADLISTS, DEADROWS, DOOMED, FREE, LENT, RowId};
 use crate::location::Location;
 use crate::{chunks, doomed_row};
 
@@ -72,16 +72,20 @@ fn revive_chunks(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     Ok(rows.is_empty())
 }
 
-/// Without a writer no vnode numbers are allocated; the next writer starts without freed ones.
+/// Without a writer no vnode numbers are allocated; the next writer starts without freed and lent ones.
 fn forget_free_numbers(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     if Group::load(txn, to.group)?.writer.is_some() {
         return Ok(true);
     }
     let prefix = key::group(to.group);
     let end = key::after_prefix(&prefix);
-    let rows = some_rows(txn, FREE, &prefix, end.as_deref(), ROWS_PER_STEP)?;
-    for (key, _) in &rows {
-        txn.delete(FREE, key);
+    let mut done = true;
+    for table in [FREE, LENT] {
+        let rows = some_rows(txn, table, &prefix, end.as_deref(), ROWS_PER_STEP)?;
+        for (key, _) in &rows {
+            txn.delete(table, key);
+        }
+        done &= rows.is_empty();
     }
-    Ok(rows.is_empty())
+    Ok(done)
 }

@@ -9,7 +9,7 @@ use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::{Epoch, GroupId};
 use crate::key::{
-    self, CHANGES, CUTS, DEADLISTS, DEADROWS, DOOMED, EPOCHS, FREE, GROUPS, PAGES, SLOTS, VNODES, WORK,
+    self, CHANGES, CUTS, DEADLISTS, DEADROWS, DOOMED, EPOCHS, FREE, GROUPS, LENT, PAGES, SLOTS, VNODES, WORK,
 };
 
 /// Deletes some of a group's rows and frees their chunks; after the last the group's own row is deleted.
@@ -17,7 +17,7 @@ pub(super) fn step(txn: &mut Txn<'_>, group: GroupId) -> Result<(), VolumeError>
     let prefix = key::group(group);
     let end = key::after_prefix(&prefix);
     let mut budget = ROWS_PER_STEP;
-    for table in [VNODES, SLOTS, PAGES, FREE, DOOMED, CUTS, CHANGES, DEADROWS, DEADLISTS, EPOCHS] {
+    for table in [VNODES, SLOTS, PAGES, FREE, LENT, DOOMED, CUTS, CHANGES, DEADROWS, DEADLISTS, EPOCHS] {
         let rows = some_rows(txn, table, &prefix, end.as_deref(), budget)?;
         for (key, row) in &rows {
             free_chunks(txn, table, row, Epoch(0))?;

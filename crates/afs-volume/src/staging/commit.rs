@@ -8,6 +8,7 @@ use super::Restore;
 use crate::error::VolumeError;
 use crate::group::{Group, Members, epochs};
 use crate::header::VolumeHeader;
+use crate::lent;
 use crate::location::Location;
 
 /// The fields of the header that a restore sets; `None` leaves a field unchanged (`docs/protocol/dump.md` "2.
@@ -86,6 +87,8 @@ fn commit(
     }
     let location = Location::of(&staged);
     epochs::put(members.txn, location, epochs::Held::By(1));
+    // Whoever borrowed numbers did so for the content that is replaced.
+    lent::end_all(members.txn, before.group)?;
     members.put(restored.apply(before.clone(), staged));
     members.leave(&before)?;
     let mut header = members.header(before.id)?;

@@ -104,9 +104,10 @@ impl VolumeTx<'_, '_> {
         }
         let is_directory = kind == FileKind::Directory;
         let class = if is_directory { VnodeId(1) } else { VnodeId(2) };
+        let (vnode, unique) = self.new_number(class)?;
         Ok(VnodeRecord {
-            vnode: self.allocate_vnode(class)?,
-            unique: Uniquifier(self.header.take_unique()),
+            vnode,
+            unique,
             kind,
             data_version: DataVersion(0),
             length: 0,

@@ -5,6 +5,7 @@ mod create;
 mod cut;
 mod directory;
 mod image;
+mod lent;
 mod link;
 mod names;
 mod quota;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_kv::Txn;
-use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId};
+use afs_wire::ids::{Fid, UnixSeconds, ViceId, VnodeId, VolumeId};
 
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
@@ -28,6 +29,7 @@ use crate::key::{self, HEADERS};
 use crate::store::{Store, decode_header};
 
 pub use create::Created;
+pub use lent::LENT_MAX;
 pub use link::Linked;
 pub use remove::{Object, Removed};
 pub use rename::{Rename, Renamed};
@@ -56,6 +58,8 @@ pub struct VolumeTx<'t, 'a> {
     header: VolumeHeader,
     header_changed: bool,
     now: UnixSeconds,
+    /// What the next new object becomes, if that was lent.
+    number: Option<Fid>,
     vnodes: BTreeMap<VnodeId, HeldVnode>,
     pages: BTreeMap<ContentId, HeldPages>,
     /// Whether there is background work once this is durable.
@@ -80,6 +84,7 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
             header,
             header_changed: false,
             now,
+            number: None,
             vnodes: BTreeMap::new(),
             pages: BTreeMap::new(),
             work: false,

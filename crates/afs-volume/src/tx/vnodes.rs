@@ -99,14 +99,20 @@ impl VolumeTx<'_, '_> {
         self.drop_content(record)?;
         self.credit(record.blocks());
         self.header.file_count = self.header.file_count.saturating_sub(1);
-        let key = key::free(self.header.group, record.vnode);
+        self.put_freed(record.vnode)?;
+        self.forget_vnode(record.vnode);
+        Ok(())
+    }
+
+    /// Puts a number into the list of its class.
+    pub(super) fn put_freed(&mut self, vnode: VnodeId) -> Result<(), VolumeError> {
+        let key = key::free(self.header.group, vnode);
         // A restore may have assigned a number that is still in the list.
         if !self.header.loose_numbers || self.txn.get(FREE, &key)?.is_none() {
-            let numbers = self.header.numbers(record.vnode);
-            let next = std::mem::replace(&mut numbers.freed, record.vnode.0);
+            let numbers = self.header.numbers(vnode);
+            let next = std::mem::replace(&mut numbers.freed, vnode.0);
             self.txn.put(FREE, &key, next.to_be_bytes().to_vec());
         }
-        self.forget_vnode(record.vnode);
         Ok(())
     }
 
