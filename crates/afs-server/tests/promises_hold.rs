@@ -162,3 +162,9 @@ fn no_client_that_was_answered_relies_on_an_old_version() {
         run(1000 + seed);
     }
 }
+
+/// Both datagrams of a probe of a silent client were lost: it was never told of the next change.
+#[test]
+fn a_client_whose_probe_was_lost_is_told_of_changes() {
+    run(1048);
+}

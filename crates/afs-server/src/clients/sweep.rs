@@ -16,6 +16,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
 const SILENT_SECONDS: u64 = 15 * 60;
 /// Seconds of silence after which a host is removed.
 const FORGOTTEN_SECONDS: u64 = 2 * 3600;
+/// Probes without an answer after which a host counts as unreachable. What changes is then kept for its next call, and it relies
+/// on old versions until then: that must not be the work of two lost datagrams.
+const PROBES_LOST: usize = 3;
 /// Hosts probed at the same time.
 const PROBES_MAX: usize = 32;
 
@@ -65,10 +68,17 @@ impl Clients {
             }
             self.hosts.remove(host);
         } else if !host.is_down() && self.callbacks.has_promises(host.id()) {
-            let lives = self.answers(&Route::to(host), host.identity()).await || self.reach(host).await;
-            if !lives {
-                host.mark_down();
+            self.probe(host).await;
+        }
+    }
+
+    /// Marks a host down that does not answer, here or at another of its addresses.
+    async fn probe(self: &Arc<Self>, host: &Arc<Host>) {
+        for _ in 0..PROBES_LOST {
+            if self.answers(&Route::to(host), host.identity()).await || self.reach(host).await {
+                return;
             }
         }
+        host.mark_down();
     }
 }
