@@ -59,6 +59,10 @@ pub struct ActivityCounts {
     pub bypassed_bytes: u64,
     /// Of the bytes fetched, those that came by the data path.
     pub fetched_by_data_path_bytes: u64,
+    /// Of the bytes fetched, those that were read at drives past the file server.
+    pub fetched_at_drives_bytes: u64,
+    /// Reads of parts that a drive was to give and did not. Another copy or the file server gave the bytes.
+    pub drive_fallbacks: u64,
     /// Bytes of data stored.
     pub stored_bytes: u64,
     /// Of these, those that went by the data path.

@@ -61,6 +61,8 @@ impl Venus {
             fetched_bytes: values.bytes_fetched,
             bypassed_bytes: values.bytes_bypassed,
             fetched_by_data_path_bytes: values.path_bytes_fetched,
+            fetched_at_drives_bytes: values.drive_bytes_fetched,
+            drive_fallbacks: values.drive_fallbacks.values().sum(),
             stored_bytes: values.bytes_stored,
             stored_by_data_path_bytes: values.path_bytes_stored,
             promises_broken: values.promises_broken,

@@ -3,7 +3,7 @@
 use crate::commands::duration_text::in_words;
 use crate::size;
 use afs_cell::tokens::CellLocation;
-use afs_venus::{Activity, OngoingCall, ServerActivity, SlowCall};
+use afs_venus::{Activity, ActivityCounts, OngoingCall, ServerActivity, SlowCall};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -115,11 +115,23 @@ fn write_bytes(f: &mut fmt::Formatter<'_>, told: &Activity) -> fmt::Result {
         size::show(counts.fetched_bytes),
         by_path(counts.fetched_by_data_path_bytes)
     )?;
+    write_drives(f, counts)?;
     if counts.bypassed_bytes > 0 {
         write!(f, ", {} past the cache", size::show(counts.bypassed_bytes))?;
     }
     let stored = by_path(counts.stored_by_data_path_bytes);
     writeln!(f, "\n  stored  {}{stored}; {} calls in all", size::show(counts.stored_bytes), counts.calls)
+}
+
+/// What was read past the file servers, if anything was to be.
+fn write_drives(f: &mut fmt::Formatter<'_>, counts: &ActivityCounts) -> fmt::Result {
+    if counts.fetched_at_drives_bytes > 0 {
+        write!(f, ", {} of it at drives", size::show(counts.fetched_at_drives_bytes))?;
+    }
+    match counts.drive_fallbacks {
+        0 => Ok(()),
+        reads => write!(f, " ({reads} reads at drives failed)"),
+    }
 }
 
 fn write_rates(f: &mut fmt::Formatter<'_>, before: &Activity, now: &Activity) -> fmt::Result {

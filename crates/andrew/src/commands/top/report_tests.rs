@@ -98,6 +98,15 @@ fn rates_are_those_since_the_refresh_before_of_the_same_process() {
 }
 
 #[test]
+fn what_was_read_at_drives_is_told_with_what_they_did_not_give() {
+    let mut told = activity();
+    assert!(!report(told.clone()).to_string().contains("at drives"));
+    (told.counts.fetched_at_drives_bytes, told.counts.drive_fallbacks) = (1 << 20, 3);
+    let line = "4.0 MiB of it by the data path, 1.0 MiB of it at drives (3 reads at drives failed)\n";
+    assert!(report(told).to_string().contains(line));
+}
+
+#[test]
 fn stores_to_be_tried_again_are_told() {
     let mut told = activity();
     told.cache.store_retries = 2;
