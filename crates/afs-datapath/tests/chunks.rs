@@ -5,12 +5,12 @@
 mod kit;
 
 use afs_datapath::capability::{
-    Access, Binding, Capability, DriveId, DriveKey, Generation, Group, GroupTag, KeyEpoch, Secret,
-    StoreNumber, Terms,
+    Access, Binding, ByteRange, Capability, ClaimId, DriveId, DriveKey, Generation, Group, GroupTag,
+    KeyEpoch, Nonce, Nonces, Proof, Receipt, Secret, StagingTag, StoreNumber, Terms,
 };
 use afs_datapath::frame::{
     CHUNKS_MAX, ChunkReply, ChunkRequest, Decoder, DriveStatus, Event, FrameError, Goodbye, HandleNumber,
-    KeyBytes, LIVE_MAX, Message, RequestId,
+    KeyBytes, LIVE_MAX, Message, Presented, RequestId, STAGED_CHUNKS_MAX, STAGED_LEN_MAX,
 };
 use afs_datapath::fuzzing::data_path;
 use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Usage};
@@ -73,6 +73,17 @@ fn what() -> impl Strategy<Value = ChunkRequest> {
         proptest::collection::vec(any::<[u8; 12]>().prop_map(GroupTag), 0..20)
             .prop_map(|groups| ChunkRequest::Revoke { groups }),
         Just(ChunkRequest::RevokeAll),
+        (1..=STAGED_LEN_MAX).prop_map(|length| ChunkRequest::Stage { length }),
+        proptest::collection::vec(chunk(), 1..20).prop_map(|chunks| ChunkRequest::Receipts { chunks }),
+        Just(ChunkRequest::Forget),
+        (any::<u128>(), any::<u64>(), any::<[u8; 8]>(), 1..=STAGED_CHUNKS_MAX).prop_map(
+            |(claim, run, tag, count)| ChunkRequest::Claim {
+                claim: ClaimId(claim),
+                run,
+                tag: StagingTag(tag),
+                count
+            }
+        ),
     ]
 }
 
@@ -90,6 +101,8 @@ fn reply() -> impl Strategy<Value = ChunkReply> {
             ChunkReply::Status(DriveStatus { run, usage, written, read, damaged })
         }),
         any::<u64>().prop_map(|latest| ChunkReply::Revoked { latest: Generation(latest) }),
+        (any::<u64>(), proptest::collection::vec(any::<[u8; 16]>().prop_map(Receipt), 0..20))
+            .prop_map(|(run, receipts)| ChunkReply::Receipts { run, receipts }),
     ]
 }
 
@@ -147,6 +160,25 @@ fn bound(chunk: ChunkRef) -> ChunkRequest {
     ChunkRequest::ReadBound { chunk, start: 65_536, end: 65_540, credit: 1 << 20, binding }
 }
 
+/// A capability to stage 1 MiB, and the tag of its room.
+fn room() -> (Capability, StagingTag) {
+    let file = Fid::new(VolumeId(536_870_913), VnodeId(2), Uniquifier(7));
+    let (key, number) = (key(), 0x7777_7777_7777_7777_7777_7777_7777_7777);
+    let holder = key.holder(b"host", b"identity");
+    let tag = key.staging_tag(number, file, holder);
+    let capability = Capability {
+        drive: key.drive(),
+        epoch: key.epoch(),
+        group: Group::Staged(StoreNumber(3), tag),
+        access: Access::WRITE,
+        range: ByteRange::new(0, 1 << 20).unwrap(),
+        expires: 1_800_000_000,
+        generation: Generation((2 << 32) + 5),
+        holder,
+    };
+    (capability, tag)
+}
+
 /// The frames of `docs/protocol/data-path.md` section 8.
 #[test]
 fn the_vectors_of_the_document() {
@@ -156,7 +188,18 @@ fn the_vectors_of_the_document() {
     let usage = Usage { free: 5, total: 9 };
     let perform = |what| Message::Perform { request: RequestId(4), handle: HandleNumber(2), what };
     let performed = |reply| Message::Performed { request: RequestId(4), reply };
+    let (capability, tag) = room();
+    let receipt = key().receipt(StoreNumber(3), tag, 2, chunk);
+    let nonces = Nonces { drive: Nonce([0x11; 32]), client: Nonce([0x22; 32]) };
+    let proof = Presented(Proof::new(&capability, &key().seal(&capability), &nonces));
+    let claim = ChunkRequest::Claim { claim: ClaimId(9), run: 2, tag, count: 1 };
     let messages = [
+        ("ShowRoom", Message::Present { handle: HandleNumber(2), capability, proof }),
+        ("Stage", perform(ChunkRequest::Stage { length: 70_000 })),
+        ("Receipts", perform(ChunkRequest::Receipts { chunks: vec![chunk] })),
+        ("Received", performed(ChunkReply::Receipts { run: 2, receipts: vec![receipt] })),
+        ("Forget", perform(ChunkRequest::Forget)),
+        ("Claim", perform(claim)),
         ("Write", perform(ChunkRequest::Write { length: 70_000 })),
         ("ReadChunk", perform(ChunkRequest::Read { chunk, start: 65_536, end: 65_540, credit: 1 << 20 })),
         ("Sync", perform(ChunkRequest::Sync { oldest: id })),
@@ -193,6 +236,17 @@ fn numbers_are_bounded() {
         ChunkRequest::Discard { chunks: vec![chunk; CHUNKS_MAX + 1] },
         ChunkRequest::Revoke { groups: vec![tags()[0]; CHUNKS_MAX + 1] },
         bound(empty),
+        ChunkRequest::Stage { length: 0 },
+        ChunkRequest::Stage { length: STAGED_LEN_MAX + 1 },
+        ChunkRequest::Receipts { chunks: vec![] },
+        ChunkRequest::Receipts { chunks: vec![chunk; CHUNKS_MAX + 1] },
+        ChunkRequest::Claim { claim: ClaimId(1), run: 1, tag: StagingTag([1; 8]), count: 0 },
+        ChunkRequest::Claim {
+            claim: ClaimId(1),
+            run: 1,
+            tag: StagingTag([1; 8]),
+            count: STAGED_CHUNKS_MAX + 1,
+        },
         ChunkRequest::Sweep { first: ChunkId::MAX, last: ChunkId::MIN, live: 0 },
         ChunkRequest::Sweep { first: ChunkId::MIN, last: ChunkId::MAX, live: LIVE_MAX + 1 },
     ];

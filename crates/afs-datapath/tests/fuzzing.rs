@@ -4,7 +4,7 @@
 
 use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, Generation, Group, GroupTag, HolderId, KeyEpoch, Nonce, Proof,
-    StreamName, TicketId,
+    StagingTag, StoreNumber, StreamName, TicketId,
 };
 use afs_datapath::frame::{
     Decoder, Event, Failure, FrameError, Goodbye, HandleNumber, Hello, MESSAGE_MAX, Message, Presented,
@@ -31,6 +31,7 @@ fn group() -> impl Strategy<Value = Group> {
         any::<u32>().prop_map(|volume| Group::Volume(VolumeId(volume))),
         fid().prop_map(|fid| Group::Stream(StreamName::of(fid))),
         any::<[u8; 12]>().prop_map(|tag| Group::Tagged(GroupTag(tag))),
+        any::<(u32, [u8; 8])>().prop_map(|(store, tag)| Group::Staged(StoreNumber(store), StagingTag(tag))),
     ]
 }
 
@@ -86,7 +87,7 @@ fn failure() -> impl Strategy<Value = Failure> {
         Failure::Unavailable,
         Failure::Busy,
     ]);
-    all.extend([Failure::NoSpace, Failure::Io, Failure::Invalid, Failure::Stalled]);
+    all.extend([Failure::NoSpace, Failure::Io, Failure::Invalid, Failure::Stalled, Failure::NotStaged]);
     proptest::sample::select(all)
 }
 

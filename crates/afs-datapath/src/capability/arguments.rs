@@ -4,7 +4,8 @@ use afs_wire::ids::Fid;
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
 use super::{
-    Access, ByteRange, DriveId, Generation, Group, GroupTag, HolderId, KeyEpoch, Refusal, StoreNumber,
+    Access, ByteRange, DriveId, Generation, Group, GroupTag, HolderId, KeyEpoch, Refusal, StagingTag,
+    StoreNumber,
 };
 
 /// What a capability permits, where, to whom, and for how long. No secret: the client presents it in the clear.
@@ -78,6 +79,20 @@ impl Capability {
         let is_inside =
             ByteRange::new(start.into(), end.into()).is_some_and(|range| self.range.contains(range));
         if is_inside { Ok(tag) } else { Err(Refusal::OutOfRange) }
+    }
+
+    /// The store in which it permits to stage chunks, and the tag under which. Its range says how many bytes together.
+    ///
+    /// # Errors
+    /// [`Refusal::NotAllowed`], [`Refusal::OtherObject`].
+    pub fn permits_staging(&self) -> Result<(StoreNumber, StagingTag), Refusal> {
+        if !self.access.permits(Access::WRITE) {
+            return Err(Refusal::NotAllowed);
+        }
+        match self.group {
+            Group::Staged(store, tag) => Ok((store, tag)),
+            _ => Err(Refusal::OtherObject),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::{GroupTag, StoreNumber, StreamName};
+use super::{GroupTag, StagingTag, StoreNumber, StreamName};
 
 /// The objects that a capability covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +22,8 @@ pub enum Group {
     Chunks(StoreNumber),
     /// Objects at a drive that has no files: the chunks that are bound to this tag.
     Tagged(GroupTag),
+    /// The chunks of a store that a client stages under this tag.
+    Staged(StoreNumber, StagingTag),
 }
 
 impl Group {
@@ -32,7 +34,7 @@ impl Group {
             Self::File(fid) | Self::Directory(fid) => Some(fid.volume),
             Self::Volume(volume) => Some(volume),
             Self::Stream(stream) => Some(stream.volume),
-            Self::Chunks(_) | Self::Tagged(_) => None,
+            Self::Chunks(_) | Self::Tagged(_) | Self::Staged(..) => None,
         }
     }
 
@@ -45,7 +47,7 @@ impl Group {
             Self::Directory(directory) => directory.volume == fid.volume && !fid.is_directory(),
             Self::Volume(volume) => volume == fid.volume,
             Self::Stream(stream) => stream.fid() == fid,
-            Self::Chunks(_) | Self::Tagged(_) => false,
+            Self::Chunks(_) | Self::Tagged(_) | Self::Staged(..) => false,
         }
     }
 
@@ -55,7 +57,7 @@ impl Group {
         match self {
             Self::Directory(directory) => Some(directory),
             Self::File(_) | Self::Volume(_) | Self::Stream(_) => None,
-            Self::Chunks(_) | Self::Tagged(_) => None,
+            Self::Chunks(_) | Self::Tagged(_) | Self::Staged(..) => None,
         }
     }
 
@@ -65,7 +67,7 @@ impl Group {
         match self {
             Self::Stream(stream) => Some(stream),
             Self::File(_) | Self::Directory(_) | Self::Volume(_) => None,
-            Self::Chunks(_) | Self::Tagged(_) => None,
+            Self::Chunks(_) | Self::Tagged(_) | Self::Staged(..) => None,
         }
     }
 }
@@ -79,6 +81,7 @@ impl fmt::Display for Group {
             Self::Stream(stream) => write!(f, "stream {stream}"),
             Self::Chunks(store) => write!(f, "chunks of store {store}"),
             Self::Tagged(tag) => write!(f, "chunks that are bound to {tag}"),
+            Self::Staged(store, tag) => write!(f, "chunks of store {store} that are staged under {tag}"),
         }
     }
 }
@@ -89,6 +92,7 @@ const VOLUME: u32 = 3;
 const STREAM: u32 = 4;
 const CHUNKS: u32 = 5;
 const TAGGED: u32 = 6;
+const STAGED: u32 = 7;
 
 /// The number of a store takes the place of a volume's.
 fn of_store(store: StoreNumber) -> Fid {
@@ -105,6 +109,11 @@ impl Encode for Group {
             Self::Chunks(store) => (CHUNKS, of_store(store)),
             Self::Tagged(tag) => {
                 TAGGED.encode(out);
+                return tag.encode(out);
+            }
+            Self::Staged(store, tag) => {
+                STAGED.encode(out);
+                store.encode(out);
                 return tag.encode(out);
             }
         };
@@ -125,6 +134,11 @@ impl Decode for Group {
                 Ok(Self::Chunks(StoreNumber(fid.volume.0)))
             }
             TAGGED => Ok(Self::Tagged(GroupTag::of_fid(fid))),
+            STAGED => {
+                let bytes = GroupTag::of_fid(fid).0;
+                let mut words = Reader::new(&bytes);
+                Ok(Self::Staged(StoreNumber::decode(&mut words)?, StagingTag::decode(&mut words)?))
+            }
             value => Err(DecodeError::BadValue { what: "group of objects", value }),
         }
     }

@@ -16,6 +16,7 @@ mod range;
 mod refusal;
 mod revocations;
 mod secret;
+mod staging;
 mod stream_name;
 
 pub use access::Access;
@@ -30,4 +31,5 @@ pub use range::ByteRange;
 pub use refusal::Refusal;
 pub use revocations::{Changes, GROUPS_MAX, Revocations};
 pub use secret::Secret;
+pub use staging::{ClaimId, Receipt, StagingTag};
 pub use stream_name::StreamName;

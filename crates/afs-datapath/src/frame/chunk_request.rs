@@ -7,9 +7,9 @@ use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Pieces};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use subtle::ConstantTimeEq;
 
-use crate::capability::{Binding, GroupTag, KeyEpoch, Secret};
+use crate::capability::{Binding, ClaimId, GroupTag, KeyEpoch, Secret, StagingTag};
 
-/// Most chunks of one request to discard, and groups of one to revoke.
+/// Most chunks of one request to discard, or for receipts, and groups of one to revoke.
 pub const CHUNKS_MAX: usize = 600;
 /// Most live chunks of one request to sweep: a segment of 1 GiB has no more.
 pub const LIVE_MAX: u32 = 1 << 18;
@@ -17,6 +17,10 @@ pub const LIVE_MAX: u32 = 1 << 18;
 pub const RANGES_BYTES_MAX: u64 = (RANGE_LEN as u64) << 20;
 /// Bytes of one range in that list: first id, last id.
 pub const RANGE_LEN: usize = 32;
+/// The longest chunk that a client may stage, in bytes: a chunk of a file lies within one mebibyte of it.
+pub const STAGED_LEN_MAX: u32 = 1 << 20;
+/// Most chunks of one room, and of one claim.
+pub const STAGED_CHUNKS_MAX: u32 = 4096;
 /// Bytes of a checksum before the bytes of a chunk.
 pub const SUM_LEN: usize = 4;
 
@@ -104,6 +108,32 @@ pub enum ChunkRequest {
     },
     /// It revokes all of them: the same reply.
     RevokeAll,
+    /// A client gives the bytes of a chunk, which follow, to be staged under the tag of its capability: reply
+    /// [`Written`](super::ChunkReply::Written). Not durable yet.
+    Stage {
+        /// Bytes, 1 to [`STAGED_LEN_MAX`].
+        length: u32,
+    },
+    /// The client wants chunks that it staged made durable: reply [`Receipts`](super::ChunkReply::Receipts), in this order.
+    Receipts {
+        /// 1 to [`CHUNKS_MAX`].
+        chunks: Vec<ChunkRef>,
+    },
+    /// The client gives up all that it has staged under the tag and the file server has not claimed: reply
+    /// [`Done`](super::ChunkReply::Done).
+    Forget,
+    /// The file server makes staged chunks its own, all or none. They follow, 24 bytes each: reply
+    /// [`Done`](super::ChunkReply::Done), also to the same claim once more; [`NotStaged`](super::Failure::NotStaged).
+    Claim {
+        /// Its number.
+        claim: ClaimId,
+        /// The run in which they were staged.
+        run: u64,
+        /// The tag under which they were.
+        tag: StagingTag,
+        /// How many chunks follow, 1 to [`STAGED_CHUNKS_MAX`].
+        count: u32,
+    },
 }
 
 /// A key in a message: compared in tests only, shown by nobody.
@@ -133,7 +163,10 @@ impl ChunkRequest {
             Self::Sweep { live, .. } => u64::from(*live) * ChunkRef::STORED_LEN as u64,
             Self::Begin { .. } | Self::Read { .. } | Self::Sync { .. } | Self::Discard { .. } => 0,
             Self::Ranges { .. } | Self::Status | Self::Adopt { .. } => 0,
+            Self::Stage { length } => u64::from(*length),
+            Self::Claim { count, .. } => u64::from(*count) * ChunkRef::STORED_LEN as u64,
             Self::ReadBound { .. } | Self::Revoke { .. } | Self::RevokeAll => 0,
+            Self::Receipts { .. } | Self::Forget => 0,
         }
     }
 
@@ -150,6 +183,7 @@ impl ChunkRequest {
             Self::Begin { .. } | Self::Write { .. } | Self::Sync { .. } | Self::Discard { .. } => None,
             Self::Sweep { .. } | Self::Status | Self::Adopt { .. } => None,
             Self::Revoke { .. } | Self::RevokeAll => None,
+            Self::Stage { .. } | Self::Receipts { .. } | Self::Forget | Self::Claim { .. } => None,
         }
     }
 
@@ -166,7 +200,10 @@ impl ChunkRequest {
             Self::Sweep { first, last, live } => first <= last && *live <= LIVE_MAX,
             Self::Begin { .. } | Self::Sync { .. } | Self::Ranges { .. } => true,
             Self::Revoke { groups } => groups.len() <= CHUNKS_MAX,
-            Self::Status | Self::Adopt { .. } | Self::RevokeAll => true,
+            Self::Stage { length } => (1..=STAGED_LEN_MAX).contains(length),
+            Self::Receipts { chunks } => (1..=CHUNKS_MAX).contains(&chunks.len()),
+            Self::Claim { count, .. } => (1..=STAGED_CHUNKS_MAX).contains(count),
+            Self::Status | Self::Adopt { .. } | Self::RevokeAll | Self::Forget => true,
         }
     }
 }
@@ -232,6 +269,19 @@ impl Encode for ChunkRequest {
                 groups.iter().for_each(|group| group.encode(out));
             }
             Self::RevokeAll => 12u32.encode(out),
+            Self::Stage { length } => [13, *length].iter().for_each(|word| word.encode(out)),
+            Self::Receipts { chunks } => {
+                [14, chunks.len() as u32].iter().for_each(|word| word.encode(out));
+                chunks.iter().for_each(|chunk| out.extend_from_slice(&chunk.to_bytes()));
+            }
+            Self::Forget => 15u32.encode(out),
+            Self::Claim { claim, run, tag, count } => {
+                16u32.encode(out);
+                claim.encode(out);
+                run.encode(out);
+                tag.encode(out);
+                count.encode(out);
+            }
         }
     }
 }
@@ -258,6 +308,15 @@ impl Decode for ChunkRequest {
             },
             11 => Self::Revoke { groups: take_many(r, Decode::decode)? },
             12 => Self::RevokeAll,
+            13 => Self::Stage { length: r.u32()? },
+            14 => Self::Receipts { chunks: take_many(r, take_chunk)? },
+            15 => Self::Forget,
+            16 => Self::Claim {
+                claim: Decode::decode(r)?,
+                run: r.u64()?,
+                tag: Decode::decode(r)?,
+                count: r.u32()?,
+            },
             value => return Err(DecodeError::BadValue { what: "request for chunks", value }),
         };
         let wrong = DecodeError::BadValue { what: "numbers of a request for chunks", value: kind };
@@ -265,13 +324,13 @@ impl Decode for ChunkRequest {
     }
 }
 
-fn take_many<T>(
+pub(super) fn take_many<T>(
     r: &mut Reader<'_>,
     take: impl Fn(&mut Reader<'_>) -> Result<T, DecodeError>,
 ) -> Result<Vec<T>, DecodeError> {
     let count = r.u32()?;
     if count as usize > CHUNKS_MAX {
-        return Err(DecodeError::BadValue { what: "number of chunks or groups", value: count });
+        return Err(DecodeError::BadValue { what: "number of chunks, groups or receipts", value: count });
     }
     (0..count).map(|_| take(r)).collect()
 }

@@ -43,10 +43,13 @@ pub enum Failure {
     /// The bytes of a chunk are not those that were written.
     #[error("the chunk is damaged")]
     Damaged,
+    /// A chunk is not staged, or not under this tag: nobody wrote it, it was claimed before, or forgotten.
+    #[error("a chunk is not staged under this tag, or was claimed before")]
+    NotStaged,
 }
 
 /// All failures that are no refusals, in the order of their numbers on the wire.
-const FAILURES: [Failure; 11] = [
+const FAILURES: [Failure; 12] = [
     Failure::NoHandle,
     Failure::OtherVersion,
     Failure::NoObject,
@@ -58,6 +61,7 @@ const FAILURES: [Failure; 11] = [
     Failure::Stalled,
     Failure::Forgotten,
     Failure::Damaged,
+    Failure::NotStaged,
 ];
 
 /// Number of the first refusal, and of the first other failure.

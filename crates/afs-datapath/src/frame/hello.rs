@@ -14,6 +14,9 @@ pub const CHUNKS_VERSION: u32 = 2;
 /// The version that also has what a client asks of a drive that stores chunks, and the revocation of that.
 pub const BOUND_VERSION: u32 = 3;
 
+/// The version that also has what a client asks of such a drive to store there, and claims.
+pub const STAGING_VERSION: u32 = 4;
+
 /// First frame of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {

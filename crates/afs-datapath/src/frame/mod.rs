@@ -14,10 +14,13 @@ mod message;
 mod store;
 
 pub use chunk_reply::{ChunkReply, DriveStatus};
-pub use chunk_request::{CHUNKS_MAX, ChunkRequest, KeyBytes, LIVE_MAX, RANGE_LEN, RANGES_BYTES_MAX, SUM_LEN};
+pub use chunk_request::{
+    CHUNKS_MAX, ChunkRequest, KeyBytes, LIVE_MAX, RANGE_LEN, RANGES_BYTES_MAX, STAGED_CHUNKS_MAX,
+    STAGED_LEN_MAX, SUM_LEN,
+};
 pub use decoder::{Decoder, Event, FrameError};
 pub use failure::{Failure, Goodbye};
 pub use header::{DATA_MAX, HEADER_LEN, MESSAGE_MAX, encode_data};
-pub use hello::{BOUND_VERSION, CHUNKS_VERSION, Hello, MAGIC, VERSION, Welcome};
+pub use hello::{BOUND_VERSION, CHUNKS_VERSION, Hello, MAGIC, STAGING_VERSION, VERSION, Welcome};
 pub use message::{HandleNumber, Message, OPEN_END, Presented, RequestId};
 pub use store::{RANGES_MAX, StoreDescription};

@@ -1,11 +1,14 @@
-//! What a drive serves to a file server: the chunks of its stores.
+//! What a drive serves to a file server, and to clients that it sends: the chunks of its stores.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use afs_drive::ChunkRef;
 use afs_env::BoxFuture;
 
-use super::{Opened, Taken};
-use crate::capability::StoreNumber;
+use super::{Drive, Opened, Taken};
+use crate::capability::{Receipt, StagingTag, StoreNumber};
 use crate::frame::{ChunkReply, ChunkRequest, Failure};
 
 /// The chunk stores of a drive. Its methods are called after the capability was checked; nothing else is to be permitted.
@@ -33,6 +36,32 @@ pub struct ChunkCall {
     pub peer: SocketAddr,
     /// The store.
     pub store: StoreNumber,
+    /// The room in which a client stages chunks; `None` for a request of the file server, and for reads.
+    pub room: Option<Room>,
     /// What is to be done.
     pub what: ChunkRequest,
+}
+
+/// A room that a capability gives to a client.
+#[derive(Clone)]
+pub struct Room {
+    pub(super) drive: Arc<Drive>,
+    /// The tag under which its chunks are staged.
+    pub tag: StagingTag,
+    /// Bytes that it may have staged there together, claimed ones included.
+    pub bytes: u64,
+}
+
+impl Room {
+    /// A receipt for a chunk that is staged in the room and durable.
+    #[must_use]
+    pub fn receipt(&self, store: StoreNumber, run: u64, chunk: ChunkRef) -> Receipt {
+        self.drive.key.receipt(store, self.tag, run, chunk)
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").field("tag", &self.tag).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
 }

@@ -6,6 +6,7 @@ mod handle;
 mod leaving;
 mod opening;
 mod role;
+mod staging;
 mod streams;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use arriving::Arriving;
 pub use chunks::chunk_pieces;
 pub use handle::Handle;
 pub use leaving::Leaving;
+pub use staging::Receipts;
 
 use super::limits::READ_WINDOW;
 use super::link::Link;
@@ -27,7 +29,8 @@ use super::sending::Sending;
 use super::{Error, Lost, Patience};
 use crate::capability::{ByteRange, Capability, DriveId, KeyEpoch, Nonces, Proof, Secret};
 use crate::frame::{
-    BOUND_VERSION, CHUNKS_VERSION, Message, Presented, RequestId, StoreDescription, VERSION, Welcome,
+    BOUND_VERSION, CHUNKS_VERSION, Message, Presented, RequestId, STAGING_VERSION, StoreDescription, VERSION,
+    Welcome,
 };
 use crate::tls::Security;
 use handle::Handles;
@@ -93,6 +96,19 @@ impl Client {
         patience: Patience,
     ) -> Result<Self, Lost> {
         Self::open_version(env, stream, security, patience, BOUND_VERSION).await
+    }
+
+    /// As [`Client::open_bound`], for stores too ([`Client::stage`]), and for claims.
+    ///
+    /// # Errors
+    /// The same; [`Goodbye::Version`](crate::frame::Goodbye::Version) from a drive that is older.
+    pub async fn open_staging(
+        env: EnvRef,
+        stream: Box<dyn ByteStream>,
+        security: Security,
+        patience: Patience,
+    ) -> Result<Self, Lost> {
+        Self::open_version(env, stream, security, patience, STAGING_VERSION).await
     }
 
     async fn open_version(

@@ -12,7 +12,7 @@ use crate::capability::TicketId;
 use crate::frame::ChunkReply;
 
 /// A drive's reply to a request of this client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Reply {
     Announced { length: u64, file_length: u64 },
     Stored(TicketId),

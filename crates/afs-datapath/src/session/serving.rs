@@ -26,7 +26,9 @@ use super::link::Link;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
-use crate::frame::{BOUND_VERSION, CHUNKS_VERSION, Goodbye, Hello, Message, VERSION, Welcome};
+use crate::frame::{
+    BOUND_VERSION, CHUNKS_VERSION, Goodbye, Hello, Message, STAGING_VERSION, VERSION, Welcome,
+};
 use crate::tls::{self, Offer};
 use role::DriveRole;
 
@@ -140,7 +142,7 @@ async fn greet(
 }
 
 fn speaks(drive: &Drive, version: u32) -> bool {
-    let is_for_chunks = matches!(version, CHUNKS_VERSION | BOUND_VERSION);
+    let is_for_chunks = matches!(version, CHUNKS_VERSION | BOUND_VERSION | STAGING_VERSION);
     version == VERSION || is_for_chunks && drive.objects.chunks().is_some()
 }
 

@@ -64,6 +64,8 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::ReadBound { .. } | ChunkRequest::Revoke { .. } | ChunkRequest::RevokeAll => {
                 Err(Failure::Invalid)
             }
+            ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } => Err(Failure::Unavailable),
+            ChunkRequest::Forget | ChunkRequest::Claim { .. } => Err(Failure::Unavailable),
             // A drive belongs to one file server, until its state is removed.
             ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
         }

@@ -13,6 +13,7 @@ mod layout;
 mod lock;
 mod opcodes;
 mod promise;
+mod room;
 mod set_status;
 mod statistics;
 mod status;
@@ -29,6 +30,7 @@ pub use layout::*;
 pub use lock::*;
 pub use opcodes::OPCODES;
 pub use promise::{CallBack, CallBackKind, VolSync};
+pub use room::*;
 pub use set_status::SetStatus;
 pub use statistics::*;
 pub use status::{FileKind, Status};
@@ -87,6 +89,7 @@ pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     extension::DECODERS,
     layout::DECODERS,
     lock::DECODERS,
+    room::DECODERS,
     statistics::DECODERS,
     volume::DECODERS,
 ];

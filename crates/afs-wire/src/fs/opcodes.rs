@@ -54,6 +54,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4421, "GetCapability"),
     (0x414E_4422, "CommitStore"),
     (0x414E_4423, "GetLayout"),
+    (0x414E_4424, "GetRoom"),
+    (0x414E_4425, "CommitChunks"),
     (0x414E_4428, "BulkCapability"),
     (0x414E_4429, "StatusAndCapability"),
 ];
@@ -62,7 +64,7 @@ pub const OPCODES: &[(u32, &str)] = &[
 mod tests {
     use super::OPCODES;
     use crate::fs::{
-        bulk, bulk_capability, calls, change_list, data, extension, layout, lock, statistics, volume,
+        bulk, bulk_capability, calls, change_list, data, extension, layout, lock, room, statistics, volume,
     };
 
     #[test]
@@ -76,6 +78,7 @@ mod tests {
             extension::CALLS,
             layout::CALLS,
             lock::CALLS,
+            room::CALLS,
             statistics::CALLS,
             volume::CALLS,
         ]

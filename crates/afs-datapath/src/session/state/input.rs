@@ -80,11 +80,11 @@ impl State {
         {
             return self.take_end(id, length, now);
         }
-        let is_right = match (request.awaited, reply) {
+        let is_right = match (request.awaited, &reply) {
             (Awaited::Announcement(all), Reply::Announced { length, .. }) if request.is_stream() => {
-                length == all
+                *length == all
             }
-            (Awaited::Announcement(most), Reply::Announced { length, .. }) => length <= most,
+            (Awaited::Announcement(most), Reply::Announced { length, .. }) => *length <= most,
             (Awaited::Ticket, Reply::Stored(_)) => request.sending.left() == 0,
             (Awaited::Outcome, Reply::Performed(_)) => request.sending.left() == 0,
             _ => false,

@@ -40,7 +40,7 @@ impl State {
             Ok(request) => request,
             Err(error) => return Poll::Ready(Err(error)),
         };
-        let reply = request.error.clone().map(Err).or(request.reply.map(Ok));
+        let reply = request.error.clone().map(Err).or(request.reply.clone().map(Ok));
         request.wait(reply, cx)
     }
 

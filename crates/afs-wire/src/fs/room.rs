@@ -1,0 +1,107 @@
+//! Stores of clients at drives: a room in which a client stages chunks, and the commit that makes them a file's.
+
+use super::{LayoutDrive, SERVICE, SetStatus, StatusReply};
+use crate::ids::{DataVersion, Fid};
+use crate::rpc::Streamed;
+use crate::xdr::Fixed;
+
+/// Most bytes of one room: as many as [`COMMIT_PARTS_MAX`] chunks have.
+pub const ROOM_BYTES_MAX: u64 = 4 << 30;
+/// Most parts of one [`CommitChunks`].
+pub const COMMIT_PARTS_MAX: usize = 4096;
+/// Bytes of a file within which the chunk of one part lies, from a multiple of it on.
+pub const COMMIT_SLOT_LEN: u64 = 1 << 20;
+
+xdr_struct! {
+    /// A part of a file that a chunk becomes as a whole.
+    pub struct CommitPart {
+        /// Its first byte.
+        pub position: u64,
+        /// Id, length, checksum, in the form of `docs/protocol/data-path.md`.
+        pub chunk: Fixed<24>,
+        /// The drive's receipt for it.
+        pub receipt: Fixed<16>,
+    }
+}
+
+calls! {
+    service SERVICE;
+
+    /// Asks for a room: a drive, and a capability by which the client stages there the bytes of a store of this file. Requires
+    /// what StoreData requires, quota included; the commit decides again. EOPNOTSUPP where the volume's bytes do not travel
+    /// that way, or the drive for new data cannot be used now; VBUSY where too many stores are in progress.
+    0x414E_4424 "GetRoom" GetRoom {
+        fid: Fid,
+        /// Bytes that are to be staged, 1 to [`ROOM_BYTES_MAX`].
+        bytes: u64,
+        /// Length of the file after the store.
+        length: u64,
+    } -> GetRoomReply {
+        /// The drive, and the capability: its range has so many bytes as may be staged.
+        drive: LayoutDrive,
+        /// Number of the room, which the commit names.
+        room: Fixed<16>,
+    };
+
+    /// Makes staged chunks a file's, in one change. `parts` structures [`CommitPart`] follow the arguments, in ascending order and
+    /// without overlap, each within one [`COMMIT_SLOT_LEN`] of the file. ESTALE if not all of them are staged in this room, which
+    /// is this caller's and for this file, with a receipt for each that is right; EAGAIN if the file has not the expected version.
+    /// Chunks that were claimed are freed if the change is not made. Requires the rights that StoreData does.
+    0x414E_4425 "CommitChunks" CommitChunks {
+        fid: Fid,
+        status: SetStatus,
+        /// The version that the changes are based on, or [`ANY_VERSION`](super::ANY_VERSION).
+        expected: DataVersion,
+        /// Length to which a longer file is truncated before the chunks become its.
+        file_length: u64,
+        /// Length to which a shorter file is extended with zeros after that.
+        grown_to: u64,
+        /// Id of the drive.
+        drive: Fixed<16>,
+        /// Number of the room.
+        room: Fixed<16>,
+        /// The run of the drive, as it told with the receipts.
+        run: u64,
+        /// How many parts follow, 1 to [`COMMIT_PARTS_MAX`].
+        parts: u32,
+    } -> StatusReply;
+}
+
+impl CommitPart {
+    /// Bytes of one in wire form.
+    pub const WIRE_LEN: usize = 8 + 24 + 16;
+}
+
+impl Streamed for CommitChunks {
+    const HEAD_LEN: usize = 4 + Fid::WIRE_LEN + SetStatus::WIRE_LEN + 8 + 8 + 8 + 16 + 16 + 8 + 4;
+    const COUNT_LEN: usize = 0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpc::encode_call;
+    use crate::xdr::{Decode, DecodeError, Encode};
+
+    #[test]
+    fn head_and_parts_have_the_lengths_they_say() {
+        let commit = CommitChunks {
+            fid: Fid::default(),
+            status: SetStatus::default(),
+            expected: DataVersion(1),
+            file_length: 2,
+            grown_to: 3,
+            drive: Fixed([4; 16]),
+            room: Fixed([5; 16]),
+            run: 6,
+            parts: 7,
+        };
+        assert_eq!(encode_call(&commit).len(), CommitChunks::HEAD_LEN);
+        assert_eq!(CommitChunks::from_bytes(&commit.to_bytes()), Ok(commit));
+        let part = CommitPart { position: 1, chunk: Fixed([2; 24]), receipt: Fixed([3; 16]) };
+        let bytes = part.to_bytes();
+        assert_eq!(bytes.len(), CommitPart::WIRE_LEN);
+        assert_eq!(CommitPart::from_bytes(&bytes), Ok(part));
+        assert!(matches!(CommitPart::from_bytes(&bytes[1..]), Err(DecodeError::Short { .. })));
+    }
+}
