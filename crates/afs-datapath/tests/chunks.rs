@@ -6,7 +6,7 @@ mod kit;
 
 use afs_datapath::capability::{
     Access, Binding, ByteRange, Capability, ClaimId, DriveId, DriveKey, Generation, Group, GroupTag,
-    KeyEpoch, Nonce, Nonces, Proof, Receipt, Secret, StagingTag, StoreNumber, Terms,
+    KeyEpoch, Nonce, Nonces, Proof, Receipt, Secret, StagingTag, StoreNumber, Terms, TransferId,
 };
 use afs_datapath::frame::{
     CHUNKS_MAX, ChunkReply, ChunkRequest, Decoder, DriveStatus, Event, FrameError, Goodbye, HandleNumber,
@@ -84,6 +84,19 @@ fn what() -> impl Strategy<Value = ChunkRequest> {
                 count
             }
         ),
+        (chunk(), any::<[u8; 12]>(), any::<u128>(), binding()).prop_map(
+            |(chunk, group, transfer, binding)| {
+                let terms = Terms { start: 0, end: chunk.len, ..binding.terms };
+                ChunkRequest::Deliver { group: GroupTag(group), transfer: TransferId(transfer), chunk, terms }
+            }
+        ),
+        (chunk(), any::<u128>(), any::<u32>()).prop_map(|(chunk, transfer, credit)| ChunkRequest::Receive {
+            transfer: TransferId(transfer),
+            chunk,
+            start: 0,
+            end: chunk.len,
+            credit
+        }),
     ]
 }
 
@@ -179,6 +192,19 @@ fn room() -> (Capability, StagingTag) {
     (capability, tag)
 }
 
+fn transfer() -> TransferId {
+    TransferId(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef)
+}
+
+fn deliver(chunk: ChunkRef) -> ChunkRequest {
+    let ChunkRequest::ReadBound { binding, .. } = bound(chunk) else { panic!("a read") };
+    ChunkRequest::Deliver { group: tags()[0], transfer: transfer(), chunk, terms: binding.terms }
+}
+
+fn receive(chunk: ChunkRef) -> ChunkRequest {
+    ChunkRequest::Receive { transfer: transfer(), chunk, start: 0, end: chunk.len, credit: 1 << 20 }
+}
+
 /// The frames of `docs/protocol/data-path.md` section 8.
 #[test]
 fn the_vectors_of_the_document() {
@@ -207,6 +233,8 @@ fn the_vectors_of_the_document() {
         ("Done", performed(ChunkReply::Done)),
         ("ReadBound", perform(bound(chunk))),
         ("Revoke", perform(ChunkRequest::Revoke { groups: tags().to_vec() })),
+        ("Deliver", perform(deliver(chunk))),
+        ("Receive", perform(receive(chunk))),
         ("Revoked", performed(ChunkReply::Revoked { latest: Generation((2 << 32) + 6) })),
     ];
     for (name, message) in messages {
@@ -247,6 +275,10 @@ fn numbers_are_bounded() {
             tag: StagingTag([1; 8]),
             count: STAGED_CHUNKS_MAX + 1,
         },
+        deliver(empty),
+        deliver(long),
+        receive(empty),
+        ChunkRequest::Receive { transfer: transfer(), chunk, start: 0, end: 11, credit: 1 },
         ChunkRequest::Sweep { first: ChunkId::MAX, last: ChunkId::MIN, live: 0 },
         ChunkRequest::Sweep { first: ChunkId::MIN, last: ChunkId::MAX, live: LIVE_MAX + 1 },
     ];

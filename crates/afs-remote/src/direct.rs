@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{Access, ByteRange, Capability, Generation, Group, GroupTag};
+use afs_datapath::capability::{
+    Access, ByteRange, Capability, Generation, Group, GroupTag, Terms, TransferId,
+};
 use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest};
 use afs_datapath::session::{Client, Error, Handle};
+use afs_drive::ChunkRef;
 use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -83,6 +86,16 @@ impl DirectDrive {
     /// As [`DirectDrive::revoke`], for everything.
     pub async fn revoke_all(&self) -> bool {
         self.tell(ChunkRequest::RevokeAll).await
+    }
+
+    /// Commands a transfer to a client that waits for it. `false` if the drive was not told: it is away, or has too many commands.
+    /// Takes at most [`TELL_MAX`].
+    pub async fn deliver(&self, to: (GroupTag, TransferId), chunk: ChunkRef, terms: Terms) -> bool {
+        let Some((client, handle)) = self.0.open() else { return false };
+        let (group, transfer) = to;
+        let what = ChunkRequest::Deliver { group, transfer, chunk, terms };
+        let told = self.0.env.timeout(TELL_MAX, client.perform(&handle, what, Bytes::new())).await;
+        matches!(told, Ok(Ok(ChunkReply::Done)))
     }
 
     async fn tell(&self, what: ChunkRequest) -> bool {

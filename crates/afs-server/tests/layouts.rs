@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Binding, Capability, DriveId as PathDrive, DriveKey, KeyEpoch, Refusal, Secret, StoreNumber,
+    Binding, Capability, DriveId as PathDrive, DriveKey, KeyEpoch, Refusal, Secret, StoreNumber, TransferId,
 };
 use afs_datapath::session::{
     Client as Session, Drive as Served, DriveLimits, Error, Failure, Offer, Patience, Security, accept,
@@ -23,7 +23,7 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, AclText, GetLayoutReply, LayoutPart};
 use afs_wire::ids::{DataVersion, Fid, PartitionId, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
-use afs_wire::xdr::Decode;
+use afs_wire::xdr::{Decode, Fixed};
 use rig::drive::READ;
 use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
 
@@ -311,4 +311,74 @@ fn what_would_bring_other_bytes_along_is_not_bound() {
         layout.parts.iter().map(|part| (part.start, part.length, part.copies.len())).collect();
     assert_eq!(parts, [(0, 70_000, 0), (70_000, 100_000, 1)]);
     assert_eq!(scene.read(&layout, &layout.parts[1]).unwrap(), [9; 100_000]);
+}
+
+/// Has a transfer commanded, and receives it.
+fn deliver(scene: &Scene, fid: Fid, layout: &GetLayoutReply, part: &LayoutPart) -> CallResult<Vec<u8>> {
+    let (transfer, version) = (Fixed([5; 16]), scene.cell.version(fid));
+    let (position, copy) = (part.start, &part.copies[0]);
+    let drive = &layout.drives[copy.drive as usize];
+    scene.carol.ask(fs::Deliver { fid, version, position, drive: drive.drive, transfer })?;
+    let capability = Capability::from_bytes(&drive.capability.arguments).unwrap();
+    let (secret, number) = (Secret::new(drive.capability.secret.0), TransferId(u128::from_be_bytes([5; 16])));
+    let chunk = ChunkRef::from_bytes(&copy.chunk.0).unwrap();
+    let range = copy.offset..copy.offset + part.length;
+    let env = scene.carol.world.env(scene.carol.node);
+    let work = async move {
+        let stream = env.connect(at()).await.unwrap();
+        let patience = Patience::default();
+        let session = Session::open_bound(env, stream, Security::Clear, patience).await.unwrap();
+        let handle = session.present(&capability, &secret).unwrap();
+        session.receive(&handle, number, (chunk, range)).await.unwrap()
+    };
+    Ok(scene.carol.world.block_on(scene.carol.node, PATIENCE, work).unwrap().to_vec())
+}
+
+#[test]
+fn where_transfers_are_commanded_nothing_is_bound_and_each_is_sent_when_it_is_asked_for() {
+    let scene = Scene::new(8);
+    scene.set_route(DataRoute::Commanded);
+    let fid = scene.file("f");
+    let layout = scene.ask(fid, 0, ALL).unwrap();
+    let slot = SLOT_LEN as usize;
+    for (number, part) in layout.parts.iter().take(2).enumerate() {
+        assert_eq!(part.copies[0].binding, fs::COMMANDED);
+        let bytes = deliver(&scene, fid, &layout, part).unwrap();
+        assert_eq!(bytes, content()[number * slot..(number + 1) * slot]);
+    }
+}
+
+#[test]
+fn a_transfer_is_commanded_for_who_may_read_what_is_there() {
+    let scene = Scene::new(9);
+    scene.set_route(DataRoute::Commanded);
+    let fid = scene.file("f");
+    let (layout, version) = (scene.ask(fid, 0, ALL).unwrap(), scene.cell.version(fid));
+    let drive = layout.drives[0].drive;
+    let right = fs::Deliver { fid, version, position: 0, drive, transfer: Fixed([1; 16]) };
+    let ask = |client: &Client, call: &fs::Deliver| client.ask(call.clone()).map(drop);
+    let carol = |call: fs::Deliver| ask(&scene.carol, &call);
+    carol(right.clone()).unwrap();
+    refused(ask(&scene.cell.client(2), &right), Errno::EACCES.to_uae());
+    refused(
+        carol(fs::Deliver { version: DataVersion(version.0 - 1), ..right.clone() }),
+        Errno::EAGAIN.to_uae(),
+    );
+    refused(carol(fs::Deliver { drive: Fixed([1; 16]), ..right.clone() }), Errno::ENXIO.to_uae());
+    for nowhere in [3 * SLOT_LEN, 5 * SLOT_LEN, 9 * SLOT_LEN, i64::MAX as u64] {
+        // A hole, bytes that the file server has, what is behind the end.
+        let told = carol(fs::Deliver { position: nowhere, ..right.clone() });
+        assert!(matches!(told, Err(CallError::Abort(_))), "{nowhere}: {told:?}");
+    }
+    refused(carol(fs::Deliver { position: u64::MAX, ..right.clone() }), Errno::EINVAL.to_uae());
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
+    refused(carol(right.clone()), Errno::EACCES.to_uae());
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o644) }).unwrap();
+    for route in [DataRoute::Calls, DataRoute::Server, DataRoute::Drives] {
+        scene.set_route(route);
+        refused(carol(right.clone()), Errno::EOPNOTSUPP.to_uae());
+    }
+    scene.set_route(DataRoute::Commanded);
+    scene.cell.sim.cut(scene.cell.server, scene.host);
+    refused(carol(right), Errno::ENXIO.to_uae());
 }

@@ -332,6 +332,11 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetLayout { fid, version, start: 0, end: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    // The same.
+    ("Deliver", "aco", |s, who| {
+        let ((fid, _), version, id) = (s.file(), DataVersion(0), Fixed([0; 16]));
+        may_ask(s.caller(who).ask(fs::Deliver { fid, version, position: 0, drive: id, transfer: id }))
+    }),
     ("BulkCapability", "aco", |s, who| {
         let wanted = fs::CapabilityRequests::first_of([may_read(s.file().0)]);
         let reply = s.caller(who).ask(fs::BulkCapability { wanted }).unwrap();

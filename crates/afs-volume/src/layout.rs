@@ -1,5 +1,6 @@
 //! Layout of a range of a file: in which chunks its bytes lie.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use afs_wire::fs::FileKind;
@@ -37,6 +38,14 @@ pub struct LaidOut {
     /// The chunks that have them, each with the place of the first byte in it: as many as there are copies. None for bytes that are
     /// in the index.
     pub copies: Vec<(LocatedChunk, u32)>,
+}
+
+impl LaidOut {
+    /// Its bytes in the file.
+    #[must_use]
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.len.into())
+    }
 }
 
 impl Reads<'_> {

@@ -55,6 +55,11 @@ id! {
     StoreNumber(u32)
 }
 
+id! {
+    /// A transfer that a file server is to command, by 128 random bits of the client that waits for it.
+    TransferId(u128)
+}
+
 /// A store whose bytes a drive holds, by 128 random bits that only its holder learns. Shown shortened: who knows it and is its
 /// holder can commit it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,7 +24,7 @@ pub use arguments::Capability;
 pub use binding::{Binding, Terms};
 pub use group::Group;
 pub use group_tag::GroupTag;
-pub use ids::{DriveId, Generation, HolderId, KeyEpoch, StoreNumber, TicketId};
+pub use ids::{DriveId, Generation, HolderId, KeyEpoch, StoreNumber, TicketId, TransferId};
 pub use key::DriveKey;
 pub use proof::{Nonce, Nonces, Proof};
 pub use range::ByteRange;

@@ -7,7 +7,7 @@ use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Pieces};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use subtle::ConstantTimeEq;
 
-use crate::capability::{Binding, ClaimId, GroupTag, KeyEpoch, Secret, StagingTag};
+use crate::capability::{Binding, ClaimId, GroupTag, KeyEpoch, Secret, StagingTag, Terms, TransferId};
 
 /// Most chunks of one request to discard, or for receipts, and groups of one to revoke.
 pub const CHUNKS_MAX: usize = 600;
@@ -134,6 +134,31 @@ pub enum ChunkRequest {
         /// How many chunks follow, 1 to [`STAGED_CHUNKS_MAX`].
         count: u32,
     },
+    /// The file server commands a transfer to a client, which waits for it with [`ChunkRequest::Receive`] or will do so in a moment:
+    /// reply [`Done`](super::ChunkReply::Done).
+    Deliver {
+        /// The group of the client's capability.
+        group: GroupTag,
+        /// The client's number for it.
+        transfer: TransferId,
+        /// The chunk.
+        chunk: ChunkRef,
+        /// The bytes, and what ends the transfer.
+        terms: Terms,
+    },
+    /// A client wants what [`ChunkRequest::Read`] gives, as soon as the file server has commanded it.
+    Receive {
+        /// Its number for the transfer, at random.
+        transfer: TransferId,
+        /// The chunk.
+        chunk: ChunkRef,
+        /// Where the range begins.
+        start: u32,
+        /// Where it ends.
+        end: u32,
+        /// Bytes that the drive may send before it gets more credit.
+        credit: u32,
+    },
 }
 
 /// A key in a message: compared in tests only, shown by nobody.
@@ -167,6 +192,7 @@ impl ChunkRequest {
             Self::Claim { count, .. } => u64::from(*count) * ChunkRef::STORED_LEN as u64,
             Self::ReadBound { .. } | Self::Revoke { .. } | Self::RevokeAll => 0,
             Self::Receipts { .. } | Self::Forget => 0,
+            Self::Deliver { .. } | Self::Receive { .. } => 0,
         }
     }
 
@@ -174,7 +200,9 @@ impl ChunkRequest {
     #[must_use]
     pub fn outgoing(&self) -> Option<(u64, u32)> {
         match self {
-            Self::Read { chunk, start, end, credit } | Self::ReadBound { chunk, start, end, credit, .. } => {
+            Self::Read { chunk, start, end, credit }
+            | Self::ReadBound { chunk, start, end, credit, .. }
+            | Self::Receive { chunk, start, end, credit, .. } => {
                 let sums = SUM_LEN * Pieces::count(chunk.len);
                 let bytes = Pieces::covering(chunk.len, &(*start..*end)).map_or(0, |range| range.len());
                 Some(((sums + bytes) as u64, *credit))
@@ -182,7 +210,7 @@ impl ChunkRequest {
             Self::Ranges { credit, .. } => Some((RANGES_BYTES_MAX, *credit)),
             Self::Begin { .. } | Self::Write { .. } | Self::Sync { .. } | Self::Discard { .. } => None,
             Self::Sweep { .. } | Self::Status | Self::Adopt { .. } => None,
-            Self::Revoke { .. } | Self::RevokeAll => None,
+            Self::Revoke { .. } | Self::RevokeAll | Self::Deliver { .. } => None,
             Self::Stage { .. } | Self::Receipts { .. } | Self::Forget | Self::Claim { .. } => None,
         }
     }
@@ -193,8 +221,13 @@ impl ChunkRequest {
         let is_range = |range: Range<u32>, len: u32| range.start <= range.end && range.end <= len;
         match self {
             Self::Write { length } => is_length(*length),
-            Self::Read { chunk, start, end, .. } | Self::ReadBound { chunk, start, end, .. } => {
+            Self::Read { chunk, start, end, .. }
+            | Self::ReadBound { chunk, start, end, .. }
+            | Self::Receive { chunk, start, end, .. } => {
                 is_length(chunk.len) && is_range(*start..*end, chunk.len)
+            }
+            Self::Deliver { chunk, terms, .. } => {
+                is_length(chunk.len) && is_range(terms.start..terms.end, chunk.len)
             }
             Self::Discard { chunks } => chunks.len() <= CHUNKS_MAX,
             Self::Sweep { first, last, live } => first <= last && *live <= LIVE_MAX,
@@ -282,6 +315,19 @@ impl Encode for ChunkRequest {
                 tag.encode(out);
                 count.encode(out);
             }
+            Self::Deliver { group, transfer, chunk, terms } => {
+                20u32.encode(out);
+                group.encode(out);
+                transfer.encode(out);
+                out.extend_from_slice(&chunk.to_bytes());
+                terms.encode(out);
+            }
+            Self::Receive { transfer, chunk, start, end, credit } => {
+                21u32.encode(out);
+                transfer.encode(out);
+                out.extend_from_slice(&chunk.to_bytes());
+                [start, end, credit].iter().for_each(|word| word.encode(out));
+            }
         }
     }
 }
@@ -316,6 +362,19 @@ impl Decode for ChunkRequest {
                 run: r.u64()?,
                 tag: Decode::decode(r)?,
                 count: r.u32()?,
+            },
+            20 => Self::Deliver {
+                group: Decode::decode(r)?,
+                transfer: Decode::decode(r)?,
+                chunk: take_chunk(r)?,
+                terms: Decode::decode(r)?,
+            },
+            21 => Self::Receive {
+                transfer: Decode::decode(r)?,
+                chunk: take_chunk(r)?,
+                start: r.u32()?,
+                end: r.u32()?,
+                credit: r.u32()?,
             },
             value => return Err(DecodeError::BadValue { what: "request for chunks", value }),
         };

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use afs_env::sync::Notify;
 
 use super::admission::{Admission, Kind};
+use super::commands::Commands;
 use super::counters::{Counters, Counts};
 use super::{DriveLimits, Objects};
 use crate::capability::{DriveKey, Refusal, Revocations};
@@ -21,6 +22,7 @@ pub struct Drive {
     pub(super) limits: DriveLimits,
     pub(super) counters: Counters,
     pub(super) admission: Arc<Admission>,
+    pub(super) commands: Commands,
     is_stopped: AtomicBool,
     stop: Notify,
 }
@@ -35,8 +37,9 @@ impl Drive {
         limits: DriveLimits,
     ) -> Arc<Self> {
         let admission = Admission::new(&limits);
-        let (counters, is_stopped, stop) = (Counters::default(), AtomicBool::new(false), Notify::new());
-        Arc::new(Self { key, revocations, objects, limits, counters, admission, is_stopped, stop })
+        let (counters, commands) = (Counters::default(), Commands::default());
+        let (is_stopped, stop) = (AtomicBool::new(false), Notify::new());
+        Arc::new(Self { key, revocations, objects, limits, counters, admission, commands, is_stopped, stop })
     }
 
     /// What it has done so far.

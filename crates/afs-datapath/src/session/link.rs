@@ -73,6 +73,11 @@ impl Link {
         poll_fn(|cx| self.with(|state| state.poll_reply(id, cx))).await
     }
 
+    /// Completes when a request of a drive is over before it was served: the client has given it up, or is gone.
+    pub async fn gone(&self, id: RequestId) -> Error {
+        poll_fn(|cx| self.with(|state| state.poll_gone(id, cx))).await
+    }
+
     pub async fn take(&self, id: RequestId) -> Result<Option<Bytes>, Error> {
         poll_fn(|cx| {
             let now = self.now();

@@ -10,6 +10,7 @@ mod admission;
 mod buffers;
 mod chunks;
 mod client;
+mod commands;
 mod counters;
 mod drive;
 mod driver;

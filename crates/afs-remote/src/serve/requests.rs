@@ -66,6 +66,7 @@ impl<S: SegmentStore> Inner<S> {
             }
             ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } => Err(Failure::Unavailable),
             ChunkRequest::Forget | ChunkRequest::Claim { .. } => Err(Failure::Unavailable),
+            ChunkRequest::Deliver { .. } | ChunkRequest::Receive { .. } => Err(Failure::Invalid),
             // A drive belongs to one file server, until its state is removed.
             ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use afs_datapath::capability::{Access, Binding, ByteRange, Capability, Generation, Group, HolderId, Terms};
@@ -13,9 +14,10 @@ use afs_rpc::{EnvExt, Table};
 use afs_volume::{DataRoute, LaidOut, Layout, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, CapabilityAccess, CapabilityArguments, CapabilitySecret, GetCapabilityReply, LAYOUT_COPIES_MAX,
-    LAYOUT_DRIVES_MAX, LAYOUT_PARTS_MAX, LayoutCopy, LayoutDrive, LayoutPart,
+    self, COMMANDED, CapabilityAccess, CapabilityArguments, CapabilitySecret, GetCapabilityReply,
+    LAYOUT_COPIES_MAX, LAYOUT_DRIVES_MAX, LAYOUT_PARTS_MAX, LayoutCopy, LayoutDrive, LayoutPart,
 };
+use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 
 use super::capabilities::{Wanted, group};
@@ -34,15 +36,15 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 }
 
 /// A drive to which the client is sent.
-struct Sent {
-    direct: DirectDrive,
+pub(super) struct Sent {
+    pub direct: DirectDrive,
     generation: Generation,
     /// Its place in the reply.
     place: u32,
 }
 
 /// The drives of a layout.
-type Sents = BTreeMap<DriveId, Sent>;
+pub(super) type Sents = BTreeMap<DriveId, Sent>;
 
 impl FileServer {
     /// As for a capability, the rights are looked at twice: after the first look the drives tell their generations, so that a
@@ -56,7 +58,8 @@ impl FileServer {
         let wanted = Wanted::of(CapabilityAccess::READ)?;
         let found = self.find_to_send(context, call.fid, wanted).await?;
         let group = group(call.fid, &found, wanted.reach(context, &found)?);
-        let layout = self.layout(&found, &call).await?;
+        let range = call.start..call.end;
+        let layout = self.layout(&found, (call.fid, call.version), range.clone()).await?;
         let sents = self.drives_of(&found, &layout).await;
         if sents.is_empty() {
             return Err(none);
@@ -66,7 +69,7 @@ impl FileServer {
         if self::group(call.fid, &found, wanted.reach(context, &found)?) != group {
             return Err(AbortCode::VBUSY);
         }
-        let layout = self.layout(&found, &call).await?;
+        let layout = self.layout(&found, (call.fid, call.version), range).await?;
         let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
         if seconds == 0 {
             return Err(Errno::EACCES.to_uae());
@@ -75,8 +78,8 @@ impl FileServer {
         drives.sort_by_key(|sent| sent.place);
         let drives =
             drives.into_iter().map(|sent| self.send(sent, group, seconds)).collect::<Option<Vec<_>>>();
-        let file = Group::File(call.fid);
-        let parts = layout.parts.iter().map(|part| bound(part, &sents, (group, file))).collect();
+        let giving = Giving { sents: &sents, group, file: call.fid, route: found.header.route };
+        let parts = layout.parts.iter().map(|part| giving.part(part)).collect();
         Ok(fs::GetLayoutReply {
             drives: bounded(drives.ok_or(none)?)?,
             parts: bounded(parts)?,
@@ -85,10 +88,10 @@ impl FileServer {
     }
 
     /// A file that the caller may read, of a volume whose bytes may be read at the drives.
-    async fn find_to_send(
+    pub(super) async fn find_to_send(
         &self,
         context: &CallContext,
-        fid: afs_wire::ids::Fid,
+        fid: Fid,
         wanted: Wanted,
     ) -> Result<Found, AbortCode> {
         let found = self.find_for(context, fid, wanted).await?;
@@ -97,13 +100,17 @@ impl FileServer {
         }
         wanted.reach(context, &found)?;
         match found.header.route {
-            DataRoute::Drives => Ok(found),
+            DataRoute::Drives | DataRoute::Commanded => Ok(found),
             DataRoute::Calls | DataRoute::Server => Err(Errno::EOPNOTSUPP.to_uae()),
         }
     }
 
-    async fn layout(&self, found: &Found, call: &fs::GetLayout) -> Result<Layout, AbortCode> {
-        let fs::GetLayout { fid, version, start, end } = *call;
+    pub(super) async fn layout(
+        &self,
+        found: &Found,
+        (fid, version): (Fid, DataVersion),
+        Range { start, end }: Range<u64>,
+    ) -> Result<Layout, AbortCode> {
         let read =
             self.read(&found.served.volume, move |volume| volume.layout(fid, start, end, LAYOUT_PARTS_MAX));
         let layout = read.await.map_err(|error| self.code(fid, &error))?;
@@ -114,7 +121,7 @@ impl FileServer {
     }
 
     /// The drives of a layout that can be told of revocations now.
-    async fn drives_of(&self, found: &Found, layout: &Layout) -> Sents {
+    pub(super) async fn drives_of(&self, found: &Found, layout: &Layout) -> Sents {
         let (partition, mut sents) = (found.served.site.partition, Sents::new());
         for id in layout.parts.iter().flat_map(|part| &part.copies).map(|(at, _)| at.drive) {
             if sents.contains_key(&id) || sents.len() >= LAYOUT_DRIVES_MAX {
@@ -164,38 +171,51 @@ impl FileServer {
     }
 }
 
-/// A part with the copies that a client may read.
-fn bound(part: &LaidOut, sents: &Sents, groups: (Group, Group)) -> LayoutPart {
-    let copies = part.copies.iter().filter_map(|(at, offset)| copy(*at, *offset, part.len, sents, groups));
-    let copies: Vec<_> = copies.take(LAYOUT_COPIES_MAX).collect();
-    LayoutPart { start: part.start, length: part.len, copies: bounded(copies).unwrap_or_default() }
+/// What a client gets of a file.
+struct Giving<'a> {
+    sents: &'a Sents,
+    group: Group,
+    file: Fid,
+    route: DataRoute,
 }
 
-/// A drive sends whole pieces: nothing is bound of a chunk of which the file has a part of a piece, because other bytes would come
-/// along.
-fn copy(
-    at: LocatedChunk,
-    offset: u32,
-    len: u32,
-    sents: &Sents,
-    (group, file): (Group, Group),
-) -> Option<LayoutCopy> {
-    let (sent, range) = (sents.get(&at.drive)?, offset..offset.checked_add(len)?);
-    if Pieces::covering(at.chunk.len, &range).ok()? != range {
-        return None;
+impl Giving<'_> {
+    /// A part with the copies that the client may read.
+    fn part(&self, part: &LaidOut) -> LayoutPart {
+        let copies = part.copies.iter().filter_map(|(at, offset)| self.copy(*at, *offset, part.len));
+        let copies: Vec<_> = copies.take(LAYOUT_COPIES_MAX).collect();
+        LayoutPart { start: part.start, length: part.len, copies: bounded(copies).unwrap_or_default() }
     }
-    let options = sent.direct.options();
-    let key = &options.key;
-    let terms = Terms {
-        store: options.store,
-        start: range.start,
-        end: range.end,
-        file: key.tag(file),
-        generation: sent.generation,
-    };
-    let binding = key.bind(key.tag(group), at.chunk, terms).to_bytes();
-    let binding: [u8; Binding::WIRE_LEN] = binding.try_into().ok()?;
-    Some(LayoutCopy { drive: sent.place, chunk: Fixed(at.chunk.to_bytes()), offset, binding: Fixed(binding) })
+
+    fn copy(&self, at: LocatedChunk, offset: u32, len: u32) -> Option<LayoutCopy> {
+        let sent = self.sents.get(&at.drive)?;
+        let terms = sent.terms(at, offset, len, self.file)?;
+        let chunk = Fixed(at.chunk.to_bytes());
+        let binding = match self.route {
+            DataRoute::Commanded => COMMANDED,
+            _ => {
+                let key = &sent.direct.options().key;
+                let binding = key.bind(key.tag(self.group), at.chunk, terms).to_bytes();
+                let binding: [u8; Binding::WIRE_LEN] = binding.try_into().ok()?;
+                Fixed(binding)
+            }
+        };
+        Some(LayoutCopy { drive: sent.place, chunk, offset, binding })
+    }
+}
+
+impl Sent {
+    /// What may be read of a chunk in which a part of a file is. A drive sends whole pieces: nothing, if the file has a part of a
+    /// piece, because other bytes would come along.
+    pub fn terms(&self, at: LocatedChunk, offset: u32, len: u32, file: Fid) -> Option<Terms> {
+        let range = offset..offset.checked_add(len)?;
+        if Pieces::covering(at.chunk.len, &range).ok()? != range {
+            return None;
+        }
+        let options = self.direct.options();
+        let (store, file) = (options.store, options.key.tag(Group::File(file)));
+        Some(Terms { store, start: range.start, end: range.end, file, generation: self.generation })
+    }
 }
 
 fn bounded<T, const MAX: usize>(items: Vec<T>) -> Result<BoundedVec<T, MAX>, AbortCode> {

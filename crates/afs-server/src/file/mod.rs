@@ -13,6 +13,7 @@ mod capabilities;
 mod change;
 mod change_list;
 mod create;
+mod delivery;
 mod fetch;
 mod info;
 mod layout;
@@ -71,6 +72,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = capabilities::add(table);
     let table = bulk_capabilities::add(table);
     let table = layout::add(table);
+    let table = delivery::add(table);
     let table = info::add(table);
     obsolete::add(table)
 }

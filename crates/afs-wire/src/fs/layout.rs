@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::{GetCapabilityReply, SERVICE};
 use crate::ids::{DataVersion, Fid};
+use crate::rpc::Nothing;
 use crate::xdr::{BoundedVec, Fixed};
 
 /// Most drives of one layout.
@@ -12,6 +13,9 @@ pub const LAYOUT_DRIVES_MAX: usize = 3;
 pub const LAYOUT_PARTS_MAX: usize = 256;
 /// Most copies of one part.
 pub const LAYOUT_COPIES_MAX: usize = 3;
+
+/// In the place of a binding: the drive sends the chunk to a client when the file server has commanded it.
+pub const COMMANDED: Fixed<48> = Fixed([0; 48]);
 
 xdr_struct! {
     /// A drive, and a capability for it that is good for all chunks of the layout there.
@@ -40,7 +44,7 @@ xdr_struct! {
         pub chunk: Fixed<24>,
         /// Where the part begins in it.
         pub offset: u32,
-        /// Terms and binding, in that form.
+        /// Terms and binding, in that form. [`COMMANDED`]: each transfer is to be commanded, by [`Deliver`].
         pub binding: Fixed<48>,
     }
 }
@@ -71,4 +75,17 @@ calls! {
         /// Where the layout ends. The client asks for the rest from there.
         end: u64,
     };
+
+    /// Has a drive send the part of a file in which a position is to the client, which waits there for the transfer of this number.
+    /// Requires what FetchData requires. EOPNOTSUPP where the volume's transfers are not commanded; EAGAIN, VBUSY as for
+    /// [`GetLayout`]; ENXIO if the drive has no copy of the part that may be sent, or cannot be told.
+    0x414E_4427 "Deliver" Deliver {
+        fid: Fid,
+        version: DataVersion,
+        position: u64,
+        /// The drive's id.
+        drive: Fixed<16>,
+        /// The client's number for the transfer.
+        transfer: Fixed<16>,
+    } -> Nothing;
 }

@@ -56,6 +56,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4423, "GetLayout"),
     (0x414E_4424, "GetRoom"),
     (0x414E_4425, "CommitChunks"),
+    (0x414E_4427, "Deliver"),
     (0x414E_4428, "BulkCapability"),
     (0x414E_4429, "StatusAndCapability"),
 ];

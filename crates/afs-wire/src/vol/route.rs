@@ -13,11 +13,13 @@ pub enum DataRoute {
     Server,
     /// `nasd`: the same, and reads at the drives themselves where they are on other hosts.
     Drives,
+    /// `netscsi`: as `nasd`, but the file server commands each transfer between drive and client.
+    Commanded,
 }
 
 impl DataRoute {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Calls, Self::Server, Self::Drives];
+    pub const ALL: [Self; 4] = [Self::Calls, Self::Server, Self::Commanded, Self::Drives];
 
     /// Its name in commands.
     #[must_use]
@@ -26,6 +28,7 @@ impl DataRoute {
             Self::Calls => "sad",
             Self::Server => "sid",
             Self::Drives => "nasd",
+            Self::Commanded => "netscsi",
         }
     }
 
@@ -36,6 +39,7 @@ impl DataRoute {
             Self::Server => 0,
             Self::Calls => 1,
             Self::Drives => 2,
+            Self::Commanded => 3,
         }
     }
 
@@ -81,6 +85,6 @@ mod tests {
             assert_eq!(DataRoute::from_bytes(&route.to_bytes()), Ok(route));
             assert_eq!(DataRoute::of_name(route.name()), Some(route));
         }
-        assert!(DataRoute::from_bytes(&3u32.to_be_bytes()).is_err() && DataRoute::of_name("SAD").is_none());
+        assert!(DataRoute::from_bytes(&4u32.to_be_bytes()).is_err() && DataRoute::of_name("SAD").is_none());
     }
 }

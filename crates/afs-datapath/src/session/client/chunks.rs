@@ -7,7 +7,7 @@ use afs_env::Instant;
 use bytes::{Bytes, BytesMut};
 
 use super::{Arriving, Client, Handle};
-use crate::capability::Binding;
+use crate::capability::{Binding, TransferId};
 use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, SUM_LEN};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Reply, Request};
@@ -78,10 +78,37 @@ impl Client {
         (chunk, binding): (ChunkRef, &Binding),
         range: Range<u32>,
     ) -> Result<Bytes, Error> {
-        let covering = Pieces::covering(chunk.len, &range).map_err(|_| Error::Length)?;
-        let length = SUM_LEN * Pieces::count(chunk.len) + covering.len();
         let (start, end, credit) = (range.start, range.end, BOUND_CREDIT);
         let what = ChunkRequest::ReadBound { chunk, start, end, credit, binding: *binding };
+        self.verified(handle, what, chunk, range).await
+    }
+
+    /// Receives a range of a chunk that the file server has commanded, or will command while this waits, for a transfer of this number
+    /// and the group of the capability. Verified as by [`Client::read_bound`].
+    ///
+    /// # Errors
+    /// As [`Client::read_bound`]; [`Failure::Stalled`] if nothing is commanded in time.
+    pub async fn receive(
+        &self,
+        handle: &Handle,
+        transfer: TransferId,
+        (chunk, range): (ChunkRef, Range<u32>),
+    ) -> Result<Bytes, Error> {
+        let (start, end, credit) = (range.start, range.end, BOUND_CREDIT);
+        let what = ChunkRequest::Receive { transfer, chunk, start, end, credit };
+        self.verified(handle, what, chunk, range).await
+    }
+
+    /// The bytes of a range of a chunk, as its reference says.
+    async fn verified(
+        &self,
+        handle: &Handle,
+        what: ChunkRequest,
+        chunk: ChunkRef,
+        range: Range<u32>,
+    ) -> Result<Bytes, Error> {
+        let covering = Pieces::covering(chunk.len, &range).map_err(|_| Error::Length)?;
+        let length = SUM_LEN * Pieces::count(chunk.len) + covering.len();
         let mut arriving = self.fetch(handle, what).await?;
         if arriving.length() != length as u64 {
             return Err(Failure::Damaged.into());

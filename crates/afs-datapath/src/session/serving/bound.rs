@@ -1,11 +1,11 @@
 //! Whether a capability permits a request for chunks: the file server's for all of a store, a client's for what is bound to a
-//! group, or staged under a tag.
+//! group or commanded, or staged under a tag.
 
 use afs_env::UnixTime;
 
 use super::grant::Grant;
-use crate::capability::{Binding, Capability, Group, Refusal};
-use crate::frame::ChunkRequest;
+use crate::capability::{Capability, Group, Refusal, Terms};
+use crate::frame::{ChunkRequest, Failure};
 use crate::session::{ChunkCall, Drive, Room};
 
 /// Seconds of the longest life of a client's capability here. A file server gives shorter ones: what lasts longer was sealed by one
@@ -19,18 +19,28 @@ pub(super) fn permits(
     what: &ChunkRequest,
     now: UnixTime,
 ) -> Result<(), Refusal> {
-    let (chunk, start, end, binding) = match what {
-        ChunkRequest::ReadBound { chunk, start, end, binding, .. } => (chunk, start, end, binding),
+    match what {
+        ChunkRequest::ReadBound { chunk, start, end, binding, .. } => {
+            let group = capability.permits_bound(*start, *end)?;
+            lives_shortly(capability, now)?;
+            drive.key.check_binding(group, *chunk, binding, &(*start..*end))?;
+            if is_current(drive, &binding.terms) { Ok(()) } else { Err(Refusal::Revoked) }
+        }
+        // What it gets, the command decides.
+        ChunkRequest::Receive { start, end, .. } => {
+            capability.permits_bound(*start, *end)?;
+            lives_shortly(capability, now)
+        }
         ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
             capability.permits_staging()?;
-            return lives_shortly(capability, now);
+            lives_shortly(capability, now)
         }
-        _ => return capability.permits_chunks().map(drop),
-    };
-    let group = capability.permits_bound(*start, *end)?;
-    lives_shortly(capability, now)?;
-    drive.key.check_binding(group, *chunk, binding, &(*start..*end))?;
-    if is_current(drive, binding) { Ok(()) } else { Err(Refusal::Revoked) }
+        ChunkRequest::Deliver { terms, .. } => {
+            let store = capability.permits_chunks()?;
+            if store == terms.store { Ok(()) } else { Err(Refusal::OtherObject) }
+        }
+        _ => capability.permits_chunks().map(drop),
+    }
 }
 
 /// Whether a client's capability ends as soon as it must.
@@ -38,27 +48,41 @@ fn lives_shortly(capability: &Capability, now: UnixTime) -> Result<(), Refusal> 
     if capability.expires > now.secs.saturating_add(LIFE_MAX) { Err(Refusal::Expired) } else { Ok(()) }
 }
 
-/// Whether nothing was revoked for the file since the binding was made.
-pub(super) fn is_current(drive: &Drive, binding: &Binding) -> bool {
-    let terms = &binding.terms;
+/// Whether nothing was revoked for the file since its terms were made.
+pub(super) fn is_current(drive: &Drive, terms: &Terms) -> bool {
     terms.generation >= drive.revocations.generation(Group::Tagged(terms.file))
 }
 
-/// The call for the chunks of the drive, to whom it does not matter who reads. `None` for what was not permitted.
-pub(super) fn call(grant: &mut Grant, what: ChunkRequest) -> Option<ChunkCall> {
-    let peer = grant.peer;
+/// The call for the chunks of the drive, to whom it does not matter who reads. Waits for the command that a client's request is for.
+///
+/// # Errors
+/// [`Failure::Stalled`] without a command; a refusal of what was not permitted, or commanded.
+pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkCall, Failure> {
     match what {
         ChunkRequest::ReadBound { chunk, start, end, credit, binding } => {
-            let store = binding.terms.store;
-            grant.binding = Some(Box::new(binding));
-            let what = ChunkRequest::Read { chunk, start, end, credit };
-            Some(ChunkCall { peer, store, room: None, what })
+            read(grant, binding.terms, ChunkRequest::Read { chunk, start, end, credit })
+        }
+        ChunkRequest::Receive { transfer, chunk, start, end, credit } => {
+            let (env, group) = (grant.env().clone(), grant.capability.permits_bound(start, end)?);
+            let command = grant.drive.commands.wait(&env, (group, transfer)).await?;
+            command.permits(chunk, &(start..end))?;
+            read(grant, command.terms, ChunkRequest::Read { chunk, start, end, credit })
         }
         ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
-            let (store, tag) = grant.capability.permits_staging().ok()?;
+            let (store, tag) = grant.capability.permits_staging()?;
             let room = Room { drive: grant.drive.clone(), tag, bytes: grant.capability.range.len() };
-            Some(ChunkCall { peer, store, room: Some(room), what })
+            Ok(ChunkCall { peer: grant.peer, store, room: Some(room), what })
         }
-        _ => Some(ChunkCall { peer, store: grant.capability.permits_chunks().ok()?, room: None, what }),
+        _ => {
+            let store = grant.capability.permits_chunks()?;
+            Ok(ChunkCall { peer: grant.peer, store, room: None, what })
+        }
     }
+}
+
+/// A read on the terms of a client.
+fn read(grant: &mut Grant, terms: Terms, what: ChunkRequest) -> Result<ChunkCall, Failure> {
+    grant.terms = Some(Box::new(terms));
+    grant.check()?;
+    Ok(ChunkCall { peer: grant.peer, store: terms.store, room: None, what })
 }

@@ -1,22 +1,22 @@
 //! Requests for chunks at a drive.
 
+use afs_env::future::{Either, select};
+
+use super::bound;
 use super::grant::Grant;
 use super::reading::send_opened;
 use super::role::note;
 use super::taken::Taken;
 use crate::capability::Group;
 use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, RequestId};
+use crate::session::commands::Command;
 use crate::session::link::Link;
 use crate::session::{ChunkCall, Drive, Error};
 
 /// Performs a request, and tells the client how it ended.
-pub(super) async fn serve(link: Link, id: RequestId, mut grant: Grant, call: ChunkCall) {
+pub(super) async fn serve(link: Link, id: RequestId, grant: Grant, what: ChunkRequest) {
     let (drive, peer) = (grant.drive.clone(), grant.peer);
-    let done = match call.what.outgoing() {
-        Some((most, _)) => send(&link, id, &mut grant, call, most).await.map(|()| None),
-        None => perform(&link, id, grant, call).await.map(Some),
-    };
-    match done {
+    match done(&link, id, grant, what).await {
         Ok(Some(reply)) => link.end(id, Some(&Message::Performed { request: id, reply })),
         Err(Error::Failed(failure)) => {
             note(&drive, peer, failure);
@@ -24,6 +24,23 @@ pub(super) async fn serve(link: Link, id: RequestId, mut grant: Grant, call: Chu
         }
         // All is sent, or nobody wants it any more: then it is removed already.
         Ok(None) | Err(_) => link.end(id, None),
+    }
+}
+
+/// The outcome of a request whose reply is no bytes.
+async fn done(
+    link: &Link,
+    id: RequestId,
+    mut grant: Grant,
+    what: ChunkRequest,
+) -> Result<Option<ChunkReply>, Error> {
+    let call = match select(bound::call(&mut grant, what), link.gone(id)).await {
+        Either::Left(call) => call?,
+        Either::Right(error) => return Err(error),
+    };
+    match call.what.outgoing() {
+        Some((most, _)) => send(link, id, &mut grant, call, most).await.map(|()| None),
+        None => perform(link, id, grant, call).await.map(Some),
     }
 }
 
@@ -44,6 +61,10 @@ async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> R
     let drive = grant.drive.clone();
     if let Some(reply) = revoke(&drive, &call.what) {
         return Ok(reply);
+    }
+    if let ChunkRequest::Deliver { group, transfer, chunk, terms } = call.what {
+        drive.commands.command((group, transfer), Command { chunk, terms }, link.now())?;
+        return Ok(ChunkReply::Done);
     }
     let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
     let performed = chunks.perform(call, Taken::new(link.clone(), id, grant));

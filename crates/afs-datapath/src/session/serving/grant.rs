@@ -6,7 +6,7 @@ use std::sync::Arc;
 use afs_env::EnvRef;
 
 use super::bound;
-use crate::capability::{Binding, Capability, Changes, Refusal};
+use crate::capability::{Capability, Changes, Refusal, Terms};
 use crate::session::Drive;
 
 /// A capability that permits a request in progress.
@@ -15,8 +15,8 @@ pub(super) struct Grant {
     pub drive: Arc<Drive>,
     pub peer: SocketAddr,
     pub capability: Capability,
-    /// Of a client's read of a chunk.
-    pub binding: Option<Box<Binding>>,
+    /// Of a client's read of a chunk, that was bound or commanded.
+    pub terms: Option<Box<Terms>>,
     env: EnvRef,
     seen: Changes,
 }
@@ -39,7 +39,12 @@ impl Grant {
         if capability.expires <= env.wall().secs {
             return Err(Refusal::Expired);
         }
-        Ok(Self { drive: drive.clone(), peer, capability, binding: None, env: env.clone(), seen })
+        Ok(Self { drive: drive.clone(), peer, capability, terms: None, env: env.clone(), seen })
+    }
+
+    /// The environment of the connection.
+    pub fn env(&self) -> &EnvRef {
+        &self.env
     }
 
     /// Whether the capability is still good. A stream of a volume that has begun ends with the call that it belongs to.
@@ -56,7 +61,7 @@ impl Grant {
         if !self.drive.revocations.is_still_current(&self.capability, &mut self.seen) {
             return Err(Refusal::Revoked);
         }
-        if self.binding.as_deref().is_some_and(|binding| !bound::is_current(&self.drive, binding)) {
+        if self.terms.as_deref().is_some_and(|terms| !bound::is_current(&self.drive, terms)) {
             return Err(Refusal::Revoked);
         }
         Ok(())

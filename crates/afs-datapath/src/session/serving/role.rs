@@ -149,13 +149,8 @@ impl DriveRole {
         let credit = what.outgoing().map_or(0, |(_, credit)| credit);
         let sending = Sending::new(0, credit.into());
         let receiving = Receiving::new(what.incoming(), STORE_WINDOW);
-        self.begin(link, request, granted, sending, receiving, |mut grant| {
-            let link = link.clone();
-            Box::pin(async move {
-                // It was permitted.
-                let Some(call) = bound::call(&mut grant, what) else { return };
-                chunks::serve(link, request, grant, call).await;
-            })
+        self.begin(link, request, granted, sending, receiving, |grant| {
+            Box::pin(chunks::serve(link.clone(), request, grant, what))
         });
         Ok(())
     }

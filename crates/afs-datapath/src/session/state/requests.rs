@@ -44,6 +44,14 @@ impl State {
         request.wait(reply, cx)
     }
 
+    /// Waits until a request is not in progress any more.
+    pub fn poll_gone(&mut self, id: RequestId, cx: &Context<'_>) -> Poll<Error> {
+        match self.request(id) {
+            Ok(request) => request.wait(None, cx),
+            Err(error) => Poll::Ready(error),
+        }
+    }
+
     /// The next bytes of a request; `None` after the last.
     pub fn poll_take(
         &mut self,

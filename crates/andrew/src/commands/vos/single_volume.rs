@@ -63,9 +63,10 @@ pub struct SetArgs {
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Paths:
-  sad   by calls alone
-  sid   by calls, and by the data path of the file server (the default)
-  nasd  the same, and at the drives of the volume themselves, for clients that can
+  sad      by calls alone
+  sid      by calls, and by the data path of the file server (the default)
+  netscsi  the same, and from the drives of the volume, each transfer commanded by the file server
+  nasd     the same, and at the drives of the volume themselves, for clients that can
 
 Whatever is set, a client that cannot go one way goes another, and programs do not notice.
 A move, release or copy takes the setting along; what is restored from a dump has the default.
@@ -77,7 +78,7 @@ pub struct PathArgs {
     #[arg(value_name = "NAME")]
     volume: String,
     /// Where the bytes of its files may be read and stored
-    #[arg(value_name = "PATH", value_parser = ["sad", "sid", "nasd"])]
+    #[arg(value_name = "PATH", value_parser = ["sad", "sid", "netscsi", "nasd"])]
     path: String,
 }
 

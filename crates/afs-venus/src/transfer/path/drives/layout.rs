@@ -7,8 +7,8 @@ use std::sync::Arc;
 use afs_datapath::capability::{Binding, Group};
 use afs_drive::{ChunkRef, MAX_CHUNK_LEN};
 use afs_rpc::Instant;
-use afs_wire::fs::{GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart};
-use afs_wire::xdr::Decode;
+use afs_wire::fs::{COMMANDED, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart};
+use afs_wire::xdr::{Decode, Fixed};
 
 use super::super::capabilities::{Given, Use};
 use super::super::grants::given;
@@ -44,8 +44,16 @@ pub(super) struct Site {
 pub(super) struct PartCopy {
     pub site: Arc<Site>,
     pub chunk: ChunkRef,
-    pub binding: Binding,
+    pub permission: Permission,
     offset: u32,
+}
+
+/// Why the drive sends the chunk.
+pub(super) enum Permission {
+    /// It is bound to the group of the capability.
+    Bound(Binding),
+    /// The file server commands each transfer, when it is asked.
+    Commanded,
 }
 
 /// How the next bytes are read.
@@ -128,6 +136,11 @@ impl Layout {
 }
 
 impl Part {
+    /// Its first byte in the file.
+    pub fn start(&self) -> u64 {
+        self.range.start
+    }
+
     fn segment(&self, at: u64, length: u64) -> Segment<'_> {
         match self.copies.is_empty() {
             true => Segment::Server(length),
@@ -167,12 +180,32 @@ fn part(told: &LayoutPart, sites: &[Option<Arc<Site>>]) -> Option<Part> {
 
 fn part_copy(told: &LayoutCopy, length: u32, site: &Arc<Site>) -> Option<PartCopy> {
     let chunk = ChunkRef::from_bytes(&told.chunk.0)?;
-    let binding = Binding::from_bytes(&told.binding.0).ok()?;
+    let permission = permission(&told.binding)?;
     let (offset, end) = (told.offset, told.offset.checked_add(length)?);
-    let terms = binding.terms.start..binding.terms.end;
     let is_inside = end <= chunk.len && chunk.len as usize <= MAX_CHUNK_LEN;
-    let is_permitted = terms.start <= offset && end <= terms.end;
-    (is_inside && is_permitted).then(|| PartCopy { site: site.clone(), chunk, binding, offset })
+    (is_inside && permission.permits(offset..end)).then(|| PartCopy {
+        site: site.clone(),
+        chunk,
+        permission,
+        offset,
+    })
+}
+
+fn permission(told: &Fixed<48>) -> Option<Permission> {
+    if *told == COMMANDED {
+        return Some(Permission::Commanded);
+    }
+    Binding::from_bytes(&told.0).ok().map(Permission::Bound)
+}
+
+impl Permission {
+    /// Whether it can be for a range of the chunk.
+    fn permits(&self, range: Range<u32>) -> bool {
+        match self {
+            Permission::Bound(Binding { terms, .. }) => terms.start <= range.start && range.end <= terms.end,
+            Permission::Commanded => true,
+        }
+    }
 }
 
 #[cfg(test)]

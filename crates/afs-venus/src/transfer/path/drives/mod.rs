@@ -10,6 +10,7 @@ mod layouts;
 mod links;
 mod opening;
 mod read;
+mod receive;
 mod server_drives;
 
 pub(super) use read::AtServer;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::session::{Error, Handle};
+use afs_datapath::session::Error;
 use afs_rpc::{BoxFuture, CallError, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::DataVersion;
@@ -14,7 +14,7 @@ use super::super::connect::STALL;
 use super::super::fallback::Fallback;
 use super::super::link::Link;
 use super::super::steps::{Ended, RATE_MIN};
-use super::layout::{Layout, Part, PartCopy, Segment};
+use super::layout::{Layout, Part, PartCopy, Permission, Segment};
 use super::layouts::Key;
 use super::server_drives::ServerDrives;
 use crate::calls::Target;
@@ -29,10 +29,10 @@ pub(crate) trait AtServer: Send + Sync {
 }
 
 /// What a fetch is for.
-struct Fetch<'a> {
-    target: &'a Target,
+pub(super) struct Fetch<'a> {
+    pub target: &'a Target,
     wanted: &'a Wanted,
-    key: Key,
+    pub key: Key,
     server: &'a dyn AtServer,
 }
 
@@ -81,7 +81,7 @@ impl ServerDrives {
                 let bytes = fetch.server.bytes(fetch.target, wanted).await.ok_or(Ended::NoPath)?;
                 Ok((vec![bytes], length, false))
             }
-            Segment::Drives { part, at, length } => match self.read(part, at, length).await {
+            Segment::Drives { part, at, length } => match self.read(fetch, part, at..at + length).await {
                 Ok(bytes) => Ok((vec![bytes], length, true)),
                 Err(why) => {
                     if why.is_of_layout() {
@@ -94,10 +94,15 @@ impl ServerDrives {
     }
 
     /// Bytes of a part, from the first copy that has them.
-    async fn read(self: &Arc<Self>, part: &Part, at: u64, length: u64) -> Result<Bytes, Fallback> {
+    async fn read(
+        self: &Arc<Self>,
+        fetch: &Fetch<'_>,
+        part: &Part,
+        bytes: Range<u64>,
+    ) -> Result<Bytes, Fallback> {
         let mut last = Fallback::NoLayout;
         for copy in &part.copies {
-            match self.read_copy(copy, at, length).await {
+            match self.read_copy(fetch, (part, copy), &bytes).await {
                 Ok(bytes) => return Ok(bytes),
                 Err(why) => last = self.fallback(why),
             }
@@ -105,12 +110,28 @@ impl ServerDrives {
         Err(last)
     }
 
-    async fn read_copy(self: &Arc<Self>, copy: &PartCopy, at: u64, length: u64) -> Result<Bytes, Fallback> {
-        let range = copy.range(at, length).ok_or(Fallback::Protocol)?;
+    async fn read_copy(
+        self: &Arc<Self>,
+        fetch: &Fetch<'_>,
+        (part, copy): (&Part, &PartCopy),
+        bytes: &Range<u64>,
+    ) -> Result<Bytes, Fallback> {
+        let length = bytes.end - bytes.start;
+        let range = copy.range(bytes.start, length).ok_or(Fallback::Protocol)?;
         let link = self.link(&copy.site.offer)?;
         let _permit = link.begin(self.now()).ok_or(Fallback::Full)?;
         let read = match link.handle(&copy.site.given, self.now()) {
-            Ok(handle) => self.read_by(&link, &handle, copy, range).await,
+            Ok(handle) => match &copy.permission {
+                Permission::Bound(binding) => {
+                    let read = link.session.read_bound(&handle, (copy.chunk, binding), range.clone());
+                    self.in_time(&range, read).await
+                }
+                Permission::Commanded => {
+                    let at = part.start() + bytes.start;
+                    let received = self.receive(fetch, (&link, &handle), copy, (at, range.clone()));
+                    self.in_time(&range, received).await
+                }
+            },
             Err(error) => Err(error),
         };
         match read {
@@ -125,16 +146,13 @@ impl ServerDrives {
         }
     }
 
-    /// The bytes as the checksum says that the file server told.
-    async fn read_by(
+    /// Bytes that come at the rate that is the least for a range.
+    async fn in_time(
         &self,
-        link: &Link,
-        handle: &Handle,
-        copy: &PartCopy,
-        range: Range<u32>,
+        range: &Range<u32>,
+        read: impl Future<Output = Result<Bytes, Error>> + Send,
     ) -> Result<Bytes, Error> {
         let most = STALL + Duration::from_secs(u64::from(range.end - range.start) / RATE_MIN);
-        let read = link.session.read_bound(handle, (copy.chunk, &copy.binding), range);
         self.common.env.timeout(most, read).await.unwrap_or(Err(Error::Stalled))
     }
 
