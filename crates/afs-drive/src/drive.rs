@@ -35,6 +35,20 @@ pub trait Drive: Send + Sync + 'static {
     /// Frees chunks that are neither referenced nor being read. Discarding one twice does no harm.
     fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>>;
 
+    /// Whether clients may stage chunks on it, which [`Drive::claim`] then gives. Asks the drive if that is not known.
+    fn takes_staged(&self) -> BoxFuture<bool> {
+        Box::pin(async { false })
+    }
+
+    /// Makes chunks that a client has staged, and that are durable, the caller's, all or none: from then on it has to discard
+    /// them. Each is given once; [`DriveError::NotStaged`] for what is not there, or was given before, or forgotten. Of the drive
+    /// alone it is known whether they are as the client says.
+    ///
+    /// After another error it is not known whether they were given: the caller must neither use nor discard them.
+    fn claim(&self, _staged: StagedChunks) -> BoxFuture<Result<(), DriveError>> {
+        Box::pin(async { Err(DriveError::NotStaged) })
+    }
+
     /// Gives chunks written from now on ids greater than `last`, also where the segment of that id has been removed.
     /// To be called before the first write, with the greatest id that is still referenced.
     fn continue_after(&self, last: ChunkId);
@@ -45,6 +59,17 @@ pub trait Drive: Send + Sync + 'static {
     /// Frees every chunk that is not live and was written before this drive was opened: the garbage of crashes. Chunks
     /// written since are not touched. Memory is bounded by the live chunks of one segment.
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>>;
+}
+
+/// Chunks that a client says to have staged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StagedChunks {
+    /// The run of the drive in which they were staged.
+    pub run: u64,
+    /// The tag under which they were: the drive's name of the client's room.
+    pub tag: [u8; 8],
+    /// At most 4096.
+    pub chunks: Vec<ChunkRef>,
 }
 
 /// Source of the referenced chunks.

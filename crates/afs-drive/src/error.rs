@@ -41,6 +41,9 @@ pub enum DriveError {
     /// The drive was started again before the chunks were flushed, so that they may be lost.
     #[error("the drive was started again before it had flushed the chunks")]
     Forgotten,
+    /// A chunk that was to be claimed is not staged there: nobody wrote it, it was claimed before, or forgotten.
+    #[error("a chunk is not staged on the drive, or was claimed before")]
+    NotStaged,
     /// The drive is on another host and could not be reached in time.
     #[error("drive {drive} cannot be reached: {why}")]
     Away {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::frame::{ChunkReply, ChunkRequest};
-use afs_datapath::session::{Client, Error, Handle};
+use afs_datapath::frame::{ChunkReply, ChunkRequest, Goodbye};
+use afs_datapath::session::{Client, Error, Handle, Lost};
 use afs_drive::{ChunkId, Usage};
 use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
@@ -115,10 +115,7 @@ impl Connection {
     }
 
     async fn attempt(&self) -> Result<Open, Error> {
-        let stream =
-            self.env.connect(self.options.address).await.map_err(|error| Error::Lost(error.into()))?;
-        let (security, patience) = (self.options.security, self.options.patience);
-        let client = Client::open_chunks(self.env.clone(), stream, security, patience).await?;
+        let client = self.connect().await?;
         let capability = managing(&self.options);
         let handle = client.present(&capability, &self.options.key.seal(&capability))?;
         let after = self.state.lock().after.unwrap_or(ChunkId::MIN);
@@ -126,6 +123,20 @@ impl Connection {
         let open = Open { client, handle };
         self.note_success(begun, &open);
         Ok(open)
+    }
+
+    /// A connection in the newest version that the drive speaks.
+    async fn connect(&self) -> Result<Client, Lost> {
+        let (env, options) = (&self.env, &self.options);
+        let (security, patience) = (options.security, options.patience);
+        let stream = env.connect(options.address).await?;
+        match Client::open_staging(env.clone(), stream, security, patience).await {
+            Err(Lost::Goodbye(Goodbye::Version)) => {
+                let stream = env.connect(options.address).await?;
+                Client::open_chunks(env.clone(), stream, security, patience).await
+            }
+            opened => opened,
+        }
     }
 
     fn note_success(&self, begun: ChunkReply, open: &Open) {

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use afs_datapath::frame::{ChunkReply, ChunkRequest, DriveStatus};
 use afs_datapath::session::{Error, Failure};
-use afs_drive::{BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, SweepReport, Usage};
+use afs_drive::{
+    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, StagedChunks, SweepReport, Usage,
+};
 use afs_env::{EnvExt, EnvRef};
 use bytes::Bytes;
 
 use crate::connection::{Connection, Open};
 use crate::options::RemoteOptions;
-use crate::{reading, sweeping, writing};
+use crate::{claiming, reading, sweeping, writing};
 
 /// Pause before another attempt.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -103,6 +105,7 @@ impl RemoteDrive {
         match error {
             Error::Failed(Failure::NoSpace) => DriveError::NoSpace,
             Error::Failed(Failure::Forgotten) => DriveError::Forgotten,
+            Error::Failed(Failure::NotStaged) => DriveError::NotStaged,
             Error::Failed(Failure::Io) => {
                 let what = format!("drive {}: {error}", self.0.options().name);
                 DriveError::Io(Arc::new(io::Error::other(what)))
@@ -160,6 +163,16 @@ impl Drive for RemoteDrive {
     fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
         let drive = self.clone();
         self.start(async move { writing::discard(&drive, &chunks).await })
+    }
+
+    fn takes_staged(&self) -> BoxFuture<bool> {
+        let drive = self.clone();
+        Box::pin(async move { claiming::takes_staged(&drive).await })
+    }
+
+    fn claim(&self, staged: StagedChunks) -> BoxFuture<Result<(), DriveError>> {
+        let drive = self.clone();
+        self.start(async move { claiming::claim(&drive, staged).await })
     }
 
     fn continue_after(&self, last: ChunkId) {

@@ -4,6 +4,7 @@
 //! server, which has the drive's key, is the one that may use all chunks of its stores. Both ends speak the protocol of
 //! the data path (`docs/protocol/data-path.md`); `docs/decisions/2026-11-23-drives.md` tells why.
 
+mod claiming;
 mod connection;
 mod direct;
 mod drive;
@@ -18,4 +19,4 @@ pub use direct::{DirectDrive, TELL_MAX};
 pub use drive::RemoteDrive;
 pub use joining::{JoinError, join};
 pub use options::RemoteOptions;
-pub use serve::{Adopt, ChunkStores, JoiningDrive, RUN_MAX, Run, STORES_MAX};
+pub use serve::{Adopt, ChunkStores, JoiningDrive, RUN_MAX, Run, STAGED_LIFE, STORES_MAX};

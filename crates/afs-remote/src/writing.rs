@@ -41,7 +41,7 @@ async fn give(drive: &RemoteDrive, data: Bytes) -> Result<ChunkRef, DriveError> 
 
 /// Whether a chunk can begin there. So a segment has at most [`LIVE_MAX`](afs_datapath::frame::LIVE_MAX) chunks, and what the file
 /// server has to gather of one in a sweep is bounded, whatever the drive says.
-fn is_place(id: ChunkId) -> bool {
+pub(crate) fn is_place(id: ChunkId) -> bool {
     let (_, offset) = id.parts();
     offset < SEGMENT_BYTES && offset.is_multiple_of(BLOCK)
 }

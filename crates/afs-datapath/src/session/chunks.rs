@@ -48,7 +48,7 @@ pub struct Room {
     pub(super) drive: Arc<Drive>,
     /// The tag under which its chunks are staged.
     pub tag: StagingTag,
-    /// Bytes that it may have staged there together, claimed ones included.
+    /// Bytes that may be staged there together.
     pub bytes: u64,
 }
 

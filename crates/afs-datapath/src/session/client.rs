@@ -137,6 +137,12 @@ impl Client {
         self.0.welcome.drive
     }
 
+    /// The version of the protocol that both ends speak.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.0.welcome.version
+    }
+
     /// The epoch of the drive's key when the connection was opened.
     #[must_use]
     pub fn epoch(&self) -> KeyEpoch {

@@ -1,4 +1,4 @@
-//! Requests of a file server for the chunks of its stores.
+//! Requests of a file server for the chunks of its stores, and of clients that it sends.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +12,7 @@ use afs_env::sync::OwnedSemaphorePermit;
 use bytes::{Bytes, BytesMut};
 
 use super::replies;
+use super::rooms::Numbered;
 use super::stores::{ChunkStores, Inner};
 
 /// The drive has no files.
@@ -42,7 +43,7 @@ impl<S: SegmentStore> Chunks for ChunkStores<S> {
 }
 
 impl<S: SegmentStore> Inner<S> {
-    async fn perform(&self, call: ChunkCall, bytes: Taken) -> Result<ChunkReply, Failure> {
+    async fn perform(self: &Arc<Self>, call: ChunkCall, bytes: Taken) -> Result<ChunkReply, Failure> {
         let drive = self.store(call.store).await?;
         let failed = |error: DriveError| self.failure(call.store, &error);
         match call.what {
@@ -50,11 +51,13 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::Write { length } => self.write(call.store, &drive, length, bytes).await,
             ChunkRequest::Sync { oldest } => self.sync(call.store, &drive, oldest).await,
             ChunkRequest::Discard { chunks } => {
+                chunks.iter().for_each(|chunk| self.staging.drop_range(call.store, chunk.id, chunk.id));
                 drive.discard(chunks).await.map_err(failed)?;
                 Ok(ChunkReply::Done)
             }
             ChunkRequest::Sweep { first, last, .. } => {
-                let live = live(gather(bytes, 0).await?);
+                let live = chunks_of(&gather(bytes, 0).await?);
+                self.staging.drop_range(call.store, first, last);
                 let report = drive.sweep_range((first, last), live).await.map_err(failed)?;
                 Ok(replies::swept(&report))
             }
@@ -64,9 +67,21 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::ReadBound { .. } | ChunkRequest::Revoke { .. } | ChunkRequest::RevokeAll => {
                 Err(Failure::Invalid)
             }
-            ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } => Err(Failure::Unavailable),
-            ChunkRequest::Forget | ChunkRequest::Claim { .. } => Err(Failure::Unavailable),
             ChunkRequest::Deliver { .. } | ChunkRequest::Receive { .. } => Err(Failure::Invalid),
+            ChunkRequest::Stage { length } => {
+                let room = (call.room.as_ref().ok_or(Failure::Invalid)?, call.peer.ip());
+                self.stage((call.store, &drive), room, length, bytes).await
+            }
+            ChunkRequest::Receipts { chunks } => {
+                let room = call.room.as_ref().ok_or(Failure::Invalid)?;
+                self.receipts((call.store, &drive), room, &chunks).await
+            }
+            ChunkRequest::Forget => {
+                self.forget((call.store, &drive), call.room.as_ref().ok_or(Failure::Invalid)?).await
+            }
+            ChunkRequest::Claim { claim, run, tag, .. } => {
+                self.claim(call.store, (claim, run, tag), bytes).await
+            }
             // A drive belongs to one file server, until its state is removed.
             ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
         }
@@ -107,6 +122,18 @@ impl<S: SegmentStore> Inner<S> {
     ) -> Result<ChunkReply, Failure> {
         let _room = self.room(length).await?;
         let data = gather_from(&mut bytes, length as usize).await?;
+        let chunk = self.put((number, drive), data, bytes).await?;
+        self.counts.written.fetch_add(1, Ordering::Relaxed);
+        Ok(ChunkReply::Written { chunk, usage: self.usage(drive) })
+    }
+
+    /// Writes a chunk, unless who gave it gives the request up meanwhile, and will not learn its id.
+    pub(super) async fn put(
+        &self,
+        (number, drive): Numbered<'_, S>,
+        data: Bytes,
+        mut bytes: Taken,
+    ) -> Result<ChunkRef, Failure> {
         let chunk = match drive.write(data).await {
             Ok(chunk) => chunk,
             Err(error) => {
@@ -114,17 +141,15 @@ impl<S: SegmentStore> Inner<S> {
                 return Err(self.failure(number, &error));
             }
         };
-        // Who has given the request up meanwhile will not learn the chunk's id.
         if let Err(failure) = bytes.next().await {
             drop(drive.discard(vec![chunk]));
             return Err(failure);
         }
-        self.counts.written.fetch_add(1, Ordering::Relaxed);
-        Ok(ChunkReply::Written { chunk, usage: self.usage(drive) })
+        Ok(chunk)
     }
 
     /// All chunks of this run whose writes were answered become durable. One of an earlier run may have been lost with it.
-    async fn sync(
+    pub(super) async fn sync(
         &self,
         number: StoreNumber,
         drive: &SegmentDrive<S>,
@@ -166,12 +191,12 @@ impl<S: SegmentStore> Inner<S> {
     }
 }
 
-async fn gather(mut bytes: Taken, length: usize) -> Result<Bytes, Failure> {
+pub(super) async fn gather(mut bytes: Taken, length: usize) -> Result<Bytes, Failure> {
     gather_from(&mut bytes, length).await
 }
 
 /// All bytes of a request.
-async fn gather_from(bytes: &mut Taken, length: usize) -> Result<Bytes, Failure> {
+pub(super) async fn gather_from(bytes: &mut Taken, length: usize) -> Result<Bytes, Failure> {
     let mut all = BytesMut::with_capacity(length);
     while let Some(piece) = bytes.next().await? {
         all.extend_from_slice(&piece);
@@ -179,6 +204,6 @@ async fn gather_from(bytes: &mut Taken, length: usize) -> Result<Bytes, Failure>
     Ok(all.freeze())
 }
 
-fn live(bytes: Bytes) -> Vec<ChunkRef> {
+pub(super) fn chunks_of(bytes: &[u8]) -> Vec<ChunkRef> {
     bytes.chunks_exact(ChunkRef::STORED_LEN).filter_map(ChunkRef::from_bytes).collect()
 }

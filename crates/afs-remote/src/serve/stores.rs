@@ -12,6 +12,7 @@ use afs_env::sync::Semaphore;
 use afs_env::{EnvExt, EnvRef};
 use parking_lot::Mutex;
 
+use super::staging::Staging;
 use crate::options::SEGMENT_BYTES;
 
 /// Number of a run of a drive: each start has a greater one, which is durable before anything is served.
@@ -57,6 +58,7 @@ pub(super) struct Inner<S: SegmentStore> {
     turn: afs_env::sync::Mutex<()>,
     stores: Mutex<BTreeMap<StoreNumber, SegmentDrive<S>>>,
     pub budget: Arc<Semaphore>,
+    pub staging: Arc<Staging>,
     pub counts: Counts,
 }
 
@@ -83,8 +85,15 @@ impl<S: SegmentStore> ChunkStores<S> {
             turn: afs_env::sync::Mutex::new(()),
             stores: Mutex::default(),
             budget: Arc::new(Semaphore::new(BUDGET)),
+            staging: Staging::new(),
             counts: Counts::default(),
         }))
+    }
+
+    /// Number of chunks that clients have staged and nobody has claimed.
+    #[must_use]
+    pub fn staged(&self) -> usize {
+        self.0.staging.len()
     }
 
     /// The table of revocations with which they are to be served: what was sealed in an earlier run, which the drive does not

@@ -1,0 +1,104 @@
+//! Requests of clients that stage chunks, and the file server's claims.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_datapath::capability::{ClaimId, StagingTag, StoreNumber};
+use afs_datapath::frame::ChunkReply;
+use afs_datapath::session::{Failure, Room, Taken};
+use afs_drive::{ChunkRef, Drive, SegmentDrive, SegmentStore};
+
+use super::requests::{chunks_of, gather, gather_from};
+use super::stores::Inner;
+
+/// A store of the drive, with its number.
+pub(super) type Numbered<'a, S> = (StoreNumber, &'a SegmentDrive<S>);
+
+impl<S: SegmentStore> Inner<S> {
+    /// Takes the bytes of a chunk into a room.
+    pub(super) async fn stage(
+        self: &Arc<Self>,
+        (store, drive): Numbered<'_, S>,
+        (room, peer): (&Room, std::net::IpAddr),
+        length: u32,
+        mut bytes: Taken,
+    ) -> Result<ChunkReply, Failure> {
+        let reserved = self.staging.reserve(store, room, length, self.usage(drive))?;
+        let _arriving = self.staging.arrive(peer).await?;
+        let data = gather_from(&mut bytes, length as usize).await?;
+        let chunk = self.put((store, drive), data, bytes).await?;
+        if reserved.keep(chunk, self.env.now()) {
+            self.watch();
+        }
+        Ok(ChunkReply::Written { chunk, usage: self.usage(drive) })
+    }
+
+    /// Makes staged chunks durable, and gives a receipt for each.
+    pub(super) async fn receipts(
+        &self,
+        (store, drive): Numbered<'_, S>,
+        room: &Room,
+        chunks: &[ChunkRef],
+    ) -> Result<ChunkReply, Failure> {
+        self.staging.check(store, room.tag, chunks)?;
+        let oldest = chunks.iter().map(|chunk| chunk.id).min().ok_or(Failure::Invalid)?;
+        self.sync(store, drive, oldest).await?;
+        self.staging.note_durable(store, room.tag, chunks)?;
+        let run = self.run.0;
+        let receipts = chunks.iter().map(|chunk| room.receipt(store, run, *chunk)).collect();
+        Ok(ChunkReply::Receipts { run, receipts })
+    }
+
+    /// Frees what a client gives up.
+    pub(super) async fn forget(
+        &self,
+        (store, drive): Numbered<'_, S>,
+        room: &Room,
+    ) -> Result<ChunkReply, Failure> {
+        let chunks = self.staging.take_room(store, room.tag);
+        drive.discard(chunks).await.map_err(|error| self.failure(store, &error))?;
+        Ok(ChunkReply::Done)
+    }
+
+    /// Gives staged chunks to the file server.
+    pub(super) async fn claim(
+        &self,
+        store: StoreNumber,
+        (claim, run, tag): (ClaimId, u64, StagingTag),
+        bytes: Taken,
+    ) -> Result<ChunkReply, Failure> {
+        let chunks = chunks_of(&gather(bytes, 0).await?);
+        if run != self.run.0 {
+            return Err(Failure::Forgotten);
+        }
+        self.staging.claim(store, claim, tag, &chunks)?;
+        self.counts.written.fetch_add(chunks.len() as u64, Ordering::Relaxed);
+        Ok(ChunkReply::Done)
+    }
+
+    /// Discards what nobody claims, until nothing is staged.
+    fn watch(self: &Arc<Self>) {
+        let (env, drive) = (self.env.clone(), Arc::downgrade(self));
+        self.env.spawn(Box::pin(async move {
+            while let Some(drive) = drive.upgrade() {
+                let (overdue, next) = drive.staging.take_overdue(env.now());
+                for (store, chunks) in overdue {
+                    drive.discard_overdue(store, chunks).await;
+                }
+                drop(drive);
+                match next {
+                    Some(next) => env.sleep_until(next).await,
+                    None => return,
+                }
+            }
+        }));
+    }
+
+    async fn discard_overdue(&self, store: StoreNumber, chunks: Vec<ChunkRef>) {
+        tracing::info!(store = store.0, chunks = chunks.len(), "chunks were staged and never claimed");
+        let Ok(drive) = self.store(store).await else { return };
+        if let Err(error) = drive.discard(chunks).await {
+            tracing::error!(store = store.0, %error, "staged chunks cannot be freed; the next sweep frees them");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Table of the chunks that clients have staged and nobody has claimed, by store and id; bounded in chunks, bytes and time.
+//!
+//! A chunk leaves the table when the file server claims it, and is the file server's then; or it is discarded: when its client
+//! gives it up, or after [`STAGED_LIFE`]. The table is not kept over a start of the drive; the next sweep frees what was in it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_datapath::capability::{ClaimId, Refusal, StagingTag, StoreNumber};
+use afs_datapath::frame::STAGED_CHUNKS_MAX;
+use afs_datapath::session::{Failure, Room};
+use afs_drive::{BLOCK, ChunkId, ChunkRef, Usage};
+use afs_env::Instant;
+use afs_env::sync::{OwnedSemaphorePermit, Semaphore};
+use parking_lot::Mutex;
+
+/// How long a chunk stays staged that nobody claims.
+pub const STAGED_LIFE: Duration = Duration::from_secs(600);
+/// Most staged chunks of all stores.
+const CHUNKS_MAX: usize = 65_536;
+/// Most chunks whose bytes are on their way: of all clients, and of those at one address. Each may be 1 MiB in memory.
+const ARRIVING_MAX: usize = 32;
+const ADDRESS_ARRIVING_MAX: usize = 16;
+/// Claims that are remembered, in case their replies were lost.
+const CLAIMS_MAX: usize = 4096;
+/// Share of the medium, and of its free space, that staged chunks may take.
+const SHARE_OF_ALL: u64 = 4;
+const SHARE_OF_FREE: u64 = 2;
+
+/// The staged chunks of a drive.
+pub(super) struct Staging {
+    state: Mutex<State>,
+    arriving: Arc<Semaphore>,
+}
+
+type Key = (StoreNumber, ChunkId);
+type RoomKey = (StoreNumber, StagingTag);
+
+#[derive(Default)]
+struct State {
+    chunks: BTreeMap<Key, Staged>,
+    /// The same, by age.
+    by_age: BTreeSet<(Instant, Key)>,
+    /// What rooms have staged or reserved; none is empty.
+    rooms: BTreeMap<RoomKey, InRoom>,
+    all: Share,
+    arriving: BTreeMap<IpAddr, usize>,
+    claims: BTreeSet<(StoreNumber, ClaimId)>,
+    /// The same, the latest at the end.
+    latest_claims: VecDeque<(StoreNumber, ClaimId)>,
+    is_watched: bool,
+}
+
+struct Staged {
+    tag: StagingTag,
+    chunk: ChunkRef,
+    since: Instant,
+    /// Whether a receipt was given for it.
+    is_durable: bool,
+}
+
+#[derive(Default)]
+struct InRoom {
+    share: Share,
+    /// The chunks that are written.
+    chunks: BTreeSet<ChunkId>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Share {
+    chunks: usize,
+    bytes: u64,
+}
+
+impl Share {
+    fn add(&mut self, bytes: u64) {
+        self.chunks += 1;
+        self.bytes += bytes;
+    }
+
+    fn take(&mut self, bytes: u64) {
+        self.chunks -= 1;
+        self.bytes -= bytes;
+    }
+}
+
+/// Space that a chunk counts for: whole blocks.
+fn space(len: u32) -> u64 {
+    u64::from(len).next_multiple_of(BLOCK)
+}
+
+impl Staging {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), arriving: Arc::new(Semaphore::new(ARRIVING_MAX)) })
+    }
+
+    /// Memory for the bytes of a chunk. Waits for that of others, who get 30 s for each step.
+    ///
+    /// # Errors
+    /// [`Failure::Busy`] for an address with too many on their way.
+    pub async fn arrive(self: &Arc<Self>, peer: IpAddr) -> Result<Arriving, Failure> {
+        let peer = peer.to_canonical();
+        {
+            let mut state = self.state.lock();
+            let of_peer = state.arriving.entry(peer).or_default();
+            if *of_peer >= ADDRESS_ARRIVING_MAX {
+                return Err(Failure::Busy);
+            }
+            *of_peer += 1;
+        }
+        let mut arriving = Arriving { staging: self.clone(), peer, _permit: None };
+        let permit = self.arriving.clone().acquire_owned().await;
+        arriving._permit = Some(permit.map_err(|_| Failure::Unavailable)?);
+        Ok(arriving)
+    }
+
+    /// Reserves space in a room, before the bytes come.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfRange`] for more than the room has; [`Failure::NoSpace`] for more than may be staged in all.
+    pub fn reserve(
+        self: &Arc<Self>,
+        store: StoreNumber,
+        room: &Room,
+        length: u32,
+        usage: Usage,
+    ) -> Result<Reserved, Failure> {
+        let (bytes, key) = (space(length), (store, room.tag));
+        let mut state = self.state.lock();
+        let used = state.rooms.get(&key).map(|room| room.share).unwrap_or_default();
+        if used.bytes + bytes > room.bytes || used.chunks >= STAGED_CHUNKS_MAX as usize {
+            return Err(Refusal::OutOfRange.into());
+        }
+        let most = (usage.total / SHARE_OF_ALL).min(usage.free / SHARE_OF_FREE);
+        if state.all.chunks >= CHUNKS_MAX || state.all.bytes + bytes > most {
+            tracing::warn!(staged = state.all.bytes, "no more chunks of clients can be staged");
+            return Err(Failure::NoSpace);
+        }
+        state.rooms.entry(key).or_default().share.add(bytes);
+        state.all.add(bytes);
+        Ok(Reserved { staging: self.clone(), room: key, bytes, is_kept: false })
+    }
+
+    /// Whether chunks are staged under a tag.
+    ///
+    /// # Errors
+    /// [`Failure::NotStaged`].
+    pub fn check(&self, store: StoreNumber, tag: StagingTag, chunks: &[ChunkRef]) -> Result<(), Failure> {
+        self.state.lock().check(store, tag, chunks)
+    }
+
+    /// Records that chunks are durable.
+    ///
+    /// # Errors
+    /// As [`Staging::check`], for what has left the table meanwhile.
+    pub fn note_durable(
+        &self,
+        store: StoreNumber,
+        tag: StagingTag,
+        chunks: &[ChunkRef],
+    ) -> Result<(), Failure> {
+        let mut state = self.state.lock();
+        state.check(store, tag, chunks)?;
+        for chunk in chunks {
+            if let Some(staged) = state.chunks.get_mut(&(store, chunk.id)) {
+                staged.is_durable = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives chunks to the file server, all or none; or once more what it got by the same claim.
+    ///
+    /// # Errors
+    /// [`Failure::NotStaged`]; [`Failure::Forgotten`] for what is not durable.
+    pub fn claim(
+        &self,
+        store: StoreNumber,
+        claim: ClaimId,
+        tag: StagingTag,
+        chunks: &[ChunkRef],
+    ) -> Result<(), Failure> {
+        let mut state = self.state.lock();
+        if state.claims.contains(&(store, claim)) {
+            return Ok(());
+        }
+        let ids: BTreeSet<_> = chunks.iter().map(|chunk| chunk.id).collect();
+        if ids.len() < chunks.len() {
+            return Err(Failure::NotStaged);
+        }
+        for chunk in chunks {
+            let staged = state.find(store, tag, chunk).ok_or(Failure::NotStaged)?;
+            if !staged.is_durable {
+                return Err(Failure::Forgotten);
+            }
+        }
+        ids.into_iter().for_each(|id| _ = state.remove((store, id)));
+        state.remember((store, claim));
+        Ok(())
+    }
+
+    /// Takes all that is staged under a tag out of the table, to be discarded.
+    pub fn take_room(&self, store: StoreNumber, tag: StagingTag) -> Vec<ChunkRef> {
+        let mut state = self.state.lock();
+        let room = state.rooms.get(&(store, tag));
+        let ids: Vec<_> = room.into_iter().flat_map(|room| &room.chunks).copied().collect();
+        ids.into_iter().filter_map(|id| state.remove((store, id))).collect()
+    }
+
+    /// Takes chunks out of the table that the file server frees.
+    pub fn drop_range(&self, store: StoreNumber, first: ChunkId, last: ChunkId) {
+        let mut state = self.state.lock();
+        let keys: Vec<_> = state.chunks.range((store, first)..=(store, last)).map(|(key, _)| *key).collect();
+        keys.into_iter().for_each(|key| _ = state.remove(key));
+    }
+
+    /// Takes the chunks out of the table that are staged too long, to be discarded, by store; and when that is to be done next.
+    /// Nothing is watched any more if it is never.
+    pub fn take_overdue(&self, now: Instant) -> (BTreeMap<StoreNumber, Vec<ChunkRef>>, Option<Instant>) {
+        let mut state = self.state.lock();
+        let mut overdue: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        while let Some((since, key)) = state.by_age.first().copied() {
+            if since + STAGED_LIFE > now {
+                return (overdue, Some(since + STAGED_LIFE));
+            }
+            overdue.entry(key.0).or_default().extend(state.remove(key));
+        }
+        state.is_watched = false;
+        (overdue, None)
+    }
+
+    /// Number of staged chunks.
+    pub fn len(&self) -> usize {
+        self.state.lock().chunks.len()
+    }
+}
+
+impl State {
+    fn find(&self, store: StoreNumber, tag: StagingTag, chunk: &ChunkRef) -> Option<&Staged> {
+        self.chunks.get(&(store, chunk.id)).filter(|staged| staged.tag == tag && staged.chunk == *chunk)
+    }
+
+    fn check(&self, store: StoreNumber, tag: StagingTag, chunks: &[ChunkRef]) -> Result<(), Failure> {
+        let is_there = |chunk: &ChunkRef| self.find(store, tag, chunk).is_some();
+        if chunks.iter().all(is_there) { Ok(()) } else { Err(Failure::NotStaged) }
+    }
+
+    fn remember(&mut self, claim: (StoreNumber, ClaimId)) {
+        self.claims.insert(claim);
+        self.latest_claims.push_back(claim);
+        if self.latest_claims.len() > CLAIMS_MAX {
+            let oldest = self.latest_claims.pop_front();
+            oldest.map(|claim| self.claims.remove(&claim));
+        }
+    }
+
+    fn remove(&mut self, key: Key) -> Option<ChunkRef> {
+        let staged = self.chunks.remove(&key)?;
+        self.by_age.remove(&(staged.since, key));
+        if let Some(room) = self.rooms.get_mut(&(key.0, staged.tag)) {
+            room.chunks.remove(&key.1);
+        }
+        self.release((key.0, staged.tag), space(staged.chunk.len));
+        Some(staged.chunk)
+    }
+
+    fn release(&mut self, room: RoomKey, bytes: u64) {
+        self.all.take(bytes);
+        if let Some(of_room) = self.rooms.get_mut(&room) {
+            of_room.share.take(bytes);
+            if of_room.share.chunks == 0 {
+                self.rooms.remove(&room);
+            }
+        }
+    }
+}
+
+/// A chunk whose bytes are on their way, with its memory.
+pub(super) struct Arriving {
+    staging: Arc<Staging>,
+    peer: IpAddr,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        let mut state = self.staging.state.lock();
+        if let Some(of_peer) = state.arriving.get_mut(&self.peer) {
+            *of_peer -= 1;
+            if *of_peer == 0 {
+                state.arriving.remove(&self.peer);
+            }
+        }
+    }
+}
+
+/// Space in a room for a chunk that is not written yet.
+pub(super) struct Reserved {
+    staging: Arc<Staging>,
+    room: RoomKey,
+    bytes: u64,
+    is_kept: bool,
+}
+
+impl Reserved {
+    /// Puts the chunk into the table. Returns whether the table has to be watched from now on.
+    pub fn keep(mut self, chunk: ChunkRef, now: Instant) -> bool {
+        let (store, tag) = self.room;
+        let (key, mut state) = ((store, chunk.id), self.staging.state.lock());
+        state.chunks.insert(key, Staged { tag, chunk, since: now, is_durable: false });
+        state.by_age.insert((now, key));
+        state.rooms.entry(self.room).or_default().chunks.insert(chunk.id);
+        let was_watched = std::mem::replace(&mut state.is_watched, true);
+        drop(state);
+        self.is_kept = true;
+        !was_watched
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.staging.state.lock().release(self.room, self.bytes);
+        }
+    }
+}
