@@ -35,8 +35,8 @@ pub struct LaidOut {
     pub start: u64,
     /// Its bytes.
     pub len: u32,
-    /// The chunks that have them, each with the place of the first byte in it: as many as there are copies. None for bytes that are
-    /// in the index.
+    /// The chunks that have them, each with the place of the first byte in it: the one that the file refers to, and its copies. None
+    /// for bytes that are in the index.
     pub copies: Vec<(LocatedChunk, u32)>,
 }
 
@@ -71,27 +71,30 @@ impl Reads<'_> {
             }
             let range = (start, layout.end);
             let inside = slot.extents.iter().filter(|extent| lies_in(extent, base, range));
-            for part in inside.map(|extent| laid_out(extent, base)) {
+            for extent in inside {
                 if layout.parts.len() >= parts_max {
-                    layout.end = part.start.max(start);
+                    layout.end = (base + u64::from(extent.start)).max(start);
                     return Ok(layout);
                 }
-                layout.parts.push(part);
+                layout.parts.push(self.laid_out(extent, base)?);
             }
             base += SLOT_LEN;
         }
         Ok(layout)
     }
+
+    fn laid_out(&self, extent: &Extent, base: u64) -> Result<LaidOut, VolumeError> {
+        let copies = match &extent.source {
+            Source::Chunk { chunk, offset, .. } => {
+                let others = self.copies(chunk.at)?.into_iter();
+                std::iter::once(chunk.at).chain(others).map(|at| (at, *offset)).collect()
+            }
+            Source::Literal(_) => Vec::new(),
+        };
+        Ok(LaidOut { start: base + u64::from(extent.start), len: extent.end() - extent.start, copies })
+    }
 }
 
 fn lies_in(extent: &Extent, base: u64, (start, end): (u64, u64)) -> bool {
     base + u64::from(extent.end()) > start && base + u64::from(extent.start) < end
-}
-
-fn laid_out(extent: &Extent, base: u64) -> LaidOut {
-    let copies = match &extent.source {
-        Source::Chunk { chunk, offset, .. } => vec![(chunk.at, *offset)],
-        Source::Literal(_) => Vec::new(),
-    };
-    LaidOut { start: base + u64::from(extent.start), len: extent.end() - extent.start, copies }
 }

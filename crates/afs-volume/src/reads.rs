@@ -1,16 +1,19 @@
 //! Reads of a volume in two forms: of memory alone, for threads that must not wait, and to the disk, for threads that may.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use afs_env::EnvExt;
 use afs_kv::Snapshot;
 use afs_wire::ids::{Fid, VnodeId};
 
+use crate::copies;
 use crate::data_reader::DataReader;
 use crate::error::VolumeError;
 use crate::extent::{SLOT_LEN, Slot};
 use crate::ids::SlotIndex;
 use crate::leases::Lease;
+use crate::located::LocatedChunk;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo};
 use crate::volume::Volume;
@@ -132,6 +135,15 @@ impl Reads<'_> {
         let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
         let slot = rows.slot_row(location.group, &record, index, location.epoch)?;
         Ok((record, slot))
+    }
+
+    /// Where the copies of a chunk are, beside the place that references name.
+    pub(crate) fn copies(&self, at: LocatedChunk) -> Result<Vec<LocatedChunk>, VolumeError> {
+        let store = self.volume.store();
+        if !store.has_copies.load(Ordering::Relaxed) {
+            return Ok(Vec::new());
+        }
+        copies::of(&RowsTo { snapshot: &store.kv.snapshot(), depth: self.depth }, at)
     }
 
     /// The record as of a snapshot, which is cached.

@@ -12,8 +12,8 @@ use afs_env::Parts;
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
 use afs_volume::{
-    CloneSpec, Config, OpenError, Rebuild, Rebuilt, Relocation, SLOT_LEN, Scrub, ScrubReport, TABLES, Volume,
-    VolumeError, VolumeStore,
+    CloneSpec, Config, Depth, LaidOut, OpenError, Rebuild, Rebuilt, Relocation, SLOT_LEN, Scrub, ScrubReport,
+    TABLES, Volume, VolumeError, VolumeStore,
 };
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
 use support::far_drive::FarDrive;
@@ -380,4 +380,24 @@ fn a_power_failure_at_any_point_leaves_each_chunk_with_all_of_its_copies_or_none
         assert_eq!(now(store.sweep_drive(FAR)).unwrap().live, 0, "after {fuse} changes");
     }
     assert!(fuse > 10, "the power failed before the work was over");
+}
+
+#[test]
+fn a_layout_names_all_places_of_a_chunk() {
+    let world = World::new();
+    let store = world.open();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    store.use_drives(&ALL).unwrap();
+    let one = file(&volume, b"f", 2);
+    let places = || {
+        let layout = volume.reads(Depth::Disk).layout(one, 0, u64::MAX, 100).unwrap();
+        let of_part = |part: LaidOut| part.copies.into_iter().map(|(at, _)| at.drive).collect::<Vec<_>>();
+        layout.parts.into_iter().map(of_part).collect::<Vec<_>>()
+    };
+    assert_eq!(places(), [[DriveId::OWN]; 2].map(Vec::from), "there are no copies yet");
+    rebuild(&store);
+    assert_eq!(places(), [ALL; 2].map(Vec::from));
+    let read = volume.reads(Depth::Disk).layout(one, 0, 1, 100).unwrap();
+    let lens: Vec<_> = read.parts[0].copies.iter().map(|(at, offset)| (at.chunk.len, *offset)).collect();
+    assert_eq!(lens, [(MIB as u32, 0); 3]);
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::session::Error;
+use afs_datapath::session::{Error, Handle};
 use afs_rpc::{BoxFuture, CallError, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::DataVersion;
@@ -101,8 +101,9 @@ impl ServerDrives {
         bytes: Range<u64>,
     ) -> Result<Bytes, Fallback> {
         let mut last = Fallback::NoLayout;
-        for copy in &part.copies {
-            match self.read_copy(fetch, (part, copy), &bytes).await {
+        for (place, copy) in part.copies.iter().enumerate() {
+            let most = patience(bytes.end - bytes.start, place + 1 < part.copies.len());
+            match self.read_copy(fetch, (part, copy), (&bytes, most)).await {
                 Ok(bytes) => return Ok(bytes),
                 Err(why) => last = self.fallback(why),
             }
@@ -114,24 +115,18 @@ impl ServerDrives {
         self: &Arc<Self>,
         fetch: &Fetch<'_>,
         (part, copy): (&Part, &PartCopy),
-        bytes: &Range<u64>,
+        (bytes, most): (&Range<u64>, Duration),
     ) -> Result<Bytes, Fallback> {
         let length = bytes.end - bytes.start;
         let range = copy.range(bytes.start, length).ok_or(Fallback::Protocol)?;
         let link = self.link(&copy.site.offer)?;
         let _permit = link.begin(self.now()).ok_or(Fallback::Full)?;
         let read = match link.handle(&copy.site.given, self.now()) {
-            Ok(handle) => match &copy.permission {
-                Permission::Bound(binding) => {
-                    let read = link.session.read_bound(&handle, (copy.chunk, binding), range.clone());
-                    self.in_time(&range, read).await
-                }
-                Permission::Commanded => {
-                    let at = part.start() + bytes.start;
-                    let received = self.receive(fetch, (&link, &handle), copy, (at, range.clone()));
-                    self.in_time(&range, received).await
-                }
-            },
+            Ok(handle) => {
+                let at = part.start() + bytes.start;
+                let read = self.read_by(fetch, (&link, &handle), copy, (at, range));
+                self.common.env.timeout(most, read).await.unwrap_or(Err(Error::Stalled))
+            }
             Err(error) => Err(error),
         };
         match read {
@@ -146,14 +141,18 @@ impl ServerDrives {
         }
     }
 
-    /// Bytes that come at the rate that is the least for a range.
-    async fn in_time(
-        &self,
-        range: &Range<u32>,
-        read: impl Future<Output = Result<Bytes, Error>> + Send,
+    /// A range of a chunk, which begins at a position of the file, by what the layout has for it.
+    async fn read_by(
+        self: &Arc<Self>,
+        fetch: &Fetch<'_>,
+        (link, handle): (&Link, &Handle),
+        copy: &PartCopy,
+        (position, range): (u64, Range<u32>),
     ) -> Result<Bytes, Error> {
-        let most = STALL + Duration::from_secs(u64::from(range.end - range.start) / RATE_MIN);
-        self.common.env.timeout(most, read).await.unwrap_or(Err(Error::Stalled))
+        match &copy.permission {
+            Permission::Bound(binding) => link.session.read_bound(handle, (copy.chunk, binding), range).await,
+            Permission::Commanded => self.receive(fetch, (link, handle), copy, (position, range)).await,
+        }
     }
 
     fn failed(&self, link: &Arc<Link>, copy: &PartCopy, why: Fallback) -> Fallback {
@@ -173,6 +172,11 @@ impl ServerDrives {
         }
         why
     }
+}
+
+/// How long a drive may take for so many bytes: a slow one is not waited for where there is another copy.
+fn patience(bytes: u64, has_another: bool) -> Duration {
+    STALL + if has_another { Duration::ZERO } else { Duration::from_secs(bytes / RATE_MIN) }
 }
 
 fn here() -> Ended {
