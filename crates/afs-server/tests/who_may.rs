@@ -394,6 +394,9 @@ const REFUSED_FILE_CALLS: &[&str] = &[
     "DFSSymlink",
     "FsCmd",
     "CallBackRxConnAddr",
+    "TakeLease",
+    "LeaseList",
+    "ReturnLease",
 ];
 
 fn may_read(fid: Fid) -> fs::CapabilityRequest {

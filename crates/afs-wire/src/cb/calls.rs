@@ -1,8 +1,8 @@
 //! Calls of file servers to clients.
 
 use super::{InterfaceAddr, SERVICE};
-use crate::fs::{Capabilities, Fids, Promises};
-use crate::ids::Uuid;
+use crate::fs::{Capabilities, Fids, LeaseId, Promises};
+use crate::ids::{Fid, Uuid};
 use crate::rpc::Nothing;
 
 calls! {
@@ -28,6 +28,11 @@ calls! {
 
     /// Checks that the client has this UUID; if not, it aborts with 1.
     214 "ProbeUuid" ProbeUuid { client: Uuid } -> Nothing;
+
+    /// Andrew's own, made to holders of leases alone: some other client needs the directory. The reply leaves when the client
+    /// has sent all that it holds of the lease, and decides nothing more under it. A lease that the client does not know is
+    /// one that it does not hold.
+    0x414E_4416 "RecallLease" RecallLease { dir: Fid, lease: LeaseId } -> Nothing;
 
     /// Reads identity, addresses and capabilities.
     65538 "TellMeAboutYourself" TellMeAboutYourself {}

@@ -20,6 +20,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (65536, "GetCE64"),
     (65537, "GetCellByNum"),
     (65538, "TellMeAboutYourself"),
+    (0x414E_4416, "RecallLease"),
 ];
 
 #[cfg(test)]

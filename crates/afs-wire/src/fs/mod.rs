@@ -10,6 +10,7 @@ mod change_list;
 mod data;
 mod extension;
 mod layout;
+mod lease;
 mod lock;
 mod opcodes;
 mod promise;
@@ -27,6 +28,7 @@ pub use change_list::*;
 pub use data::*;
 pub use extension::*;
 pub use layout::*;
+pub use lease::*;
 pub use lock::*;
 pub use opcodes::OPCODES;
 pub use promise::{CallBack, CallBackKind, VolSync};
@@ -88,6 +90,7 @@ pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     data::DECODERS,
     extension::DECODERS,
     layout::DECODERS,
+    lease::DECODERS,
     lock::DECODERS,
     room::DECODERS,
     statistics::DECODERS,

@@ -50,6 +50,9 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4410, "StoreRanges"),
     (0x414E_4411, "ChangeLock"),
     (0x414E_4412, "ChangeList"),
+    (0x414E_4413, "TakeLease"),
+    (0x414E_4414, "LeaseList"),
+    (0x414E_4415, "ReturnLease"),
     (0x414E_4420, "DataPath"),
     (0x414E_4421, "GetCapability"),
     (0x414E_4422, "CommitStore"),
@@ -65,7 +68,8 @@ pub const OPCODES: &[(u32, &str)] = &[
 mod tests {
     use super::OPCODES;
     use crate::fs::{
-        bulk, bulk_capability, calls, change_list, data, extension, layout, lock, room, statistics, volume,
+        bulk, bulk_capability, calls, change_list, data, extension, layout, lease, lock, room, statistics,
+        volume,
     };
 
     #[test]
@@ -78,6 +82,7 @@ mod tests {
             data::CALLS,
             extension::CALLS,
             layout::CALLS,
+            lease::CALLS,
             lock::CALLS,
             room::CALLS,
             statistics::CALLS,
