@@ -51,6 +51,16 @@ impl VolumeTx<'_, '_> {
         self.vnodes.insert(record.vnode, HeldVnode { record: Some(record), changed: true });
     }
 
+    /// The numbers of the objects that this transaction has made, changed or removed so far.
+    pub fn changed(&self) -> impl Iterator<Item = VnodeId> + '_ {
+        self.vnodes.iter().filter(|(_, held)| held.changed).map(|(vnode, _)| *vnode)
+    }
+
+    /// The numbers of the objects that this transaction has looked at so far, those that do not exist too.
+    pub fn seen(&self) -> impl Iterator<Item = VnodeId> + '_ {
+        self.vnodes.keys().copied()
+    }
+
     /// A record by its number alone, for names found in directories.
     pub(super) fn named(&mut self, vnode: VnodeId, unique: Uniquifier) -> Result<VnodeRecord, VolumeError> {
         match self.held(vnode)? {
