@@ -14,6 +14,7 @@ mod guard;
 pub mod hosts;
 pub mod journal;
 mod kept_locks;
+mod leases;
 pub mod location;
 pub mod locks;
 mod partitions;

@@ -35,6 +35,8 @@ use rig::{Cell, Claim, Client, FILES, LOCATIONS, VOLUMES, name};
 /// | `x` | a user of another cell who is not in the database |
 /// | `L` | the cell's own process |
 const EVERYBODY: &str = "-abcfodkexL";
+/// The same without the owner of the cell, who calls from another machine.
+const EVERYBODY_HERE: &str = "-abcfodkex";
 const ADMINISTRATORS: &str = "dkL";
 
 struct Scene {
@@ -238,6 +240,29 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let rename = fs::Rename { old_dir: s.dir, old_name, new_dir: s.dir, new_name };
         by_list(s, who, fs::Change::Rename(rename))
     }),
+    // Who has the rights learns that the directory is not lent now.
+    ("TakeLease", "ac", |s, who| match s.caller(who).ask(lease_of(s.dir)) {
+        Err(CallError::Abort(code)) if code == Errno::EAGAIN.to_uae() => true,
+        other => ok(other),
+    }),
+    // A lease is the machine's, and its changes have the rights of the single calls; L is another machine.
+    ("LeaseList", "aco", |s, who| {
+        let (lease, text) = (leased(s), s.fresh());
+        let create = fs::CreateFile { dir: s.dir, name: name(&text), status: SetStatus::default() };
+        let data = fs::SmallData::new(b"x").unwrap();
+        let change = fs::Change::CreateFile(fs::CreateSmall { create, data });
+        let changes = fs::LeasedChanges::first_of([fs::LeasedChange { object: lease.fids[0], change }]);
+        let list = fs::LeaseList { dir: s.dir, lease: lease.lease, number: fs::ListNumber(1), changes };
+        match may_return(s.caller(who).ask(list)) {
+            Some(reply) if reply.code == AbortCode::OK => true,
+            Some(reply) => passed::<()>(Err(CallError::Abort(reply.code)), &[Errno::EACCES.to_uae()]),
+            None => false,
+        }
+    }),
+    ("ReturnLease", EVERYBODY_HERE, |s, who| {
+        let lease = leased(s).lease;
+        may_return(s.caller(who).ask(fs::ReturnLease { dir: s.dir, lease })).is_some()
+    }),
     ("OldStoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::OldStoreAcl { fid: s.dir, acl: list() }))),
     ("StoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::StoreAcl { fid: s.dir, acl: list() }))),
     ("StoreStatus", "acodkL", |s, who| {
@@ -394,9 +419,6 @@ const REFUSED_FILE_CALLS: &[&str] = &[
     "DFSSymlink",
     "FsCmd",
     "CallBackRxConnAddr",
-    "TakeLease",
-    "LeaseList",
-    "ReturnLease",
 ];
 
 fn may_read(fid: Fid) -> fs::CapabilityRequest {
@@ -407,6 +429,30 @@ fn may_read(fid: Fid) -> fs::CapabilityRequest {
 fn by_list(scene: &mut Scene, who: char, change: fs::Change) -> bool {
     let changes = fs::Changes::first_of([change]);
     ok(scene.caller(who).ask(fs::ChangeList { volume: scene.dir.volume, changes }))
+}
+
+fn lease_of(dir: Fid) -> fs::TakeLease {
+    fs::TakeLease { dir, files: 1, directories: 0, space: 0 }
+}
+
+/// The lease of the directory, for alice's machine.
+fn leased(scene: &mut Scene) -> fs::TakeLeaseReply {
+    (0..3).for_each(|_| drop(scene.file()));
+    let names = [(); 3].map(|()| scene.fresh());
+    let (alice, dir) = (scene.caller('a'), scene.dir);
+    for text in &names {
+        alice.create(dir, text).unwrap();
+    }
+    alice.fetch_status(dir).unwrap();
+    alice.ask(lease_of(dir)).unwrap()
+}
+
+/// `None` for a machine that does not hold the lease.
+fn may_return<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> Option<T> {
+    match outcome {
+        Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => None,
+        other => Some(other.unwrap()),
+    }
 }
 
 fn locked(scene: &mut Scene) -> Fid {

@@ -41,6 +41,9 @@ described! {
     Change: fs::StoreData64 |call| call.fid;
     Change: fs::StoreRanges |call| call.fid;
     Change: fs::ChangeList |call| call.volume;
+    Change: fs::TakeLease |call| call.dir;
+    Change: fs::LeaseList |call| call.dir;
+    Read: fs::ReturnLease |call| call.dir;
     Change: fs::StoreAcl |call| call.fid;
     Change: fs::OldStoreAcl |call| call.fid;
     Change: fs::StoreStatus |call| call.fid;

@@ -103,6 +103,11 @@ impl Callbacks {
         out
     }
 
+    /// As [`Callbacks::start_break`], of the promise to one host; false if it has none.
+    pub fn start_break_to(&self, fid: Fid, host: HostId) -> bool {
+        self.shard(fid).start_break_to(fid, host)
+    }
+
     /// Completes a break that the host has acknowledged.
     pub fn broken(&self, fid: Fid, host: HostId) {
         self.shard(fid).broken(fid, host);

@@ -108,6 +108,15 @@ impl Table {
         }
     }
 
+    /// As [`Table::start_break`], of the promise to one host; false if it has none.
+    pub(super) fn start_break_to(&mut self, fid: Fid, host: HostId) -> bool {
+        let Some(at) = self.find(fid, host) else { return false };
+        let promise = self.promises.get_mut(at);
+        promise.breaking = promise.breaking.saturating_add(1);
+        promise.state = State::Broken;
+        true
+    }
+
     /// Completes a break that the host has acknowledged.
     pub(super) fn broken(&mut self, fid: Fid, host: HostId) {
         let Some(at) = self.find(fid, host) else { return };

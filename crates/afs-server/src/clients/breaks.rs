@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use afs_rpc::future::{Either, select};
 use afs_rpc::sync::oneshot;
-use afs_rpc::{EnvExt, Instant};
+use afs_rpc::{CallError, EnvExt, Instant};
 use afs_wire::fs::FIDS_MAX;
 use afs_wire::ids::{Fid, VolumeId};
 use parking_lot::MutexGuard;
@@ -153,24 +153,29 @@ impl Clients {
                 }
                 return;
             }
-            if host.mark_down() {
-                tracing::info!(host = %host.destination(), "a client does not take its broken callbacks");
-                self.note_miss(host);
-                self.give_up_same_address(host);
-            }
+            self.give_up(host);
             // A host that comes back before the next check has its full time from that moment.
             since = self.env.now();
         }
     }
 
-    /// Gives up after `left`, or as soon as another message finds the host dead, or a host that may be the
-    /// same.
     async fn notify_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
+        self.in_time(host, left, self.notify_breaks(host, fids, left)).await
+    }
+
+    /// Whether a host takes a message. Gives up after `left`, or as soon as another message finds the host dead, or a host
+    /// that may be the same.
+    pub(super) async fn in_time(
+        &self,
+        host: &Arc<Host>,
+        left: Duration,
+        message: impl Future<Output = Result<(), CallError>>,
+    ) -> bool {
         let went_down = host.went_down.notified();
         if left.is_zero() || host.is_down() {
             return false;
         }
-        let mut notification = pin!(select(self.notify_breaks(host, fids, left), went_down));
+        let mut notification = pin!(select(message, went_down));
         let notified = match select(notification.as_mut(), self.env.sleep(LATE)).await {
             Either::Left(notified) => notified,
             Either::Right(()) => match LateBreak::new(self, host) {
@@ -184,9 +189,25 @@ impl Clients {
         matches!(notified, Either::Left(Ok(())))
     }
 
+    /// A host that does not take its messages is unreachable.
+    pub(super) fn give_up(&self, host: &Host) {
+        if host.mark_down() {
+            tracing::info!(host = %host.destination(), "a client does not take its broken callbacks");
+            self.note_miss(host);
+            self.give_up_same_address(host);
+        }
+    }
+
+    /// Breaks the promise of one host on an object; nobody waits for the reply.
+    pub(super) fn break_to(self: &Arc<Self>, fid: Fid, host: &Arc<Host>) {
+        if self.callbacks.start_break_to(fid, host.id()) {
+            self.queue_break(fid, host.id(), &mut Breaks::default());
+        }
+    }
+
     /// Counts a missed or late break: the host is granted no promises for a while, and a host that appears at
     /// the same address without authenticating starts with the same record.
-    fn note_miss(&self, host: &Host) {
+    pub(super) fn note_miss(&self, host: &Host) {
         let now = self.now();
         host.with(|state| state.misses.missed(now));
         if !host.is_authenticated() {

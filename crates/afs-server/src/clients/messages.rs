@@ -12,6 +12,7 @@ use afs_wire::rpc::{Request, ServiceId};
 
 use super::Clients;
 use crate::hosts::{ADDRESSES_MAX, Host, HostIdentity};
+use crate::leases::Lease;
 
 /// Port of a client that is known by an address alone (docs/protocol callback.md "1. Endpoint").
 const CLIENT_PORT: u16 = 7001;
@@ -109,6 +110,12 @@ impl Clients {
     ) -> Result<(), CallError> {
         let call = cb::CallBack { fids: Fids::first_of(fids.iter().copied()), callbacks: Promises::new() };
         self.tell(&Route::to(host), hard, &call).await
+    }
+
+    /// Asks a host to send what it holds of a lease, and waits up to `hard` until it has.
+    pub(super) async fn ask_back(&self, lease: &Lease, hard: Duration) -> Result<(), CallError> {
+        let call = cb::RecallLease { dir: lease.dir, lease: lease.id };
+        self.tell(&Route::to(&lease.host), hard, &call).await
     }
 
     /// Whether the peer at an address has this host's identity.

@@ -5,6 +5,7 @@ mod breaks;
 mod identify;
 mod late_breaks;
 mod messages;
+mod recalls;
 mod resume;
 mod sweep;
 mod unidentified;
@@ -23,6 +24,7 @@ use parking_lot::Mutex;
 
 use crate::callbacks::{Callbacks, Grant};
 use crate::hosts::{AddressMisses, Host, HostIdentity, HostTable};
+use crate::leases::Leases;
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
 use late_breaks::LateAddresses;
@@ -64,6 +66,7 @@ pub struct Clients {
     server: Uuid,
     hosts: HostTable,
     callbacks: Arc<Callbacks>,
+    leases: Arc<Leases>,
     timeouts: ClientTimeouts,
     /// Locks of addresses that are being identified, so that several first calls ask once.
     identifying: Mutex<BTreeMap<SocketAddr, Arc<sync::Mutex<()>>>>,
@@ -90,6 +93,7 @@ impl Clients {
     ) -> Arc<Self> {
         let callbacks = Arc::new(Callbacks::new(promises_max, env.random_u64()));
         let hosts = HostTable::new(hosts_max, env.random_u64(), callbacks.clone());
+        let leases = Leases::new(env.random_u64());
         let rx = rx.downgrade();
         Arc::new(Clients {
             env,
@@ -97,6 +101,7 @@ impl Clients {
             server,
             hosts,
             callbacks,
+            leases,
             timeouts,
             identifying: Mutex::default(),
             waiting: Arc::default(),
@@ -114,6 +119,19 @@ impl Clients {
     /// The promises.
     pub fn callbacks(&self) -> &Callbacks {
         &self.callbacks
+    }
+
+    /// The leases of directories.
+    pub(crate) fn leases(&self) -> &Arc<Leases> {
+        &self.leases
+    }
+
+    /// Whether a client may rely on promises, and be lent directories: it can be called back, and is not late.
+    pub(crate) fn is_trusted(&self, host: &Host) -> bool {
+        let now = self.now();
+        host.identity() != HostIdentity::Unknown
+            && host.with(|state| state.misses.may_be_promised(now))
+            && !self.is_late(host)
     }
 
     /// Seconds on the server's own monotonic clock.
@@ -165,19 +183,16 @@ impl Clients {
     /// reply, so that any later change finds the promise.
     ///
     /// Returns `None` for a host that cannot be called back, that was late with its last breaks, or that is
-    /// late with one now: it has to fetch the status each time.
+    /// late with one now, and for an object of which another client has the lease: it has to fetch the status each time.
     pub async fn promise(self: &Arc<Self>, fid: Fid, host: &Arc<Host>, grant: Grant) -> Option<u32> {
-        let now = self.now();
-        let trusted = host.identity() != HostIdentity::Unknown
-            && host.with(|state| state.misses.may_be_promised(now))
-            && !self.is_late(host);
-        if !trusted {
+        if !self.is_trusted(host) {
             return None;
         }
         if self.callbacks.is_full(fid) {
             self.reclaim(fid).await;
         }
-        let seconds = self.callbacks.grant(fid, host.id(), grant, self.now());
+        let grant = || self.callbacks.grant(fid, host.id(), grant, self.now());
+        let seconds = self.leases.unless_lent(fid, host.id(), grant)?;
         if host.is_removed() {
             self.callbacks.revoke(fid, host.id());
             return None;

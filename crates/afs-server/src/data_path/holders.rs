@@ -64,6 +64,11 @@ impl Holder {
             && self.address == context.address
     }
 
+    /// The client. Its id may be another's by now if the client is gone.
+    pub(crate) fn host_id(&self) -> HostId {
+        self.host_id
+    }
+
     /// Whether its user still has the groups for which it was given its capabilities. Costs a comparison while
     /// the name service has not changed.
     ///

@@ -43,6 +43,7 @@ impl Looked {
         let holder = server.data_path.holders().get(capability.holder).ok_or(Refusal::Revoked)?;
         let is_change = access == Access::WRITE;
         server.wait_for(fid.volume, is_change).await;
+        server.recall_from_others(fid, Some(holder.host_id())).await.map_err(failed)?;
         let (served, header) =
             server.states.serving(&server.partitions, fid.volume, is_change).map_err(failed)?;
         if is_change && !header.is_writable() {

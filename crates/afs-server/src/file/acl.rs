@@ -44,11 +44,13 @@ impl FileServer {
     ) -> Result<fs::StatusReply, AbortCode> {
         let found = self.find_to_change(context, fid).await?;
         found.check(&context.subject, Operation::StoreAcl)?;
+        // Also from the caller's machine: what its users were told was decided by the list as it is.
+        self.recall_from_others(fid, None).await?;
         let invalid = |_| Errno::EINVAL.to_uae();
         let named = NamedAcl::from_opaque(text).map_err(invalid)?;
         let acl = named.resolve(&Known::of_names(self.guard.names(), &named).await?).map_err(invalid)?;
         let subject = context.subject.clone();
-        let change = self.change(&found.served, fid, move |tx| {
+        let change = self.change(&found.served, None, fid, move |tx| {
             let record = tx.vnode(fid)?;
             check_within(tx, &record, &subject, Operation::StoreAcl)?;
             tx.set_acl(fid, acl)

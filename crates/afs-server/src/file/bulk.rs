@@ -28,6 +28,7 @@ impl FileServer {
         if fids.is_empty() {
             return Err(Errno::EINVAL.to_uae());
         }
+        self.recall_many(context, fids.iter().copied()).await;
         let mut reply = Answers::default();
         for fid in fids {
             self.statistics.count_fetch();
@@ -42,6 +43,7 @@ impl FileServer {
         context: &CallContext,
         fids: &fs::Fids,
     ) -> Result<fs::BulkStatusReply, AbortCode> {
+        self.recall_many(context, fids.iter().copied()).await;
         let mut reply = Answers::default();
         for fid in fids {
             self.statistics.count_fetch();

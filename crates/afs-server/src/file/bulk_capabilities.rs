@@ -29,6 +29,7 @@ impl FileServer {
         if wanted.is_empty() {
             return Err(Errno::EINVAL.to_uae());
         }
+        self.recall_many(context, wanted.iter().map(|request| request.fid)).await;
         let mut outcomes = Vec::with_capacity(wanted.len());
         for request in wanted {
             let outcome = self.outcome(context, request).await;

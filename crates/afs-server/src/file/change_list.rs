@@ -11,15 +11,19 @@ use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
 
 use super::broken::Broken;
-use super::change::Done;
+use super::change::{Done, Ready};
 use super::server::{CallContext, FileServer};
 use crate::audit::{AuditName, AuditObject};
+use crate::volume_states::Served;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::call(table, |server: Arc<FileServer>, context, call: fs::ChangeList| async move {
         server.change_list(&context, call).await
     })
 }
+
+/// Changes of a list, as the single calls are recorded.
+pub(super) type Tried = Vec<(&'static str, AuditObject)>;
 
 impl FileServer {
     async fn change_list(
@@ -34,28 +38,47 @@ impl FileServer {
         if changes.iter().flat_map(Change::fids).any(|fid| fid.volume != volume) {
             return Err(Errno::EXDEV.to_uae());
         }
-        let (served, _) = self.volume(context, Fid::root(volume), true)?;
-        let audited: Vec<_> = match self.guard.records() {
-            true => changes.iter().map(audited).collect(),
-            false => Vec::new(),
-        };
+        let fids: Vec<Fid> = changes.iter().flat_map(Change::fids).collect();
+        let (served, _) = self.unlent_volume(context, &fids, true).await?;
+        let tried = self.tried(&changes);
         let mut ready = Vec::with_capacity(changes.len());
         for change in changes {
             ready.push(self.ready(context, &served, change).await);
         }
         let subject = context.subject.clone();
-        let made = self.change_in_order(&served, ready, move |tx, ready| ready.make(tx, &subject)).await?;
+        let holder = Some(context.host.id());
+        let made = self
+            .change_in_order(&served, holder, ready, move |tx, ready: Ready| ready.make(tx, &subject))
+            .await?;
         let failed = made.failed.map(|error| self.code(Fid::root(volume), &error));
-        self.note_changes(context, audited, made.done.len(), failed);
         match failed {
             // As the single call.
-            Some(code) if made.done.is_empty() => Err(code),
-            _ => {
-                let done = self.replies_of(context, served.volume.header(), made.done).await;
-                let code = failed.map_or(AbortCode::OK, |code| context.code(code));
-                Ok(fs::ChangeListReply { done, code })
+            Some(code) if made.done.is_empty() => {
+                self.note_changes(context, tried, 0, failed);
+                Err(code)
             }
+            _ => Ok(self.list_reply(context, &served, tried, made.done, failed).await),
         }
+    }
+
+    /// The changes of a list for the audit log, if there is one.
+    pub(super) fn tried(&self, changes: &[Change]) -> Tried {
+        if self.guard.records() { changes.iter().map(audited).collect() } else { Vec::new() }
+    }
+
+    /// Records the changes of a list, breaks the promises, and replies.
+    pub(super) async fn list_reply(
+        self: &Arc<Self>,
+        context: &CallContext,
+        served: &Served,
+        tried: Tried,
+        done: Vec<Done>,
+        failed: Option<AbortCode>,
+    ) -> fs::ChangeListReply {
+        self.note_changes(context, tried, done.len(), failed);
+        let done = self.replies_of(context, served.volume.header(), done).await;
+        let code = failed.map_or(AbortCode::OK, |code| context.code(code));
+        fs::ChangeListReply { done, code }
     }
 
     /// Breaks all promises first, so that their messages travel together.
@@ -77,15 +100,9 @@ impl FileServer {
     }
 
     /// Records each change that was made, and the one that failed, as the single calls are recorded.
-    fn note_changes(
-        &self,
-        context: &CallContext,
-        audited: Vec<(&'static str, AuditObject)>,
-        made: usize,
-        failed: Option<AbortCode>,
-    ) {
-        let tried = made + usize::from(failed.is_some());
-        for (at, change) in audited.into_iter().take(tried).enumerate() {
+    fn note_changes(&self, context: &CallContext, tried: Tried, made: usize, failed: Option<AbortCode>) {
+        let count = made + usize::from(failed.is_some());
+        for (at, change) in tried.into_iter().take(count).enumerate() {
             let code = failed.filter(|_| at == made).map_or(AbortCode::OK, |code| context.code(code));
             self.guard.note_change((&context.identity, context.peer), change, code);
         }

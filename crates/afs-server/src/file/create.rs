@@ -97,9 +97,10 @@ impl FileServer {
         dir: Fid,
         make: impl FnOnce(&mut VolumeTx<'_, '_>, &Subject) -> Result<Made, VolumeError> + Send + 'static,
     ) -> Result<(Made, Arc<VolumeHeader>), AbortCode> {
-        let (served, _) = self.volume(context, dir, true)?;
-        let subject = context.subject.clone();
-        let made = self.change(&served, dir, move |tx| make(tx, &subject)).await?;
+        let (served, _) = self.unlent_volume(context, &[dir], true).await?;
+        let (subject, holder) = (context.subject.clone(), context.host.id());
+        let made = self.change(&served, Some(holder), dir, move |tx| make(tx, &subject)).await?;
+        self.leases().note_change(dir, holder);
         self.clients.start_breaks(dir, Some(context.host.id())).answered().await;
         Ok((made, served.volume.header()))
     }

@@ -41,12 +41,14 @@ impl FileServer {
         let mut broken = Broken::default();
         broken.for_others(call.dir);
         broken.for_others(call.existing);
-        let (served, _) = self.volume(context, call.dir, true)?;
+        let (dir, holder) = (call.dir, context.host.id());
+        let (served, _) = self.unlent_volume(context, &[dir, call.existing], true).await?;
         if call.existing.volume != call.dir.volume {
             return Err(Errno::EXDEV.to_uae());
         }
         let subject = context.subject.clone();
-        let linked = self.change(&served, call.dir, move |tx| link(tx, &subject, &call)).await?;
+        let linked = self.change(&served, Some(holder), dir, move |tx| link(tx, &subject, &call)).await?;
+        self.leases().note_change(dir, holder);
         self.break_promises(context, &mut broken).answered().await;
         Ok(self.link_reply(context, &served.volume.header(), &linked))
     }

@@ -11,10 +11,12 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
 use afs_wire::ids::{Fid, Rights, VolumeId};
 
+use super::recalls::Unlent;
 use super::server::{CallContext, FileServer};
 use super::storing::StoreTarget;
 use crate::access::{self, Operation};
 use crate::callbacks::Grant;
+use crate::hosts::HostId;
 use crate::subject::Subject;
 use crate::volume_states::{Served, Site, VolumeStates};
 
@@ -56,15 +58,15 @@ impl FileServer {
         header.is_none_or(|header| policy.volume_is_open(header.name.as_str(), &context.identity))
     }
 
-    /// An object to be read.
+    /// An object to be read, of which no other client has a lease.
     pub(super) async fn find(&self, context: &CallContext, fid: Fid) -> Result<Found, AbortCode> {
-        let (served, header) = self.volume(context, fid, false)?;
+        let (served, header) = self.unlent_volume(context, &[fid], false).await?;
         self.found(served, header, fid).await
     }
 
-    /// An object to be changed.
+    /// An object to be changed, of which no other client has a lease.
     pub(super) async fn find_to_change(&self, context: &CallContext, fid: Fid) -> Result<Found, AbortCode> {
-        let (served, header) = self.volume(context, fid, true)?;
+        let (served, header) = self.unlent_volume(context, &[fid], true).await?;
         self.found(served, header, fid).await
     }
 
@@ -180,33 +182,69 @@ impl FileServer {
     /// Changes a volume in one transaction. Inside it the volume's state is checked again: the volume
     /// service, when it takes a volume from clients, first sets the state and then waits for a transaction of
     /// its own, after which no change is admitted.
+    ///
+    /// If the transaction would change an object of which somebody else than `holder` has a lease, which then was lent, or found
+    /// by a name, after the look-up, nothing is changed: the lease is recalled, and the code is VBUSY.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         served: &Served,
+        holder: Option<HostId>,
         fid: Fid,
         change: impl FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<T, AbortCode> {
         let (states, site) = (self.states.clone(), served.site);
+        let unlent = Unlent::new(self.leases(), holder);
+        let checked = unlent.clone();
         let changed = served.volume.update(move |tx| {
             check_in_service(tx, &states, site)?;
-            change(tx)
+            let done = change(tx);
+            checked.check(tx, done)
         });
-        changed.await.map_err(|error| self.code(fid, &error))
+        let changed = changed.await.map_err(|error| self.code(fid, &error));
+        self.recall_found(&unlent).await;
+        changed
+    }
+
+    /// As [`FileServer::change`], for a change that can be tried again when what it found by a name was recalled.
+    pub(super) async fn change_again<T: Send + 'static>(
+        &self,
+        served: &Served,
+        context: &CallContext,
+        fid: Fid,
+        change: impl Fn(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + Sync + 'static,
+    ) -> Result<T, AbortCode> {
+        let (change, holder) = (Arc::new(change), Some(context.host.id()));
+        let first = change.clone();
+        match self.change(served, holder, fid, move |tx| first(tx)).await {
+            // Also when the volume is busy: the state is looked at again.
+            Err(AbortCode::VBUSY) => self.change(served, holder, fid, move |tx| change(tx)).await,
+            done => done,
+        }
     }
 
     /// As [`FileServer::change`], for changes that are made one after the other until one fails.
     pub(super) async fn change_in_order<C: Send + 'static, T: Send + 'static>(
-        &self,
+        self: &Arc<Self>,
         served: &Served,
+        holder: Option<HostId>,
         changes: Vec<C>,
         mut change: impl FnMut(&mut VolumeTx<'_, '_>, C) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<ListOutcome<T>, AbortCode> {
         let (states, site) = (self.states.clone(), served.site);
+        let unlent = Unlent::new(self.leases(), holder);
+        let checked = unlent.clone();
         let changed = served.volume.update_list(changes, move |tx, next| {
             check_in_service(tx, &states, site)?;
-            change(tx, next)
+            let done = change(tx, next);
+            checked.check(tx, done)
         });
-        changed.await.map_err(|error| self.code(Fid::root(site.volume), &error))
+        let changed = changed.await.map_err(|error| self.code(Fid::root(site.volume), &error));
+        // Not waited for: the holder of the other lease may wait for the end of this list.
+        let server = self.clone();
+        if unlent.has_found() {
+            self.env.spawn(Box::pin(async move { server.recall_found(&unlent).await }));
+        }
+        changed
     }
 }
 

@@ -50,11 +50,12 @@ impl FileServer {
         self: &Arc<Self>,
         context: &Arc<CallContext>,
         dir: Fid,
-        remove: impl FnOnce(&mut VolumeTx<'_, '_>, &Subject) -> Result<RemovedBy, VolumeError> + Send + 'static,
+        remove: impl Fn(&mut VolumeTx<'_, '_>, &Subject) -> Result<RemovedBy, VolumeError> + Send + Sync + 'static,
     ) -> Result<fs::RemoveReply, AbortCode> {
-        let (served, _) = self.volume(context, dir, true)?;
+        let (served, _) = self.unlent_volume(context, &[dir], true).await?;
         let subject = context.subject.clone();
-        let removed = self.change(&served, dir, move |tx| remove(tx, &subject)).await?;
+        let removed = self.change_again(&served, context, dir, move |tx| remove(tx, &subject)).await?;
+        self.leases().note_change(dir, context.host.id());
         let mut broken = Broken::default();
         self.removal_breaks(dir, &removed.0, &mut broken);
         self.break_promises(context, &mut broken).answered().await;

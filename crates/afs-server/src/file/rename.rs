@@ -53,9 +53,11 @@ impl FileServer {
         call: fs::Rename,
     ) -> Result<fs::RenameReply, AbortCode> {
         let dirs = [call.old_dir, call.new_dir];
-        let (served, _) = self.volume(context, call.old_dir, true)?;
+        let (served, _) = self.unlent_volume(context, &dirs, true).await?;
         let subject = context.subject.clone();
-        let renamed = self.change(&served, call.old_dir, move |tx| rename(tx, &subject, &call)).await?;
+        let renamed =
+            self.change_again(&served, context, dirs[0], move |tx| rename(tx, &subject, &call)).await?;
+        dirs.iter().for_each(|dir| self.leases().note_change(*dir, context.host.id()));
         let mut broken = Broken::default();
         self.rename_breaks(dirs, &renamed, &mut broken);
         self.break_promises(context, &mut broken).answered().await;

@@ -119,6 +119,7 @@ impl FileServer {
             started,
         });
         server.start_sweeping_locks();
+        server.start_sweeping_leases();
         server.states.belong_to(Arc::downgrade(&server));
         server
     }

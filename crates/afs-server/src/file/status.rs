@@ -51,7 +51,8 @@ impl FileServer {
         let fs::StoreStatus { fid, status: set } = call;
         let found = self.find_to_change(context, fid).await?;
         let subject = context.subject.clone();
-        let change = self.change(&found.served, fid, move |tx| store_status(tx, &subject, fid, &set));
+        let holder = Some(context.host.id());
+        let change = self.change(&found.served, holder, fid, move |tx| store_status(tx, &subject, fid, &set));
         let changed = change.await?;
         let mut broken = Broken::default();
         self.change_breaks(fid, &set, &mut broken);

@@ -106,6 +106,23 @@ impl Stores {
         Ok(StoreUnderWay { stores, address, volume, length, memory: 0, taken, waited, idle })
     }
 
+    /// Reserves quota of a volume beside the stores in progress: `bytes` tells how much, of the growth that is reserved
+    /// already.
+    pub(crate) fn hold_space(
+        self: &Arc<Self>,
+        volume: VolumeId,
+        bytes: impl FnOnce(u64) -> u64,
+    ) -> SpaceHeld {
+        let mut state = self.state.lock();
+        let reserved = state.volumes.get(&volume).map_or(0, |room| room.growth);
+        let bytes = bytes(reserved);
+        if bytes > 0 {
+            let room = state.volumes.entry(volume).or_default();
+            room.growth = room.growth.saturating_add(bytes);
+        }
+        SpaceHeld { stores: self.clone(), volume, bytes }
+    }
+
     fn try_take(&self, address: IpAddr, memory: u64) -> bool {
         let mut state = self.state.lock();
         let of_address = state.addresses.get(&address).map_or(0, |share| share.memory);
@@ -217,6 +234,34 @@ impl Drop for StoreUnderWay {
             left.bytes -= self.taken.bytes;
             left.growth = left.growth.saturating_sub(self.taken.growth);
         });
+    }
+}
+
+/// Quota that is reserved for changes to come.
+pub(crate) struct SpaceHeld {
+    stores: Arc<Stores>,
+    volume: VolumeId,
+    bytes: u64,
+}
+
+impl SpaceHeld {
+    /// Bytes that are left of it.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The volume itself accounts for so many bytes from now on.
+    pub(crate) fn use_up(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        let mut state = self.stores.state.lock();
+        take_away(&mut state.volumes, self.volume, |left| left.growth = left.growth.saturating_sub(bytes));
+    }
+}
+
+impl Drop for SpaceHeld {
+    fn drop(&mut self) {
+        self.use_up(self.bytes);
     }
 }
 

@@ -196,7 +196,9 @@ impl FileServer {
         // From here on the volume itself accounts for the reserved quota, or the transaction refuses.
         drop(under_way);
         let store = StoreData { fid, file_length, status, expected };
-        let changed = self.change(&served, fid, move |tx| store_within(tx, &subject, store, data)).await?;
+        let holder = Some(context.host.id());
+        let changed =
+            self.change(&served, holder, fid, move |tx| store_within(tx, &subject, store, data)).await?;
         let mut broken = Broken::default();
         self.change_breaks(fid, &status, &mut broken);
         self.break_promises(context, &mut broken).answered().await;

@@ -111,7 +111,9 @@ impl FileServer {
 
     /// Volume 0 is invalid; otherwise the root directory stands for the volume.
     async fn root(&self, context: &CallContext, id: VolumeId) -> Result<Found, AbortCode> {
-        self.find(context, Fid::root(id)).await
+        // Nothing of what is asked for is lent with the root directory.
+        let (served, header) = self.volume(context, Fid::root(id), false)?;
+        self.found(served, header, Fid::root(id)).await
     }
 
     /// Free and total KiB of the partition of a volume.

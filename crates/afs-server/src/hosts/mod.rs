@@ -11,4 +11,4 @@ pub use host::{Host, HostIdentity};
 pub use id::HostId;
 pub(crate) use misses::{AddressMisses, Misses};
 pub use table::HostTable;
-pub(crate) use table::NewHost;
+pub(crate) use table::{NewHost, Seeded};

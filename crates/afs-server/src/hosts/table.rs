@@ -38,7 +38,7 @@ struct Inner {
 
 /// Hasher that clients cannot predict and that repeats under one seed.
 #[derive(Clone)]
-pub(super) struct Seeded(u64);
+pub(crate) struct Seeded(pub(crate) u64);
 
 impl BuildHasher for Seeded {
     type Hasher = DefaultHasher;

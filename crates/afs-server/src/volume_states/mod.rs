@@ -10,7 +10,7 @@ pub(crate) use uses::{UseNow, VolumeUses};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, VolumeId};
@@ -18,6 +18,7 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use waiting::Waiting;
 
 use crate::file::FileServer;
+use crate::leases::Bar;
 
 /// Volumes remembered as moved. For one that is no longer remembered clients get "not here", on which they
 /// ask for its location as well.
@@ -119,6 +120,12 @@ impl VolumeStates {
         if let Some(files) = self.files.get().and_then(Weak::upgrade) {
             files.data_path.volume_changed(volume);
         }
+    }
+
+    /// Recalls all leases in a volume. No directory of it is lent until the bar is dropped.
+    pub(crate) async fn recall_leases(&self, volume: VolumeId) -> Option<Arc<Bar>> {
+        let files = self.files.get().and_then(Weak::upgrade)?;
+        Some(Arc::new(files.recall_volume(volume).await))
     }
 
     /// Use counts of volumes.

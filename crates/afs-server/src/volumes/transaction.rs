@@ -51,6 +51,9 @@ impl VolumeServer {
         let volume = self.store(site.partition)?.volume(site.volume).ok_or(AbortCode::VNOVOL)?;
         let state = attached_state(call.flags, volume.header().is_writable())?;
         let transaction = self.transactions.open(site, call.flags, "TransCreate", self.moment())?;
+        // What clients decided by themselves is in the volume before anybody dumps, clones or takes it.
+        let unlent = self.states.recall_leases(site.volume).await;
+        self.transactions.note(transaction, |transaction| transaction.unlent = unlent);
         self.states.hold(site, state);
         if state.is_some() && volume.header().is_writable() {
             // Changes check the state inside their transaction of the store. An earlier one is durable when

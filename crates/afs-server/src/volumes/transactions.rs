@@ -2,6 +2,7 @@
 //! volserver.md "4. Transactions").
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{PartitionId, UnixSeconds, VolumeId};
@@ -9,6 +10,7 @@ use afs_wire::vol::{AttachFlags, IDLE_SECONDS_MAX, TransactionId, VolumeFlags};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::errno;
+use crate::leases::Bar;
 use crate::volume_states::Site;
 
 /// Most transactions at a time; tools use one or two a volume.
@@ -46,6 +48,8 @@ pub(super) struct Transaction {
     pub(super) ended: bool,
     /// Calls that are running on it.
     pub(super) calls: u32,
+    /// As long as it lasts no directory of the volume is lent.
+    pub(super) unlent: Option<Arc<Bar>>,
 }
 
 impl Transaction {
@@ -103,6 +107,7 @@ impl Transactions {
             deleted: false,
             ended: false,
             calls: 0,
+            unlent: None,
         };
         table.open.insert(id, opened);
         Ok(id)

@@ -14,7 +14,7 @@ use afs_wire::ids::{Fid, Mode, Uuid};
 use afs_wire::rpc::{Request, ServiceId};
 use bytes::Bytes;
 
-use super::heard::{Ears, Heard, Manner, service};
+use super::heard::{Ears, Heard, Manner, OnRecall, service};
 use super::{Claim, FILES, LOCATIONS, PATIENCE, VOLUMES};
 
 #[derive(Clone)]
@@ -26,6 +26,7 @@ pub struct Client {
     security: Security,
     heard: Arc<Mutex<Vec<Heard>>>,
     delay: Arc<Mutex<Duration>>,
+    on_recall: Arc<Mutex<Option<OnRecall>>>,
 }
 
 pub type CallResult<T> = Result<T, CallError>;
@@ -41,11 +42,18 @@ impl Client {
         let env = world.env(node);
         let rx = endpoint(&world, node, address);
         let (heard, delay) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
+        let on_recall = Arc::default();
         if manner != Manner::Deaf {
-            let ears = Arc::new(Ears { uuid, heard: heard.clone(), delay: Arc::clone(&delay), env });
+            let ears = Arc::new(Ears {
+                uuid,
+                heard: heard.clone(),
+                delay: Arc::clone(&delay),
+                env,
+                on_recall: Arc::clone(&on_recall),
+            });
             rx.listen(Arc::new(service(ears, manner))).unwrap();
         }
-        Client { world, node, address, rx, security: Security::null(), heard, delay }
+        Client { world, node, address, rx, security: Security::null(), heard, delay, on_recall }
     }
 
     /// The same machine, calling with a claim.
@@ -65,7 +73,14 @@ impl Client {
         let env = world.env(node);
         let rx = endpoint(&world, node, address);
         let (heard, delay) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
-        let ears = Arc::new(Ears { uuid, heard: heard.clone(), delay: Arc::clone(&delay), env });
+        let on_recall = Arc::default();
+        let ears = Arc::new(Ears {
+            uuid,
+            heard: heard.clone(),
+            delay: Arc::clone(&delay),
+            env,
+            on_recall: Arc::clone(&on_recall),
+        });
         let mut classes: Vec<Box<dyn afs_rx::ServerSecurity>> = Vec::new();
         if open {
             classes.push(Box::new(afs_rx::NullServer));
@@ -74,12 +89,17 @@ impl Client {
             classes.push(Box::new(ClaimServer(word.into())));
         }
         rx.listen_with(Arc::new(service(ears, Manner::Modern)), classes).unwrap();
-        Client { world, node, address, rx, security: Security::null(), heard, delay }
+        Client { world, node, address, rx, security: Security::null(), heard, delay, on_recall }
     }
 
     /// From now on breaks are answered only after `delay`; everything else is answered at once.
     pub fn answer_breaks_after(&self, delay: Duration) {
         *self.delay.lock().unwrap() = delay;
+    }
+
+    /// From now on this is done about a recall before it is replied to. The default is to reply at once.
+    pub fn on_recall(&self, what: OnRecall) {
+        *self.on_recall.lock().unwrap() = Some(what);
     }
 
     /// Callbacks since the last time.

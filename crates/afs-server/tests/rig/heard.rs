@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_rpc::{Caller, EnvExt, EnvRef, Table};
+use afs_rpc::{BoxFuture, Caller, EnvExt, EnvRef, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::Capabilities;
+use afs_wire::fs::{self, Capabilities};
 use afs_wire::ids::{Fid, Uuid};
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 
@@ -19,7 +19,11 @@ pub enum Heard {
     OldReset,
     Break(Vec<Fid>),
     Probe,
+    Recall(Fid, fs::LeaseId),
 }
+
+/// What a client does about a recall before it replies.
+pub type OnRecall = Arc<dyn Fn(cb::RecallLease) -> BoxFuture<'static, Result<(), AbortCode>> + Send + Sync>;
 
 /// Behaviour of a client towards a server that calls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,9 +46,19 @@ pub struct Ears {
     /// Delay of the reply to a break.
     pub delay: Arc<Mutex<Duration>>,
     pub env: EnvRef,
+    pub on_recall: Arc<Mutex<Option<OnRecall>>>,
 }
 
 impl Ears {
+    async fn hear_recall(&self, call: cb::RecallLease) -> Result<(), AbortCode> {
+        self.note(Heard::Recall(call.dir, call.lease));
+        let on_recall = self.on_recall.lock().unwrap().clone();
+        match on_recall {
+            Some(on_recall) => on_recall(call).await,
+            None => Ok(()),
+        }
+    }
+
     async fn hear_break(&self, fids: Vec<Fid>) {
         let delay = *self.delay.lock().unwrap();
         if !delay.is_zero() {
@@ -77,6 +91,9 @@ pub fn service(ears: Arc<Ears>, manner: Manner) -> Table<Ears> {
                 ears.note(Heard::Reset(call.server));
                 Ok(())
             },
+        )
+        .call::<cb::RecallLease, _, _, AbortCode>(
+            |ears: Arc<Ears>, _: Caller, call: cb::RecallLease| async move { ears.hear_recall(call).await },
         )
         .call::<cb::Probe, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {
             ears.note(Heard::Probe);

@@ -29,7 +29,7 @@ use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid, VolumeId};
 
 pub use client::{CallResult, Client, mode, name};
-pub use heard::{Heard, Manner};
+pub use heard::{Heard, Manner, OnRecall};
 pub use people::People;
 pub use recorder::Recorder;
 pub use tokens::Tokens;

@@ -92,6 +92,10 @@ impl Role for FileServices {
     }
 
     fn stop(self: Box<Self>, system: &System) {
+        if let Some(server) = &self.server {
+            // Clients send what they hold by calls.
+            system.block_on(server.recall_leases());
+        }
         self.file.shutdown();
         self.volume.shutdown();
         if let Some(server) = self.server {

@@ -1,0 +1,173 @@
+//! TakeLease and ReturnLease, calls of our own (docs/protocol extensions.md "Leases of directories").
+
+use std::sync::Arc;
+
+use afs_rpc::{EnvExt, Table};
+use afs_volume::{VolumeHeader, VolumeTx};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, LENT_MAX, LeaseId, LentFids};
+use afs_wire::ids::{Fid, Rights};
+use afs_wire::rpc::Nothing;
+
+use super::object::{Found, check_within, object, sync};
+use super::server::{CallContext, FileServer};
+use super::stores::SpaceHeld;
+use crate::access::{self, Operation};
+use crate::callbacks::Grant;
+use crate::leases::Lease;
+
+/// What the caller needs in the directory.
+const RIGHTS: [Rights; 4] = [Rights::LOOKUP, Rights::INSERT, Rights::DELETE, Rights::WRITE];
+/// Most bytes of quota that are reserved for one lease.
+const SPACE_MAX: u64 = 16 << 20;
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::TakeLease| async move {
+        server.take_lease(&context, &call).await
+    });
+    super::call(table, |server: Arc<FileServer>, context, call: fs::ReturnLease| async move {
+        server.return_lease(&context, &call).await
+    })
+}
+
+/// A lease that is being lent. Dropped before it is, it ends.
+struct Lending {
+    server: Arc<FileServer>,
+    lease: Arc<Lease>,
+    lent: bool,
+}
+
+impl Drop for Lending {
+    fn drop(&mut self) {
+        if !self.lent {
+            self.lease.stop();
+            let (server, lease) = (self.server.clone(), self.lease.clone());
+            self.server.env.spawn(Box::pin(async move { server.end_lease(&lease).await }));
+        }
+    }
+}
+
+impl FileServer {
+    async fn take_lease(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        call: &fs::TakeLease,
+    ) -> Result<fs::TakeLeaseReply, AbortCode> {
+        let count = call.files as usize + call.directories as usize;
+        if count == 0 || count > LENT_MAX {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        let found = self.find_to_lend(context, call.dir).await?;
+        self.return_held(context, call.dir).await;
+        if !self.may_be_lent(context, call.dir) {
+            return Err(Errno::EAGAIN.to_uae());
+        }
+        let (id, now) = (LeaseId(self.env.random_u64()), self.clients.now());
+        let begun = self.leases().begin(id, call.dir, found.served.site, &context.host, now);
+        let lease = begun.ok_or(Errno::EAGAIN.to_uae())?;
+        let mut lending = Lending { server: self.clone(), lease: lease.clone(), lent: false };
+        // Whoever recalls it waits until it is lent, or is not.
+        let _turn = lease.turn.lock().await;
+        let reply = self.lend(context, &lease, call).await?;
+        if lease.is_wanted() || !self.clients.callbacks().holds(call.dir, context.host.id()) {
+            return Err(Errno::EAGAIN.to_uae());
+        }
+        lending.lent = true;
+        Ok(reply)
+    }
+
+    /// A directory in which the caller may do all that a lease is for. Nobody's lease is recalled for this.
+    async fn find_to_lend(&self, context: &CallContext, dir: Fid) -> Result<Found, AbortCode> {
+        let (served, header) = self.volume(context, dir, true)?;
+        let found = self.found(served, header, dir).await?;
+        if !found.record.is_directory() {
+            return Err(Errno::ENOTDIR.to_uae());
+        }
+        let rights = access::rights(&context.subject, &object(&found.header, &found.record, &found.acl));
+        match RIGHTS.iter().all(|right| rights.contains(*right)) {
+            true => Ok(found),
+            false => Err(Errno::EACCES.to_uae()),
+        }
+    }
+
+    /// Whether the caller relies on the directory, and is the one that changes it.
+    fn may_be_lent(&self, context: &CallContext, dir: Fid) -> bool {
+        let host = &context.host;
+        self.leases().made_last_changes(dir, host.id())
+            && self.clients.callbacks().holds(dir, host.id())
+            && self.clients.is_trusted(host)
+    }
+
+    /// Breaks the promises of the others, and lends the numbers.
+    async fn lend(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        lease: &Arc<Lease>,
+        call: &fs::TakeLease,
+    ) -> Result<fs::TakeLeaseReply, AbortCode> {
+        let (dir, holder) = (call.dir, Some(context.host.id()));
+        self.clients.start_breaks(dir, holder).answered().await;
+        let found = self.find_to_lend(context, dir).await?;
+        let (subject, counts) = (context.subject.clone(), [call.files as usize, call.directories as usize]);
+        // A change that was admitted before it saw the lease is durable, and in the status below, when this is.
+        let lent = self.change(&found.served, holder, dir, move |tx| {
+            let record = tx.directory(dir)?;
+            check_within(tx, &record, &subject, Operation::Insert)?;
+            let [files, directories] = within_quota(tx, counts);
+            tx.lend(files, directories)
+        });
+        let fids = lent.await?;
+        self.leases().lend(lease, &fids);
+        let space = self.reserve(&found.header, call.space);
+        let reserved = space.bytes();
+        lease.lists.lock().await.space = Some(space);
+        let status = self.fetch_status(context, dir, Grant::Single).await?;
+        Ok(fs::TakeLeaseReply {
+            lease: lease.id,
+            status: status.status,
+            callback: status.callback,
+            sync: sync(&found.header),
+            fids: LentFids::first_of(fids),
+            space: reserved,
+        })
+    }
+
+    /// Reserves quota, of which much is left for others.
+    fn reserve(&self, header: &VolumeHeader, wanted: u64) -> SpaceHeld {
+        let (quota, used) = (u64::from(header.max_quota), header.blocks_used);
+        self.stores.hold_space(header.id, |reserved| {
+            let left = (quota.saturating_sub(used) * 1024).saturating_sub(reserved);
+            let most = if quota == 0 { SPACE_MAX } else { left / 4 };
+            wanted.min(SPACE_MAX).min(most)
+        })
+    }
+
+    /// Ends the lease of a directory that the caller holds: it has forgotten it.
+    async fn return_held(&self, context: &CallContext, dir: Fid) {
+        if let Some(lease) = self.leases().of(dir).filter(|lease| lease.host.id() == context.host.id()) {
+            self.end_lease(&lease).await;
+        }
+    }
+
+    async fn return_lease(
+        &self,
+        context: &Arc<CallContext>,
+        call: &fs::ReturnLease,
+    ) -> Result<Nothing, AbortCode> {
+        let held = self.leases().held(call.lease, call.dir, context.host.id());
+        let lease = held.ok_or(Errno::ESTALE.to_uae())?;
+        self.end_lease(&lease).await;
+        Ok(())
+    }
+}
+
+/// As many numbers as the volume can still hold objects.
+fn within_quota(tx: &VolumeTx<'_, '_>, [files, directories]: [usize; 2]) -> [usize; 2] {
+    let header = tx.header();
+    let left = match header.max_files {
+        0 => usize::MAX,
+        most => u64::from(most).saturating_sub(header.file_count) as usize,
+    };
+    let directories = directories.min(left);
+    [files.min(left - directories), directories]
+}

@@ -1,0 +1,149 @@
+//! Record of one lease: what is lent to whom, its last list, and whether it still holds.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use afs_rpc::sync;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{ChangeListReply, LeaseId, LeasedChange, ListNumber};
+use afs_wire::ids::Fid;
+
+use crate::file::stores::SpaceHeld;
+use crate::hosts::Host;
+use crate::volume_states::Site;
+
+/// A lease of a directory.
+pub(crate) struct Lease {
+    pub(crate) id: LeaseId,
+    pub(crate) dir: Fid,
+    /// The volume, on the partition where it was when the directory was lent.
+    pub(crate) site: Site,
+    pub(crate) host: Arc<Host>,
+    /// Whether it is counted among those of machines that have not authenticated.
+    pub(super) anonymous: bool,
+    /// What is lent with it; set once, when the directory is lent.
+    fids: OnceLock<BTreeSet<Fid>>,
+    /// Whether lists are made under it. Looked at inside the transaction of each list.
+    holds: AtomicBool,
+    /// Whether somebody wants it back.
+    wanted: AtomicBool,
+    /// Seconds of the server's own clock at its last use.
+    used: AtomicU64,
+    /// Held by whoever lends or recalls it.
+    pub(crate) turn: sync::Mutex<()>,
+    /// Held while a list is made, and while the lease ends.
+    pub(crate) lists: sync::Mutex<Lists>,
+}
+
+/// The lists of a lease.
+#[derive(Default)]
+pub(crate) struct Lists {
+    /// The number of the last one; 0 before the first.
+    last: ListNumber,
+    /// Digest of its changes.
+    digest: u64,
+    reply: Option<ChangeListReply>,
+    /// Quota that is reserved for the next ones.
+    pub(crate) space: Option<SpaceHeld>,
+    /// Whether what was lent has been taken back.
+    pub(crate) over: bool,
+}
+
+impl Lease {
+    pub(super) fn new(id: LeaseId, dir: Fid, site: Site, host: Arc<Host>, now: u64) -> Self {
+        Lease {
+            id,
+            dir,
+            site,
+            anonymous: !host.is_authenticated(),
+            host,
+            fids: OnceLock::new(),
+            holds: AtomicBool::new(true),
+            wanted: AtomicBool::new(false),
+            used: AtomicU64::new(now),
+            turn: sync::Mutex::default(),
+            lists: sync::Mutex::default(),
+        }
+    }
+
+    /// What is lent with it.
+    pub(crate) fn fids(&self) -> impl Iterator<Item = Fid> + '_ {
+        self.fids.get().into_iter().flatten().copied()
+    }
+
+    pub(super) fn lend(&self, fids: &[Fid]) {
+        // A lease is given fids once.
+        let _ = self.fids.set(fids.iter().copied().collect());
+    }
+
+    /// The directory, and the directories that may have been made under it.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = Fid> + '_ {
+        std::iter::once(self.dir).chain(self.fids().filter(|fid| fid.vnode.is_directory()))
+    }
+
+    /// Whether lists are made under it.
+    pub(crate) fn holds(&self) -> bool {
+        self.holds.load(Ordering::SeqCst)
+    }
+
+    /// No list is made from here on.
+    pub(crate) fn stop(&self) {
+        self.holds.store(false, Ordering::SeqCst);
+    }
+
+    /// Somebody wants it back.
+    pub(crate) fn want(&self) {
+        self.wanted.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn touch(&self, now: u64) {
+        self.used.store(now, Ordering::Relaxed);
+    }
+
+    /// Seconds since its last use.
+    pub(crate) fn idle(&self, now: u64) -> u64 {
+        now.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+
+    /// Whether a change concerns the directory and what was lent with it, and names the object that it makes.
+    pub(crate) fn covers(&self, leased: &LeasedChange) -> bool {
+        let is_lent = |fid: &Fid| self.fids.get().is_some_and(|fids| fids.contains(fid));
+        let object = match leased.change.makes_object() {
+            true => is_lent(&leased.object),
+            false => leased.object == Fid::default(),
+        };
+        object && leased.change.fids().iter().all(|fid| *fid == self.dir || is_lent(fid))
+    }
+}
+
+impl Lists {
+    /// The reply that was given to this list before; `None` if it is the next one.
+    pub(crate) fn reply_to(
+        &self,
+        number: ListNumber,
+        digest: u64,
+    ) -> Result<Option<ChangeListReply>, AbortCode> {
+        if number.0.checked_sub(1) == Some(self.last.0) {
+            return Ok(None);
+        }
+        let same = number == self.last && digest == self.digest;
+        let reply = self.reply.as_ref().filter(|_| same).ok_or(Errno::EINVAL.to_uae())?;
+        Ok(Some(reply.clone()))
+    }
+
+    /// Keeps nothing more: the lease is over.
+    pub(crate) fn end(&mut self) {
+        *self = Lists { over: true, ..Lists::default() };
+    }
+
+    /// Keeps the reply to the next list.
+    pub(crate) fn keep(&mut self, number: ListNumber, digest: u64, reply: &ChangeListReply) {
+        (self.last, self.digest) = (number, digest);
+        self.reply = Some(reply.clone());
+    }
+}

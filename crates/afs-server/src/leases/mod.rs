@@ -1,0 +1,230 @@
+//! Table of leases: which client decides the names of which directory by itself (docs/protocol extensions.md "Leases of
+//! directories").
+//!
+//! The table only keeps records: it sends no message and never waits. [`crate::clients`] sends the recalls, and
+//! `crate::file::recalls` decides when.
+
+mod lease;
+mod runs;
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use afs_wire::fs::{LeaseId, LeasedChanges};
+use afs_wire::ids::{Fid, VnodeId, VolumeId};
+use afs_wire::xdr::Encode;
+use parking_lot::RwLock;
+
+use crate::hosts::{Host, HostId, Seeded};
+use crate::volume_states::Site;
+pub(crate) use lease::{Lease, Lists};
+use runs::Runs;
+
+/// Most leases: of all clients, of those that have not authenticated together, and of one.
+const LEASES_MAX: usize = 1024;
+const ANONYMOUS_MAX: usize = LEASES_MAX / 4;
+const HOST_MAX: usize = 32;
+
+/// All leases of a server.
+pub(crate) struct Leases {
+    table: RwLock<Table>,
+    runs: Runs,
+    digests: Seeded,
+}
+
+#[derive(Default)]
+struct Table {
+    by_id: BTreeMap<LeaseId, Arc<Lease>>,
+    /// The directories, and what is lent with them: a number is of one object as long as it is lent.
+    by_object: BTreeMap<(VolumeId, VnodeId), Arc<Lease>>,
+    by_host: BTreeMap<HostId, usize>,
+    anonymous: usize,
+    /// Volumes of which nothing is lent, and how many operations want that.
+    barred: BTreeMap<VolumeId, usize>,
+    /// Whether nothing at all is lent any more.
+    closed: bool,
+}
+
+/// Keeps the directories of a volume from being lent, until it is dropped.
+pub(crate) struct Bar {
+    leases: Arc<Leases>,
+    volume: VolumeId,
+}
+
+impl Leases {
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
+        let (runs, digests) = (Runs::new(Seeded(seed)), Seeded(seed.wrapping_add(1)));
+        Arc::new(Leases { table: RwLock::default(), runs, digests })
+    }
+
+    /// Begins to lend a directory, of which nobody else has a lease. From here on others recall it. `None` if there are too
+    /// many leases, or nothing of the volume is lent.
+    pub(crate) fn begin(
+        &self,
+        id: LeaseId,
+        dir: Fid,
+        site: Site,
+        host: &Arc<Host>,
+        now: u64,
+    ) -> Option<Arc<Lease>> {
+        let lease = Arc::new(Lease::new(id, dir, site, host.clone(), now));
+        let mut table = self.table.write();
+        if !table.has_room(&lease) {
+            return None;
+        }
+        table.by_object.insert(key(dir), lease.clone());
+        table.by_id.insert(id, lease.clone());
+        *table.by_host.entry(host.id()).or_default() += 1;
+        table.anonymous += usize::from(lease.anonymous);
+        Some(lease)
+    }
+
+    /// Adds what is lent with a directory.
+    pub(crate) fn lend(&self, lease: &Arc<Lease>, fids: &[Fid]) {
+        lease.lend(fids);
+        let mut table = self.table.write();
+        table.by_object.extend(fids.iter().map(|fid| (key(*fid), lease.clone())));
+    }
+
+    /// Removes a lease, of which everything was taken back.
+    pub(crate) fn remove(&self, lease: &Arc<Lease>) {
+        let mut table = self.table.write();
+        if table.by_id.remove(&lease.id).is_none() {
+            return;
+        }
+        for key in std::iter::once(lease.dir).chain(lease.fids()).map(key) {
+            if table.by_object.get(&key).is_some_and(|other| Arc::ptr_eq(other, lease)) {
+                table.by_object.remove(&key);
+            }
+        }
+        table.anonymous -= usize::from(lease.anonymous);
+        if let Some(count) = table.by_host.get_mut(&lease.host.id()) {
+            *count -= 1;
+            if *count == 0 {
+                table.by_host.remove(&lease.host.id());
+            }
+        }
+    }
+
+    /// The lease of an object.
+    pub(crate) fn of(&self, fid: Fid) -> Option<Arc<Lease>> {
+        self.table.read().by_object.get(&key(fid)).cloned()
+    }
+
+    /// The lease of an object that somebody else holds than `host`.
+    pub(crate) fn of_others(&self, fid: Fid, host: Option<HostId>) -> Option<Arc<Lease>> {
+        let table = self.table.read();
+        table.by_object.get(&key(fid)).filter(|lease| Some(lease.host.id()) != host).cloned()
+    }
+
+    /// The same of a number that a transaction changes.
+    pub(crate) fn of_others_by_number(
+        &self,
+        volume: VolumeId,
+        mut changed: impl Iterator<Item = VnodeId>,
+        host: Option<HostId>,
+    ) -> Option<Arc<Lease>> {
+        let table = self.table.read();
+        if table.by_object.is_empty() {
+            return None;
+        }
+        changed.find_map(|vnode| {
+            table.by_object.get(&(volume, vnode)).filter(|lease| Some(lease.host.id()) != host).cloned()
+        })
+    }
+
+    /// The lease of a directory that a client holds by this id.
+    pub(crate) fn held(&self, id: LeaseId, dir: Fid, host: HostId) -> Option<Arc<Lease>> {
+        let table = self.table.read();
+        let found = table.by_id.get(&id).cloned();
+        found.filter(|lease| lease.dir == dir && lease.host.id() == host && lease.holds())
+    }
+
+    /// Runs `grant`, which records a promise to a client, unless somebody else has the lease of the object: who lends it breaks
+    /// the promises that were recorded before.
+    pub(crate) fn unless_lent<T>(&self, fid: Fid, host: HostId, grant: impl FnOnce() -> T) -> Option<T> {
+        let table = self.table.read();
+        let lent = table.by_object.get(&key(fid)).is_some_and(|lease| lease.host.id() != host);
+        (!lent).then(grant)
+    }
+
+    /// Nothing more of a volume is lent until the bar is dropped. Also the leases there are.
+    pub(crate) fn bar(self: &Arc<Self>, volume: VolumeId) -> (Bar, Vec<Arc<Lease>>) {
+        let mut table = self.table.write();
+        *table.barred.entry(volume).or_default() += 1;
+        let all = table.by_id.values().filter(|lease| lease.dir.volume == volume).cloned().collect();
+        (Bar { leases: self.clone(), volume }, all)
+    }
+
+    /// Nothing more is lent.
+    pub(crate) fn close(&self) {
+        self.table.write().closed = true;
+    }
+
+    /// All leases.
+    pub(crate) fn all(&self) -> Vec<Arc<Lease>> {
+        self.table.read().by_id.values().cloned().collect()
+    }
+
+    /// A client changes names in a directory.
+    pub(crate) fn note_change(&self, dir: Fid, host: HostId) {
+        self.runs.changes(dir, host);
+    }
+
+    /// A client, or the server itself, names an object.
+    pub(crate) fn note_use(&self, fid: Fid, host: Option<HostId>) {
+        self.runs.names(fid, host);
+    }
+
+    /// Whether a call that names an object has to do with leases of others, or with their runs of changes.
+    pub(crate) fn concern(&self, fid: Fid, host: Option<HostId>) -> bool {
+        self.runs.are_of_others(fid, host) || self.of_others(fid, host).is_some()
+    }
+
+    /// Whether a client made the last changes of a directory.
+    pub(crate) fn made_last_changes(&self, dir: Fid, host: HostId) -> bool {
+        self.runs.are_of(dir, host)
+    }
+
+    /// Digest of a list, which no client can aim at.
+    pub(crate) fn digest(&self, changes: &LeasedChanges) -> u64 {
+        self.digests.hash_one(changes.to_bytes())
+    }
+}
+
+impl Table {
+    /// Whether one more lease is within all bounds.
+    fn has_room(&self, lease: &Lease) -> bool {
+        let of_host = self.by_host.get(&lease.host.id()).copied().unwrap_or(0);
+        !self.closed
+            && !self.by_id.contains_key(&lease.id)
+            && !self.by_object.contains_key(&key(lease.dir))
+            && !self.barred.contains_key(&lease.dir.volume)
+            && self.by_id.len() < LEASES_MAX
+            && of_host < HOST_MAX
+            && (!lease.anonymous || self.anonymous < ANONYMOUS_MAX)
+    }
+}
+
+impl std::fmt::Debug for Bar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bar").field("volume", &self.volume).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        let mut table = self.leases.table.write();
+        if let Some(count) = table.barred.get_mut(&self.volume) {
+            *count -= 1;
+            if *count == 0 {
+                table.barred.remove(&self.volume);
+            }
+        }
+    }
+}
+
+fn key(fid: Fid) -> (VolumeId, VnodeId) {
+    (fid.volume, fid.vnode)
+}

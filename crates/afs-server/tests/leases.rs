@@ -1,0 +1,512 @@
+//! Leases of directories: what is lent to whom, numbered lists, and that every other call waits for the recall.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+mod rig;
+
+use std::slice::from_ref;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::CallError;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{
+    self, ANY_VERSION, Change, CreateSmall, LeaseId, LeaseList, LeasedChange, LeasedChanges, ListNumber,
+    SetStatus, SmallData, StoreSmall, TakeLease, TakeLeaseReply,
+};
+use afs_wire::ids::{DataVersion, Fid, PartitionNumber};
+use afs_wire::vol::{self, AttachFlags};
+use rig::{CallResult, Cell, Claim, Client, Heard, mode, name};
+
+const ESTALE: Errno = Errno::ESTALE;
+
+fn ask_for(dir: Fid) -> TakeLease {
+    TakeLease { dir, files: 8, directories: 2, space: 1 << 20 }
+}
+
+/// Makes the changes that a lease requires, and takes it.
+fn take(client: &Client, dir: Fid) -> TakeLeaseReply {
+    earn(client, dir);
+    client.ask(ask_for(dir)).unwrap()
+}
+
+fn earn(client: &Client, dir: Fid) {
+    let own = client.address.ip();
+    for n in 0..3 {
+        client.create(dir, &format!("first {n} of {own}")).unwrap();
+    }
+    client.fetch_status(dir).unwrap();
+    for n in 0..3 {
+        client.remove(dir, &format!("first {n} of {own}")).unwrap();
+    }
+}
+
+fn created(dir: Fid, object: Fid, text: &str, data: &[u8]) -> LeasedChange {
+    let create = fs::CreateFile { dir, name: name(text), status: mode(0o644) };
+    let change = Change::CreateFile(CreateSmall { create, data: SmallData::new(data).unwrap() });
+    LeasedChange { object, change }
+}
+
+fn made_dir(dir: Fid, object: Fid, text: &str) -> LeasedChange {
+    let change = Change::MakeDir(fs::MakeDir { dir, name: name(text), status: mode(0o755) });
+    LeasedChange { object, change }
+}
+
+fn removed(dir: Fid, text: &str) -> LeasedChange {
+    let change = Change::RemoveFile(fs::RemoveFile { dir, name: name(text) });
+    LeasedChange { object: Fid::default(), change }
+}
+
+fn stored(fid: Fid, data: &[u8]) -> LeasedChange {
+    let (status, data) = (SetStatus::default(), SmallData::new(data).unwrap());
+    let store = StoreSmall { fid, status, expected: ANY_VERSION, position: 0, file_length: 0, data };
+    LeasedChange { object: Fid::default(), change: Change::Store(store) }
+}
+
+fn list(dir: Fid, lease: LeaseId, number: u64, changes: &[LeasedChange]) -> LeaseList {
+    let changes = LeasedChanges::first_of(changes.iter().cloned());
+    LeaseList { dir, lease, number: ListNumber(number), changes }
+}
+
+/// The client sends these lists before it answers a recall, and notes their outcomes.
+fn send_when_recalled(client: &Client, lists: Vec<LeaseList>) -> Arc<Mutex<Vec<CallResult<()>>>> {
+    let (outcomes, connection) = (Arc::default(), client.connection::<LeaseList>());
+    let noted: Arc<Mutex<Vec<CallResult<()>>>> = Arc::clone(&outcomes);
+    client.on_recall(Arc::new(move |_| {
+        let (lists, connection, noted) = (lists.clone(), connection.clone(), noted.clone());
+        Box::pin(async move {
+            for list in lists {
+                let outcome = connection.call(&list).await;
+                noted.lock().unwrap().push(outcome.map(drop));
+            }
+            Ok(())
+        })
+    }));
+    outcomes
+}
+
+fn never_answer(client: &Client) {
+    client.on_recall(Arc::new(|_| Box::pin(std::future::pending())));
+}
+
+fn refused<T: std::fmt::Debug>(outcome: CallResult<T>, errno: Errno) {
+    match outcome {
+        Err(CallError::Abort(code)) if code == errno.to_uae() => {}
+        other => panic!("not {errno:?}: {other:?}"),
+    }
+}
+
+fn names(client: &Client, dir: Fid) -> Vec<String> {
+    let bytes = client.read(dir);
+    let blob = afs_wire::dir::Blob::from_bytes(bytes).unwrap();
+    let mut names: Vec<String> =
+        blob.entries(0).map(|entry| String::from_utf8_lossy(entry.name).into_owned()).collect();
+    names.retain(|name| name != "." && name != "..");
+    names.sort();
+    names
+}
+
+#[test]
+fn a_list_makes_what_was_lent_and_the_other_client_sees_it_by_the_recall() {
+    let cell = Cell::new(1);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let before = names(&b, dir);
+    let lease = take(&a, dir);
+    assert_eq!(lease.fids.len(), 10);
+    let (file, sub) = (lease.fids[0], lease.fids[8]);
+    assert!(!file.vnode.is_directory() && sub.vnode.is_directory());
+    let first = list(dir, lease.lease, 1, &[created(dir, file, "f", b"one"), made_dir(dir, sub, "d")]);
+    let reply = a.ask(first.clone()).unwrap();
+    assert_eq!((reply.done.len(), reply.code), (2, AbortCode::OK));
+    assert_eq!(a.ask(first).unwrap(), reply, "what is sent again is said again");
+    let inner = created(sub, lease.fids[1], "inner", b"two");
+    let second = list(dir, lease.lease, 2, &[inner, stored(file, b"three")]);
+    let sent = send_when_recalled(&a, vec![second]);
+    a.heard();
+    let mut now = before;
+    now.extend(["d".to_owned(), "f".to_owned()]);
+    now.sort();
+    assert_eq!(names(&b, dir), now);
+    assert_eq!(a.heard(), [Heard::Recall(dir, lease.lease)]);
+    assert_eq!(sent.lock().unwrap().len(), 1);
+    assert_eq!((b.read(file), b.read(lease.fids[1])), (b"three".to_vec(), b"two".to_vec()));
+    refused(a.ask(list(dir, lease.lease, 3, &[removed(dir, "f")])), ESTALE);
+}
+
+#[test]
+fn only_who_changes_a_directory_alone_and_relies_on_it_gets_a_lease() {
+    let cell = Cell::new(2);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let again = Errno::EAGAIN;
+    a.fetch_status(dir).unwrap();
+    refused(a.ask(ask_for(dir)), again);
+    earn(&a, dir);
+    b.fetch_status(dir).unwrap();
+    refused(a.ask(ask_for(dir)), again);
+    for n in 0..3 {
+        a.create(dir, &format!("n{n}")).unwrap();
+    }
+    for (files, directories) in [(0, 0), (200, 57), (u32::MAX, u32::MAX)] {
+        refused(a.ask(TakeLease { dir, files, directories, space: 0 }), Errno::EINVAL);
+    }
+    let lease = a.ask(ask_for(dir)).unwrap();
+    let heard = b.heard();
+    assert!(heard.contains(&Heard::Break(vec![dir])), "others do not rely on it any more: {heard:?}");
+    refused(b.ask(ask_for(dir)), again);
+    assert_eq!(a.refusal(ask_for(lease.fids[0])), AbortCode::VNOVNODE);
+    // The one that has it gets another one.
+    let other = a.ask(ask_for(dir)).unwrap();
+    refused(a.ask(list(dir, lease.lease, 1, &[removed(dir, "n0")])), ESTALE);
+    assert_eq!(a.ask(list(dir, other.lease, 1, &[removed(dir, "n0")])).unwrap().code, AbortCode::OK);
+    a.ask(fs::ReturnLease { dir, lease: other.lease }).unwrap();
+    refused(a.ask(fs::ReturnLease { dir, lease: other.lease }), ESTALE);
+}
+
+#[test]
+fn a_client_that_never_answers_loses_the_lease_and_hears_of_it_before_its_next_call() {
+    let cell = Cell::new(3);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    b.fetch_status(dir).unwrap();
+    let lease = take(&a, dir);
+    never_answer(&a);
+    let begun = cell.world().now();
+    b.create(dir, "of b").unwrap();
+    assert!(cell.world().now() - begun < Duration::from_secs(6));
+    a.heard();
+    refused(a.ask(list(dir, lease.lease, 1, &[created(dir, lease.fids[0], "late", b"")])), ESTALE);
+    assert!(a.heard().contains(&Heard::Break(vec![dir])));
+    assert!(b.fetch_status(lease.fids[0]).is_err());
+    // Its numbers are for others.
+    let fid = b.create(dir, "next").unwrap().fid;
+    assert!(lease.fids.iter().any(|lent| lent.vnode == fid.vnode && lent.unique != fid.unique));
+}
+
+#[test]
+fn wrong_lists_change_nothing_and_use_no_number() {
+    let cell = Cell::new(4);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let other = a.make_dir(dir, "other").unwrap().fid;
+    let outside = a.create(other, "outside").unwrap().fid;
+    let lease = take(&a, dir);
+    let (id, fid) = (lease.lease, lease.fids[0]);
+    let einval = Errno::EINVAL;
+    let good = created(dir, fid, "good", b"x");
+    for number in [0, 2, u64::MAX] {
+        refused(a.ask(list(dir, id, number, from_ref(&good))), einval);
+    }
+    refused(a.ask(list(dir, id, 1, &[])), einval);
+    let mut not_lent = fid;
+    not_lent.unique.0 += 1;
+    for wrong in [
+        created(dir, not_lent, "n", b""),
+        created(dir, Fid::default(), "n", b""),
+        created(other, fid, "n", b""),
+        stored(outside, b""),
+        removed(other, "outside"),
+        LeasedChange { object: fid, ..removed(dir, "good") },
+        LeasedChange {
+            object: Fid::default(),
+            change: Change::Rename(fs::Rename {
+                old_dir: dir,
+                old_name: name("other"),
+                new_dir: other,
+                new_name: name("o"),
+            }),
+        },
+    ] {
+        refused(a.ask(list(dir, id, 1, &[good.clone(), wrong])), einval);
+    }
+    // Of another directory, another lease, and by another machine that knows the lease.
+    refused(a.ask(list(other, id, 1, from_ref(&good))), ESTALE);
+    refused(a.ask(list(dir, LeaseId(id.0 ^ 1), 1, from_ref(&good))), ESTALE);
+    refused(b.ask(list(dir, id, 1, from_ref(&good))), ESTALE);
+    refused(b.ask(fs::ReturnLease { dir, lease: id }), ESTALE);
+    let reply = a.ask(list(dir, id, 1, from_ref(&good))).unwrap();
+    assert_eq!((reply.done.len(), reply.code), (1, AbortCode::OK));
+    refused(a.ask(list(dir, id, 1, &[removed(dir, "good")])), einval);
+    refused(a.ask(list(dir, id, 3, &[removed(dir, "good")])), einval);
+    // A number that was used, and one of the other kind: the lease stays.
+    for (number, wrong) in [(2, created(dir, fid, "twice", b"")), (3, made_dir(dir, lease.fids[1], "file"))] {
+        let reply = a.ask(list(dir, id, number, &[wrong, removed(dir, "good")])).unwrap();
+        assert_eq!((reply.done.len(), reply.code), (0, einval.to_uae()));
+    }
+    let both = [created(dir, lease.fids[2], "p", b""), created(dir, lease.fids[2], "q", b"")];
+    let reply = a.ask(list(dir, id, 4, &both)).unwrap();
+    assert_eq!((reply.done.len(), reply.code), (1, einval.to_uae()));
+    assert_eq!(names(&b, dir).iter().filter(|name| ["good", "p", "q"].contains(&name.as_str())).count(), 2);
+}
+
+fn done<T: std::fmt::Debug>(outcome: CallResult<T>) {
+    outcome.unwrap();
+}
+
+/// A call of another client.
+type Attempt = (&'static str, fn(&Client, Fid, Fid, Fid));
+
+const OTHERS: &[Attempt] = &[
+    ("FetchStatus", |b, dir, _, _| done(b.fetch_status(dir))),
+    ("FetchStatus of a file", |b, _, file, _| done(b.fetch_status(file))),
+    ("FetchData", |b, dir, _, _| done(b.fetch(dir, 0, 10))),
+    ("FetchData of a file", |b, _, file, _| done(b.fetch(file, 0, 10))),
+    ("FetchACL", |b, dir, _, _| done(b.ask(fs::FetchAcl { fid: dir }))),
+    ("BulkStatus", |b, dir, file, other| {
+        let fids = fs::Fids::first_of([other, file, dir]);
+        b.ask(fs::BulkStatus { fids }).unwrap();
+    }),
+    ("InlineBulkStatus", |b, dir, _, other| {
+        let fids = fs::Fids::first_of([other, dir]);
+        b.ask(fs::InlineBulkStatus { fids }).unwrap();
+    }),
+    ("CreateFile", |b, dir, _, _| done(b.create(dir, "b"))),
+    ("MakeDir", |b, dir, _, _| done(b.make_dir(dir, "b"))),
+    ("Symlink", |b, dir, _, _| done(b.symlink(dir, "b", "to", 0o755))),
+    ("RemoveFile", |b, dir, _, _| done(b.remove(dir, "held back"))),
+    ("RemoveDir of a name", |b, dir, _, _| refused(b.remove_dir(dir, "nothing"), Errno::ENOENT)),
+    ("RemoveDir of the directory", |b, _, _, other| {
+        let code = b.remove_dir(other, "dir").unwrap_err().abort_code();
+        assert_eq!(code, Some(Errno::EEXIST.to_uae()));
+    }),
+    ("Rename of the directory", |b, _, _, other| done(b.rename(other, "dir", other, "moved"))),
+    ("Rename from it", |b, dir, _, other| done(b.rename(dir, "held back", other, "x"))),
+    ("Rename into it", |b, dir, _, other| done(b.rename(other, "plain", dir, "held back"))),
+    ("Link", |b, dir, file, _| done(b.link(dir, "second", file))),
+    ("StoreData", |b, _, file, _| done(b.store(file, 0, b"new"))),
+    ("StoreStatus", |b, dir, _, _| {
+        b.ask(fs::StoreStatus { fid: dir, status: mode(0o700) }).unwrap();
+    }),
+    ("StoreACL", |b, dir, _, _| {
+        let acl = fs::AclText::new("1\n0\nsystem:anyuser\t127\n\0").unwrap();
+        b.ask(fs::StoreAcl { fid: dir, acl }).unwrap();
+    }),
+    ("SetLock", |b, _, file, _| done(b.ask(fs::SetLock { fid: file, kind: fs::LockKind::READ }))),
+    ("ChangeList", |b, dir, _, other| {
+        let remove = |dir, text| Change::RemoveFile(fs::RemoveFile { dir, name: name(text) });
+        let changes = fs::Changes::first_of([remove(other, "plain"), remove(dir, "held back")]);
+        assert_eq!(b.ask(fs::ChangeList { volume: dir.volume, changes }).unwrap().done.len(), 2);
+    }),
+    ("StoreRanges", |b, _, file, _| {
+        let (status, expected) = (SetStatus::default(), ANY_VERSION);
+        let store = fs::StoreRanges { fid: file, status, expected, file_length: 9, grown_to: 9, ranges: 0 };
+        let _ = b.store_as(store, b"");
+    }),
+    ("GetCapability", |b, _, file, _| {
+        let access = fs::CapabilityAccess::READ;
+        b.ask(fs::GetCapability { fid: file, access }).unwrap();
+    }),
+    ("BulkCapability", |b, dir, _, _| {
+        let wanted = [fs::CapabilityRequest { fid: dir, access: fs::CapabilityAccess::READ }];
+        b.ask(fs::BulkCapability { wanted: fs::CapabilityRequests::first_of(wanted) }).unwrap();
+    }),
+    ("GetLayout", |b, _, file, _| {
+        let version = afs_wire::ids::DataVersion(1);
+        let _ = b.ask(fs::GetLayout { fid: file, version, start: 0, end: 10 });
+    }),
+];
+
+#[test]
+fn every_call_of_others_waits_until_what_the_holder_did_is_there() {
+    for (seed, (call, attempt)) in OTHERS.iter().enumerate() {
+        let cell = Cell::new(100 + seed as u64);
+        cell.open_data_path();
+        let (a, b, root) = (cell.client(1), cell.client(2), cell.root());
+        let dir = a.make_dir(root, "dir").unwrap().fid;
+        b.create(root, "plain").unwrap();
+        b.fetch_status(dir).unwrap();
+        let lease = take(&a, dir);
+        let file = lease.fids[0];
+        let first = list(dir, lease.lease, 1, &[created(dir, file, "sent", b"content")]);
+        a.ask(first).unwrap();
+        let held_back = list(dir, lease.lease, 2, &[created(dir, lease.fids[1], "held back", b"")]);
+        let sent = send_when_recalled(&a, vec![held_back]);
+        a.heard();
+        attempt(&b, dir, file, root);
+        let recalled: Vec<_> =
+            a.heard().into_iter().filter(|heard| matches!(heard, Heard::Recall(..))).collect();
+        assert_eq!(recalled, [Heard::Recall(dir, lease.lease)], "{call}");
+        assert!(matches!(sent.lock().unwrap()[..], [Ok(())]), "{call}");
+        refused(a.ask(list(dir, lease.lease, 3, &[removed(dir, "sent")])), ESTALE);
+    }
+}
+
+const A: PartitionNumber = PartitionNumber(0);
+
+#[test]
+fn the_volume_service_recalls_what_is_lent_and_nothing_is_lent_meanwhile() {
+    for (seed, flags) in
+        [AttachFlags::BUSY, AttachFlags::OFFLINE, AttachFlags::READ_ONLY].into_iter().enumerate()
+    {
+        let cell = Cell::new(20 + seed as u64);
+        let (a, owner, dir) = (cell.client(1), cell.owner(), cell.root());
+        let lease = take(&a, dir);
+        let sent = send_when_recalled(
+            &a,
+            vec![list(dir, lease.lease, 1, &[created(dir, lease.fids[0], "f", b"x")])],
+        );
+        let open = vol::TransCreate { volume: dir.volume, partition: A, flags };
+        let transaction = owner.ask(open).unwrap().transaction;
+        assert!(matches!(sent.lock().unwrap()[..], [Ok(())]), "it came before the volume was busy");
+        if flags == AttachFlags::READ_ONLY {
+            earn(&a, dir);
+            refused(a.ask(ask_for(dir)), Errno::EAGAIN);
+        }
+        owner.ask(vol::EndTrans { transaction }).unwrap();
+        a.read(lease.fids[0]);
+        take(&a, dir);
+    }
+}
+
+#[test]
+fn a_restart_of_the_server_ends_all_leases() {
+    let mut cell = Cell::new(23);
+    let (a, dir) = (cell.client(1), cell.root());
+    let lease = take(&a, dir);
+    a.ask(list(dir, lease.lease, 1, &[created(dir, lease.fids[0], "kept", b"x")])).unwrap();
+    cell.restart();
+    for number in [1, 2] {
+        let lost = list(dir, lease.lease, number, &[created(dir, lease.fids[1], "lost", b"")]);
+        refused(a.ask(lost), ESTALE);
+    }
+    assert_eq!(a.read(lease.fids[0]), b"x");
+    // The numbers that were not used are used now, by others.
+    let again: Vec<Fid> = (0..7).map(|n| a.create(dir, &format!("n{n}")).unwrap().fid).collect();
+    assert!(again.iter().all(|fid| lease.fids[1..8].iter().any(|lent| lent.vnode == fid.vnode)));
+    assert!(again.iter().all(|fid| !lease.fids.contains(fid)));
+}
+
+#[test]
+fn leases_of_one_client_and_of_all_are_bounded() {
+    let cell = Cell::new(24);
+    let root = cell.root();
+    let (mut lent, again) = (0, Errno::EAGAIN.to_uae());
+    for number in 1..=9u8 {
+        let client = cell.client(number);
+        for n in 0..34 {
+            let dir = client.make_dir(root, &format!("{number} {n}")).unwrap().fid;
+            earn(&client, dir);
+            match client.ask(TakeLease { dir, files: 1, directories: 0, space: u64::MAX }) {
+                Ok(_) => lent += 1,
+                Err(CallError::Abort(code)) if code == again => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(lent, 256.min(usize::from(number) * 32), "a client has 32, those without tokens 256");
+    }
+    // A client with a token is lent a directory all the same.
+    let client = cell.client(50).acting_as(&Claim::of("alice"));
+    let dir = client.make_dir(root, "hers").unwrap().fid;
+    take(&client, dir);
+}
+
+#[test]
+fn quota_is_reserved_in_part_and_decides_in_the_list() {
+    let cell = Cell::new(25);
+    let (a, b, owner, dir) = (cell.client(1), cell.client(2), cell.owner(), cell.root());
+    let used = b.ask(fs::GetVolumeStatus { volume: dir.volume }).unwrap().status.blocks_used;
+    let set = fs::SetVolumeStatus { quota_max: Some(used + 400), ..fs::SetVolumeStatus::default() };
+    let (name, empty) = (fs::Name::default(), fs::PathText::default());
+    let call = fs::StoreVolumeStatus {
+        volume: dir.volume,
+        status: set,
+        name,
+        offline_message: empty.clone(),
+        motd: empty,
+    };
+    owner.ask(call).unwrap();
+    let lease = {
+        earn(&a, dir);
+        a.ask(TakeLease { dir, files: 60, directories: 0, space: u64::MAX }).unwrap()
+    };
+    assert!((90 << 10..=100 << 10).contains(&lease.space), "a quarter of what is left: {}", lease.space);
+    let mut number = 0;
+    let code = loop {
+        let object = lease.fids[number];
+        let change = created(dir, object, &format!("n{number}"), &[1; 16 << 10]);
+        number += 1;
+        let reply = a.ask(list(dir, lease.lease, number as u64, &[change])).unwrap();
+        if reply.done.is_empty() {
+            break reply.code;
+        }
+    };
+    assert_eq!(code, AbortCode::VOVERQUOTA);
+    let reply = a.ask(list(dir, lease.lease, number as u64 + 1, &[removed(dir, "n0")])).unwrap();
+    assert_eq!(reply.code, AbortCode::OK, "the lease stays");
+    a.ask(fs::ReturnLease { dir, lease: lease.lease }).unwrap();
+}
+
+#[test]
+fn a_change_of_the_access_list_ends_the_lease_of_its_own_machine_too() {
+    let cell = Cell::new(26);
+    let (a, dir) = (cell.client(1), cell.root());
+    let lease = take(&a, dir);
+    let sent =
+        send_when_recalled(&a, vec![list(dir, lease.lease, 1, &[created(dir, lease.fids[0], "f", b"x")])]);
+    let acl = fs::AclText::new("1\n0\nsystem:anyuser\t9\n\0").unwrap();
+    cell.owner().ask(fs::StoreAcl { fid: dir, acl }).unwrap();
+    assert!(matches!(sent.lock().unwrap()[..], [Ok(())]), "by the rights of before");
+    refused(a.ask(ask_for(dir)), Errno::EACCES);
+    let acl = fs::AclText::new("1\n0\nsystem:anyuser\t127\n\0").unwrap();
+    cell.owner().ask(fs::StoreAcl { fid: dir, acl: acl.clone() }).unwrap();
+    let lease = take(&a, dir);
+    a.heard();
+    a.ask(fs::StoreAcl { fid: dir, acl }).unwrap();
+    assert!(a.heard().contains(&Heard::Recall(dir, lease.lease)));
+    refused(a.ask(fs::ReturnLease { dir, lease: lease.lease }), ESTALE);
+}
+
+#[test]
+fn who_has_no_right_to_a_directory_takes_no_lease_from_anybody() {
+    let cell = Cell::new(27);
+    let alice = cell.client(1).acting_as(&Claim::of("alice"));
+    let nobody = cell.client(2);
+    let dir = alice.make_dir(cell.root(), "hers").unwrap().fid;
+    let acl = fs::AclText::new("1\n0\nalice\t127\n\0").unwrap();
+    alice.ask(fs::StoreAcl { fid: dir, acl }).unwrap();
+    earn(&alice, dir);
+    let _ = nobody.fetch(dir, 0, 10);
+    let lease = alice.ask(ask_for(dir)).unwrap();
+    alice.ask(list(dir, lease.lease, 1, &[created(dir, lease.fids[0], "f", b"x")])).unwrap();
+    alice.heard();
+    refused(nobody.fetch(dir, 0, 10), Errno::EACCES);
+    refused(nobody.fetch(lease.fids[0], 0, 10), Errno::EACCES);
+    refused(nobody.create(dir, "x"), Errno::EACCES);
+    refused(nobody.ask(ask_for(dir)), Errno::EACCES);
+    assert_eq!(alice.heard(), []);
+    assert_eq!(alice.ask(list(dir, lease.lease, 2, &[removed(dir, "f")])).unwrap().code, AbortCode::OK);
+}
+
+#[test]
+fn promises_of_others_are_broken_when_a_list_is_made() {
+    let cell = Cell::new(28);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let file = a.create(dir, "one").unwrap().fid;
+    a.link(dir, "two", file).unwrap();
+    b.fetch_status(file).unwrap();
+    let lease = take(&a, dir);
+    b.fetch_status(file).unwrap();
+    b.heard();
+    a.ask(list(dir, lease.lease, 1, &[removed(dir, "one")])).unwrap();
+    assert_eq!(b.heard(), [Heard::Break(vec![file])]);
+    assert_eq!(b.fetch_status(file).unwrap().status.link_count, 1);
+    assert_eq!(a.ask(fs::ReturnLease { dir, lease: lease.lease }).ok(), Some(()));
+}
+
+#[test]
+fn bytes_by_the_data_path_wait_for_the_recall_too() {
+    let cell = Cell::new(29);
+    cell.open_data_path();
+    let (a, b, root) = (cell.client(1), cell.client(2), cell.root());
+    let dir = a.make_dir(root, "dir").unwrap().fid;
+    // A capability for all files of the directory, from before.
+    let wanted = [fs::CapabilityRequest { fid: dir, access: fs::CapabilityAccess::READ }];
+    let call = fs::BulkCapability { wanted: fs::CapabilityRequests::first_of(wanted) };
+    let capability = b.ask(call).unwrap().outcomes[0].clone().into_reply().unwrap();
+    let path = b.path();
+    let lease = take(&a, dir);
+    let file = lease.fids[0];
+    a.ask(list(dir, lease.lease, 1, &[created(dir, file, "f", b"one")])).unwrap();
+    let sent = send_when_recalled(&a, vec![list(dir, lease.lease, 2, &[stored(file, b"two")])]);
+    let handle = path.present(&capability);
+    // "two" is the third version: of the creation, of its data, of the list that comes with the recall.
+    assert_eq!(path.read(&handle, file, (0, 3), DataVersion(2)).unwrap(), b"two");
+    assert!(matches!(sent.lock().unwrap()[..], [Ok(())]));
+}
