@@ -3,7 +3,7 @@
 use super::cache::Cache;
 use super::process_clock::ProcessClock;
 use crate::error::LabError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A directory to store or to fetch in.
@@ -36,8 +36,22 @@ impl Process {
         Ok(Self { name, pid, clock })
     }
 
+    /// A process that another kernel runs, such as that of the machine that emulates this one: its procfs is mounted at
+    /// `procfs`. Its time counts in hundredths of a second.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn in_procfs(name: String, pid: u32, procfs: &Path) -> Result<Self, LabError> {
+        let clock =
+            ProcessClock::in_procfs(procfs, pid).map_err(|source| LabError::Process { pid, source })?;
+        Ok(Self { name, pid, clock })
+    }
+
     /// Its processor time so far.
-    fn time(&self) -> Result<Duration, LabError> {
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn time(&self) -> Result<Duration, LabError> {
         self.clock.read().map_err(|source| LabError::Process { pid: self.pid, source })
     }
 }

@@ -5,6 +5,7 @@ mod benchmark;
 mod fetches;
 mod latency;
 mod program;
+mod served;
 mod tcp_probe;
 
 pub use benchmark::{
@@ -13,6 +14,7 @@ pub use benchmark::{
 pub use fetches::{Fetches, bypassed, combined, fetches, hundred, throughput};
 pub use latency::{Latencies, latency};
 pub(crate) use program::{FILES, MODULES};
+pub use served::Served;
 pub use tcp_probe::TcpProbe;
 
 use crate::andrew::Probe;

@@ -246,6 +246,7 @@ mod tests {
             local: directory.path(),
             costs,
             mount: None,
+            servers_are_apart: false,
             nfs: None,
         };
         let chosen: Vec<_> = ids.iter().map(|id| experiment(id).unwrap()).collect();

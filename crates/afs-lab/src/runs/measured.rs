@@ -35,7 +35,16 @@ const ONE_RUN: &str = "Calls of one client in the last run of the benchmark: its
 const NO_NFS: &str = "Not at hand: a run measured here, which needs an NFS mount (--nfs DIR) and the process of its server \
                       (--nfs-server PID).";
 
-const ONE_MACHINE: &str = "Client and server share this machine.";
+/// Where the servers are.
+fn machines(setting: &Setting<'_>) -> &'static str {
+    if setting.servers_are_apart {
+        "The servers run on another machine, or outside of this one where it is emulated: the times of the mounts are to be \
+         compared with one another, and the servers' processor time not with them. Where this one is emulated, its clients \
+         are slow and the servers are not: a server then has room for more of them than it would."
+    } else {
+        "Client and server share this machine."
+    }
+}
 
 impl Memo {
     fn benchmarked(&self, setting: &Setting<'_>) -> &Result<Benchmarked, String> {
@@ -98,7 +107,9 @@ impl Memo {
                 crossed.map(|crossed| format!(" By it NFS takes longer than Andrew from {crossed}."));
             format!("{MEASURED}{}", crossed.unwrap_or_default())
         });
-        ran(Some(sheet), "", &[MODELLED, &paper, &own])
+        let mut notes = vec![MODELLED, &*paper, &*own];
+        notes.extend(here.filter(|_| setting.servers_are_apart).map(|_| machines(setting)));
+        ran(Some(sheet), "", &notes)
     }
 
     /// What a run needs on NFS, and on Andrew, if the servers tell their time and there is a compiler.
@@ -133,7 +144,7 @@ impl Memo {
         let what = format!(
             "A generated C program of 70 files; {runs} runs at load 1. The source is on the local disk."
         );
-        let mut notes = vec![what.as_str(), ONE_MACHINE];
+        let mut notes = vec![what.as_str(), machines(setting)];
         notes.extend(modelled.map(|_| MEASURED));
         notes.extend(is_calls.then_some(ONE_RUN));
         ran(sheet, "counters of the client, and a server on this machine", &notes)
@@ -164,7 +175,7 @@ impl Memo {
         ran(
             sheet,
             lacks,
-            &[&format!("What is read past the cache comes {path}. MB are 10⁶ bytes."), ONE_MACHINE],
+            &[&format!("What is read past the cache comes {path}. MB are 10⁶ bytes."), machines(setting)],
         )
     }
 }
@@ -186,7 +197,7 @@ pub(super) fn latency(setting: &Setting<'_>) -> Outcome {
         "{runs} times each, {cold_runs} of files that the client has flushed. Standalone files are in the kernel's cache."
     );
     match measured() {
-        Ok(sheet) => ran(Some(sheet), "", &[&warm, ONE_MACHINE]),
+        Ok(sheet) => ran(Some(sheet), "", &[&warm, machines(setting)]),
         Err(error) => Outcome::Failed { error: error.to_string() },
     }
 }
@@ -246,6 +257,7 @@ mod tests {
             local: directory.path(),
             costs: None,
             mount: place.as_ref().map(|place| Mounted { place, probe: None }),
+            servers_are_apart: false,
             nfs: None,
         };
         let outcome = of(&setting, &Memo::default());
@@ -322,6 +334,7 @@ mod tests {
             local: directory.path(),
             costs: None,
             mount: Some(Mounted { place: &place, probe: Some(&probe) }),
+            servers_are_apart: false,
             nfs: Some(Mounted { place: &place, probe: Some(&probe) }),
         };
         let memo = Memo::default();

@@ -25,6 +25,8 @@ pub struct Setting<'a> {
     pub costs: Option<&'a MeasuredCosts>,
     /// A directory in a mount of Andrew, likewise.
     pub mount: Option<Mounted<'a>>,
+    /// Whether the servers run on another machine than this one, or outside of it where it is emulated.
+    pub servers_are_apart: bool,
     /// A directory in a mount of NFS, to compare with, likewise.
     pub nfs: Option<Mounted<'a>>,
 }

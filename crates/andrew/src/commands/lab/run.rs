@@ -6,9 +6,10 @@ use crate::commands::bench::MountProbe;
 use crate::commands::bench_bulk::{Stop, places};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_lab::bulk::Place;
+use afs_lab::andrew::Probe;
+use afs_lab::bulk::{Place, Process};
 use afs_lab::catalogue::Experiment;
-use afs_lab::measure::{Mounted, TcpProbe};
+use afs_lab::measure::{Mounted, Served, TcpProbe};
 use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -52,6 +53,12 @@ pub struct Args {
     /// Process of the NFS server, if it runs on this machine: its time at load 1 gives that of other loads
     #[arg(long, value_name = "PID", requires = "nfs")]
     nfs_server: Option<u32>,
+    /// Process of Andrew's server, if the mount's cell does not tell its time itself
+    #[arg(long, value_name = "PID", requires = "mount")]
+    server: Option<u32>,
+    /// procfs of the machine that runs the processes of --server and --nfs-server, mounted here: they run outside of this one
+    #[arg(long, value_name = "DIR")]
+    proc: Option<PathBuf>,
     /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
@@ -75,8 +82,11 @@ impl Args {
         let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
         let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
-        let server: Vec<_> = self.nfs_server.iter().map(|pid| ("server".to_owned(), *pid)).collect();
-        let nfs = self.nfs.as_deref().map(|directory| nfs(directory, &server)).transpose()?;
+        let process = |pid: Option<u32>| pid.map(|pid| self.process(pid)).transpose();
+        let (server, nfs_server) = (process(self.server)?, process(self.nfs_server)?);
+        let served = mount.as_ref().zip(server.as_ref());
+        let served = served.map(|(mount, server)| Served { probe: &mount.probe, server });
+        let nfs = self.nfs.as_deref().map(|directory| nfs(directory, nfs_server)).transpose()?;
         let nfs_probe = nfs.as_ref().map(TcpProbe);
         let setting = Setting {
             papers: &papers,
@@ -86,7 +96,8 @@ impl Args {
             stop: stop.flag(),
             local: &local,
             costs: costs.as_ref(),
-            mount: mount.as_ref().map(Mount::mounted),
+            mount: mount.as_ref().map(|mount| mount.mounted(served.as_ref())),
+            servers_are_apart: self.proc.is_some(),
             nfs: nfs
                 .as_ref()
                 .zip(nfs_probe.as_ref())
@@ -109,14 +120,25 @@ impl Args {
             count => Err(CommandError::failed(format!("lab: {count} experiments ended with an error"))),
         }
     }
+
+    /// The process of a server.
+    fn process(&self, pid: u32) -> CommandResult<Process> {
+        let name = "server".to_owned();
+        let process = match &self.proc {
+            Some(procfs) => Process::in_procfs(name, pid, procfs),
+            None => Process::new(name, pid),
+        };
+        process.map_err(|error| CommandError::usage(format!("lab: {error}")))
+    }
 }
 
 /// A directory in a mount of NFS, with the process of its server.
 ///
 /// # Errors
-/// It is no directory, or in no mount of NFS, or there is no such process.
-fn nfs(directory: &Path, server: &[(String, u32)]) -> CommandResult<Place> {
-    let place = places::writer(directory, server)?;
+/// It is no directory, or in no mount of NFS.
+fn nfs(directory: &Path, server: Option<Process>) -> CommandResult<Place> {
+    let mut place = places::writer(directory, &[])?;
+    place.processes.extend(server);
     let shown = directory.display();
     let is_nfs = rustix::fs::statfs(directory).is_ok_and(|status| status.f_type == NFS_SUPER_MAGIC);
     if !is_nfs {
@@ -147,8 +169,9 @@ impl Mount {
         Ok(Self { place, probe })
     }
 
-    fn mounted(&self) -> Mounted<'_> {
-        Mounted { place: &self.place, probe: Some(&self.probe) }
+    fn mounted<'a>(&'a self, served: Option<&'a Served<'a>>) -> Mounted<'a> {
+        let probe = served.map_or(&self.probe as &dyn Probe, |served| served);
+        Mounted { place: &self.place, probe: Some(probe) }
     }
 }
 
