@@ -27,6 +27,30 @@ fn errors_name_the_missing_cell_or_host() {
     command.args(guest).args(["--vlserver", "10.1.1.2", "--", "true"]);
     refused(command, "no image is here");
 
+    let mut command = Command::new(peer("guest"));
+    command.args([
+        "run",
+        "--state",
+        state,
+        "--bridge",
+        "none",
+        "--ip",
+        "10.1.1.1/24",
+        "--afs-cell",
+        "x",
+        "--",
+        "true",
+    ]);
+    refused(command, "--afs-cell needs --vlserver");
+    let lab = |program: &Path| {
+        let mut command = Command::new(peer("nfs-lab"));
+        command.args(["--guest", state, "--out", state, "--state"]).arg(scratch.path().join("lab"));
+        command.arg("--andrew").arg(program).args(["--prefix", "peer1", "--", "howard88.table11"]);
+        command
+    };
+    refused(lab(Path::new("/nowhere/andrew")), "no such program");
+    refused(lab(Path::new("/bin/true")), "no image by these scripts is here");
+
     // Hosts, and a state folder that is in use.
     let _ = run(hosts.cell(&["client-only", "--servers", "10.1.1.2"]), seconds(120));
     refused(hosts.cell(&["client-only", "--servers", "10.1.1.2"]), "a cell is here already");

@@ -10,7 +10,7 @@ from .kernel import Kernel
 
 HERE = Path(__file__).resolve().parent
 NEEDED = {"apt-get": "apt", "dpkg-deb": "dpkg", "cpio": "cpio", "depmod": "kmod", "zstd": "zstd"}
-FOLDERS = ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/libexec", "etc/kafs", "dev", "proc", "sys", "run", "tmp", "root", "afs", "share", "var"]
+FOLDERS = ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/libexec", "etc/kafs", "dev", "proc", "sys", "run", "tmp", "root", "afs", "nfs", "share", "host", "var"]
 FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",

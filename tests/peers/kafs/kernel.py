@@ -8,10 +8,10 @@ from commands import Failure, attempt, run
 from . import archive
 
 # What a stock kernel may lack: that for clouds has no AFS.
-OPTIONS = ["AFS_FS", "AF_RXRPC", "NET_9P_VIRTIO", "FW_CFG_SYSFS"]
+OPTIONS = ["AFS_FS", "AF_RXRPC", "NFS_V4", "FUSE_FS", "NET_9P_VIRTIO", "FW_CFG_SYSFS"]
 # With all that they depend on. The ciphers are rxkad's and those of aklog-kafs.
 MODULES = ["kafs", "rxrpc", "pcbc", "fcrypt", "des_generic", "cachefiles", "af_alg", "algif_hash", "hmac", "md5", "9p", "9pnet_virtio",
-           "virtio_pci", "virtio_net", "virtio_console", "virtio-rng", "qemu_fw_cfg"]
+           "nfs", "nfsv4", "fuse", "overlay", "virtio_pci", "virtio_net", "virtio_console", "virtio-rng", "qemu_fw_cfg"]
 
 
 class Kernel:

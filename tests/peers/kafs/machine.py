@@ -9,14 +9,16 @@ from network import exists
 # The one of the guest when it could not do what it was started for, as of env and timeout.
 FAILED, TIMED_OUT = 125, 124
 PORTS = ["output", "errors", "status"]
-MEMORY, PROCESSORS = "1024", "2"
+PROCESSORS = "2"
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "setpriv": "util-linux"}
 
 
 class Machine:
-    def __init__(self, image, bridge, address, cell, servers, share=None):
-        self.image, self.bridge, self.address, self.share = image, bridge, address, share
-        self.settings = {"address": address, "cell": cell, "servers": servers, "is_shared": "yes" if share else "no"}
+    def __init__(self, image, bridge, address, cell=None, servers=None, nfs=None, share=None, has_host=False, memory_mib=1024):
+        self.image, self.bridge, self.address, self.memory_mib = image, bridge, address, memory_mib
+        self.folders = {**({"share": share} if share else {}), **({"host": "/", "proc": "/proc"} if has_host else {})}
+        self.settings = {"address": address, "cell": cell or "", "servers": servers or "", "nfs": nfs or "",
+                         "is_shared": "yes" if share else "no", "has_host": "yes" if has_host else "no"}
 
     def run(self, words, seconds):
         """Runs a command within that time, boot included. Its output becomes this process's when it has ended."""
@@ -60,7 +62,7 @@ class Machine:
 
     def emulator(self, folder):
         kernel = "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr net.ifnames=0 random.trust_cpu=on"
-        words = ["qemu-system-x86_64", *accelerator(), "-smp", PROCESSORS, "-m", MEMORY, "-nodefaults", "-no-user-config", "-display", "none"]
+        words = ["qemu-system-x86_64", *accelerator(), "-smp", PROCESSORS, "-m", self.memory_mib, "-nodefaults", "-no-user-config", "-display", "none"]
         words += ["-no-reboot", "-kernel", self.image.kernel, "-initrd", self.image.initramfs, "-append", kernel]
         words += ["-chardev", f"file,id=console,path={folder}/console", "-serial", "chardev:console", "-device", "virtio-rng-pci"]
         words += ["-netdev", f"tap,id=net,script={Path(__file__).with_name('join-bridge')},downscript=no"]
@@ -69,9 +71,9 @@ class Machine:
             words += ["-fw_cfg", f"name=opt/andrew/{name},file={folder}/{name}"]
         for port in PORTS:
             words += ["-chardev", f"file,id={port},path={folder}/{port}", "-device", f"virtserialport,chardev={port},name={port}"]
-        if self.share:
-            path = str(Path(self.share).absolute()).replace(",", ",,")
-            words += ["-virtfs", f"local,path={path},mount_tag=share,security_model=none,multidevs=remap"]
+        for tag, folder in self.folders.items():
+            path = str(Path(folder).absolute()).replace(",", ",,")
+            words += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,multidevs=remap{',readonly=on' * (tag != 'share')}"]
         return [str(word) for word in words]
 
     def mac(self):

@@ -1,0 +1,1 @@
+"""An NFS server to compare with."""
