@@ -106,3 +106,61 @@ fn statuses_are_asked_for_beside_a_listing_of_what_was_kept() {
     let missing = cell.load(&directory, "--only listing --statuses 1 --list 1.1.1");
     assert!(String::from_utf8_lossy(&missing.stderr).contains("FetchData64"), "{missing:?}");
 }
+
+#[test]
+fn costs_of_calls_are_measured_and_replayed() {
+    let cell = Cell::start();
+    let (directory, port) = (cell.directory(), cell.base_port);
+    let running: serde_json::Value = serde_json::from_str(&cell.done("--json status")).unwrap();
+    let pid = find(&running, "pid").unwrap_or_else(|| unreachable!("{running}"));
+    let server =
+        format!("lab costs --server 127.0.0.1:{port} --directory {directory} --calls 64 --security rxkad");
+    let said = cell.done(&format!("{server} --server-pid {pid} --out costs.json"));
+    assert!(said.ends_with("the costs are in costs.json\n"), "{said}");
+    let text = std::fs::read_to_string(cell.home.path().join("costs.json")).unwrap();
+    let costs: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let points = |call: &str| costs["calls"][call].as_array().map_or(0, Vec::len);
+    assert_eq!(
+        ["FetchStatus", "BulkStatus", "FetchData", "RemoveFile", "read"].map(points),
+        [1, 1, 11, 11, 11]
+    );
+    let stored: Vec<f64> = costs["calls"]["StoreData"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point[1].as_f64().unwrap())
+        .collect();
+    assert!(stored.iter().all(|cost| *cost > 0.0), "{stored:?}");
+    // Nothing is left in the directory: the names can be made again.
+    let again = cell.load(&directory, "--only creations --creations 64 --security rxkad");
+    assert!(again.status.success(), "{again:?}");
+    cell.done(
+        "lab run gibson97.table4b gibson97.table7-nfs gibson97.fig7 --quick --costs costs.json --out results",
+    );
+    let table7 = std::fs::read_to_string(cell.home.path().join("results/gibson97.table7-nfs.json")).unwrap();
+    assert!(
+        table7.contains("NASD_here_pct") && table7.contains(&format!("calls to 127.0.0.1:{port}")),
+        "{table7}"
+    );
+
+    let refused = |line: &str| String::from_utf8(cell.run(line).stderr).unwrap();
+    assert!(
+        refused(&format!("{server} --server-pid 4194305 --out costs.json"))
+            .contains("--server-pid: process 4194305")
+    );
+    let anonymous = server.replace(" --security rxkad", "");
+    let denied = refused(&format!("{anonymous} --server-pid {pid} --out costs.json"));
+    assert!(denied.contains("costs: 127.0.0.1") && denied.contains("CreateFile"), "{denied}");
+}
+
+/// The first number of that name in a value.
+fn find(value: &serde_json::Value, name: &str) -> Option<u64> {
+    let within = || {
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(value.as_object().into_iter().flat_map(|all| all.values()))
+    };
+    value.get(name).and_then(serde_json::Value::as_u64).or_else(|| within().find_map(|one| find(one, name)))
+}

@@ -1,16 +1,12 @@
 //! Experiments of CITI TR 01-3 and of Gibson et al. 1997.
 
-use super::method::{Experiment, FetchTests, Generated, Method, Recomputed, at};
-use Method::{Description, Fetch, Generate, Recompute};
+use super::method::{CostTable, Experiment, FetchTests, Generated, Method, Recomputed, at};
+use Method::{Costs, Description, Fetch, Generate, Recompute};
 
 const LAYERS: Method = Method::NotBuilt(
     "throughput of raw packets, UDP, Rx and TCP between two processes, with layers taken out",
 );
 const PREFETCH: Method = Method::NotBuilt("a reader with and without fetches ahead that block it");
-const CYCLES: Method = Method::NotBuilt(
-    "processor cycles of a warm server for each call and size: needs counters of the processor",
-);
-
 pub(super) const CITI: &[Experiment] = &[
     at("citi01-3.table1", "throughput of the layers of the network, raw to Rx and TCP", LAYERS),
     at("citi01-3.table2", "throughput of Rx with the layer below it exchanged", LAYERS),
@@ -39,13 +35,17 @@ pub(super) const GIBSON: &[Experiment] = &[
         "NFS requests by type, and their shares of cycles",
         Recompute(Recomputed::NfsShares),
     ),
-    at("gibson97.table3b", "cycles of NFS reads and writes, by size", CYCLES),
-    at("gibson97.table3c", "cycles of NFS calls that have no size", CYCLES),
-    at("gibson97.table3d", "cycles of NFS create and remove", CYCLES),
+    at("gibson97.table3b", "cycles of NFS reads and writes, by size", Costs(CostTable::NfsSized)),
+    at("gibson97.table3c", "cycles of NFS calls that have no size", Costs(CostTable::NfsFixed)),
+    at("gibson97.table3d", "cycles of NFS create and remove", Costs(CostTable::NfsNames)),
     at("gibson97.table4a", "AFS calls by type, and their shares of cycles", Recompute(Recomputed::AfsShares)),
-    at("gibson97.table4b", "cycles of FetchData, StoreData and RemoveFile, by size", CYCLES),
-    at("gibson97.table4c", "cycles of BulkStatus, by entries", CYCLES),
-    at("gibson97.table4d", "cycles of AFS calls that have no size", CYCLES),
+    at(
+        "gibson97.table4b",
+        "cycles of FetchData, StoreData and RemoveFile, by size",
+        Costs(CostTable::AfsSized),
+    ),
+    at("gibson97.table4c", "cycles of BulkStatus, by entries", Costs(CostTable::AfsEntries)),
+    at("gibson97.table4d", "cycles of AFS calls that have no size", Costs(CostTable::AfsFixed)),
     at(
         "gibson97.table5",
         "the busy client-minutes, and their shares of the traces",

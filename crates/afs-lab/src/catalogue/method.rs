@@ -34,6 +34,8 @@ pub enum Method {
     Latency,
     /// Fetches of large files.
     Fetch(FetchTests),
+    /// Costs of calls that were measured on a server.
+    Costs(CostTable),
     /// Nothing was measured: a list, a diagram or a description.
     Description,
     /// Not built yet, and what it needs.
@@ -104,6 +106,23 @@ pub enum FetchTests {
     Throughput,
 }
 
+/// A table of costs of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CostTable {
+    /// NFS requests by size.
+    NfsSized,
+    /// NFS requests that have no size.
+    NfsFixed,
+    /// NFS create and remove.
+    NfsNames,
+    /// AFS calls by size.
+    AfsSized,
+    /// BulkStatus by entries.
+    AfsEntries,
+    /// AFS calls that have no size.
+    AfsFixed,
+}
+
 /// What is told of generated traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generated {
@@ -134,6 +153,19 @@ impl Method {
     #[must_use]
     pub fn needs_nfs(self) -> bool {
         self == Self::Benchmark(Benchmarks::Nfs)
+    }
+
+    /// Whether it needs a file of costs.
+    #[must_use]
+    pub fn needs_costs(self) -> bool {
+        matches!(self, Self::Costs(_))
+    }
+
+    /// Whether its result has the costs of a server, if there are any.
+    #[must_use]
+    pub fn uses_costs(self) -> bool {
+        let has_work = matches!(self, Self::Recompute(Recomputed::NfsWork | Recomputed::AfsWork));
+        self == Self::Replay || self.needs_costs() || has_work
     }
 
     /// Whether it needs a C compiler.

@@ -5,6 +5,8 @@ use afs_wire::ids::{Fid, Mode};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use std::sync::LazyLock;
+
 use super::Target;
 use super::error::{During, LoadError};
 
@@ -29,7 +31,14 @@ pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), Lo
     let status = SetStatus { mode: Some(Mode(0o644)), ..SetStatus::default() };
     let create = CreateFile { dir: target.directory, name: name(), status };
     let fid = target.call(&create).await?.fid;
+    Ok((fid, put(target, fid, length).await?))
+}
 
+/// Stores `length` bytes as the whole of an existing file, by one call. Durable when it returns.
+///
+/// # Errors
+/// The error of the call.
+pub(super) async fn put(target: &Target, fid: Fid, length: u64) -> Result<Throughput, LoadError> {
     let pattern = pattern();
     let start = target.env.now();
     let request = StoreData64 { fid, status: SetStatus::default(), position: 0, length, file_length: length };
@@ -42,7 +51,7 @@ pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), Lo
     }
     call.finish_request().during("StoreData64")?;
     call.finish::<StoreData64>().await.during("StoreData64")?;
-    Ok((fid, throughput(target, start, length)))
+    Ok(throughput(target, start, length))
 }
 
 /// Fetches the `length` bytes that [`store`] stored, and compares them.
@@ -91,7 +100,9 @@ fn name() -> Name {
 
 /// One piece of a repeating pattern, with a period (a prime) that divides no chunk, page or packet size.
 fn pattern() -> Bytes {
-    (0..PIECE).map(|position| (position % 251) as u8).collect()
+    static PATTERN: LazyLock<Bytes> =
+        LazyLock::new(|| (0..PIECE).map(|position| (position % 251) as u8).collect());
+    PATTERN.clone()
 }
 
 fn compare(pattern: &Bytes, position: u64, got: &[u8]) -> Result<(), LoadError> {

@@ -43,6 +43,9 @@ pub enum LoadError {
         /// Entries requested.
         asked: usize,
     },
+    /// The server's process has ended, or tells no processor time.
+    #[error("the server's processor time: {0}")]
+    Clock(String),
     /// A worker ended with its runtime.
     #[error("a worker stopped without a result")]
     Lost,

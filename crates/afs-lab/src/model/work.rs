@@ -86,6 +86,11 @@ impl OperationWork {
         }
     }
 
+    /// Mean bytes of one, 0 if it has no data.
+    pub(crate) fn mean_bytes(&self, inputs: Inputs<'_>, trace: TraceKind) -> Result<f64, PaperError> {
+        mean_bytes(inputs, trace, &self.operation)
+    }
+
     /// The agreement of all systems.
     fn agreements(&self) -> String {
         let wrong: Vec<&str> =

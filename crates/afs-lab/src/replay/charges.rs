@@ -1,8 +1,8 @@
 //! Time that each request takes at the file manager of each system, by the rules of Table 6.
 
 use super::draw::{Kind, Sent};
-use super::measured::MeasuredCosts;
-use crate::model::{Inputs, SYSTEMS, TraceKind, charged, cost, line};
+use super::measured::{MeasuredCosts, at};
+use crate::model::{Inputs, SYSTEMS, TraceKind, charged, cost};
 use crate::papers::PaperError;
 
 /// Clock of the file manager in the paper's replay, in cycles a second.
@@ -66,12 +66,7 @@ impl Charges {
             Kind::Request(operation) => self.0.get(operation)?,
             Kind::Open => self.0.last()?,
         };
-        let points = operation.get(system)?.as_ref()?;
-        match points.as_slice() {
-            [(_, fixed)] => Some(*fixed),
-            // A line that is prolonged may not go below nothing.
-            points => line(points, f64::from(sent.bytes)).map(|seconds| seconds.max(0.0)),
-        }
+        at(operation.get(system)?.as_ref()?, f64::from(sent.bytes))
     }
 }
 

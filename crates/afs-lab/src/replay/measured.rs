@@ -1,6 +1,7 @@
 //! Costs of calls measured on a server, from a file.
 
-use serde::Deserialize;
+use crate::model::line;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ const FILE_LEN_MAX: u64 = 1 << 20;
 /// Costs by the names of Table 6 (`FetchStatus`, `FetchData`, `getattr`, ...), as JSON:
 /// `{"what": "...", "calls": {"FetchStatus": [[0, 31.5]], "FetchData": [[1, 40], [65536, 210]]}}`. A point is bytes, and
 /// microseconds of the server's processor; one point is a fixed cost.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredCosts {
     /// What was measured: the server, its processor, and how.
@@ -64,10 +65,60 @@ impl MeasuredCosts {
         Ok(costs)
     }
 
+    /// None yet.
+    #[must_use]
+    pub fn new(what: String) -> Self {
+        Self { what, calls: BTreeMap::new() }
+    }
+
+    /// Adds a point: calls of a size are added in its order.
+    pub fn add(&mut self, call: &str, bytes: f64, microseconds: f64) {
+        self.calls.entry(call.to_owned()).or_default().push((bytes, microseconds));
+    }
+
+    /// Adds a call that costs the mean of others without a size, as the paper's "Others" does.
+    pub fn add_mean(&mut self, call: &str, of: &[&str]) {
+        let costs: Vec<f64> = of.iter().filter_map(|one| Some(self.calls.get(*one)?.first()?.1)).collect();
+        if !costs.is_empty() {
+            self.add(call, 0.0, costs.iter().sum::<f64>() / costs.len() as f64);
+        }
+    }
+
+    /// Gives a call the costs of another.
+    pub fn copy(&mut self, call: &str, from: &str) {
+        if let Some(points) = self.calls.get(from).cloned() {
+            self.calls.insert(call.to_owned(), points);
+        }
+    }
+
+    /// The calls, each with its points: bytes and microseconds.
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &[(f64, f64)])> {
+        self.calls.iter().map(|(call, points)| (call.as_str(), points.as_slice()))
+    }
+
+    /// Seconds of a call of a size.
+    pub(crate) fn seconds(&self, call: &str, bytes: f64) -> Option<f64> {
+        at(&self.points(call)?, bytes)
+    }
+
+    /// Microseconds by bytes of a call.
+    pub(crate) fn microseconds(&self, call: &str) -> &[(f64, f64)] {
+        self.calls.get(call).map_or(&[], Vec::as_slice)
+    }
+
     /// Seconds by bytes of a call.
     pub(super) fn points(&self, call: &str) -> Option<Vec<(f64, f64)>> {
         let points = self.calls.get(call)?;
         Some(points.iter().map(|(bytes, microseconds)| (*bytes, microseconds / 1e6)).collect())
+    }
+}
+
+/// Value of points at a size; one point is fixed.
+pub(super) fn at(points: &[(f64, f64)], bytes: f64) -> Option<f64> {
+    match points {
+        [(_, fixed)] => Some(*fixed),
+        // A line that is prolonged may not go below nothing.
+        points => line(points, bytes).map(|value| value.max(0.0)),
     }
 }
 

@@ -17,7 +17,9 @@ mod figures;
 mod interval;
 mod measured;
 mod queue;
+mod tables;
 
 pub use charges::ReplayError;
 pub use figures::{figure6, figure7};
 pub use measured::{CostsError, MeasuredCosts};
+pub use tables::{add_work, costs_table};

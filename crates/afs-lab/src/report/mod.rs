@@ -161,12 +161,13 @@ const LEGEND: &str = "“Not at hand” is what the text at hand lacks or nobody
 
 /// A line on a machine.
 fn environment_line(environment: &Environment) -> String {
-    let Environment { version, kernel, processor, cores, memory_bytes, peers } = environment;
+    let Environment { version, kernel, processor, cores, load_average, memory_bytes, peers } = environment;
+    let load = load_average.as_ref().map_or_else(String::new, |load| format!("; load average {load} before"));
     let gib = *memory_bytes as f64 / f64::from(1 << 30);
     let others: Vec<String> = peers.iter().map(|(name, version)| format!("{name}: {version}")).collect();
     let others = if others.is_empty() { "none".to_owned() } else { others.join("; ") };
     format!(
-        "andrew {version}, Linux {kernel}, {cores} × {processor}, {gib:.1} GiB of memory; other programs: {others}"
+        "andrew {version}, Linux {kernel}, {cores} × {processor}, {gib:.1} GiB of memory; other programs: {others}{load}"
     )
 }
 

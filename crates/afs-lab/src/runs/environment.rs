@@ -16,6 +16,9 @@ pub struct Environment {
     pub processor: String,
     /// Processors that this process may use.
     pub cores: u64,
+    /// Load average of the last minute when the run began: whether the machine did something else; `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_average: Option<String>,
     /// Memory in bytes; 0 if the system does not tell.
     pub memory_bytes: u64,
     /// Versions of other programs that experiments use, by name.
@@ -34,10 +37,18 @@ impl Environment {
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             processor: field(&read("/proc/cpuinfo"), "model name"),
             cores: thread::available_parallelism().map_or(1, |count| count.get() as u64),
+            load_average: load_average(),
             memory_bytes: kib.unwrap_or_default() * 1024,
             peers: compiler().map(|version| ("cc".to_owned(), version)).into_iter().collect(),
         }
     }
+}
+
+/// Processes that ran or waited for a processor in the last minute, on the mean; `None` if the system does not tell.
+#[must_use]
+pub fn load_average() -> Option<String> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').next().map(str::to_owned)
 }
 
 /// Value of the first line `name : value` of a file of /proc.

@@ -4,7 +4,7 @@ use super::folder::{FolderError, ResultFolder};
 use super::measured::{Memo, latency, refused};
 use super::outcome::{FORMAT, Outcome, RunResult};
 use super::setting::Setting;
-use crate::catalogue::{Experiment, Generated, Method, Recomputed};
+use crate::catalogue::{CostTable, Experiment, Generated, Method, Recomputed};
 use crate::model::{self, Inputs, TraceKind};
 use crate::papers::{PaperError, Sheet};
 use crate::prototype::{self, Counted};
@@ -61,10 +61,10 @@ pub fn run(
     Ok(failed)
 }
 
-/// Whether a replay was made with the costs that this run has; of others, that they have none.
+/// Whether a result was made with the costs that this run has; of others, that they have none.
 fn has_these_costs(setting: &Setting<'_>, method: Method, outcome: &Outcome) -> bool {
     let Outcome::Ran { notes, .. } = outcome else { return false };
-    method != Method::Replay || notes.contains(&costs_note(setting))
+    !method.uses_costs() || notes.contains(&costs_note(setting))
 }
 
 fn costs_note(setting: &Setting<'_>) -> String {
@@ -96,15 +96,19 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
     if method.needs_nfs() && setting.nfs.is_none() {
         return refused("an NFS mount (--nfs DIR)");
     }
+    if method.needs_costs() && setting.costs.is_none() {
+        return refused("costs measured on a server (--costs FILE, which `andrew lab costs` writes)");
+    }
     match method {
         Method::Description => Outcome::Description,
         Method::NotBuilt(reason) => Outcome::Refused { lacks: format!("not built: {reason}") },
         Method::Recompute(what) => match recompute(setting, what) {
-            Ok(sheet) => Outcome::Ran { sheet, notes: recomputed_notes(what) },
+            Ok(sheet) => Outcome::Ran { sheet, notes: recomputed_notes(setting, method, what) },
             Err(error) => Outcome::Failed { error: error.to_string() },
         },
         Method::Prototype => prototype_calls(),
         Method::Replay => replayed(setting),
+        Method::Costs(table) => measured_costs(setting, table),
         Method::Benchmark(what) => memo.benchmark(setting, what),
         Method::Loads(what) => memo.loads(setting, what),
         Method::Compared(what) => memo.compared(setting, what),
@@ -183,11 +187,29 @@ fn replayed(setting: &Setting<'_>) -> Outcome {
     }
 }
 
+/// Costs measured on a server; `None` without any.
+fn measured_costs(setting: &Setting<'_>, table: CostTable) -> Outcome {
+    match setting.costs.and_then(|costs| replay::costs_table(table, costs)) {
+        Some(sheet) => Outcome::Ran { sheet, notes: vec![costs_note(setting), MICROSECONDS.into()] },
+        None => refused("these calls in the measured costs"),
+    }
+}
+
+const MICROSECONDS: &str = "Microseconds of the server's process, user and system, for a call with warm caches; the paper counted \
+                            cycles from the arrival of a request to its reply. NFS requests have the costs of the AFS calls \
+                            that come nearest to them.";
+
 const DRAWN: &str = "Mean and 90 % interval of 5 draws of busy client-minutes, generated with the published means; opens are \
                      spread evenly over the requests, and cost what Table 6 says (the NFS opens of Table 7 are charged more, against that rule).";
 
-fn recomputed_notes(what: Recomputed) -> Vec<String> {
+fn recomputed_notes(setting: &Setting<'_>, method: Method, what: Recomputed) -> Vec<String> {
     let mut notes = vec!["Computed from the paper's own inputs.".to_owned()];
+    if method.uses_costs() {
+        notes.push(costs_note(setting));
+    }
+    if method.uses_costs() && setting.costs.is_some() {
+        notes.push(format!("Columns with 'here' are of the same requests at these costs. {MICROSECONDS}"));
+    }
     if what == Recomputed::Curves {
         notes.push(format!("Columns with 'drawn': {DRAWN}"));
     }
@@ -196,14 +218,22 @@ fn recomputed_notes(what: Recomputed) -> Vec<String> {
 
 fn recompute(setting: &Setting<'_>, what: Recomputed) -> Result<Sheet, ReplayError> {
     let inputs = Inputs::of(setting.papers)?;
+    let work = |kind| -> Result<Sheet, ReplayError> {
+        let mut sheet = model::table7(inputs, kind)?;
+        match setting.costs.map(|costs| replay::add_work(&mut sheet, inputs, kind, costs)) {
+            // A trace of which a call was not measured has the paper's costs alone.
+            None | Some(Ok(()) | Err(ReplayError::NotMeasured(_))) => Ok(sheet),
+            Some(Err(error)) => Err(error),
+        }
+    };
     Ok(match what {
         Recomputed::NfsShares => model::table3a(inputs)?,
         Recomputed::AfsShares => model::table4a(inputs)?,
         Recomputed::BusyShares => model::table5(inputs)?,
         Recomputed::NfsRules => model::table6(inputs, TraceKind::Nfs)?,
         Recomputed::AfsRules => model::table6(inputs, TraceKind::Afs)?,
-        Recomputed::NfsWork => model::table7(inputs, TraceKind::Nfs)?,
-        Recomputed::AfsWork => model::table7(inputs, TraceKind::Afs)?,
+        Recomputed::NfsWork => work(TraceKind::Nfs)?,
+        Recomputed::AfsWork => work(TraceKind::Afs)?,
         Recomputed::Curves => replay::figure6(inputs)?,
         Recomputed::Costs => model::derived_costs(inputs)?,
         Recomputed::Opens => model::derived_opens(inputs)?,
@@ -280,7 +310,7 @@ mod tests {
         assert_eq!(run_in(&folder, &[model], false, false).0, [model], "a broken file is no result");
     }
 
-    /// Without a mount and a compiler: the others must have numbers, and these a reason.
+    /// Without a mount, a compiler and measured costs: the others must have numbers, and these a reason.
     #[test]
     fn every_entry_of_the_papers_has_numbers_or_a_reason_after_a_quick_run_of_all() {
         let directory = tempfile::tempdir().unwrap();
@@ -301,6 +331,7 @@ mod tests {
                     let cannot = !method.runs()
                         || method.needs_mount()
                         || method.needs_nfs()
+                        || method.needs_costs()
                         || method.needs_compiler();
                     assert!(cannot && lacks.len() > 10, "{id}: {lacks}");
                 }
@@ -327,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_is_made_again_with_other_costs() {
+    fn a_replay_and_table_7_are_made_again_with_other_costs() {
         let directory = tempfile::tempdir().unwrap();
         let folder = ResultFolder::create(directory.path()).unwrap();
         let calls = ["FetchStatus", "StoreStatus", "FetchData", "StoreData", "RemoveFile", "BulkStatus"];
@@ -342,6 +373,23 @@ mod tests {
         };
         assert!(notes.contains(&"Costs: a test.".to_owned()), "{notes:?}");
         assert!(ran(None));
+
+        let ran = |costs| {
+            let ids = ["gibson97.table7-afs", "gibson97.table6-afs", "gibson97.table4d"];
+            run_with(&folder, &ids, true, false, costs).0
+        };
+        let here = |id: &str| match folder.read(id).unwrap().outcome {
+            Outcome::Ran { sheet, .. } => sheet.number("total", "NASD_here_pct"),
+            other => unreachable!("{other:?}"),
+        };
+        let (table7, fixed) = ("gibson97.table7-afs", "gibson97.table4d");
+        assert_eq!(ran(None), [table7, "gibson97.table6-afs", fixed]);
+        assert_eq!(here(table7), None);
+        assert_eq!(ran(Some(&costs)), [table7, fixed]);
+        // All calls cost the same: what is left of them, and an open for each file and day.
+        assert!(here(table7).is_some_and(|percent| (51.0..52.0).contains(&percent)), "{:?}", here(table7));
+        assert!(matches!(folder.read(fixed).unwrap().outcome, Outcome::Ran { .. }));
+        assert!(ran(Some(&costs)).is_empty());
     }
 
     #[test]

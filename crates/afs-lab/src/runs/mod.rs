@@ -7,7 +7,7 @@ mod measured;
 mod outcome;
 mod setting;
 
-pub use environment::Environment;
+pub use environment::{Environment, load_average};
 pub use execute::{Step, run};
 pub use folder::{FolderError, ResultFolder};
 pub use outcome::{FORMAT, Outcome, RunResult};

@@ -173,7 +173,8 @@ impl Args {
     }
 }
 
-fn server(text: &str) -> Result<SocketAddr, String> {
+/// Parses the address of a file server.
+pub(super) fn server(text: &str) -> Result<SocketAddr, String> {
     let alone = text.parse::<Ipv4Addr>().map(|ip| SocketAddr::from((ip, afs_wire::fs::PORT)));
     alone.or_else(|_| text.parse()).map_err(|_| "give an address like 192.0.2.1 or 192.0.2.1:7000".to_owned())
 }

@@ -46,6 +46,7 @@ fn state(method: Method) -> (State, Option<String>) {
     match method {
         Method::Description => (State::Description, None),
         Method::NotBuilt(reason) => (State::Refused, Some(format!("not built: {reason}"))),
+        _ if method.needs_costs() => (State::NeedsCosts, None),
         _ if method.needs_nfs() => (State::NeedsNfs, None),
         _ if method.needs_mount() => (State::NeedsMount, None),
         _ => (State::Runs, None),
@@ -61,6 +62,8 @@ enum State {
     NeedsMount,
     /// It can, with a directory in a mount of NFS.
     NeedsNfs,
+    /// It can, with costs measured on a server.
+    NeedsCosts,
     /// It cannot.
     Refused,
     /// There is nothing to run.
@@ -105,6 +108,9 @@ impl fmt::Display for List {
                     }
                     (State::NeedsNfs, _) => {
                         writeln!(f, "{:33}can be run with a directory in a mount of NFS (--nfs)", "")?;
+                    }
+                    (State::NeedsCosts, _) => {
+                        writeln!(f, "{:33}can be run with costs measured on a server (--costs)", "")?;
                     }
                     (State::Description, _) => writeln!(f, "{:33}nothing to measure", "")?,
                     (State::Refused, reason) => {

@@ -1,6 +1,7 @@
 //! `andrew lab`: the tables and figures of the papers, beside what is measured here.
 
 mod choice;
+mod costs;
 mod list;
 mod report;
 mod run;
@@ -22,6 +23,8 @@ pub struct Args {
 enum Command {
     /// List the tables and figures, and whether each can be repeated here
     List(list::Args),
+    /// Measure what calls cost a server's processor, for --costs of the runs
+    Costs(costs::Args),
     /// Repeat experiments, and keep their results in a directory
     Run(run::Args),
     /// Write a page of all tables and figures with the results of a directory
@@ -36,6 +39,7 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         match self.command {
             Command::List(args) => args.run(json),
+            Command::Costs(args) => args.run(json),
             Command::Run(args) => args.run(json),
             Command::Report(args) => args.run(json),
         }
