@@ -4,39 +4,27 @@
 
 mod rig;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{
-    Binding, Capability, DriveId as PathDrive, DriveKey, KeyEpoch, Refusal, Secret, StoreNumber, TransferId,
-};
-use afs_datapath::session::{
-    Client as Session, Drive as Served, DriveLimits, Error, Failure, Offer, Patience, Security, accept,
-};
-use afs_drive::{ChunkRef, DriveId};
-use afs_remote::{ChunkStores, DirectDrive, RemoteDrive, RemoteOptions, Run, TELL_MAX};
+use afs_datapath::capability::{Binding, Capability, Refusal, Secret, TransferId};
+use afs_datapath::session::{Client as Session, Drive as Served, Error, Failure, Patience, Security};
+use afs_drive::ChunkRef;
+use afs_remote::TELL_MAX;
 use afs_rpc::{CallError, Class, Level};
 use afs_sim::NodeId;
 use afs_volume::{DataRoute, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, AclText, GetLayoutReply, LayoutPart};
-use afs_wire::ids::{DataVersion, Fid, PartitionId, PartitionNumber};
+use afs_wire::fs::{self, GetLayoutReply, LayoutPart};
+use afs_wire::ids::{DataVersion, Fid, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
 use afs_wire::xdr::{Decode, Fixed};
 use rig::drive::READ;
+use rig::far::{self, Far, acl};
 use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
 
-const FAR: DriveId = DriveId(1);
 const ALL: u64 = i64::MAX as u64;
-
-fn at() -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::new(10, 0, 0, 9), 7010))
-}
-
-fn key() -> Arc<DriveKey> {
-    Arc::new(DriveKey::new(PathDrive(0xd1), KeyEpoch(1), [7; 32]))
-}
 
 /// A cell whose new data go to a drive on another host.
 struct Scene {
@@ -48,21 +36,11 @@ struct Scene {
     dir: Fid,
 }
 
-fn acl(text: &str) -> AclText {
-    AclText::new(format!("{text}\0").into_bytes()).unwrap()
-}
-
 impl Scene {
     fn new(seed: u64) -> Self {
         let cell = Cell::new(seed);
-        let host = cell.sim.node("drive", at().ip());
-        let served = serve(&cell, host);
-        let options = RemoteOptions::new("far", at(), Security::Clear, key(), StoreNumber(3));
-        let env = cell.sim.env(cell.server);
-        let store = cell.partitions().store(PartitionId(0)).unwrap();
-        store.add_drive(FAR, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
-        store.use_drive(FAR).unwrap();
-        cell.partitions().add_direct(PartitionId(0), FAR, DirectDrive::new(env, options));
+        let Far { node: host, served, .. } = Far::new(&cell);
+        far::add(&cell);
         let owner = cell.owner();
         let claim = Claim::of("carol").protected(Class::Rxkad, Level::Crypt);
         let carol = cell.client(1).acting_as(&claim);
@@ -74,15 +52,7 @@ impl Scene {
     }
 
     fn set_route(&self, route: DataRoute) {
-        let volume = self.cell.partitions().volume(self.dir.volume).unwrap();
-        let setting = async move {
-            let set = volume.edit(move |tx| {
-                tx.edit_header().route = route;
-                Ok(())
-            });
-            set.await
-        };
-        self.cell.sim.block_on(self.cell.server, PATIENCE, setting).unwrap().unwrap();
+        far::set_route(&self.cell, self.dir.volume, route);
     }
 
     /// A file of the directory: two mebibytes, a hole, three bytes.
@@ -125,17 +95,6 @@ impl Scene {
 
 fn content() -> Vec<u8> {
     (0..2 * SLOT_LEN as usize).map(|at| (at % 251) as u8).collect()
-}
-
-fn serve(cell: &Cell, host: NodeId) -> Arc<Served> {
-    let (env, disk) = (cell.sim.env(host), cell.sim.disk(host));
-    let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
-    let stores = ChunkStores::new(env.clone(), Run(1), open);
-    let (revocations, key) = (stores.revocations(), DriveKey::new(PathDrive(0xd1), KeyEpoch(1), [7; 32]));
-    let drive = Served::new(key, revocations, Arc::new(stores), DriveLimits::default());
-    let listener = env.listen(at()).unwrap();
-    env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
-    drive
 }
 
 fn refused<T: std::fmt::Debug>(outcome: CallResult<T>, code: AbortCode) {
@@ -325,7 +284,7 @@ fn deliver(scene: &Scene, fid: Fid, layout: &GetLayoutReply, part: &LayoutPart) 
     let range = copy.offset..copy.offset + part.length;
     let env = scene.carol.world.env(scene.carol.node);
     let work = async move {
-        let stream = env.connect(at()).await.unwrap();
+        let stream = env.connect(far::at()).await.unwrap();
         let patience = Patience::default();
         let session = Session::open_bound(env, stream, Security::Clear, patience).await.unwrap();
         let handle = session.present(&capability, &secret).unwrap();

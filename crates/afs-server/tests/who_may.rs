@@ -362,6 +362,34 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let ((fid, _), version, id) = (s.file(), DataVersion(0), Fixed([0; 16]));
         may_ask(s.caller(who).ask(fs::Deliver { fid, version, position: 0, drive: id, transfer: id }))
     }),
+    // As for GetLayout: `rooms.rs`.
+    ("GetRoom", "aco", |s, who| {
+        let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };
+        may_ask(s.caller(who).ask(call))
+    }),
+    // Who may store is told that there is no such room.
+    ("CommitChunks", "aco", |s, who| {
+        let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
+        // One byte.
+        let (expected, mut chunk) = (fs::ANY_VERSION, Fixed([0; 24]));
+        chunk.0[19] = 1;
+        let part = fs::CommitPart { position: 0, chunk, receipt: none };
+        let call = fs::CommitChunks {
+            fid,
+            status,
+            expected,
+            file_length: 0,
+            grown_to: 0,
+            drive: none,
+            room: none,
+            run: 1,
+            parts: 1,
+        };
+        match s.caller(who).store_as(call, &part.to_bytes()) {
+            Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => true,
+            other => ok(other),
+        }
+    }),
     ("BulkCapability", "aco", |s, who| {
         let wanted = fs::CapabilityRequests::first_of([may_read(s.file().0)]);
         let reply = s.caller(who).ask(fs::BulkCapability { wanted }).unwrap();

@@ -49,6 +49,9 @@ pub enum VolumeError {
     /// The number of a new object was not lent, was used, or was taken back.
     #[error("the number is not lent")]
     NotLent,
+    /// Chunks that a client says to have staged are not there, were claimed before, or forgotten.
+    #[error("not all chunks are staged at the drive")]
+    NotStaged,
     /// A change to a read-only or backup volume.
     #[error("the volume is read-only")]
     ReadOnly,
@@ -137,7 +140,7 @@ impl VolumeError {
             Self::OverQuota => return AbortCode::VOVERQUOTA,
             Self::DiskFull => return AbortCode::VDISKFULL,
             Self::Refused(code) => return *code,
-            Self::NotLent => Errno::ESTALE,
+            Self::NotLent | Self::NotStaged => Errno::ESTALE,
             Self::ReadOnly => Errno::EROFS,
             Self::AccessDenied => Errno::EACCES,
             Self::NotPermitted => Errno::EPERM,

@@ -276,7 +276,7 @@ const LITERAL: u8 = 1;
 /// Of the second format: a chunk on the store's own drive.
 const CHUNK: u8 = 2;
 const LOCATED_CHUNK: u8 = 3;
-const EXTENTS_MAX: usize = 16;
+pub(crate) const EXTENTS_MAX: usize = 16;
 /// Shorter holes within a slot are filled by compaction, which leaves at most 16 extents: 64 KiB.
 pub(crate) const HOLE_MIN: u32 = (SLOT_LEN as usize / EXTENTS_MAX) as u32;
 

@@ -1,6 +1,7 @@
 //! Writer of new file data: bytes to the drive, before a transaction makes them part of a file.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use afs_drive::{BoxFuture, ChunkRef, Drive, DriveError, DriveId};
@@ -60,6 +61,16 @@ impl Piece {
 }
 
 impl NewData {
+    /// Chunks that are durable on a drive and belong to nobody else, without overlap; `len` bytes together.
+    pub(crate) fn new(
+        range: Range<u64>,
+        len: u64,
+        pieces: Vec<Piece>,
+        (drive_id, drive): (DriveId, Arc<dyn Drive>),
+    ) -> Self {
+        Self { position: range.start, end: range.end, len, pieces, drive_id, drive, kept: false }
+    }
+
     /// Number of bytes.
     pub fn len(&self) -> u64 {
         self.len
@@ -145,8 +156,7 @@ impl DataWriter {
         if position > FILE_LEN_MAX {
             return Err(VolumeError::TooLarge);
         }
-        let data =
-            NewData { position, end: position, len: 0, pieces: Vec::new(), drive_id, drive, kept: false };
+        let data = NewData::new(position..position, 0, Vec::new(), (drive_id, drive));
         Ok(Self {
             data,
             gathered: Gathered::new(store.gathering.clone()),

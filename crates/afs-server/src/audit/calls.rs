@@ -76,7 +76,9 @@ described! {
     Read: fs::GetCapability |call| call.fid;
     Read: fs::GetLayout |call| call.fid;
     Read: fs::Deliver |call| call.fid;
+    Read: fs::GetRoom |call| call.fid;
     Change: fs::CommitStore |call| call.fid;
+    Change: fs::CommitChunks |call| call.fid;
     Read: fs::BulkCapability |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::StatusAndCapability |call| call.wanted.fid;
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use afs_datapath::capability::{Access, Binding, ByteRange, Capability, Generation, Group, HolderId, Terms};
 use afs_datapath::session::Security;
 use afs_drive::{DriveId, Pieces};
-use afs_remote::DirectDrive;
+use afs_remote::{DirectDrive, RemoteOptions};
 use afs_rpc::{EnvExt, Table};
 use afs_volume::{DataRoute, LaidOut, Layout, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
@@ -143,7 +143,6 @@ impl FileServer {
     /// What a client needs for a drive. `None` for one without an address in the reply's form.
     fn send(&self, sent: &Sent, group: Group, seconds: u64) -> Option<LayoutDrive> {
         let options = sent.direct.options();
-        let IpAddr::V4(address) = options.address.ip() else { return None };
         let capability = Capability {
             drive: options.key.drive(),
             epoch: options.key.epoch(),
@@ -154,21 +153,27 @@ impl FileServer {
             generation: sent.generation,
             holder: HolderId(u128::from_le_bytes(self.env.random_bytes())),
         };
-        let (clear, fingerprint) = match options.security {
-            Security::Clear => (true, [0; 32]),
-            Security::Tls(fingerprint) => (false, fingerprint.0),
-        };
-        let secret = CapabilitySecret(*options.key.seal(&capability).expose());
-        let arguments = CapabilityArguments::new(capability.to_bytes()).ok()?;
-        Some(LayoutDrive {
-            address,
-            port: options.address.port(),
-            clear,
-            drive: Fixed(options.key.drive().0.to_be_bytes()),
-            fingerprint: Fixed(fingerprint),
-            capability: GetCapabilityReply { arguments, secret, seconds: seconds as u32 },
-        })
+        offer(options, capability, seconds)
     }
+}
+
+/// What a client needs to use a capability at its drive. `None` for a drive without an address in the reply's form.
+pub(super) fn offer(options: &RemoteOptions, capability: Capability, seconds: u64) -> Option<LayoutDrive> {
+    let IpAddr::V4(address) = options.address.ip() else { return None };
+    let (clear, fingerprint) = match options.security {
+        Security::Clear => (true, [0; 32]),
+        Security::Tls(fingerprint) => (false, fingerprint.0),
+    };
+    let secret = CapabilitySecret(*options.key.seal(&capability).expose());
+    let arguments = CapabilityArguments::new(capability.to_bytes()).ok()?;
+    Some(LayoutDrive {
+        address,
+        port: options.address.port(),
+        clear,
+        drive: Fixed(options.key.drive().0.to_be_bytes()),
+        fingerprint: Fixed(fingerprint),
+        capability: GetCapabilityReply { arguments, secret, seconds: seconds as u32 },
+    })
 }
 
 /// What a client gets of a file.

@@ -27,6 +27,7 @@ mod promises;
 mod recalls;
 mod remove;
 mod rename;
+mod rooms;
 pub(crate) mod server;
 mod statistics;
 mod status;
@@ -78,6 +79,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = bulk_capabilities::add(table);
     let table = layout::add(table);
     let table = delivery::add(table);
+    let table = rooms::add(table);
     let table = info::add(table);
     obsolete::add(table)
 }

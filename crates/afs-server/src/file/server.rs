@@ -10,7 +10,7 @@ use afs_wire::ids::{UnixSeconds, Uuid};
 use afs_wire::rpc::ServiceId;
 
 use super::Tickets;
-use super::statistics::Statistics;
+use super::statistics::{Statistics, StatisticsNow};
 use super::stores::Stores;
 use crate::audit::CallKind;
 use crate::clients::{ClientTimeouts, Clients};
@@ -132,6 +132,11 @@ impl FileServer {
     /// The clients, with their promises.
     pub fn clients(&self) -> &Arc<Clients> {
         &self.clients
+    }
+
+    /// Its counters.
+    pub fn statistics(&self) -> StatisticsNow {
+        self.statistics.now()
     }
 
     /// Admits a call: its connection meets the requirements, and the client is identified and ready.

@@ -12,6 +12,7 @@ pub struct Statistics {
     stores: AtomicU64,
     stored_files: AtomicU64,
     stored_bytes: AtomicU64,
+    refused_commits: AtomicU64,
 }
 
 /// The counters at one moment.
@@ -31,6 +32,9 @@ pub struct StatisticsNow {
     pub stored_files: u64,
     /// Bytes stored.
     pub stored_bytes: u64,
+    /// Commits of chunks that were refused: wrong receipts, a room of another caller or for another file, used up or over, or
+    /// chunks that are not staged.
+    pub refused_commits: u64,
 }
 
 impl Statistics {
@@ -68,6 +72,11 @@ impl Statistics {
         add(&self.fetched_bytes, bytes);
     }
 
+    /// Returns how many there were, with this one.
+    pub(crate) fn count_refused_commit(&self) -> u64 {
+        self.refused_commits.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// The counters now.
     pub fn now(&self) -> StatisticsNow {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -79,6 +88,7 @@ impl Statistics {
             stores: read(&self.stores),
             stored_files: read(&self.stored_files),
             stored_bytes: read(&self.stored_bytes),
+            refused_commits: read(&self.refused_commits),
         }
     }
 }

@@ -147,7 +147,7 @@ impl FileServer {
         let volume = change.fid.volume;
         let under_way = self.stores.begin(address, volume, change.len(), growth.saturating_mul(1024))?;
         check_room(&header, under_way.room().growth / 1024)?;
-        let ticket = Ticket { served, change, under_way, data: None };
+        let ticket = Ticket { served, change, under_way, data: None, rests: None };
         Ok(self.tickets.open(owner.clone(), Box::new(ticket)))
     }
 
@@ -188,7 +188,7 @@ impl FileServer {
         context: &Arc<CallContext>,
         ticket: Ticket,
     ) -> Result<StatusReply, AbortCode> {
-        let Ticket { served, change, under_way, data } = ticket;
+        let Ticket { served, change, under_way, data, .. } = ticket;
         let Change { fid, status, file_length, expected, .. } = change;
         let data = data.ok_or(SHORT_DATA)?;
         let subject = context.subject.clone();

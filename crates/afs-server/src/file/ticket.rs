@@ -60,11 +60,16 @@ pub(crate) struct Ticket {
     pub(super) under_way: StoreUnderWay,
     /// Its bytes, complete and durable; `None` before they have arrived.
     pub(super) data: Option<NewData>,
+    /// How long it rests whatever its bytes do: they are staged at a drive. `None` for a store whose bytes come here.
+    pub(super) rests: Option<Duration>,
 }
 
 impl Ticket {
     /// How long it may rest without a call working on it.
     fn time_left(&self) -> Duration {
+        if let Some(rests) = self.rests {
+            return rests;
+        }
         let left = self.under_way.time_left();
         // A slow client has used up its time when its last bytes arrive, and must be able to end the store
         // all the same.

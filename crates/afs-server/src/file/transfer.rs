@@ -92,7 +92,12 @@ impl FileServer {
     /// Whether the bytes of all stores in progress in a volume still fit into it. Bytes that replace others
     /// need space too until they do: as much again as the volume's quota, or half of the free space for a
     /// volume without quota.
-    fn check_under_way(&self, served: &Served, room: Room, store: &StoreUnderWay) -> Result<(), AbortCode> {
+    pub(super) fn check_under_way(
+        &self,
+        served: &Served,
+        room: Room,
+        store: &StoreUnderWay,
+    ) -> Result<(), AbortCode> {
         let header = served.volume.header();
         let quota = u64::from(header.max_quota);
         if quota != 0 {

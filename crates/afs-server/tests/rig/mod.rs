@@ -3,6 +3,7 @@
 
 mod client;
 pub mod drive;
+pub mod far;
 mod heard;
 pub mod people;
 mod recorder;

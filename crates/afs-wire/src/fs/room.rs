@@ -9,6 +9,8 @@ use crate::xdr::Fixed;
 pub const ROOM_BYTES_MAX: u64 = 4 << 30;
 /// Most parts of one [`CommitChunks`].
 pub const COMMIT_PARTS_MAX: usize = 4096;
+/// Most parts within one [`COMMIT_SLOT_LEN`] of a file.
+pub const COMMIT_SLOT_PARTS_MAX: usize = 16;
 /// Bytes of a file within which the chunk of one part lies, from a multiple of it on.
 pub const COMMIT_SLOT_LEN: u64 = 1 << 20;
 
@@ -44,7 +46,7 @@ calls! {
     };
 
     /// Makes staged chunks a file's, in one change. `parts` structures [`CommitPart`] follow the arguments, in ascending order and
-    /// without overlap, each within one [`COMMIT_SLOT_LEN`] of the file. ESTALE if not all of them are staged in this room, which
+    /// without overlap, each within one [`COMMIT_SLOT_LEN`] of the file and at most [`COMMIT_SLOT_PARTS_MAX`] in each. ESTALE if not all of them are staged in this room, which
     /// is this caller's and for this file, with a receipt for each that is right; EAGAIN if the file has not the expected version.
     /// Chunks that were claimed are freed if the change is not made. Requires the rights that StoreData does.
     0x414E_4425 "CommitChunks" CommitChunks {

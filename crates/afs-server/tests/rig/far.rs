@@ -1,0 +1,111 @@
+//! A drive on another host that takes the new data of the cell, and to which clients are sent.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNumber};
+use afs_datapath::session::{Drive as Served, DriveLimits, Offer, Security, accept};
+use afs_drive::{BLOCK, DriveId, SegmentStore};
+use afs_remote::{ChunkStores, DirectDrive, RemoteDrive, RemoteOptions, Run};
+use afs_sim::NodeId;
+use afs_sim::disk::SimDisk;
+use afs_volume::DataRoute;
+use afs_wire::fs::AclText;
+use afs_wire::ids::{PartitionId, VolumeId};
+
+use super::{Cell, PATIENCE};
+
+/// The drive, as the store of the partition knows it.
+pub const FAR: DriveId = DriveId(1);
+/// The store of the partition, as the drive knows it.
+pub const STORE: StoreNumber = StoreNumber(3);
+
+/// Where the drive listens.
+pub fn at() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 0, 0, 9), 7010))
+}
+
+pub fn key() -> DriveKey {
+    DriveKey::new(PathDrive(0xd1), KeyEpoch(1), [7; 32])
+}
+
+pub fn acl(text: &str) -> AclText {
+    AclText::new(format!("{text}\0").into_bytes()).unwrap()
+}
+
+/// The host of the drive.
+pub struct Far {
+    pub node: NodeId,
+    pub disk: SimDisk,
+    /// The process of the present run.
+    pub served: Arc<Served>,
+}
+
+impl Far {
+    /// A drive in its first run.
+    pub fn new(cell: &Cell) -> Self {
+        let node = cell.sim.node("drive", at().ip());
+        let disk = cell.sim.disk(node);
+        let served = serve(cell, node, (&disk, 1));
+        Self { node, disk, served }
+    }
+
+    /// Bytes of the blocks that hold something. The simulated disk fills what is freed with zeros.
+    pub fn bytes(&self) -> u64 {
+        let segments = self.disk.segments(&format!("store-{}", STORE.0));
+        let of_segment = |number: u64| {
+            let mut bytes = vec![0; segments.len(number).unwrap() as usize];
+            segments.read_at(number, 0, &mut bytes).unwrap();
+            let held = bytes.chunks(BLOCK as usize).filter(|block| block.iter().any(|byte| *byte != 0));
+            held.count() as u64 * BLOCK
+        };
+        segments.list().unwrap().into_iter().map(of_segment).sum()
+    }
+
+    /// A power failure of the host, and the next start of the drive.
+    pub fn crash(&mut self, cell: &Cell, next_run: u64) {
+        cell.sim.crash(self.node);
+        cell.sim.restart(self.node);
+        self.served = serve(cell, self.node, (&self.disk, next_run));
+    }
+}
+
+fn serve(cell: &Cell, node: NodeId, (disk, run): (&SimDisk, u64)) -> Arc<Served> {
+    let (env, disk) = (cell.sim.env(node), disk.clone());
+    let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
+    let stores = ChunkStores::new(env.clone(), Run(run), open);
+    let revocations = stores.revocations();
+    let drive = Served::new(key(), revocations, Arc::new(stores), DriveLimits::default());
+    let listener = env.listen(at()).unwrap();
+    env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
+    drive
+}
+
+/// Adds the drive to the server, after each start of it.
+pub fn add(cell: &Cell) {
+    let options = RemoteOptions::new("far", at(), Security::Clear, Arc::new(key()), STORE);
+    let env = cell.sim.env(cell.server);
+    let store = cell.partitions().store(PartitionId(0)).unwrap();
+    store.add_drive(FAR, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
+    store.use_drive(FAR).unwrap();
+    cell.partitions().add_direct(PartitionId(0), FAR, DirectDrive::new(env, options));
+}
+
+/// Has what files do not have any more deleted, after each start of the server.
+pub fn delete_in_background(cell: &Cell) {
+    let store = cell.partitions().store(PartitionId(0)).unwrap().clone();
+    cell.sim.env(cell.server).spawn(Box::pin(async move { store.run_background().await }));
+}
+
+/// Sets the route of a volume.
+pub fn set_route(cell: &Cell, volume: VolumeId, route: DataRoute) {
+    let volume = cell.partitions().volume(volume).unwrap();
+    let setting = async move {
+        let set = volume.edit(move |tx| {
+            tx.edit_header().route = route;
+            Ok(())
+        });
+        set.await
+    };
+    cell.sim.block_on(cell.server, PATIENCE, setting).unwrap().unwrap();
+}
