@@ -36,10 +36,13 @@ pub struct CounterValues {
     pub path_bytes_fetched: u64,
     /// Of the bytes fetched, those that were read at drives past the file server.
     pub drive_bytes_fetched: u64,
-    /// Reads of parts that a drive was to give and did not, by reason. Another copy or the file server gave the bytes.
+    /// Reads of parts that a drive was to give and did not, and stores that a drive was to take, by reason. Another copy or the file
+    /// server gave or took the bytes.
     pub drive_fallbacks: BTreeMap<&'static str, u64>,
     /// Of the bytes stored, those that went by the data path.
     pub path_bytes_stored: u64,
+    /// Of the bytes stored, those that were left at drives past the file server.
+    pub drive_bytes_stored: u64,
     /// Connections of the data path that were opened.
     pub path_connections: u64,
     /// Fetches and stores made by calls although the server has a data path, by reason.
@@ -63,7 +66,7 @@ impl CounterValues {
              \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
              \"promises_broken\":{},\"callbacks_unproven\":{},\
              \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{},\
-             \"fetched_at_drives\":{},\"drive_fallbacks\":{}}}}}",
+             \"fetched_at_drives\":{},\"stored_at_drives\":{},\"drive_fallbacks\":{}}}}}",
             table(&self.calls),
             table(&self.callbacks),
             self.status_hits,
@@ -81,6 +84,7 @@ impl CounterValues {
             self.path_connections,
             table(&self.path_fallbacks),
             self.drive_bytes_fetched,
+            self.drive_bytes_stored,
             table(&self.drive_fallbacks)
         )
     }
@@ -105,6 +109,7 @@ pub(crate) struct Counters {
     pub drive_bytes_fetched: AtomicU64,
     drive_fallbacks: Mutex<BTreeMap<&'static str, u64>>,
     pub path_bytes_stored: AtomicU64,
+    pub drive_bytes_stored: AtomicU64,
     pub path_connections: AtomicU64,
     path_fallbacks: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -152,6 +157,7 @@ impl Counters {
             drive_bytes_fetched: get(&self.drive_bytes_fetched),
             drive_fallbacks: self.drive_fallbacks.lock().clone(),
             path_bytes_stored: get(&self.path_bytes_stored),
+            drive_bytes_stored: get(&self.drive_bytes_stored),
             path_connections: get(&self.path_connections),
             path_fallbacks: self.path_fallbacks.lock().clone(),
         }

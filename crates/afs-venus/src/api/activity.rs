@@ -61,12 +61,15 @@ pub struct ActivityCounts {
     pub fetched_by_data_path_bytes: u64,
     /// Of the bytes fetched, those that were read at drives past the file server.
     pub fetched_at_drives_bytes: u64,
-    /// Reads of parts that a drive was to give and did not. Another copy or the file server gave the bytes.
+    /// Reads of parts that a drive was to give and did not, and stores that one was to take. Another copy or the file server gave or
+    /// took the bytes.
     pub drive_fallbacks: u64,
     /// Bytes of data stored.
     pub stored_bytes: u64,
     /// Of these, those that went by the data path.
     pub stored_by_data_path_bytes: u64,
+    /// Of the bytes stored, those that were left at drives past the file server.
+    pub stored_at_drives_bytes: u64,
     /// Promises broken by servers.
     pub promises_broken: u64,
 }

@@ -236,6 +236,8 @@ pub(crate) struct Server {
     pub no_data_path: UnknownCall,
     /// Whether it tells no layouts.
     pub no_layouts: UnknownCall,
+    /// Whether it gives no rooms at drives.
+    pub no_rooms: UnknownCall,
     /// Whether it gives one capability of the data path per call, and none with statuses.
     pub single_capabilities_only: UnknownCall,
     /// True if it does not know StoreACL by its new number.
@@ -263,6 +265,7 @@ impl Server {
             single_ranges_only: AtomicBool::new(false),
             no_data_path: UnknownCall::default(),
             no_layouts: UnknownCall::default(),
+            no_rooms: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
@@ -283,6 +286,11 @@ impl Server {
     /// Whether it has said that it tells no layouts of files, and is not asked again yet.
     pub fn has_no_layouts(&self, now: Instant) -> bool {
         self.no_layouts.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it has said that it gives no rooms at drives, and is not asked again yet.
+    pub fn has_no_rooms(&self, now: Instant) -> bool {
+        self.no_rooms.is_noted(now, self.reset.get())
     }
 
     /// Whether it is worth asking for several capabilities in one call, or for one together with statuses.

@@ -154,7 +154,12 @@ pub(crate) trait Source: Send {
 impl dyn Source + '_ {
     /// The bytes of a piece from a position, up to its end but at most [`PIECE`].
     pub async fn next(&mut self, piece: &Piece, at: u64) -> std::result::Result<Bytes, Stopped> {
-        let len = piece.range.end.saturating_sub(at).min(PIECE) as usize;
+        self.bytes(piece, at, piece.range.end.saturating_sub(at)).await
+    }
+
+    /// Bytes of a piece from a position, as many as are named, which it has, but at most [`PIECE`].
+    pub async fn bytes(&mut self, piece: &Piece, at: u64, most: u64) -> std::result::Result<Bytes, Stopped> {
+        let len = most.min(PIECE) as usize;
         let read = self.read(piece, at, len).await;
         self.check(piece, at, len, read)
     }

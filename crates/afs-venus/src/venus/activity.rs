@@ -65,6 +65,7 @@ impl Venus {
             drive_fallbacks: values.drive_fallbacks.values().sum(),
             stored_bytes: values.bytes_stored,
             stored_by_data_path_bytes: values.path_bytes_stored,
+            stored_at_drives_bytes: values.drive_bytes_stored,
             promises_broken: values.promises_broken,
         }
     }

@@ -7,8 +7,10 @@ mod commanded;
 #[path = "../common/mod.rs"]
 mod common;
 mod copies;
+mod host;
 mod scene;
 mod secured;
+mod storing;
 
 use std::time::Duration;
 
@@ -17,7 +19,8 @@ use afs_rpc::sync::oneshot;
 use afs_venus::OpenFlags;
 use afs_volume::DataRoute;
 use common::{Client, pattern};
-use scene::{Conduct, MIB, OPENING, Scene, impostor};
+use host::{Conduct, Staging};
+use scene::{MIB, OPENING, Scene, impostor};
 
 const ALICE: u32 = 1001;
 

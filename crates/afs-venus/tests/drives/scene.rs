@@ -1,24 +1,18 @@
-//! A cell whose new data go to drives on other hosts, which do to reads of clients what a test says.
+//! A cell whose new data go to drives on other hosts.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, Refusal, StoreNumber, TicketId};
-use afs_datapath::frame::ChunkReply;
-use afs_datapath::session::{
-    ChunkCall, Chunks, Drive as Served, DriveLimits, Failure, Identity, Objects, Offer, Opened, Pieces,
-    ReadRequest, Security, StoreRequest, Taken, accept,
-};
+use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNumber};
+use afs_datapath::session::{Identity, Offer, Security};
 use afs_drive::DriveId;
-use afs_remote::{ChunkStores, DirectDrive, RemoteDrive, RemoteOptions, Run};
-use afs_rpc::{BoxFuture, EnvExt, EnvRef};
-use afs_sim::NodeId;
+use afs_remote::{DirectDrive, RemoteDrive, RemoteOptions};
 use afs_volume::{DataRoute, Rebuild, VolumeStore};
 use afs_wire::ids::PartitionId;
-use bytes::Bytes;
 
-use crate::common::{Cell, Client, LIMIT, ROOT, SERVER, pattern};
+use crate::common::{Cell, Client, LIMIT, ROOT, pattern};
+use crate::host::{Conduct, Host, serve};
 
 pub const MIB: usize = 1 << 20;
 /// Long enough for a connection to be opened.
@@ -32,116 +26,6 @@ fn address(number: u8) -> SocketAddr {
 /// A drive of such a number, whose key is made of a secret.
 fn key(number: u8, secret: u8) -> DriveKey {
     DriveKey::new(PathDrive(0xd1 + u128::from(number)), KeyEpoch(1), [secret; 32])
-}
-
-/// What a drive does with reads of clients.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Conduct {
-    Honest,
-    /// One byte is another one.
-    Lies,
-    /// Announces and sends one byte less.
-    Short,
-    /// Announces one byte less, and sends all.
-    LongerThanTold,
-    Refuses,
-    Fails,
-    /// Sends nothing.
-    Silent,
-    /// Waits for three seconds before each piece.
-    Slow,
-    /// Sends half, and then fails.
-    Half,
-}
-
-/// The chunks of a drive that may be false.
-struct False {
-    stores: Arc<dyn Objects>,
-    conduct: Arc<Mutex<Conduct>>,
-    env: EnvRef,
-}
-
-impl Objects for False {
-    fn read(&self, request: ReadRequest) -> BoxFuture<'static, Result<Opened, Failure>> {
-        self.stores.read(request)
-    }
-
-    fn store(&self, request: StoreRequest, bytes: Taken) -> BoxFuture<'static, Result<TicketId, Failure>> {
-        self.stores.store(request, bytes)
-    }
-
-    fn chunks(&self) -> Option<&dyn Chunks> {
-        Some(self)
-    }
-}
-
-impl Chunks for False {
-    fn perform(&self, call: ChunkCall, bytes: Taken) -> BoxFuture<'static, Result<ChunkReply, Failure>> {
-        self.stores.chunks().unwrap().perform(call, bytes)
-    }
-
-    fn open(&self, call: ChunkCall) -> BoxFuture<'static, Result<Opened, Failure>> {
-        let is_clients = call.peer.ip() != IpAddr::from(SERVER);
-        let conduct = if is_clients { *self.conduct.lock().unwrap() } else { Conduct::Honest };
-        let opened = self.stores.chunks().unwrap().open(call);
-        let env = self.env.clone();
-        Box::pin(async move {
-            let mut opened = opened.await?;
-            match conduct {
-                Conduct::Refuses => return Err(Failure::Refused(Refusal::Revoked)),
-                Conduct::Fails => return Err(Failure::Io),
-                Conduct::Silent => std::future::pending().await,
-                Conduct::Short | Conduct::LongerThanTold => opened.length -= 1,
-                Conduct::Honest | Conduct::Lies | Conduct::Half | Conduct::Slow => {}
-            }
-            let left = opened.length;
-            let (pieces, half) = (opened.pieces, left / 2);
-            opened.pieces = Box::new(FalsePieces { pieces, conduct, half, sent: 0, left, env });
-            Ok(opened)
-        })
-    }
-}
-
-struct FalsePieces {
-    pieces: Box<dyn Pieces>,
-    conduct: Conduct,
-    half: u64,
-    sent: u64,
-    left: u64,
-    env: EnvRef,
-}
-
-impl Pieces for FalsePieces {
-    fn next(&mut self, most: usize) -> BoxFuture<'_, Result<Bytes, Failure>> {
-        Box::pin(async move {
-            if self.conduct == Conduct::Slow {
-                self.env.sleep(Duration::from_secs(3)).await;
-            }
-            let mut bytes = self.pieces.next(most).await?.to_vec();
-            self.sent += bytes.len() as u64;
-            match self.conduct {
-                Conduct::Lies => bytes.iter_mut().last().into_iter().for_each(|byte| *byte ^= 1),
-                Conduct::Half if self.sent > self.half => return Err(Failure::Io),
-                Conduct::Short => bytes.truncate(usize::try_from(self.left).unwrap()),
-                _ => {}
-            }
-            self.left = self.left.saturating_sub(bytes.len() as u64);
-            Ok(bytes.into())
-        })
-    }
-}
-
-/// A drive on a host of its own.
-pub struct Host {
-    pub node: NodeId,
-    pub served: Arc<Served>,
-    conduct: Arc<Mutex<Conduct>>,
-}
-
-impl Host {
-    pub fn set_conduct(&self, conduct: Conduct) {
-        *self.conduct.lock().unwrap() = conduct;
-    }
 }
 
 /// The cell, and its drives.
@@ -266,17 +150,4 @@ pub fn impostor(cell: &Cell, has_tls: bool) -> Host {
     let host = serve(cell, (node, at), key(0, 8), offer);
     cell.data_path.lock().unwrap().addresses.insert(address(0).ip(), at);
     host
-}
-
-fn serve(cell: &Cell, (node, at): (NodeId, SocketAddr), key: DriveKey, offer: Offer) -> Host {
-    let conduct = Arc::new(Mutex::new(Conduct::Honest));
-    let (env, disk) = (cell.sim.env(node), cell.sim.disk(node));
-    let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
-    let stores = ChunkStores::new(env.clone(), Run(1), open);
-    let revocations = stores.revocations();
-    let objects = False { stores: Arc::new(stores), conduct: conduct.clone(), env: env.clone() };
-    let served = Served::new(key, revocations, Arc::new(objects), DriveLimits::default());
-    let listener = env.listen(at).unwrap();
-    env.spawn(Box::pin(accept(env.clone(), listener, offer, served.clone())));
-    Host { node, served, conduct }
 }

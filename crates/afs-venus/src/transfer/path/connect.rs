@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use afs_datapath::frame::Goodbye;
 use afs_datapath::session::{Client, Lost, Patience};
-use afs_rpc::{EnvExt, EnvRef};
+use afs_rpc::{ByteStream, EnvExt, EnvRef};
 
 use super::fallback::Fallback;
 use super::link::Link;
@@ -34,7 +35,7 @@ pub(super) const PATIENCE: Patience = Patience {
 pub(super) enum Speaks {
     /// Files: the drive of a file server.
     Files,
-    /// Chunks, which are only read.
+    /// Chunks.
     Chunks,
 }
 
@@ -60,19 +61,32 @@ impl Common {
 
     async fn connect_to(&self, offer: &Offer, address: SocketAddr, speaks: Speaks) -> Result<Client, Lost> {
         let env = &self.env;
-        let stream = env.timeout(CONNECT_MAX, env.connect(address)).await.map_err(|_| Lost::Handshake)??;
+        let patience = Patience { stall: STALL, ..PATIENCE };
+        let stream = self.stream(address).await?;
         let session = match speaks {
             Speaks::Files => Client::open(env.clone(), stream, offer.security, PATIENCE).await?,
-            Speaks::Chunks => {
-                let patience = Patience { stall: STALL, ..PATIENCE };
-                Client::open_bound(env.clone(), stream, offer.security, patience).await?
-            }
+            Speaks::Chunks => match Client::open_staging(env.clone(), stream, offer.security, patience).await
+            {
+                // A drive that is older may be read.
+                Err(Lost::Goodbye(Goodbye::Version)) => {
+                    let stream = self.stream(address).await?;
+                    Client::open_bound(env.clone(), stream, offer.security, patience).await?
+                }
+                opened => opened?,
+            },
         };
         if session.drive() == offer.drive {
             Ok(session)
         } else {
             Err(Lost::Key("it is another drive".into()))
         }
+    }
+}
+
+impl Common {
+    async fn stream(&self, address: SocketAddr) -> Result<Box<dyn ByteStream>, Lost> {
+        let connecting = self.env.timeout(CONNECT_MAX, self.env.connect(address));
+        Ok(connecting.await.map_err(|_| Lost::Handshake)??)
     }
 }
 

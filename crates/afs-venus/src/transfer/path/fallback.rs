@@ -15,6 +15,8 @@ pub(crate) enum Fallback {
     NoCapability,
     /// The file server gives no layout in time, or one that does not say where the bytes are.
     NoLayout,
+    /// The file server gives no room at a drive, or one that cannot be used.
+    NoRoom,
     /// The drive refuses the capability.
     Refused,
     /// The drive has another version of the file.
@@ -33,7 +35,7 @@ pub(crate) enum Fallback {
     Stalled,
     /// The drive broke the protocol.
     Protocol,
-    /// The file server does not accept the ticket.
+    /// The file server does not accept the ticket, or what was staged in a room.
     Ticket,
 }
 
@@ -60,6 +62,7 @@ impl Fallback {
             Fallback::Full => "full",
             Fallback::NoCapability => "no_capability",
             Fallback::NoLayout => "no_layout",
+            Fallback::NoRoom => "no_room",
             Fallback::Refused => "refused",
             Fallback::OtherVersion => "other_version",
             Fallback::Damaged => "damaged",

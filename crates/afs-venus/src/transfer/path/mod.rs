@@ -5,7 +5,7 @@
 //! same user; the version and number of bytes by the drive; a store by CommitStore. Whatever goes wrong before a store is committed, the
 //! other transfer begins anew, and the program that reads or closes does not notice.
 //!
-//! Before that, a fetch goes to the drives that a layout of the file names ([`drives`]).
+//! Before that, a fetch goes to the drives that a layout of the file names, and a store to the one for new data ([`drives`]).
 //!
 //! What this costs while a path does not work is bounded: no reader waits for a connection, no longer than [`grants::WAIT`] for a
 //! capability, and no longer than ten seconds for the next bytes; then the path is left alone ([`failures`]).
@@ -159,13 +159,37 @@ impl<T: Transfer> OverPath<T> {
         source: &mut dyn Source,
     ) -> Option<TransferResult<StatusReply>> {
         let bytes = change.pieces.iter().map(|piece| piece.range.end - piece.range.start).sum();
-        let path = self.paths(&target.server, bytes)?.server;
-        let stored = self.noted(path.store(target, change, bytes, source).await)?;
+        let paths = self.paths(&target.server, bytes)?;
+        let (stored, counter) = match self.store_at_drives(&paths, target, change, source).await {
+            Some(stored) => (stored, &self.common.counters.drive_bytes_stored),
+            None => {
+                let stored = paths.server.store(target, change, bytes, source).await;
+                (self.noted(stored)?, &self.common.counters.path_bytes_stored)
+            }
+        };
         if stored.is_ok() {
-            add(&self.common.counters.path_bytes_stored, bytes);
+            add(counter, bytes);
             self.common.counters.not_made(change.operation());
         }
         Some(stored)
+    }
+
+    /// At a drive itself; `None` if it is to be made at the file server.
+    async fn store_at_drives(
+        &self,
+        paths: &Paths,
+        target: &Target,
+        change: &StoreRequest<'_>,
+        source: &mut dyn Source,
+    ) -> Option<TransferResult<StatusReply>> {
+        if !self.common.config.drives {
+            return None;
+        }
+        match paths.drives.store(target, change, source).await {
+            Ok(reply) => Some(Ok(reply)),
+            Err(Ended::Failed(error)) => Some(Err(error)),
+            Err(Ended::NoPath | Ended::Fallback(_)) => None,
+        }
     }
 
     /// What a transfer has come to; `None` if it is to be made by calls.

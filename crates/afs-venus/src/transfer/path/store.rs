@@ -71,7 +71,8 @@ fn is_of_ticket(code: AbortCode) -> bool {
     code == Errno::ESTALE.to_uae() || code == AbortCode::RXGEN_OPCODE
 }
 
-fn file_length(change: &StoreRequest<'_>) -> u64 {
+/// Length to which a longer file is truncated first.
+pub(super) fn file_length(change: &StoreRequest<'_>) -> u64 {
     change.pieces.first().map_or(0, |piece| piece.file_length)
 }
 

@@ -120,17 +120,24 @@ fn write_bytes(f: &mut fmt::Formatter<'_>, told: &Activity) -> fmt::Result {
         write!(f, ", {} past the cache", size::show(counts.bypassed_bytes))?;
     }
     let stored = by_path(counts.stored_by_data_path_bytes);
-    writeln!(f, "\n  stored  {}{stored}; {} calls in all", size::show(counts.stored_bytes), counts.calls)
+    write!(f, "\n  stored  {}{stored}", size::show(counts.stored_bytes))?;
+    write_at_drives(f, counts.stored_at_drives_bytes)?;
+    writeln!(f, "; {} calls in all", counts.calls)
 }
 
-/// What was read past the file servers, if anything was to be.
+/// What was read past the file servers, if anything was to be; and what drives were to move and did not.
 fn write_drives(f: &mut fmt::Formatter<'_>, counts: &ActivityCounts) -> fmt::Result {
-    if counts.fetched_at_drives_bytes > 0 {
-        write!(f, ", {} of it at drives", size::show(counts.fetched_at_drives_bytes))?;
-    }
+    write_at_drives(f, counts.fetched_at_drives_bytes)?;
     match counts.drive_fallbacks {
         0 => Ok(()),
-        reads => write!(f, " ({reads} reads at drives failed)"),
+        failed => write!(f, " ({failed} reads and stores at drives failed)"),
+    }
+}
+
+fn write_at_drives(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
+    match bytes {
+        0 => Ok(()),
+        bytes => write!(f, ", {} of it at drives", size::show(bytes)),
     }
 }
 

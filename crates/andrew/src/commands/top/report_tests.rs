@@ -102,8 +102,12 @@ fn what_was_read_at_drives_is_told_with_what_they_did_not_give() {
     let mut told = activity();
     assert!(!report(told.clone()).to_string().contains("at drives"));
     (told.counts.fetched_at_drives_bytes, told.counts.drive_fallbacks) = (1 << 20, 3);
-    let line = "4.0 MiB of it by the data path, 1.0 MiB of it at drives (3 reads at drives failed)\n";
-    assert!(report(told).to_string().contains(line));
+    let line =
+        "4.0 MiB of it by the data path, 1.0 MiB of it at drives (3 reads and stores at drives failed)\n";
+    assert!(report(told.clone()).to_string().contains(line));
+    told.counts.stored_at_drives_bytes = 2 << 20;
+    let shown = report(told).to_string();
+    assert!(shown.contains(", 2.0 MiB of it at drives; "), "{shown}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! The file server tells once in which chunks of which drives a file is, and which bytes of it only it has itself. Bytes of a drive are
 //! compared with the checksums that the file server told; whatever fails, the file server is read instead, and the program
-//! that reads does not notice.
+//! that reads does not notice. Stores go there in the same way ([`storing`]).
 
 mod asking;
 mod layout;
@@ -12,6 +12,7 @@ mod opening;
 mod read;
 mod receive;
 mod server_drives;
+mod storing;
 
 pub(super) use read::AtServer;
 pub(super) use server_drives::ServerDrives;

@@ -10,6 +10,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::DataVersion;
 use bytes::Bytes;
 
+use super::super::capabilities::Given;
 use super::super::connect::STALL;
 use super::super::fallback::Fallback;
 use super::super::link::Link;
@@ -136,8 +137,8 @@ impl ServerDrives {
                 }
                 Ok(bytes)
             }
-            Ok(_) => Err(self.failed(&link, copy, Fallback::Protocol)),
-            Err(error) => Err(self.failed(&link, copy, Fallback::of(&error))),
+            Ok(_) => Err(self.failed(&link, &copy.site.given, Fallback::Protocol)),
+            Err(error) => Err(self.failed(&link, &copy.site.given, Fallback::of(&error))),
         }
     }
 
@@ -155,9 +156,10 @@ impl ServerDrives {
         }
     }
 
-    fn failed(&self, link: &Arc<Link>, copy: &PartCopy, why: Fallback) -> Fallback {
+    /// A request by a capability has failed.
+    pub(super) fn failed(&self, link: &Arc<Link>, given: &Given, why: Fallback) -> Fallback {
         if why == Fallback::Refused {
-            link.withdraw(&copy.site.given);
+            link.withdraw(given);
         }
         let is_failure = why.is_failure() || (why.is_of_request() && link.was_fruitless());
         if is_failure && link.failed() {
@@ -167,7 +169,7 @@ impl ServerDrives {
                 ?drive,
                 reason = why.name(),
                 pause,
-                "a drive failed; its bytes are read at the file server"
+                "a drive failed; its bytes are moved by the file server"
             );
         }
         why
@@ -179,7 +181,8 @@ fn patience(bytes: u64, has_another: bool) -> Duration {
     STALL + if has_another { Duration::ZERO } else { Duration::from_secs(bytes / RATE_MIN) }
 }
 
-fn here() -> Ended {
+/// The local end has stopped it.
+pub(super) fn here() -> Ended {
     Ended::Failed(CallError::GivenUp(AbortCode::VIO))
 }
 

@@ -11,6 +11,7 @@ use super::super::fallback::Fallback;
 use super::super::server::Common;
 use super::layouts::Layouts;
 use super::links::DriveLinks;
+use super::storing::Rooms;
 use crate::location::Server;
 
 /// The drives of one server.
@@ -19,6 +20,7 @@ pub(crate) struct ServerDrives {
     pub(super) common: Arc<Common>,
     pub(super) layouts: Mutex<Layouts>,
     pub(super) links: Mutex<DriveLinks>,
+    pub(super) rooms: Mutex<Rooms>,
     /// A layout has come, or will not come.
     pub(super) changed: Notify,
     /// Counts capabilities, which the connections know by their numbers.
@@ -32,6 +34,7 @@ impl ServerDrives {
             common,
             layouts: Mutex::default(),
             links: Mutex::default(),
+            rooms: Mutex::default(),
             changed: Notify::new(),
             given: AtomicU64::new(0),
         }
@@ -46,9 +49,9 @@ impl ServerDrives {
         self.links.lock().is_any_open()
     }
 
-    /// Counts what was not read at a drive.
+    /// Counts what was not read or stored at a drive.
     pub(super) fn fallback(&self, why: Fallback) -> Fallback {
-        tracing::debug!(reason = why.name(), "not read at a drive");
+        tracing::debug!(reason = why.name(), "not moved at a drive");
         self.common.counters.drive_fallback(why.name());
         why
     }

@@ -1,0 +1,130 @@
+//! Stores at the drives themselves, in front of those at the file server (docs/protocol/extensions.md "Rooms").
+//!
+//! The file server gives a room at the drive for new data; the bytes are staged there as chunks, and one call makes them the file's.
+//! Whatever fails before that call is made, or is refused for the room's sake, the file server stores the bytes instead, from
+//! the first one on: nothing of the file has changed. Where the reply of that call is lost the change may have been made, as with
+//! every store, and nothing is stored by another way.
+
+mod asking;
+mod parts;
+mod rooms;
+mod staging;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::{CallError, EnvExt};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, StatusReply};
+use afs_wire::rpc::Request;
+use bytes::Bytes;
+
+use self::asking::Room;
+pub(super) use self::rooms::Rooms;
+use self::rooms::{Key, Why};
+use self::staging::Staged;
+use super::super::fallback::Fallback;
+use super::super::steps::Ended;
+use super::super::store::file_length;
+use super::server_drives::ServerDrives;
+use crate::calls::Target;
+use crate::transfer::{Source, StoreRequest};
+
+/// How long a drive may take to forget what was staged. What it is not told it forgets after its time.
+const FORGET_MAX: Duration = Duration::from_secs(10);
+
+impl ServerDrives {
+    /// Changes a file by the bytes of a source. An error of CommitChunks is that of the store, unless it is for the room's sake.
+    pub(crate) async fn store(
+        self: &Arc<Self>,
+        target: &Target,
+        change: &StoreRequest<'_>,
+        source: &mut dyn Source,
+    ) -> Result<StatusReply, Ended> {
+        let stored = self.try_store(target, change, source).await;
+        if let Err(Ended::Fallback(why)) = &stored {
+            self.fallback(*why);
+        }
+        stored
+    }
+
+    async fn try_store(
+        self: &Arc<Self>,
+        target: &Target,
+        change: &StoreRequest<'_>,
+        source: &mut dyn Source,
+    ) -> Result<StatusReply, Ended> {
+        let (fid, bytes) = (change.fid, parts::space(change).ok_or(Ended::NoPath)?);
+        let key = (target.token, fid.volume);
+        let length = change.pieces.last().map_or(0, |piece| piece.range.end.max(piece.file_length));
+        let room = self.room(target, key, &fs::GetRoom { fid, bytes, length }).await?;
+        let stored = match self.stage_all(&room, change, source).await {
+            Ok(staged) => self.commit(target, (change, &room), staged).await,
+            Err(why) => Err((why, true)),
+        };
+        room.link.withdraw(&room.given);
+        stored.map_err(|(why, is_unclaimed)| {
+            self.note_failure(key, &why);
+            if is_unclaimed {
+                self.forget(room);
+            }
+            why
+        })
+    }
+
+    /// Fails with whether nothing was done with the chunks.
+    async fn commit(
+        &self,
+        target: &Target,
+        (change, room): (&StoreRequest<'_>, &Room),
+        staged: Staged,
+    ) -> Result<StatusReply, (Ended, bool)> {
+        self.common.counters.call(fs::CommitChunks::NAME);
+        let request = fs::CommitChunks {
+            fid: change.fid,
+            status: change.status,
+            expected: change.expected.unwrap_or(fs::ANY_VERSION),
+            file_length: file_length(change),
+            grown_to: change.pieces.last().map_or(0, |piece| piece.range.end),
+            drive: room.drive,
+            room: room.number,
+            run: staged.run.unwrap_or_default(),
+            parts: staged.count,
+        };
+        match send(target, &request, staged.table).await {
+            Err(CallError::Abort(code)) if is_of_room(code) => Err((Ended::Fallback(Fallback::Ticket), true)),
+            done => done.map_err(|error| (Ended::Failed(error), false)),
+        }
+    }
+
+    fn note_failure(&self, key: Key, why: &Ended) {
+        if matches!(why, Ended::Fallback(_)) {
+            self.rooms.lock().none(key, Why::Failed, self.now());
+        }
+    }
+
+    /// Has the drive forget what was staged. Nobody waits for it.
+    fn forget(&self, room: Room) {
+        let env = self.common.env.clone();
+        self.common.env.spawn(Box::pin(async move {
+            let forgotten = env.timeout(FORGET_MAX, room.link.session.forget_staged(&room.handle)).await;
+            if !matches!(forgotten, Ok(Ok(()))) {
+                tracing::debug!("a drive was not told of chunks that nobody will claim");
+            }
+        }));
+    }
+}
+
+async fn send(target: &Target, request: &fs::CommitChunks, table: Vec<u8>) -> Result<StatusReply, CallError> {
+    let mut call = target.connection.open(request).await?;
+    call.write(Bytes::from(table)).await?;
+    call.finish_request()?;
+    call.finish::<fs::CommitChunks>().await
+}
+
+/// Whether the file server says that it does not take what was staged in this room. The same bytes may be stored by another way.
+fn is_of_room(code: AbortCode) -> bool {
+    [Errno::ESTALE, Errno::EOPNOTSUPP, Errno::EINVAL].iter().any(|errno| code == errno.to_uae())
+        || code == AbortCode::RXGEN_OPCODE
+        || code == AbortCode::RXGEN_SS_UNMARSHAL
+}
