@@ -31,6 +31,7 @@
 //! | `bypass` | which files bypass the disk cache, and the memory for their data |
 //! | `files` | cache files, open handles, dirty data |
 //! | `names` | names in cached directories, and synthetic directories |
+//! | `rounds` | who changes names in a directory at present, and who waits |
 //! | `venus` | the operations |
 //!
 //! The semantics for applications are in `docs/semantics.md`, with a test for each sentence.
@@ -56,6 +57,7 @@ mod locks;
 mod names;
 mod promise;
 mod promises;
+mod rounds;
 mod sink;
 mod transfer;
 mod venus;

@@ -9,11 +9,12 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use afs_rpc::future::join_all;
 use afs_rpc::{EnvExt, Table};
 use afs_sim::SimRng;
-use afs_venus::{ErrorKind, OpenFlags, RootKind};
+use afs_venus::{ErrorKind, NodeId, OpenFlags, RootKind};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{FileKind, Status};
+use afs_wire::fs::{self, FileKind, Status};
 use afs_wire::ids::{DataVersion, Fid, Mode, PartitionNumber, UnixSeconds, Uuid, VolumeId};
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{self, EntryFlags, NameChars, SiteFlags, UuidEntry, UuidSite};
@@ -57,6 +58,33 @@ fn a_server_whose_data_is_older_than_it_said_ends_the_read_with_an_error() {
     let one = client.clone();
     let read = cell.on(&client, async move { one.env.timeout(LIMIT, one.get("file")).await });
     assert_eq!(read.unwrap().unwrap_err().kind, ErrorKind::Stale);
+}
+
+#[test]
+fn a_reply_to_a_list_that_fits_no_change_is_an_error_for_its_program_alone() {
+    let cell = cell(8, image());
+    // Three replies, of which one is of the right kind, and that all have been made.
+    cell.servers[0].answer_lists(|list| {
+        let (status, dir_status) = (Status::default(), Status::default());
+        let (callback, sync) = (fs::CallBack::NONE, fs::VolSync { creation: UnixSeconds(100) });
+        let create =
+            |fid| fs::ChangeReply::CreateFile(fs::CreateReply { fid, status, dir_status, callback, sync });
+        let remove = || fs::ChangeReply::RemoveFile(fs::RemoveReply { dir_status, sync });
+        let done = [remove(), create(Fid { volume: HONEST, ..list.changes[0].fids()[0] }), remove()];
+        fs::ChangeListReply { done: BoundedVec::first_of(done), code: AbortCode::OK }
+    });
+    let client = cell.client(0);
+    let one = client.clone();
+    let failed = cell.on(&client, async move {
+        let name = |n: u32| format!("new{n}").into_bytes();
+        let work = (0..10).map(async |n| one.venus.mknod(NodeId::ROOT, &name(n), 0o644).await);
+        let done = one.env.timeout(LIMIT, join_all(work)).await.unwrap();
+        done.into_iter().map(|done| done.err().map(|error| error.kind)).collect::<Vec<_>>()
+    });
+    let lied_to = Some(ErrorKind::Protocol);
+    assert_eq!(failed[..4], [None, lied_to, None, lied_to]);
+    assert!(failed[4..].iter().all(Option::is_none), "{failed:?}");
+    assert_eq!((cell.servers[0].calls("ChangeList"), cell.servers[0].calls("CreateFile")), (1, 7));
 }
 
 #[test]

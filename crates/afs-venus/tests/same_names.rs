@@ -19,7 +19,8 @@ use common::{Cell, Client};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const MACHINES: u8 = 2;
-const PROCESSES: usize = 2;
+/// So few that they rarely wait for one another, or so many that several of their changes go in one call.
+const PROCESSES: [usize; 2] = [2, 7];
 const STEPS: u64 = 25;
 /// Errors caused by concurrent changes of the same names.
 const USUAL: [ErrorKind; 9] = [
@@ -62,7 +63,8 @@ fn history(seed: u64) {
     });
     let machines: Vec<Client> = (0..MACHINES).map(|n| cell.client(n)).collect();
     let mut work = Vec::new();
-    for machine in machines.iter().cycle().take(machines.len() * PROCESSES) {
+    let processes = PROCESSES[usize::from(seed % 4 == 3)];
+    for machine in machines.iter().cycle().take(machines.len() * processes) {
         work.push(process(machine.clone(), rng.fork(), seed));
     }
     cell.on(&machines[0], async move { drop(join_all(work).await) });

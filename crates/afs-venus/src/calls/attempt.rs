@@ -28,7 +28,7 @@ impl Calls {
             let (serial, started) = (self.parts.promises.serial(), self.now());
             let value = attempt(target.clone()).await?;
             let (server, token) = (target.server.clone(), target.token);
-            Ok(CallReply { value, server, serial, started, token })
+            Ok(CallReply { value, server, serial, started, token, follows: false })
         };
         let done = if hedged { self.hedged(target, work).await } else { work.await };
         timer.end(self.now(), done.is_err());

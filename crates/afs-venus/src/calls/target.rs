@@ -60,9 +60,17 @@ pub(crate) struct CallReply<T> {
     pub started: Instant,
     /// Token with which the call was made: its owner's rights are in the reply.
     pub token: TokenId,
+    /// True if an earlier change of the same call was one of the same directory: their order is known.
+    pub follows: bool,
 }
 
 impl<T> CallReply<T> {
+    /// The same with another value.
+    pub fn with<U>(&self, value: U, follows: bool) -> CallReply<U> {
+        let CallReply { serial, started, token, .. } = *self;
+        CallReply { value, server: self.server.clone(), serial, started, token, follows }
+    }
+
     /// Origin of a status that came with a promise.
     pub fn origin(&self) -> ReplyOrigin<'_> {
         ReplyOrigin { server: &self.server, serial: self.serial, started: self.started, token: self.token }
@@ -71,6 +79,13 @@ impl<T> CallReply<T> {
     /// Status of an object after a change made by this client.
     pub fn change<'a>(&self, status: &'a Status, sync: &'a VolSync) -> ChangeReply<'a> {
         ChangeReply { status, sync, serial: self.serial }
+    }
+
+    /// Status of a directory after a change of its names made by this client.
+    pub fn change_of_names<'a>(&self, status: &'a Status, sync: &'a VolSync) -> ChangeReply<'a> {
+        // Nothing that was answered in between came between the two.
+        let serial = if self.follows { u64::MAX } else { self.serial };
+        ChangeReply { status, sync, serial }
     }
 }
 

@@ -240,6 +240,8 @@ pub(crate) struct Server {
     pub no_rooms: UnknownCall,
     /// Whether it gives one capability of the data path per call, and none with statuses.
     pub single_capabilities_only: UnknownCall,
+    /// Whether it takes one change per call.
+    pub single_changes_only: UnknownCall,
     /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
@@ -267,6 +269,7 @@ impl Server {
             no_layouts: UnknownCall::default(),
             no_rooms: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
+            single_changes_only: UnknownCall::default(),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),
@@ -296,6 +299,11 @@ impl Server {
     /// Whether it is worth asking for several capabilities in one call, or for one together with statuses.
     pub fn may_give_capabilities_in_bulk(&self, now: Instant) -> bool {
         !self.single_capabilities_only.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it is worth sending several changes in one call.
+    pub fn may_take_lists(&self, now: Instant) -> bool {
+        !self.single_changes_only.is_noted(now, self.reset.get())
     }
 
     /// Its addresses, nearest first.

@@ -93,11 +93,11 @@ impl Venus {
             }
             Err(error) => Some(Err(error)),
             Ok(answered) => {
-                let CallReply { value, server, serial, started, token } = answered;
+                let CallReply { value, server, serial, started, token, follows } = answered;
                 let fs::StatusAndCapabilityReply { statuses, callbacks, sync, outcome } = value;
                 self.transfer.capability_came(&server, (token, directory), outcome, started);
                 let value = fs::BulkStatusReply { statuses, callbacks, sync };
-                Some(Ok(CallReply { value, server, serial, started, token }))
+                Some(Ok(CallReply { value, server, serial, started, token, follows }))
             }
         }
     }

@@ -41,6 +41,7 @@ mod status;
 mod store;
 mod store_check;
 mod store_reason;
+mod together;
 mod tokens;
 mod writing;
 mod xattr;
@@ -66,6 +67,7 @@ use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::promises::Promises;
+use crate::rounds::Rounds;
 use crate::transfer::Transfer;
 use crate::vnode::{Vnode, VnodeTable};
 
@@ -101,6 +103,8 @@ pub struct Shared {
     promises: Arc<Promises>,
     calls: Arc<Calls>,
     names: Names,
+    /// Changes of names in progress, by directory.
+    rounds: Arc<Rounds>,
     files: Files,
     identity: Arc<Identity>,
     counters: Arc<Counters>,

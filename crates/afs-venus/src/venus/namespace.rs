@@ -8,13 +8,15 @@ use afs_wire::ids::{Fid, Mode, Uniquifier, VnodeId};
 use afs_wire::mountpoint;
 
 use crate::api::{Entry, NodeId, OpenFlags, Opened};
-use crate::calls::{CallOutcome, CallReply};
+use crate::calls::CallReply;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, NodeTarget};
 use crate::location::Volume;
 use crate::names::{TargetBefore, checked};
 use crate::promises::ChangeReply;
+use crate::rounds::{Doubt, Seat};
 use crate::venus::Venus;
+use crate::venus::together::Changed;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// Mode of a symbolic link. A mount point's is [`mountpoint::MODE`].
@@ -44,11 +46,11 @@ impl Venus {
     pub async fn mknod(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "CreateFile")?);
         let name_text = checked(name)?;
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
         let request =
             fs::CreateFile { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
-        let outcome = self.call_tried(&volume, request).await;
+        let outcome = self.change_names(&seat, &dir, &volume, request).await;
         self.created(parent, &dir, &volume, name, outcome).await
     }
 
@@ -56,10 +58,10 @@ impl Venus {
     pub async fn mkdir(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "MakeDir")?);
         let name_text = checked(name)?;
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
         let request = fs::MakeDir { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
-        let outcome = self.call_tried(&volume, request).await;
+        let outcome = self.change_names(&seat, &dir, &volume, request).await;
         self.created(parent, &dir, &volume, name, outcome).await
     }
 
@@ -70,14 +72,11 @@ impl Venus {
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
         name: &[u8],
-        outcome: CallOutcome<fs::CreateReply>,
+        outcome: Changed<fs::CreateReply>,
     ) -> Result<Entry> {
         let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::Exists => {
-                return self.adopt(parent, dir, name, error).await;
-            }
-            Err(error) => return Err(self.handle_directory_error(dir, error)),
+            Err(error) => return self.adopt(parent, dir, name, outcome.doubt, error).await,
         };
         let reply = &answered.value;
         let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
@@ -93,22 +92,31 @@ impl Venus {
             &reply.sync,
             &answered.origin(),
         );
-        self.added(dir, volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
+        self.added(dir, volume, name, reply.fid, &answered.change_of_names(&reply.dir_status, &reply.sync));
         if reply.fid.is_directory() {
             self.names.directories().keep_new(&child, dir.key.fid, &reply.status);
         }
         Ok(self.entry(NodeTarget::Object(child.key), reply.status, Some((parent, name))))
     }
 
-    /// After a request that was executed twice because the first reply was lost: the existing object is the new one if
-    /// its creation is the only change of the directory since its cached version (docs/protocol/fileserver.md "14.
-    /// Cache-manager side rules").
-    async fn adopt(&self, parent: NodeId, dir: &Arc<Vnode>, name: &[u8], error: VenusError) -> Result<Entry> {
-        let before = dir.state().status.map(|status| status.data_version);
+    /// After a request that may have been executed twice because the first reply was lost: the existing object is the
+    /// new one if nothing but what is in doubt has changed the directory since its cached version
+    /// (docs/protocol/fileserver.md "14. Cache-manager side rules"). Otherwise the error of the request.
+    async fn adopt(
+        &self,
+        parent: NodeId,
+        dir: &Arc<Vnode>,
+        name: &[u8],
+        doubt: Option<Doubt>,
+        error: VenusError,
+    ) -> Result<Entry> {
+        let Some(doubt) = doubt.filter(|_| error.kind == ErrorKind::Exists) else {
+            return Err(self.handle_directory_error(dir, error));
+        };
         self.distrust(dir);
         let (child, status) = self.child(dir, name).await?;
         let after = dir.state().status.map(|status| status.data_version);
-        if before.is_none() || before.map(|version| version.next()) != after {
+        if !after.is_some_and(|after| doubt.explains(after)) {
             return Err(self.handle_directory_error(dir, error));
         }
         Ok(self.entry(NodeTarget::Object(child.key), status, Some((parent, name))))
@@ -121,20 +129,17 @@ impl Venus {
         let contents =
             PathText::new(target).map_err(|_| VenusError::new(ErrorKind::NameTooLong, "Symlink"))?;
         let mode = if mountpoint::is_meant(target) { mountpoint::MODE } else { LINK_MODE };
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
         let request =
             fs::Symlink { dir: dir.key.fid, name: name_text, contents, status: self.new_status(mode) };
-        let outcome = self.call_tried(&volume, request).await;
+        let outcome = self.change_names(&seat, &dir, &volume, request).await;
         let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::Exists => {
-                return self.adopt(parent, &dir, name, error).await;
-            }
-            Err(error) => return Err(self.handle_directory_error(&dir, error)),
+            Err(error) => return self.adopt(parent, &dir, name, outcome.doubt, error).await,
         };
         let reply = &answered.value;
-        self.added(&dir, &volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
+        self.added(&dir, &volume, name, reply.fid, &answered.change_of_names(&reply.dir_status, &reply.sync));
         let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
         child.state().link = Some(target.to_vec().into());
         // No promise comes with a new link, and what is handed out must be promised.
@@ -155,19 +160,22 @@ impl Venus {
         if file.key.volume() != dir.key.volume() {
             return Err(VenusError::new(ErrorKind::CrossDevice, "Link").of(file.key.fid));
         }
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
         let request = fs::Link { dir: dir.key.fid, name: name_text, existing: file.key.fid };
-        let outcome = self.call_tried(&volume, request).await;
+        let outcome = self.change_names(&seat, &dir, &volume, request).await;
         let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::Exists => {
-                return self.adopt(parent, &dir, name, error).await;
-            }
-            Err(error) => return Err(self.handle_directory_error(&dir, error)),
+            Err(error) => return self.adopt(parent, &dir, name, outcome.doubt, error).await,
         };
         let reply = &answered.value;
-        self.added(&dir, &volume, name, file.key.fid, &answered.change(&reply.dir_status, &reply.sync));
+        self.added(
+            &dir,
+            &volume,
+            name,
+            file.key.fid,
+            &answered.change_of_names(&reply.dir_status, &reply.sync),
+        );
         self.promises.record_change(&volume, &file, &answered.change(&reply.status, &reply.sync));
         let status = self.status(&file).await?;
         Ok(self.entry(NodeTarget::Object(file.key), status, Some((parent, name))))
@@ -183,15 +191,14 @@ impl Venus {
         let names = (checked(name)?, checked(to_name)?);
         let same = from.key == into.key;
         let (first, second) = if from.key <= into.key { (&from, &into) } else { (&into, &from) };
-        let _first = first.changing.lock().await;
-        let _second = match same {
-            true => None,
-            false => Some(second.changing.lock().await),
+        let (seat, _second) = match same {
+            true => (self.enter(&from, &[name, to_name]).await, None),
+            false => (self.enter_alone(first).await, Some(self.enter_alone(second).await)),
         };
         let volume = self.volume_to_change(from.key).await?;
         let missing = || VenusError::new(ErrorKind::NotFound, "Rename").of(from.key.fid);
         let moved = self.find(&from, name).await?.ok_or_else(missing)?;
-        self.rename_found(&volume, (&from, name), (&into, to_name), names, moved).await?;
+        self.rename_found(&seat, &volume, (&from, name), (&into, to_name), names, moved).await?;
         // Nodes held under the old name have the new one from now on.
         self.kernel.nodes().rename(
             (parent, name),
@@ -203,6 +210,7 @@ impl Venus {
 
     async fn rename_found(
         &self,
+        seat: &Seat,
         volume: &Arc<Volume>,
         (from, name): (&Arc<Vnode>, &[u8]),
         (into, to_name): (&Arc<Vnode>, &[u8]),
@@ -219,10 +227,10 @@ impl Venus {
             None => false,
         };
         let request = fs::Rename { old_dir: from.key.fid, old_name, new_dir: into.key.fid, new_name };
-        let outcome = self.call_tried(volume, request).await;
+        let outcome = self.change_names(seat, from, volume, request).await;
         let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
+            Err(error) if outcome.doubt.is_some() && error.kind == ErrorKind::NotFound => {
                 return self.verify_rename(from, into, to_name, moved, error).await;
             }
             Err(error) => return Err(self.handle_directory_error(from, error)),
@@ -243,8 +251,8 @@ impl Venus {
         answered: &CallReply<fs::RenameReply>,
     ) -> TargetBefore {
         let reply = &answered.value;
-        let [old, new] =
-            [&reply.old_dir_status, &reply.new_dir_status].map(|status| answered.change(status, &reply.sync));
+        let [old, new] = [&reply.old_dir_status, &reply.new_dir_status]
+            .map(|status| answered.change_of_names(status, &reply.sync));
         let (mut moved, mut replaced) = (None, None);
         let mut take = |blob: &mut dir::Blob| {
             moved = blob.lookup(name).ok().flatten();

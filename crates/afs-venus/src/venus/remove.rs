@@ -13,6 +13,7 @@ use crate::key::Key;
 use crate::location::Volume;
 use crate::names::{TargetBefore, checked};
 use crate::promises::ChangeReply;
+use crate::rounds::Seat;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
@@ -28,13 +29,13 @@ impl Venus {
     pub async fn unlink(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveFile")?);
         let text = checked(name)?;
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
         let child = self.find(&dir, name).await?.ok_or(missing(&dir))?;
         if child.fid.is_directory() {
             return Err(VenusError::new(ErrorKind::IsDirectory, "RemoveFile").of(child.fid));
         }
-        self.unlink_found(&dir, &volume, name, text, child).await?;
+        self.unlink_found(&seat, &dir, &volume, name, text, child).await?;
         self.kernel.nodes().drop_name(parent, name);
         Ok(())
     }
@@ -54,6 +55,7 @@ impl Venus {
 
     async fn unlink_found(
         &self,
+        seat: &Seat,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
         name: &[u8],
@@ -64,26 +66,28 @@ impl Venus {
             return Ok(());
         }
         let serial = self.promises.serial();
-        let before = self.remove_file(dir, volume, name, text).await?;
+        let before = self.remove_file(seat, dir, volume, name, text).await?;
         self.names_removed(Some(child), before, volume, serial).await;
         Ok(())
     }
 
     async fn remove_file(
         &self,
+        seat: &Seat,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
         name: &[u8],
         text: Name,
     ) -> Result<TargetBefore> {
-        let outcome = self.call_tried(volume, fs::RemoveFile { dir: dir.key.fid, name: text }).await;
+        let request = fs::RemoveFile { dir: dir.key.fid, name: text };
+        let outcome = self.change_names(seat, dir, volume, request).await;
         match outcome.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                Ok(self.removed(dir, volume, &answered.change(&reply.dir_status, &reply.sync), name))
+                Ok(self.removed(dir, volume, &answered.change_of_names(&reply.dir_status, &reply.sync), name))
             }
             // The first reply was lost, and the name is gone: the request was executed.
-            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
+            Err(error) if outcome.doubt.is_some() && error.kind == ErrorKind::NotFound => {
                 self.distrust(dir);
                 Ok(None)
             }
@@ -148,9 +152,9 @@ impl Venus {
     /// Removes the hidden name of a file after its last handle was closed.
     pub(super) async fn remove_hidden(&self, dir: Key, name: &[u8]) -> Result<()> {
         let dir = self.vnode(dir);
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
-        self.remove_file(&dir, &volume, name, checked(name)?).await.map(drop)
+        self.remove_file(&seat, &dir, &volume, name, checked(name)?).await.map(drop)
     }
 
     /// Handles the removal of a name by a call that began after break number `serial`. The target is the one that the
@@ -215,20 +219,21 @@ impl Venus {
     pub async fn rmdir(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveDir")?);
         let text = checked(name)?;
-        let _guard = dir.changing.lock().await;
+        let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;
         let child = self.find(&dir, name).await?.ok_or(missing(&dir))?;
         if !child.fid.is_directory() {
             return Err(self.not_a_directory(child).await);
         }
         let serial = self.promises.serial();
-        let outcome = self.call_tried(&volume, fs::RemoveDir { dir: dir.key.fid, name: text }).await;
+        let request = fs::RemoveDir { dir: dir.key.fid, name: text };
+        let outcome = self.change_names(&seat, &dir, &volume, request).await;
         let before = match outcome.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                self.removed(&dir, &volume, &answered.change(&reply.dir_status, &reply.sync), name)
+                self.removed(&dir, &volume, &answered.change_of_names(&reply.dir_status, &reply.sync), name)
             }
-            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
+            Err(error) if outcome.doubt.is_some() && error.kind == ErrorKind::NotFound => {
                 self.distrust(&dir);
                 None
             }

@@ -110,6 +110,7 @@ impl Venus {
             kernel,
             promises,
             names,
+            rounds: Arc::default(),
             files,
             identity,
             counters,

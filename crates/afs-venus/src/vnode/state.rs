@@ -19,7 +19,7 @@ pub(crate) struct Vnode {
     pub key: Key,
     /// Serialises fetches of status or contents: a waiting task finds the result.
     pub fetching: sync::Mutex<()>,
-    /// Serialises changes: of a directory's entries, or stores of a file.
+    /// Serialises stores of a file.
     pub changing: sync::Mutex<()>,
     state: Mutex<VnodeState>,
 }

@@ -5,7 +5,8 @@ use afs_volume::DataRoute;
 
 use super::at_drives;
 use super::common::pattern;
-use super::scene::{Conduct, MIB, Scene};
+use super::host::Conduct;
+use super::scene::{MIB, Scene};
 
 fn commanded(seed: u64) -> Scene {
     let scene = Scene::new(seed);

@@ -26,6 +26,8 @@ pub type Shared = Arc<Mutex<Image>>;
 
 /// A falsification of a status.
 type Falsification = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
+/// What is replied to a list, of which nothing is done.
+type ListAnswer = Arc<dyn Fn(&fs::ChangeList) -> fs::ChangeListReply + Send + Sync>;
 
 /// A server.
 #[derive(Clone)]
@@ -50,6 +52,8 @@ struct Inner {
     snapshots: Mutex<Option<Vec<Snapshot>>>,
     /// Falsifications, by the call in whose reply they are made.
     falsifications: Mutex<BTreeMap<&'static str, Falsification>>,
+    /// `None`: the server does not know lists of changes.
+    lists: Mutex<Option<ListAnswer>>,
     /// Calls that fail with a code.
     failing: Mutex<BTreeMap<&'static str, AbortCode>>,
     /// Objects whose data begins to come and never ends.
@@ -86,6 +90,7 @@ impl FakeServer {
             calls: Mutex::default(),
             snapshots: Mutex::default(),
             falsifications: Mutex::default(),
+            lists: Mutex::default(),
             failing: Mutex::default(),
             endless: Mutex::default(),
             locks: Mutex::default(),
@@ -131,6 +136,14 @@ impl FakeServer {
     /// Falsifies the statuses in replies to one call.
     pub fn falsify(&self, call: &'static str, falsify: impl Fn(Fid, &mut Status) + Send + Sync + 'static) {
         self.inner.falsifications.lock().unwrap().insert(call, Arc::new(falsify));
+    }
+
+    /// Replies to lists of changes without doing anything.
+    pub fn answer_lists(
+        &self,
+        answer: impl Fn(&fs::ChangeList) -> fs::ChangeListReply + Send + Sync + 'static,
+    ) {
+        *self.inner.lists.lock().unwrap() = Some(Arc::new(answer));
     }
 
     /// Sets the lifetime of promises, which the server need not keep.
@@ -367,6 +380,11 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::CreateFile| async move {
             inner.count("CreateFile");
             inner.create(&caller, request).await
+        })
+        .call(|inner: Arc<Inner>, _, request: fs::ChangeList| async move {
+            inner.count("ChangeList");
+            let answer = inner.lists.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
+            Ok::<_, AbortCode>(answer(&request))
         })
         .call(|inner: Arc<Inner>, _, request: fs::ListSnapshots| async move {
             inner.count("ListSnapshots");
