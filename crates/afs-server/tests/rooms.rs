@@ -371,7 +371,7 @@ fn numbers_that_cannot_be_are_refused_before_the_drive_is_asked() {
         (parts[0].position, parts[1].position) = (first, second);
         parts
     };
-    let twice = vec![parts[1].clone(), CommitPart { position: 9000, ..parts[1].clone() }];
+    let twice = vec![parts[1].clone(), CommitPart { position: SLOT_LEN + 9000, ..parts[1].clone() }];
     let table = [
         ("overlapping", call.clone(), at(0, SLOT_LEN - 1), invalid),
         ("out of order", call.clone(), at(SLOT_LEN, 0), invalid),
