@@ -15,6 +15,7 @@ use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::user::User;
+use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
 
 #[test]
@@ -168,12 +169,48 @@ fn the_order_to_stop_names_the_data_that_no_server_took() {
     fs::write(&file, vec![b'x'; 2 << 20]).unwrap();
     assert!(fs::File::open(&file).unwrap().sync_all().is_err(), "the quota refuses it");
     let stopped = try_command(&netns, &["--json", "down", "--state", cell.state().to_str().unwrap()]);
-    assert!(!stopped.status.success(), "the loss is an error");
+    assert!(!stopped.status.success(), "data that is not stored is an error");
     let told: serde_json::Value = serde_json::from_slice(&stopped.stdout).unwrap();
     let [lost] = &told["not_stored"].as_array().unwrap()[..] else { panic!("{told}") };
     assert_eq!((lost["file"].as_str(), lost["bytes"].as_u64()), (file.to_str(), Some(2 << 20)));
     assert!(lost["why"].as_str().unwrap().contains("quota"), "{lost}");
+    assert_eq!(lost["is_kept"].as_bool(), Some(true));
     cell.kill();
+}
+
+#[test]
+fn data_that_no_server_took_survives_a_kill_of_the_mount() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("kept-data");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("kept_data", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-kept");
+    let up = || Cell::up(&netns, scratch.path(), &CellOptions::on_loopback());
+    let mut cell = up();
+    let file = cell.mount().join("too-large");
+    let data = vec![b'x'; 2 << 20];
+    let quota = |kib| command(&netns, &["fs", "setquota", scratch.path().join("afs").to_str().unwrap(), kib]);
+    let _ = quota("100");
+    fs::write(&file, &data).unwrap();
+    assert!(fs::File::open(&file).unwrap().sync_all().is_err(), "the quota refuses it");
+    cell.kill();
+    let cell = up();
+    let told = until("the data of the killed mount", seconds(60), || {
+        let told = command(&netns, &["--json", "fs", "recover", "list"]);
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        told.as_array().unwrap().first().cloned()
+    });
+    assert_eq!((told["unsaved_bytes"].as_u64(), told["is_kept"].as_bool()), (Some(2 << 20), Some(true)));
+    assert!(told["error"].as_str().unwrap().contains("quota"), "{told}");
+    let _ = quota("10000");
+    assert!(fs::read(&file).unwrap() == data, "it is read here before it is stored");
+    let _ = command(&netns, &["fs", "recover", "retry", file.to_str().unwrap()]);
+    cell.stop();
+    let cell = up();
+    assert!(fs::read(&file).unwrap() == data);
+    cell.stop();
 }
 
 #[test]

@@ -4,3 +4,8 @@
 pub fn cache_index(bytes: &[u8]) {
     crate::cache::read_any_index(bytes);
 }
+
+/// A record of unsaved data.
+pub fn unsaved_record(bytes: &[u8]) {
+    crate::cache::read_any_unsaved(bytes);
+}

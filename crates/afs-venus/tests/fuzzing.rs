@@ -1,4 +1,4 @@
-//! The fuzz target of the crate, with seeded bytes.
+//! The fuzz targets of the crate, with seeded bytes.
 
 use proptest::prelude::*;
 
@@ -8,5 +8,10 @@ proptest! {
     #[test]
     fn indexes_of_any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         afs_venus::fuzzing::cache_index(&bytes);
+    }
+
+    #[test]
+    fn records_of_unsaved_data_of_any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        afs_venus::fuzzing::unsaved_record(&bytes);
     }
 }

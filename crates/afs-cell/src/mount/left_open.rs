@@ -13,7 +13,7 @@ const NAME: &str = "left-open.json";
 pub struct LeftOpen {
     /// Absolute paths; at most 1000.
     pub files: Vec<PathBuf>,
-    /// Data that no server took, and that is lost with the mount.
+    /// Data that no server took.
     #[serde(default)]
     pub not_stored: Vec<NotStored>,
 }
@@ -42,8 +42,8 @@ impl LeftOpen {
         if not_stored.is_empty() {
             return;
         }
-        for lost in &not_stored {
-            tracing::error!("the mount is stopped: {lost}");
+        for data in &not_stored {
+            tracing::error!("the mount is stopped: {data}");
         }
         self.not_stored = not_stored;
         self.note(cache);
@@ -76,7 +76,7 @@ mod tests {
         let mut left = LeftOpen { files: vec!["/afs/a".into(), "/afs/b c".into()], not_stored: vec![] };
         left.tell(dir.path());
         assert_eq!(LeftOpen::of(dir.path()), left);
-        let lost = NotStored { file: "/afs/c".into(), bytes: 7, why: None };
+        let lost = NotStored { file: "/afs/c".into(), bytes: 7, why: None, is_kept: true };
         left.tell_not_stored(vec![lost.clone()], dir.path());
         assert_eq!(LeftOpen::of(dir.path()), left);
         assert_eq!(left.not_stored, [lost]);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// The data of one file, which is lost with the mount.
+/// The data of one file: it stays in the cache for the next mount, or is lost with this one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotStored {
     /// Absolute path, or the fid and the cell if the path is not known.
@@ -15,12 +15,23 @@ pub struct NotStored {
     pub bytes: u64,
     /// Why the last store failed; `None`: unknown.
     pub why: Option<String>,
+    /// True if it stays in the cache, where the next mount stores it or tells of it.
+    #[serde(default)]
+    pub is_kept: bool,
 }
 
 impl fmt::Display for NotStored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = self.why.as_deref().unwrap_or("its store was not tried");
-        write!(f, "{} bytes of {} are lost, as no server took them: {why}", self.bytes, self.file)
+        let NotStored { file, bytes, .. } = self;
+        match self.is_kept {
+            true => write!(
+                f,
+                "{bytes} bytes of {file} are kept in the cache, and will be retried at the next mount, as no server took \
+                 them: {why}"
+            ),
+            false => write!(f, "{bytes} bytes of {file} are lost, as no server took them: {why}"),
+        }
     }
 }
 
@@ -44,5 +55,5 @@ fn shown(it: &Unsaved, directory: &Path) -> NotStored {
         Some(path) => directory.join(path).display().to_string(),
         None => format!("{}.{}.{} in cell {}", it.fid.volume, it.fid.vnode, it.fid.unique, it.cell),
     };
-    NotStored { file, bytes: it.unsaved_bytes, why: it.error.clone() }
+    NotStored { file, bytes: it.unsaved_bytes, why: it.error.clone(), is_kept: it.is_kept }
 }

@@ -287,6 +287,7 @@ mod tests {
             unsaved_bytes: 5,
             missing_bytes: 0,
             is_set_aside: false,
+            is_kept: true,
             error: None,
             advice: String::new(),
             since: None,

@@ -28,6 +28,9 @@ pub struct Unsaved {
     pub missing_bytes: u64,
     /// True if the file here is that of the server again: the data is kept aside, and its store is not retried.
     pub is_set_aside: bool,
+    /// True if it is on disk with its record, and survives the end of the mount.
+    #[serde(default)]
+    pub is_kept: bool,
     /// Why the last store failed; `None`: it has not been tried yet.
     pub error: Option<String>,
     /// What may help, as a sentence.

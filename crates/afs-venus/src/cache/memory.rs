@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, Ranges};
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, Ranges, UnsavedRecord, UnsavedTicket};
 
 /// Block size of a memory file; blocks never written take no memory.
 const BLOCK: u64 = 4096;
@@ -30,6 +30,9 @@ pub struct MemoryCache {
 struct State {
     kept: KeptFiles,
     files: BTreeMap<u64, Arc<dyn CacheFile>>,
+    /// Unsaved data, with the serials of the records.
+    unsaved: BTreeMap<u64, (u64, Arc<dyn CacheFile>, UnsavedRecord)>,
+    serial: u64,
 }
 
 impl MemoryCache {
@@ -89,6 +92,39 @@ impl CacheStore for MemoryCache {
         if let Some(record) = state.kept.forget(cell, fid) {
             state.files.remove(&record.file);
         }
+    }
+
+    fn keep_unsaved(
+        &self,
+        file: &Arc<dyn CacheFile>,
+        record: &UnsavedRecord,
+    ) -> io::Result<Option<UnsavedTicket>> {
+        let mut state = self.state.lock();
+        state.serial += 1;
+        let ticket = UnsavedTicket { number: file.id(), serial: state.serial };
+        state.unsaved.insert(ticket.number, (ticket.serial, file.clone(), record.clone()));
+        Ok(Some(ticket))
+    }
+
+    fn drop_unsaved(&self, ticket: UnsavedTicket) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if state.unsaved.get(&ticket.number).is_some_and(|(serial, ..)| *serial == ticket.serial) {
+            state.unsaved.remove(&ticket.number);
+        }
+        Ok(())
+    }
+
+    fn unsaved(&self) -> Vec<UnsavedTicket> {
+        let state = self.state.lock();
+        let ticket =
+            |(&number, (serial, ..)): (&u64, &(u64, _, _))| UnsavedTicket { number, serial: *serial };
+        state.unsaved.iter().map(ticket).collect()
+    }
+
+    fn open_unsaved(&self, ticket: UnsavedTicket) -> io::Result<(Arc<dyn CacheFile>, UnsavedRecord)> {
+        let state = self.state.lock();
+        let found = state.unsaved.get(&ticket.number).ok_or(io::ErrorKind::NotFound)?;
+        Ok((found.1.clone(), found.2.clone()))
     }
 
     fn bytes_used(&self) -> u64 {

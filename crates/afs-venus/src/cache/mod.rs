@@ -7,10 +7,12 @@ use std::sync::Arc;
 use afs_wire::ids::{CellName, DataVersion, Fid};
 use bytes::Bytes;
 
+mod codec;
 mod disk;
 mod kept;
 mod memory;
 mod ranges;
+mod unsaved;
 mod worker;
 
 #[cfg(feature = "fuzzing")]
@@ -18,6 +20,9 @@ pub(crate) use disk::read_any_index;
 pub use disk::{DiskCache, Sweeper};
 pub use memory::MemoryCache;
 pub use ranges::Ranges;
+pub use unsaved::UnsavedRecord;
+#[cfg(feature = "fuzzing")]
+pub(crate) use unsaved::read_any as read_any_unsaved;
 pub(crate) use worker::{CacheIo, CacheWorker};
 
 /// Key of cached data: one version of one file of one cell. Data of two versions is never mixed.
@@ -47,6 +52,15 @@ impl Kept {
     pub fn room(&self) -> u64 {
         self.present.bytes().saturating_sub(self.holes.bytes())
     }
+}
+
+/// One record of unsaved data: an older one of the same data is not dropped in its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnsavedTicket {
+    /// Number of the data.
+    pub number: u64,
+    /// Number of the record, in this run.
+    pub serial: u64,
 }
 
 /// A store of cached data. It knows nothing of servers and promises: it returns the data of a version, and Venus
@@ -91,6 +105,37 @@ pub trait CacheStore: Send + Sync + 'static {
     /// Removes what is kept of a fid: it was changed locally and is no version of the server's, or it is not needed any
     /// more.
     fn forget(&self, cell: &CellName, fid: Fid);
+
+    /// Keeps the data of a file, and its record, beyond the end of this process and of the machine, in place of an older
+    /// record of the same file. Returns when both are on disk. `None`: this store cannot.
+    ///
+    /// # Errors
+    /// The disk; an older record of the file stays.
+    fn keep_unsaved(
+        &self,
+        _file: &Arc<dyn CacheFile>,
+        _record: &UnsavedRecord,
+    ) -> io::Result<Option<UnsavedTicket>> {
+        Ok(None)
+    }
+
+    /// Ends that, unless a newer record of the same file was kept.
+    fn drop_unsaved(&self, _ticket: UnsavedTicket) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What earlier users of the store kept, by number.
+    fn unsaved(&self) -> Vec<UnsavedTicket> {
+        Vec::new()
+    }
+
+    /// Data and record of what an earlier user of the store kept, to be copied: the kernel may still write to it.
+    ///
+    /// # Errors
+    /// One of the two is damaged or missing.
+    fn open_unsaved(&self, _ticket: UnsavedTicket) -> io::Result<(Arc<dyn CacheFile>, UnsavedRecord)> {
+        Err(io::ErrorKind::NotFound.into())
+    }
 
     /// Bytes used by all files, kept or not.
     fn bytes_used(&self) -> u64;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use afs_rpc::sync::{self, Notify};
 use bytes::Bytes;
@@ -35,6 +35,8 @@ pub(crate) struct FileData {
     pub stored_unsynced: AtomicBool,
     /// Contents of a small file as the kernel left it, to be sent by the next store.
     pub ready: Mutex<Option<Bytes>>,
+    /// Counts changes by Venus, see [`FileData::forget_mark`]; those of the kernel are not counted.
+    pub changes: AtomicU64,
     /// The file has been marked since it was last written to.
     pub marked: AtomicBool,
     /// The kernel was given the file for passthrough: it uses this file as long as it is open.
@@ -61,6 +63,7 @@ impl FileData {
             stored_sums: Mutex::default(),
             stored_unsynced: AtomicBool::new(false),
             ready: Mutex::new(None),
+            changes: AtomicU64::new(0),
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),
             outlives_process: AtomicBool::new(false),
@@ -76,6 +79,7 @@ impl FileData {
     /// Venus itself is about to write to the file: the mark is void, and the contents read for a store are outdated.
     pub fn forget_mark(&self) {
         self.marked.store(false, Ordering::SeqCst);
+        self.changes.fetch_add(1, Ordering::SeqCst);
         *self.ready.lock() = None;
     }
 

@@ -51,7 +51,7 @@ impl Files {
             let dropped = state.file.drop_data();
             state.file.end_orphan();
             state.status = None;
-            self.store_retries.remove(vnode.key);
+            self.unlist(vnode.key);
             drop(state);
             drop(dropped);
             self.vnodes.remove(vnode.key);
@@ -108,7 +108,7 @@ impl Files {
     pub fn discard(&self, vnode: &Vnode, data: &Arc<FileData>) {
         let mut state = vnode.state();
         if is_current(&state, data) && data.content().uses.count() == 0 {
-            self.store_retries.remove(vnode.key);
+            self.unlist(vnode.key);
             state.file.drop_data();
         }
     }
@@ -118,7 +118,7 @@ impl Files {
     pub fn became_nameless(&self, vnode: &Vnode) {
         let mut state = vnode.state();
         state.file.lose_name();
-        self.store_retries.remove(vnode.key);
+        self.unlist(vnode.key);
         let dropped = take_unused(&mut state);
         drop(state);
         drop(dropped);
@@ -128,25 +128,37 @@ impl Files {
     /// dropped.
     pub fn give_up(&self, vnode: &Vnode) -> bool {
         let mut state = vnode.state();
-        self.store_retries.remove(vnode.key);
+        self.unlist(vnode.key);
         let dropped = take_unused(&mut state);
         drop(state);
         dropped.is_some()
     }
 
     /// The same, but dirty data is set aside for the user who wrote it: the one for whom it was listed, else `user`.
-    pub fn give_up_aside(&self, vnode: &Vnode, user: User, error: &VenusError) {
+    /// Returns the number of the data. It survives the mount once [`Files::keep_set_aside`] was called.
+    pub fn give_up_aside(&self, vnode: &Vnode, user: User, error: &VenusError) -> Option<u64> {
         let mut state = vnode.state();
         let listed = self.store_retries.remove(vnode.key);
         let taken = take_unused(&mut state);
         drop(state);
-        let Some(data) = taken.filter(|data| data.content().is_dirty()) else { return };
+        let kept = listed.as_ref().and_then(|listed| listed.kept).map(|kept| kept.ticket);
+        let Some(data) = taken.filter(|data| data.content().is_dirty()) else {
+            kept.into_iter().for_each(|ticket| self.drop_record(ticket));
+            return None;
+        };
+        let number = data.file.id();
         let user = listed.as_ref().map_or(user, |listed| listed.user);
         let since = listed.and_then(|listed| listed.failure).map_or(self.wall(), |failure| failure.since);
         let failure = Failure { error: error.clone(), since };
-        let new = SetAside { key: vnode.key, user, failure, data };
+        self.add_aside(SetAside { key: vnode.key, user, failure, data, kept });
+        Some(number)
+    }
+
+    /// Sets data aside; older data makes room.
+    pub(super) fn add_aside(&self, new: SetAside) {
         for dropped in self.set_aside.add(new, self.bytes_max()) {
             tracing::error!(fid = %dropped.key.fid, "unsaved data that was set aside is dropped for newer such data");
+            dropped.kept.into_iter().for_each(|ticket| self.drop_record(ticket));
         }
     }
 
@@ -166,7 +178,7 @@ impl Files {
     /// The data that ceases to be current, or that of a passthrough file.
     fn take_lost_data(&self, vnode: &Vnode) -> Option<Arc<FileData>> {
         let mut state = vnode.state();
-        self.store_retries.remove(vnode.key);
+        self.unlist(vnode.key);
         let data = state.file.data().cloned();
         state.file.drop_data_if(|data| !data.backed.load(Ordering::SeqCst));
         data

@@ -95,7 +95,7 @@ impl Files {
             }
             let mut changed = Vec::new();
             for (range, sum) in sums.iter() {
-                if sum_of(&*file, range.clone())? != sum {
+                if sum_of(&*file, 0, range.clone())? != sum {
                     changed.push(range);
                 }
             }
@@ -120,9 +120,9 @@ fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>
     Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
 }
 
-/// The checksum of a range of a cache file.
-fn sum_of(file: &dyn CacheFile, range: Range<u64>) -> std::io::Result<u32> {
-    let (mut sum, mut at) = (0, range.start);
+/// The checksum of a range of a cache file, continued from that of other bytes. Ends at the end of the file.
+pub(super) fn sum_of(file: &dyn CacheFile, before: u32, range: Range<u64>) -> std::io::Result<u32> {
+    let (mut sum, mut at) = (before, range.start);
     while at < range.end {
         let bytes = file.read_at(at, (range.end - at).min(PIECE) as usize)?;
         if bytes.is_empty() {

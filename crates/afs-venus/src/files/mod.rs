@@ -14,6 +14,8 @@
 //!   retried; dirty data of a file that does not exist any more is not listed.
 //! * **Set aside.** Dirty data that ceases to be current because no server will accept it is set aside for the user who
 //!   wrote it, in bounds: it is no file's data any more, and is read by that user's order alone.
+//! * **Records on disk.** Data whose store failed is kept beyond the end of the mount, with a record, as long as it is
+//!   listed or set aside. Who takes it from the list or the table drops the record.
 //! * **Kept files.** The cache keeps a file only as a version that the server had. Before data changes, its kept file
 //!   is removed, and data is not kept while it is referenced.
 //! * **Orphans.** A file without a name continues for its handles, and leaves the status cache with the last of them.
@@ -27,8 +29,10 @@ mod current_data;
 mod disk;
 mod eviction;
 mod handles;
+mod kept_unsaved;
 mod kernel_writes;
 mod references;
+mod restored;
 mod room;
 mod set_aside;
 mod spare;
@@ -40,15 +44,16 @@ pub(crate) use disk::BRIEF_BYTES_MAX;
 pub(crate) use handles::Handle;
 pub(crate) use references::{DataUse, ReleasedHandle};
 pub(crate) use set_aside::SetAside;
-pub(crate) use store_retries::{Failure, StoreRetry};
+pub(crate) use store_retries::{Failure, Restored, StoreRetry};
 
 use std::sync::Arc;
 
 use afs_rpc::EnvRef;
 use afs_wire::ids::{CellName, UnixSeconds};
+use parking_lot::Mutex;
 
 use crate::api::HandleId;
-use crate::cache::{CacheStore, CacheWorker};
+use crate::cache::{CacheStore, CacheWorker, UnsavedTicket};
 use crate::data::FileData;
 use crate::error::{Result, VenusError};
 use crate::identity::User;
@@ -70,6 +75,8 @@ pub(crate) struct Files {
     handles: HandleTable,
     store_retries: StoreRetries,
     set_aside: SetAsideTable,
+    /// Records of settled data that are still on disk.
+    dropped_records: Arc<Mutex<Vec<UnsavedTicket>>>,
     spares: Spares,
 }
 
@@ -81,9 +88,20 @@ impl Files {
         cells: Vec<CellName>,
         vnodes: Arc<VnodeTable>,
     ) -> Self {
-        let (handles, store_retries, set_aside, spares) = Default::default();
+        let (handles, store_retries, set_aside, dropped_records, spares) = Default::default();
         let worker = CacheWorker::new(env.clone(), cache.clone());
-        Files { env, cache, worker, cells, vnodes, handles, store_retries, set_aside, spares }
+        Files {
+            env,
+            cache,
+            worker,
+            cells,
+            vnodes,
+            handles,
+            store_retries,
+            set_aside,
+            dropped_records,
+            spares,
+        }
     }
 
     /// An open handle. `operation` is named in the error if it is not open.
@@ -108,7 +126,12 @@ impl Files {
 
     /// The user for whom the store of a file is retried, if it is listed.
     pub fn retry_user(&self, key: Key) -> Option<User> {
-        self.store_retries.get(key)
+        self.store_retries.get(key).map(|listed| listed.user)
+    }
+
+    /// Of data of a file that an earlier mount kept, for whom and on what condition it is stored.
+    pub fn restored(&self, key: Key) -> Option<(User, Restored)> {
+        self.store_retries.get(key).and_then(|listed| Some((listed.user, listed.restored?)))
     }
 
     /// If the file is still listed, its store is retried with this user's token, whichever user's retry failed last.
@@ -118,7 +141,7 @@ impl Files {
 
     /// Removes a file from the retries: nothing is dirty.
     pub fn clear_store_retry(&self, key: Key) {
-        self.store_retries.remove(key);
+        self.unlist(key);
     }
 
     /// Files whose store is to be retried, and for which user.
@@ -143,7 +166,9 @@ impl Files {
 
     /// Deletes data that was set aside. Returns false if it is not there any more.
     pub fn drop_set_aside(&self, number: u64) -> bool {
-        self.set_aside.take(number).is_some()
+        let taken = self.set_aside.take(number);
+        taken.as_ref().and_then(|it| it.kept).into_iter().for_each(|ticket| self.drop_record(ticket));
+        taken.is_some()
     }
 
     /// True if a store is to be retried.

@@ -108,6 +108,7 @@ impl Files {
 
     /// Makes what is kept available after a restart of the process.
     pub async fn shut_down(&self) -> Result<()> {
+        self.records_dropped().await;
         let cache = self.cache.clone();
         self.disk(move || cache.shut_down()).await
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::cache::UnsavedTicket;
 use crate::data::FileData;
 use crate::files::Failure;
 use crate::identity::User;
@@ -25,6 +26,8 @@ pub(crate) struct SetAside {
     pub failure: Failure,
     /// The data; its cache file is deleted with the last reference.
     pub data: Arc<FileData>,
+    /// The record on disk by which it survives the mount.
+    pub kept: Option<UnsavedTicket>,
 }
 
 impl SetAside {
@@ -61,6 +64,13 @@ impl SetAsideTable {
         Some(all.remove(at))
     }
 
+    /// Records that the data in this cache file survives the mount. Returns false if it is not there any more.
+    pub fn set_kept(&self, number: u64, ticket: UnsavedTicket) -> bool {
+        let mut all = self.0.lock();
+        let found = all.iter_mut().find(|it| it.data.file.id() == number);
+        found.map(|found| found.kept = Some(ticket)).is_some()
+    }
+
     pub fn all(&self) -> Vec<SetAside> {
         self.0.lock().clone()
     }
@@ -88,6 +98,7 @@ mod tests {
                 since: UnixSeconds(1),
             },
             data: Arc::new(FileData::new(cache.create().unwrap(), content)),
+            kept: None,
         }
     }
 

@@ -21,7 +21,7 @@ impl Venus {
         };
         me.unlock_all(&handle.vnode, lock_owner).await;
         handle.close();
-        stored
+        me.kept_if_failed(&handle, stored).await
     }
 
     /// Stores dirty data and asks the server to flush it to disk.
@@ -38,7 +38,24 @@ impl Venus {
                 self.files.compare_with_stored(&data, u32::MAX).await?;
             }
         }
-        self.as_user(handle.user).store(&handle.vnode, &data, StoreReason::Sync).await
+        let me = self.as_user(handle.user);
+        let stored = me.store(&handle.vnode, &data, StoreReason::Sync).await;
+        me.kept_if_failed(&handle, stored).await
+    }
+
+    /// The outcome of a store, for a program. What failed is listed and kept before the program learns of it.
+    async fn kept_if_failed(&self, handle: &Handle, stored: Result<()>) -> Result<()> {
+        if let Err(error) = &stored
+            && !is_final(error.kind)
+            && handle.data().content().is_dirty()
+        {
+            self.files.store_failed(handle.vnode.key, self.context.user);
+            self.files.note_failure(handle.vnode.key, error);
+        }
+        if stored.is_err() {
+            self.keep_unsaved(&handle.vnode, &handle.data()).await;
+        }
+        stored
     }
 
     /// Stores what was written through a mapping after the last close; no other event reports it. The kernel releases a
@@ -81,8 +98,11 @@ impl Venus {
             self.after_release(released).await;
         }
         match &stored {
-            Err(error) if is_final(error.kind) => self.give_up_data(&handle.vnode, error),
-            Err(error) => self.files.note_failure(handle.vnode.key, error),
+            Err(error) if is_final(error.kind) => self.give_up_data(&handle.vnode, error).await,
+            Err(error) => {
+                self.files.note_failure(handle.vnode.key, error);
+                self.keep_unsaved(&handle.vnode, &handle.data()).await;
+            }
             Ok(()) => {}
         }
         stored

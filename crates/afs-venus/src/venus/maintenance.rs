@@ -8,7 +8,7 @@ use afs_wire::fs::{self, Fids, Promises};
 
 use crate::api::TokenOwner;
 use crate::data::FileData;
-use crate::error::{ErrorKind, Result, VenusError};
+use crate::error::{ErrorKind, Result};
 use crate::key::Key;
 use crate::location::Server;
 use crate::venus::store_reason::StoreReason;
@@ -149,18 +149,14 @@ impl Venus {
             }
             Err(error) if is_final(error.kind) => {
                 tracing::error!(%error, "unsaved data is not stored any more; `andrew fs recover` has it");
-                self.give_up_data(vnode, error);
+                self.give_up_data(vnode, error).await;
             }
-            Err(error) => self.files.note_failure(key, error),
+            Err(error) => {
+                self.files.note_failure(key, error);
+                self.keep_unsaved(vnode, data).await;
+            }
         }
         stored
-    }
-
-    /// Sets data aside that no server will accept, unless the file is still open.
-    pub(super) fn give_up_data(&self, vnode: &Vnode, error: &VenusError) {
-        self.files.give_up_aside(vnode, self.context.user, error);
-        self.distrust(vnode);
-        self.invalidate(vnode.key);
     }
 
     /// Queries old locations again, and those of volumes without a reachable server: the volume, or the server, may

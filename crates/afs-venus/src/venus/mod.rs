@@ -30,6 +30,7 @@ mod reading;
 mod recovering;
 mod remove;
 mod removed;
+mod restoring;
 mod rights_refresh;
 mod sending;
 mod sending_ranges;

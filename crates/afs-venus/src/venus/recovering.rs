@@ -27,6 +27,8 @@ struct Found {
     failure: Option<Failure>,
     data: Arc<FileData>,
     is_set_aside: bool,
+    /// It survives the mount.
+    is_kept: bool,
 }
 
 impl Venus {
@@ -101,7 +103,9 @@ impl Venus {
     pub async fn discard_unsaved(&self, owner: TokenOwner, number: u64) -> Result<(), Unsettled> {
         let found = self.find_unsaved(owner, number)?;
         if found.is_set_aside {
-            return self.files.drop_set_aside(number).then_some(()).ok_or(Unsettled::Gone);
+            let dropped = self.files.drop_set_aside(number).then_some(()).ok_or(Unsettled::Gone);
+            self.files.records_dropped().await;
+            return dropped;
         }
         let vnode = self.vnodes.peek(found.key).ok_or(Unsettled::Gone)?;
         let _guard = vnode.changing.lock().await;
@@ -113,6 +117,7 @@ impl Venus {
         if !self.files.give_up(&vnode) {
             return Err(Unsettled::InUse);
         }
+        self.files.records_dropped().await;
         tracing::warn!(fid = %found.key.fid, "unsaved data was discarded by the order of {owner}");
         self.distrust(&vnode);
         self.invalidate(vnode.key);
@@ -129,7 +134,8 @@ impl Venus {
         let listed = self.files.failed_stores().into_iter().filter_map(|(key, retry)| {
             let data = self.vnodes.peek(key)?.state().file.data().cloned()?;
             let is_dirty = data.content().is_dirty();
-            let found = Found { key, user: retry.user, failure: retry.failure, data, is_set_aside: false };
+            let (user, failure, is_kept) = (retry.user, retry.failure, retry.kept.is_some());
+            let found = Found { key, user, failure, data, is_set_aside: false, is_kept };
             is_dirty.then_some(found)
         });
         let aside = self.files.all_set_aside().into_iter().map(|it| Found {
@@ -138,6 +144,7 @@ impl Venus {
             failure: Some(it.failure),
             data: it.data,
             is_set_aside: true,
+            is_kept: it.kept.is_some(),
         });
         let may_know = |it: &Found| owner.uid() == 0 || it.user.is_some_and(|user| user.uid() == owner.uid());
         listed.chain(aside).filter(may_know).collect()
@@ -162,6 +169,7 @@ impl Venus {
             unsaved_bytes: unsaved,
             missing_bytes: length.saturating_sub(present),
             is_set_aside: found.is_set_aside,
+            is_kept: found.is_kept,
             error: found.failure.as_ref().map(|failure| failure.error.to_string()),
             advice: advice(found).into(),
             since: found.failure.as_ref().map(|failure| u64::from(failure.since.0)),

@@ -58,6 +58,7 @@ impl Venus {
             venus.without_waiting().status(&venus.vnode(key)).await?;
         }
         venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
+        venus.env.spawn(Box::pin(Venus::restore_kept(Arc::downgrade(&venus.shared))));
         venus.env.spawn(Box::pin(Venus::watch_clocks(Arc::downgrade(&venus.shared))));
         Ok(Arc::new(venus))
     }
@@ -142,7 +143,7 @@ impl Venus {
     /// Files open for writing are stored in their present state and not kept in the cache: the kernel may write to the
     /// cache files of open descriptors as long as those exist, which is longer than this process. Takes at most twice
     /// [`crate::Limits::operation_max`] even if servers are unreachable. The error is that of the first store that
-    /// failed, or of the cache; the other steps are done nevertheless.
+    /// failed, or of the cache; the other steps are done nevertheless. What was not stored stays in the cache for the next start.
     pub async fn shut_down(&self) -> Result<()> {
         self.without_waiting().shut_down_now().await
     }
@@ -170,6 +171,10 @@ impl Venus {
             {
                 let done = self.as_user(user).retry_store(&vnode, &data, StoreReason::Retry).await;
                 self.files.retire(&vnode, &data, user).await;
+                if let Err(error) = &done {
+                    self.files.note_failure(key, error);
+                }
+                self.keep_unsaved(&vnode, &data).await;
                 outcome = outcome.and(done);
             }
         }

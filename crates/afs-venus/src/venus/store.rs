@@ -76,6 +76,7 @@ impl Venus {
         if !is_due(vnode, data, reason) {
             return Ok(());
         }
+        self.check_login(vnode)?;
         let volume = self.volume_of(vnode.key).await?;
         self.check_lock(vnode, &volume, data).await?;
         // Requested even if promised: a server that could not reach this client could not break the promise.
@@ -86,8 +87,7 @@ impl Venus {
                 return Err(self.with_expiry(&volume, error));
             }
         };
-        let is_base = data.content().version == status.data_version;
-        if is_base {
+        if self.is_base(vnode, data, &status) {
             return self.attempt_store(vnode, &volume, data, reason).await;
         }
         let into = data.content().version;

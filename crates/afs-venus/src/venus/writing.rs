@@ -81,7 +81,7 @@ impl Venus {
             && error.kind == ErrorKind::Stale
         {
             // As after a retried store: other clients have stored since, or the file does not exist any more.
-            self.give_up_data(vnode, error);
+            self.give_up_data(vnode, error).await;
         }
         self.files.retire(vnode, &data, self.context.user).await;
         stored

@@ -34,7 +34,7 @@ struct Stopped {
     pid: u32,
     /// Files of its mount that were open for writing when it was stopped; at most 1000.
     left_open: Vec<PathBuf>,
-    /// Data of its mount that no server took: it is lost.
+    /// Data of its mount that no server took: kept in the cache for the next mount, or lost.
     not_stored: Vec<NotStored>,
     /// Files and directories of its mount that were in use before, with their processes, as far as this user may know.
     uses: Vec<MountUse>,
@@ -122,11 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_that_is_lost_with_the_mount_is_named_with_its_reason() {
+    fn data_that_is_kept_or_lost_with_the_mount_is_named_with_its_reason() {
         let lost = |n: u32| NotStored {
             file: format!("/afs/file{n}"),
             bytes: 2048,
             why: Some("the volume's quota is used up".into()),
+            is_kept: n == 8,
         };
         let stopped = Stopped {
             cell: "example.org".into(),
@@ -136,6 +137,8 @@ mod tests {
             uses: vec![],
         };
         let text = stopped.to_string();
+        let kept = "2048 bytes of /afs/file8 are kept in the cache, and will be retried at the next mount, as no server took them: the volume's quota is used up\n";
+        assert!(text.contains(kept), "{text}");
         let wanted = "2048 bytes of /afs/file9 are lost, as no server took them: the volume's quota is used up\nand data of 2 other files\n";
         assert!(text.ends_with(wanted), "{text}");
     }

@@ -16,10 +16,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+use afs_wire::ids::{CellName, DataVersion, Fid};
 
+use crate::cache::codec::{cell_of, fid_of, framed, long, put_name, put_ranges, ranges, take};
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheKey, Kept, Ranges};
+use crate::cache::{CacheKey, Kept};
 
 /// Longest record; a file with more ranges is not kept.
 const RECORD_MAX: usize = 128 << 10;
@@ -105,35 +106,15 @@ fn encode(record: &IndexRecord) -> Vec<u8> {
             for number in [key.version.0, *file, kept.length] {
                 body.extend(number.to_be_bytes());
             }
-            put_ranges(&mut body, &kept.present);
-            put_ranges(&mut body, &kept.holes);
+            put_ranges(&mut body, &kept.present, RANGES_MAX);
+            put_ranges(&mut body, &kept.holes, RANGES_MAX);
         }
         IndexRecord::Forget { cell, fid } => {
             body.push(FORGET);
             put_name(&mut body, cell, *fid);
         }
     }
-    let mut out = Vec::with_capacity(body.len() + 8);
-    out.extend((body.len() as u32).to_be_bytes());
-    out.extend(crc32c::crc32c(&body).to_be_bytes());
-    out.extend(body);
-    out
-}
-
-fn put_ranges(body: &mut Vec<u8>, ranges: &Ranges) {
-    body.extend((ranges.count().min(RANGES_MAX) as u32).to_be_bytes());
-    for range in ranges.iter().take(RANGES_MAX) {
-        body.extend(range.start.to_be_bytes());
-        body.extend(range.end.to_be_bytes());
-    }
-}
-
-fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
-    body.push(cell.as_str().len() as u8);
-    body.extend(cell.as_str().as_bytes());
-    for word in [fid.volume.0, fid.vnode.0, fid.unique.0] {
-        body.extend(word.to_be_bytes());
-    }
+    framed(body)
 }
 
 /// The records of a log. A cache has millions, most of one cell: the buffer and the cell's name are made once.
@@ -203,7 +184,7 @@ fn decode(body: &[u8], last: &mut Option<CellName>) -> Option<IndexRecord> {
     let length = take::<1>(&mut rest)?[0] as usize;
     let cell = cell_of(rest.get(..length)?, last)?;
     rest = rest.get(length..)?;
-    let fid = Fid::new(VolumeId(word(&mut rest)?), VnodeId(word(&mut rest)?), Uniquifier(word(&mut rest)?));
+    let fid = fid_of(&mut rest)?;
     match kind {
         KEEP => {
             let (version, file, length) = (DataVersion(long(&mut rest)?), long(&mut rest)?, long(&mut rest)?);
@@ -213,35 +194,4 @@ fn decode(body: &[u8], last: &mut Option<CellName>) -> Option<IndexRecord> {
         FORGET => Some(IndexRecord::Forget { cell, fid }),
         _ => None,
     }
-}
-
-fn cell_of(name: &[u8], last: &mut Option<CellName>) -> Option<CellName> {
-    if let Some(cell) = last.as_ref().filter(|cell| cell.as_str().as_bytes() == name) {
-        return Some(cell.clone());
-    }
-    *last = Some(CellName::new(std::str::from_utf8(name).ok()?).ok()?);
-    last.clone()
-}
-
-fn ranges(rest: &mut &[u8]) -> Option<Ranges> {
-    let mut ranges = Ranges::new();
-    for _ in 0..word(rest)? {
-        let (start, end) = (long(rest)?, long(rest)?);
-        ranges.insert(start..end);
-    }
-    Some(ranges)
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (now, later) = rest.split_first_chunk::<N>()?;
-    *rest = later;
-    Some(*now)
-}
-
-fn word(rest: &mut &[u8]) -> Option<u32> {
-    take(rest).map(u32::from_be_bytes)
-}
-
-fn long(rest: &mut &[u8]) -> Option<u64> {
-    take(rest).map(u64::from_be_bytes)
 }

@@ -6,10 +6,12 @@
 //! DIR/run            number of the run that uses the cache, or used it last; see `orphans`
 //! DIR/index          records of what is kept, appended; see `index`
 //! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx its last two digits
+//! DIR/unsaved/       data that no server has, with records; see `unsaved`
 //! ```
 //!
-//! Nothing is flushed while the cache is in use. After a crash of the process the page cache of the machine still has
-//! all of it; after a crash of the machine it may not, and the cache is deleted: `trust` tells the two apart.
+//! Except for unsaved data nothing is flushed while the cache is in use. After a crash of the process the page cache of the machine still has
+//! all of it; after a crash of the machine it may not, and the cache is deleted, but for the
+//! unsaved data: `trust` tells the two apart.
 
 mod file;
 mod holes;
@@ -17,6 +19,7 @@ mod index;
 mod orphans;
 #[cfg(test)]
 mod tests;
+mod unsaved;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, OpenOptions};
@@ -29,12 +32,14 @@ use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
+use crate::cache::unsaved::RECORD_MAX;
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, UnsavedRecord, UnsavedTicket};
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
 use index::{Index, IndexRecord};
 pub use orphans::Sweeper;
+use unsaved::UnsavedDirectory;
 
 /// Unused files kept open, so that the next open is fast.
 const WARM_MAX: usize = 1024;
@@ -51,6 +56,15 @@ pub struct DiskCache {
     /// Bytes written to files that are not kept.
     unkept: Arc<AtomicU64>,
     state: Mutex<State>,
+    unsaved: Mutex<UnsavedState>,
+}
+
+/// Unsaved data. Its lock orders the changes of the directory, and is held for them.
+struct UnsavedState {
+    directory: UnsavedDirectory,
+    /// The newest record of each number.
+    serials: BTreeMap<u64, u64>,
+    next_serial: u64,
 }
 
 struct State {
@@ -86,7 +100,9 @@ impl DiskCache {
         let held = take_lock(&dir.join("lock"))?;
         begin_trust(dir, boot)?;
         let (index, kept) = Index::open(&dir.join("index"))?;
-        let first = orphans::begin_run(dir, &kept)?;
+        let directory = UnsavedDirectory::open(dir, path_of)?;
+        let unsaved = unsaved::sweep(&directory)?;
+        let first = orphans::begin_run(dir, kept.file_numbers().chain(unsaved.iter().copied()))?;
         let sweeper = Sweeper::new(dir, &kept, first);
         let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), index };
         let cache = DiskCache {
@@ -96,6 +112,11 @@ impl DiskCache {
             next_id: AtomicU64::new(first),
             unkept: Arc::new(AtomicU64::new(0)),
             state: Mutex::new(state),
+            unsaved: Mutex::new(UnsavedState {
+                directory,
+                serials: unsaved.into_iter().map(|number| (number, 0)).collect(),
+                next_serial: 1,
+            }),
         };
         Ok((cache, sweeper))
     }
@@ -259,6 +280,53 @@ impl CacheStore for DiskCache {
         if let Err(error) = state.index.append(&IndexRecord::Forget { cell: cell.clone(), fid }) {
             tracing::warn!(%error, "the index of the cache cannot be written");
         }
+    }
+
+    fn keep_unsaved(
+        &self,
+        file: &Arc<dyn CacheFile>,
+        record: &UnsavedRecord,
+    ) -> io::Result<Option<UnsavedTicket>> {
+        let mut state = self.unsaved.lock();
+        let number = file.id();
+        unsaved::keep(&state.directory, number, &record.encode())?;
+        let serial = state.next_serial;
+        state.next_serial += 1;
+        state.serials.insert(number, serial);
+        Ok(Some(UnsavedTicket { number, serial }))
+    }
+
+    fn drop_unsaved(&self, ticket: UnsavedTicket) -> io::Result<()> {
+        let mut state = self.unsaved.lock();
+        if state.serials.get(&ticket.number) != Some(&ticket.serial) {
+            return Ok(());
+        }
+        unsaved::drop_kept(&state.directory, ticket.number)?;
+        state.serials.remove(&ticket.number);
+        Ok(())
+    }
+
+    fn unsaved(&self) -> Vec<UnsavedTicket> {
+        let state = self.unsaved.lock();
+        let earlier = state.serials.iter().filter(|(_, serial)| **serial == 0);
+        earlier.map(|(&number, &serial)| UnsavedTicket { number, serial }).collect()
+    }
+
+    fn open_unsaved(&self, ticket: UnsavedTicket) -> io::Result<(Arc<dyn CacheFile>, UnsavedRecord)> {
+        let (data, record) = {
+            let state = self.unsaved.lock();
+            let path = |name: String| state.directory.path(&name);
+            (path(unsaved::data_name(ticket.number)), path(unsaved::record_name(ticket.number)))
+        };
+        let damaged = || {
+            let text = format!("{} is damaged, or of another version of this program", record.display());
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        };
+        if fs::metadata(&record)?.len() > RECORD_MAX {
+            return Err(damaged());
+        }
+        let decoded = UnsavedRecord::decode(&fs::read(&record)?).ok_or_else(damaged)?;
+        Ok((Arc::new(DiskFile::open(ticket.number, data, &self.unkept)?), decoded))
     }
 
     fn bytes_used(&self) -> u64 {

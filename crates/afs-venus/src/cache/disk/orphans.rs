@@ -15,13 +15,14 @@ const COUNT_BITS: u32 = 40;
 /// Numbers of runs are smaller.
 const RUNS_MAX: u64 = 1 << (u64::BITS - COUNT_BITS);
 
-/// The first number of a new run: greater than those of all files of earlier ones, kept or not.
-pub(super) fn begin_run(dir: &Path, kept: &KeptFiles) -> io::Result<u64> {
+/// The first number of a new run: greater than those of all files of earlier ones, kept or not. `named` are those that
+/// something names.
+pub(super) fn begin_run(dir: &Path, named: impl Iterator<Item = u64>) -> io::Result<u64> {
     let path = dir.join("run");
     let noted = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
     // A number that no run can have had was damaged.
     let noted = noted.filter(|run| *run < RUNS_MAX - 1).unwrap_or(0);
-    let run = kept.file_numbers().max().map_or(0, |number| number >> COUNT_BITS).max(noted) + 1;
+    let run = named.max().map_or(0, |number| number >> COUNT_BITS).max(noted) + 1;
     if run >= RUNS_MAX {
         return Err(io::Error::other("the numbers of cache files are used up; delete the cache's directory"));
     }

@@ -24,7 +24,8 @@ const ANSWER_MAX: u64 = 1024;
 #[command(
     arg_required_else_help = true,
     after_help = "\
-When a file cannot be stored, its close fails; the mount keeps the data and retries the store, until the mount ends.
+When a file cannot be stored, its close fails; the mount keeps the data in its cache and retries the store. When the
+mount has ended, however it ended, the next mount with this cache does so.
 What the server refuses for good (no right any more, a newer version by others) is set aside: the file
 is the server's again, and the data is here alone. Only who wrote it, and root, can have it.
 Data that is set aside takes at most a quarter of the cache; the oldest goes first.
@@ -239,6 +240,9 @@ fn write_one(f: &mut fmt::Formatter<'_>, it: &Listed) -> fmt::Result {
     if data.missing_bytes > 0 {
         writeln!(f, "  {} of it are not in the cache", size::show(data.missing_bytes))?;
     }
+    if !data.is_kept {
+        writeln!(f, "  it is lost when the mount ends")?;
+    }
     if let Some(error) = &data.error {
         let since = data.since.and_then(|since| u32::try_from(since).ok());
         let since =
@@ -264,6 +268,7 @@ mod tests {
             unsaved_bytes: 2 << 20,
             missing_bytes: 0,
             is_set_aside: false,
+            is_kept: true,
             error: Some("StoreData64: the volume's quota is used up".into()),
             advice: "have the quota raised, then retry".into(),
             since: None,
@@ -273,14 +278,20 @@ mod tests {
     #[test]
     fn a_list_tells_object_reason_and_what_to_do() {
         let of = |data| Listed { directory: "/afs".into(), data };
-        let aside =
-            Unsaved { path: None, is_set_aside: true, missing_bytes: 1 << 20, error: None, ..unsaved() };
+        let aside = Unsaved {
+            path: None,
+            is_set_aside: true,
+            is_kept: false,
+            missing_bytes: 1 << 20,
+            error: None,
+            ..unsaved()
+        };
         assert_eq!(
             List(vec![of(unsaved()), of(aside)]).to_string(),
             "/afs/home/report\n  536870915.4.7 in cell example.org: 2.0 MiB of 3.0 MiB unsaved\n  why: StoreData64: the \
              volume's quota is used up\n  to do: have the quota raised, then retry\n536870915.4.7 of /afs (path not \
              known)\n  536870915.4.7 in cell example.org: 2.0 MiB of 3.0 MiB unsaved, set aside\n  1.0 MiB of it are \
-             not in the cache\n  to do: have the quota raised, then retry\n"
+             not in the cache\n  it is lost when the mount ends\n  to do: have the quota raised, then retry\n"
         );
         assert_eq!(List(vec![]).to_string(), "All data of yours is stored.\n");
     }

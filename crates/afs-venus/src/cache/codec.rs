@@ -1,0 +1,68 @@
+//! Encoding of records in the files of a cache: names, numbers and ranges, big-endian, behind a length and a checksum.
+
+use afs_wire::ids::{CellName, Fid, Uniquifier, VnodeId, VolumeId};
+
+use crate::cache::Ranges;
+
+/// A record: `length u32, crc32c u32` (of the body), and the body.
+pub(super) fn framed(body: Vec<u8>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + 8);
+    out.extend((body.len() as u32).to_be_bytes());
+    out.extend(crc32c::crc32c(&body).to_be_bytes());
+    out.extend(body);
+    out
+}
+
+/// At most `most` ranges, the first ones.
+pub(super) fn put_ranges(body: &mut Vec<u8>, ranges: &Ranges, most: usize) {
+    body.extend((ranges.count().min(most) as u32).to_be_bytes());
+    for range in ranges.iter().take(most) {
+        body.extend(range.start.to_be_bytes());
+        body.extend(range.end.to_be_bytes());
+    }
+}
+
+pub(super) fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
+    body.push(cell.as_str().len() as u8);
+    body.extend(cell.as_str().as_bytes());
+    for word in [fid.volume.0, fid.vnode.0, fid.unique.0] {
+        body.extend(word.to_be_bytes());
+    }
+}
+
+/// The cell of a name. `last` is the cell of the record before, and becomes that of this one.
+pub(super) fn cell_of(name: &[u8], last: &mut Option<CellName>) -> Option<CellName> {
+    if let Some(cell) = last.as_ref().filter(|cell| cell.as_str().as_bytes() == name) {
+        return Some(cell.clone());
+    }
+    *last = Some(CellName::new(std::str::from_utf8(name).ok()?).ok()?);
+    last.clone()
+}
+
+pub(super) fn fid_of(rest: &mut &[u8]) -> Option<Fid> {
+    Some(Fid::new(VolumeId(word(rest)?), VnodeId(word(rest)?), Uniquifier(word(rest)?)))
+}
+
+/// Ranges, as many as there are bytes for.
+pub(super) fn ranges(rest: &mut &[u8]) -> Option<Ranges> {
+    let mut ranges = Ranges::new();
+    for _ in 0..word(rest)? {
+        let (start, end) = (long(rest)?, long(rest)?);
+        ranges.insert(start..end);
+    }
+    Some(ranges)
+}
+
+pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (now, later) = rest.split_first_chunk::<N>()?;
+    *rest = later;
+    Some(*now)
+}
+
+pub(super) fn word(rest: &mut &[u8]) -> Option<u32> {
+    take(rest).map(u32::from_be_bytes)
+}
+
+pub(super) fn long(rest: &mut &[u8]) -> Option<u64> {
+    take(rest).map(u64::from_be_bytes)
+}
