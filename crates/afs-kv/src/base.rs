@@ -182,7 +182,21 @@ fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
     }
 }
 
+/// Extends the file to whole pages, and makes its length part of the next sync.
+///
+/// redb refuses a length that is not one of its layouts'. The file has one when a crash came while it grew: a part of a
+/// write behind the old end reached the disk, and the new length did not. Nothing there belongs to a checkpoint,
+/// whose pages are durable, with the length they need, before it is named. A failed sync, too, may have forgotten a
+/// length that the page cache still has and the layout counts on.
+fn complete_length(blob: &dyn Blob) -> io::Result<()> {
+    match blob.len()? {
+        0 => Ok(()),
+        len => blob.set_len(len.next_multiple_of(PAGE_LEN)),
+    }
+}
+
 fn open_database(blob: &Arc<dyn Blob>, cache_bytes: usize) -> Result<Database, KvError> {
+    complete_length(blob.as_ref())?;
     Database::builder().set_cache_size(cache_bytes).create_with_backend(BlobBackend(blob.clone())).map_err(
         |error| match error {
             redb::DatabaseError::Storage(error) => error.into(),
@@ -222,4 +236,6 @@ const FORMAT: u64 = 2;
 const FORMAT_1: u64 = 1;
 /// First bytes of every redb file.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
+/// Length of redb's pages.
+const PAGE_LEN: u64 = 4096;
 const ROWS_PER_STEP: usize = 256;
