@@ -33,6 +33,8 @@ pub(crate) struct Peer {
     pub(crate) reachable_until: Instant,
     /// Its address is validated: it has shown that it receives what is sent to it.
     pub(crate) is_validated: bool,
+    /// The connection that pinged it last for its newest call: that one alone repeats the ping.
+    pub(crate) pinged_by: Option<Key>,
     /// Bytes that may be sent to it before that.
     pub(crate) credit: usize,
     pub(crate) sent: u64,
@@ -66,6 +68,7 @@ impl Peer {
             idle_since: now,
             reachable_until: Instant::ZERO,
             is_validated: false,
+            pinged_by: None,
             credit: 0,
             sent: 0,
             resent: 0,

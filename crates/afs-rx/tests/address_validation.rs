@@ -8,7 +8,7 @@ use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags, reason};
 use afs_rx::{Config, Event, ServiceOptions};
 use core::time::Duration;
 use std::net::SocketAddr;
-use support::script::{CID, SERVICE, Script, ack_payload, from_client};
+use support::script::{CID, SERVICE, Script, Sent, ack_payload, from_client};
 
 const DATA: PacketType = PacketType::DATA;
 const ACK: PacketType = PacketType::ACK;
@@ -208,4 +208,44 @@ fn a_flood_of_new_connections_evicts_no_address_that_has_answered() {
         script.wait(Duration::from_secs(700));
         assert_eq!(script.end.holdings().server_connections, 0);
     }
+}
+
+/// Sends the reply to a ping, on the connection and call it was about.
+fn answer_ping(script: &mut Script, ping: &Sent) {
+    let answer = ack_payload(1, 0, ping.header.serial, reason::PING_RESPONSE, &[]);
+    let header = from_client(ACK, ping.header.call, 0, 100, 0);
+    script.give(Header { cid: ping.header.cid, ..header }, &answer);
+}
+
+#[test]
+fn a_ping_whose_reply_is_lost_is_repeated_before_the_caller_gives_up() {
+    let mut script = checking_server(Config::default());
+    script.give(from_client(DATA, 1, 1, 1, LAST), &[1; 400]);
+    let mut pings = vec![script.sent_one()];
+    let later = script.wait(Duration::from_millis(1900));
+    pings.extend(later.into_iter().map(|(_, sent)| sent).filter(|sent| sent.ack().reason == reason::PING));
+    assert_eq!(pings.len(), 4, "at 0, 0.25, 0.75 and 1.75 s");
+    answer_ping(&mut script, &pings[3]);
+    script.incoming();
+}
+
+#[test]
+fn the_ping_is_repeated_on_the_newest_connection_and_call_of_the_address() {
+    let mut script = checking_server(Config::default());
+    // Two callers that gave up, one of them on the same connection; then the one that still waits.
+    script.give(from_client(DATA, 1, 1, 1, LAST), &[1; 400]);
+    script.wait_ms(2000);
+    script.give(Header { cid: CID + 4, ..from_client(DATA, 1, 1, 1, LAST) }, &[1; 400]);
+    script.wait_ms(1000);
+    script.give(Header { cid: CID + 5, ..from_client(DATA, 1, 1, 2, LAST) }, &[1; 400]);
+    let first = script.sent();
+    assert!(first.iter().any(|sent| sent.header.cid == CID + 5), "the new call is pinged at once");
+    let later: Vec<_> = script.wait(Duration::from_millis(1900)).into_iter().map(|(_, sent)| sent).collect();
+    let pings: Vec<_> = later.iter().filter(|sent| sent.ack().reason == reason::PING).collect();
+    let (pings, earlier): (Vec<_>, Vec<_>) = pings.into_iter().partition(|ping| ping.header.cid == CID + 5);
+    // The other calls have at most their keepalive.
+    assert!(pings.len() == 3 && earlier.len() <= 2, "{pings:?} {earlier:?}");
+    answer_ping(&mut script, pings[2]);
+    let admitted = script.events().iter().filter(|event| matches!(event, Event::IncomingCall { .. })).count();
+    assert_eq!(admitted, 2, "all calls of the connection");
 }

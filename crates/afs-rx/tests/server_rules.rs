@@ -517,9 +517,9 @@ fn the_first_call_waits_for_a_ping_where_reachability_is_checked() {
     assert_eq!(script.events(), []);
     let ping = script.sent_one();
     assert_eq!((ping.ack().reason, ping.header.flags), (reason::PING, 0x22));
-    let again = script.wait_ms(4500);
+    let again = script.wait_ms(3500);
     let pings = again.iter().filter(|(_, sent)| sent.ack().reason == reason::PING);
-    assert_eq!(pings.map(|(at, _)| *at).collect::<Vec<_>>(), [2000, 4000]);
+    assert_eq!(pings.map(|(at, _)| *at).collect::<Vec<_>>(), [250, 750, 1750]);
     let answer = ack_payload(1, 0, ping.header.serial, reason::PING_RESPONSE, &[]);
     script.give(from_client(ACK, 1, 0, 2, 0), &answer);
     let call = script.incoming();

@@ -168,3 +168,9 @@ fn no_client_that_was_answered_relies_on_an_old_version() {
 fn a_client_whose_probe_was_lost_is_told_of_changes() {
     run(1048);
 }
+
+/// Of a client that had moved to a new address, the server asked for a sign of life once; the reply was lost.
+#[test]
+fn a_client_at_a_new_address_whose_proof_was_lost_is_told_of_changes() {
+    run(1341);
+}

@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub(crate) challenge: ChallengeState,
     /// Time of the next reachability ping; calls wait for its reply.
     pub(crate) validation_ping_at: Instant,
+    /// Reachability pings sent since the newest waiting call began.
+    pub(crate) validation_pings: u32,
     /// The lowest serial that a reachability ping can have had.
     pub(crate) validation_serial: Option<u32>,
     /// Server: the client has taken no reply yet, and is not authenticated.
@@ -92,6 +94,7 @@ impl Connection {
             abort_at: Instant::FAR_FUTURE,
             challenge: ChallengeState::NONE,
             validation_ping_at: Instant::FAR_FUTURE,
+            validation_pings: 0,
             validation_serial: None,
             is_unproven: false,
             last_active: now,

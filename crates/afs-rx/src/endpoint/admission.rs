@@ -11,8 +11,14 @@ use crate::slab::Key;
 use crate::stats::DropReason;
 use core::time::Duration;
 
-/// Interval of reachability pings.
-const VALIDATION_PING_INTERVAL: Duration = Duration::from_secs(2);
+/// Time from the first reachability ping to the second; each further interval is twice as long. A caller may give up
+/// after two seconds (a file server that breaks a callback), and either datagram may be lost.
+const PING_INTERVAL_FIRST: Duration = Duration::from_millis(250);
+/// Longest interval of reachability pings.
+const PING_INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Pings after which the interval no longer grows.
+const PINGS_COUNTED: u32 = 3;
+const _: () = assert!(PING_INTERVAL_FIRST.as_millis() << PINGS_COUNTED == PING_INTERVAL_MAX.as_millis());
 
 impl Endpoint {
     /// Hands the connection's waiting calls to the application, if its client is authenticated and, where the service
@@ -25,9 +31,7 @@ impl Endpoint {
             }
             return;
         }
-        let peer = self.peers.get(connection.peer);
-        let reachable = peer.is_some_and(|peer| now < peer.reachable_until);
-        if connection.reachability_check && !reachable {
+        if connection.reachability_check && !self.is_reachable(now, connection.peer) {
             if !connection.validation_ping_at.is_set() {
                 self.send_validation_ping(now, key);
             }
@@ -77,29 +81,67 @@ impl Endpoint {
         self.fail_call(now, key, CallError::LocalAbort(code), Some(code));
     }
 
-    /// Pings on one of the waiting calls; the reply admits them all.
-    pub(super) fn send_validation_ping(&mut self, now: Instant, key: Key) {
+    /// Pings at once for a connection's first or newest waiting call; the reply admits them all.
+    fn send_validation_ping(&mut self, now: Instant, key: Key) {
         self.randomize_serials(key);
         let Some(connection) = self.connection_mut(key) else { return };
-        connection.validation_ping_at = now + VALIDATION_PING_INTERVAL;
-        let calls = connection.calls();
-        let waiting = calls
-            .into_iter()
-            .flatten()
-            .find(|call| self.calls.get(*call).is_some_and(|call| call.phase == Phase::Waiting));
-        match waiting {
-            Some(call_key) => {
-                if let Some(call) = self.calls.get_mut(call_key) {
-                    call.ping = true;
-                }
-                self.reschedule(call_key);
-            }
-            None => {
-                if let Some(connection) = self.connection_mut(key) {
-                    connection.validation_ping_at = Instant::FAR_FUTURE;
-                }
-            }
+        connection.validation_pings = 0;
+        let peer = connection.peer;
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.pinged_by = Some(key);
         }
+        self.ping_newest_call(now, key);
+    }
+
+    /// The interval after a reachability ping is over: another connection's ping may have been answered meanwhile. The
+    /// ping is repeated on the connection with the peer's newest call, because those before it may have ended there,
+    /// and each ping takes credit of an unvalidated address.
+    pub(super) fn validation_timeout(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        if self.is_reachable(now, connection.peer) {
+            self.admit(now, key);
+            return;
+        }
+        let newest = self.peers.get(connection.peer).and_then(|peer| peer.pinged_by);
+        let pings = |other: Key| {
+            self.connections.slab.get(other).is_some_and(|other| other.validation_ping_at.is_set())
+        };
+        match newest.is_some_and(|newest| newest != key && pings(newest)) {
+            true => self.schedule_validation_ping(now, key),
+            false => self.ping_newest_call(now, key),
+        }
+    }
+
+    fn ping_newest_call(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        let calls = connection.calls().into_iter().flatten();
+        let waiting = calls.filter_map(|key| {
+            let call = self.calls.get(key).filter(|call| call.phase == Phase::Waiting)?;
+            Some((call.last_heard, key))
+        });
+        let Some((_, call_key)) = waiting.max_by_key(|(heard, _)| *heard) else {
+            if let Some(connection) = self.connection_mut(key) {
+                connection.validation_ping_at = Instant::FAR_FUTURE;
+            }
+            return;
+        };
+        if let Some(call) = self.calls.get_mut(call_key) {
+            call.ping = true;
+        }
+        self.reschedule(call_key);
+        self.schedule_validation_ping(now, key);
+    }
+
+    fn schedule_validation_ping(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        let interval =
+            PING_INTERVAL_FIRST.saturating_mul(1 << connection.validation_pings.min(PINGS_COUNTED));
+        connection.validation_ping_at = now + interval.min(PING_INTERVAL_MAX);
+        connection.validation_pings = connection.validation_pings.saturating_add(1);
         self.arm_connection(key);
+    }
+
+    fn is_reachable(&self, now: Instant, peer: Key) -> bool {
+        self.peers.get(peer).is_some_and(|peer| now < peer.reachable_until)
     }
 }

@@ -105,6 +105,10 @@ impl Endpoint {
         let limits = Limits::new(dead, idle);
         let call = self.begin_call(now, key, header.channel(), header.call, limits);
         self.count_waiting_call(call);
+        if let Some(connection) = self.connection_mut(key) {
+            // A ping is about a call; those before this one may have ended at the client.
+            connection.validation_ping_at = Instant::FAR_FUTURE;
+        }
         call
     }
 }

@@ -101,7 +101,7 @@ impl Endpoint {
             self.send_challenge(now, key);
         }
         if ping {
-            self.send_validation_ping(now, key);
+            self.validation_timeout(now, key);
         }
     }
 
