@@ -169,9 +169,9 @@ async fn read(env: &EnvRef, at: SocketAddr, security: Security, drive: &Drive, b
         range: ByteRange::ALL,
         expires: u64::MAX,
         generation: drive.revocations.generation(Group::File(FILE)),
-        holder: drive.key.holder(b"", b""),
+        holder: drive.key().holder(b"", b""),
     };
-    let handle = client.present(&capability, &drive.key.seal(&capability)).expect("a handle");
+    let handle = client.present(&capability, &drive.key().seal(&capability)).expect("a handle");
     let range = ByteRange::at(0, bytes).expect("a range");
     let mut arriving = client.read(&handle, FILE, range, DataVersion(1)).await.expect("a read");
     let mut came = 0;

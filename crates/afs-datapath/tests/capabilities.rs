@@ -34,7 +34,7 @@ impl Case {
     fn present(&self, change: impl FnOnce(&mut Capability)) -> Handle {
         let mut capability = self.kit.capability(Group::Directory(directory(1)));
         change(&mut capability);
-        self.client.present(&capability, &self.kit.drive.key.seal(&capability)).unwrap()
+        self.client.present(&capability, &self.kit.drive.key().seal(&capability)).unwrap()
     }
 
     fn read(&self, handle: Handle, vnode: u32, range: ByteRange) -> Result<Vec<u8>, Error> {
@@ -96,14 +96,14 @@ fn a_forged_secret_is_refused() {
 fn changed_arguments_are_refused() {
     let case = case();
     let sealed = case.kit.capability(Group::Directory(directory(1)));
-    let secret = case.kit.drive.key.seal(&sealed);
+    let secret = case.kit.drive.key().seal(&sealed);
     let wider = [
         Capability { group: Group::Volume(kit::VOLUME), ..sealed },
         Capability { access: sealed.access | Access::ANY_MODE, ..sealed },
         Capability { range: range(0, 999), ..sealed },
         Capability { expires: sealed.expires + 1, ..sealed },
         Capability { generation: Generation(99), ..sealed },
-        Capability { holder: case.kit.drive.key.holder(b"host", b"other"), ..sealed },
+        Capability { holder: case.kit.drive.key().holder(b"host", b"other"), ..sealed },
     ];
     for capability in wider {
         let handle = case.client.present(&capability, &secret).unwrap();

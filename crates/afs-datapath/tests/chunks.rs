@@ -304,7 +304,7 @@ fn a_drive_of_files_has_no_chunks() {
     let kit = Kit::new(1);
     let group = Group::Chunks(StoreNumber(0));
     let capability = Capability { access: Access::MANAGE, ..kit.capability(group) };
-    let secret = kit.drive.key.seal(&capability);
+    let secret = kit.drive.key().seal(&capability);
     let mut raw = kit.raw();
     let told = kit.run(async move {
         let (_, nonces) = raw.greet().await;

@@ -106,7 +106,8 @@ impl Case {
     fn capability(&self, row: &Row) -> (Capability, Secret) {
         let mut capability = self.kit.capability(Group::Directory(directory(1)));
         (row.change)(&mut capability, self.kit.client_env().wall().secs);
-        let secret = if row.is_forged { Secret::new([0; 32]) } else { self.kit.drive.key.seal(&capability) };
+        let secret =
+            if row.is_forged { Secret::new([0; 32]) } else { self.kit.drive.key().seal(&capability) };
         (capability, secret)
     }
 
@@ -199,7 +200,7 @@ fn what_another_key_sealed_is_refused() {
 fn assert_another_key_is_refused() {
     let kit = Kit::new(1);
     kit.files.add(file(2), LEN);
-    let own = DriveKey::new(kit.drive.key.drive(), kit.drive.key.epoch(), OTHER_KEY);
+    let own = DriveKey::new(kit.drive.key().drive(), kit.drive.key().epoch(), OTHER_KEY);
     let capability = kit.capability(Group::Directory(directory(1)));
     let client = kit.open();
     let handle = client.present(&capability, &own.seal(&capability)).unwrap();

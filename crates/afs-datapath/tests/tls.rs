@@ -117,9 +117,9 @@ impl Served {
             range: ByteRange::ALL,
             expires: self.env.wall().secs + 60,
             generation: self.drive.revocations.generation(Group::File(file())),
-            holder: self.drive.key.holder(b"", b""),
+            holder: self.drive.key().holder(b"", b""),
         };
-        client.present(&capability, &self.drive.key.seal(&capability)).unwrap()
+        client.present(&capability, &self.drive.key().seal(&capability)).unwrap()
     }
 
     /// Reads and stores some megabytes.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_datapath::capability::KeyEpoch;
 use afs_datapath::frame::{ChunkReply, ChunkRequest, Goodbye};
 use afs_datapath::session::{Client, Error, Handle, Lost};
 use afs_drive::{ChunkId, Usage};
@@ -10,7 +11,7 @@ use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::direct::managing;
+use crate::managing::{is_other_epoch, manage};
 use crate::options::RemoteOptions;
 
 /// Time-out of one attempt to connect.
@@ -23,6 +24,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Open {
     pub client: Client,
     pub handle: Handle,
+    epoch: KeyEpoch,
 }
 
 pub(crate) struct Connection {
@@ -92,7 +94,14 @@ impl Connection {
         if let Some(known) = self.known() {
             return known;
         }
-        let attempt = self.env.timeout(ATTEMPT, self.attempt()).await;
+        let attempts = async {
+            match self.attempt().await {
+                // The drive has exchanged its key meanwhile.
+                Err(error) if is_other_epoch(&error) => self.attempt().await,
+                first => first,
+            }
+        };
+        let attempt = self.env.timeout(ATTEMPT, attempts).await;
         let why: Arc<str> = match attempt {
             Ok(Ok(open)) => return Ok(open),
             Ok(Err(error)) => error.to_string().into(),
@@ -102,11 +111,17 @@ impl Connection {
         Err(why)
     }
 
+    /// Uses a connection no longer on which the drive has another key now.
+    pub fn forget(&self, open: &Open) {
+        self.state.lock().open.take_if(|known| known.epoch == open.epoch);
+    }
+
     /// A connection that lives, or a failure that is not long ago.
     fn known(&self) -> Option<Result<Open, Arc<str>>> {
-        let now = self.env.now();
+        let (now, epoch) = (self.env.now(), self.options.keys.present().epoch());
         let mut state = self.state.lock();
-        state.open = state.open.take().filter(|open| open.client.lost().is_none());
+        let is_good = |open: &Open| open.client.lost().is_none() && open.epoch == epoch;
+        state.open = state.open.take().filter(is_good);
         if let Some(open) = &state.open {
             return Some(Ok(open.clone()));
         }
@@ -116,11 +131,10 @@ impl Connection {
 
     async fn attempt(&self) -> Result<Open, Error> {
         let client = self.connect().await?;
-        let capability = managing(&self.options);
-        let handle = client.present(&capability, &self.options.key.seal(&capability))?;
+        let (key, handle) = manage(&client, &self.options)?;
         let after = self.state.lock().after.unwrap_or(ChunkId::MIN);
         let begun = client.perform(&handle, ChunkRequest::Begin { after }, Bytes::new()).await?;
-        let open = Open { client, handle };
+        let open = Open { client, handle, epoch: key.epoch() };
         self.note_success(begun, &open);
         Ok(open)
     }

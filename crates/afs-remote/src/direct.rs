@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{
-    Access, ByteRange, Capability, Generation, Group, GroupTag, Terms, TransferId,
-};
+use afs_datapath::capability::{DriveKey, Generation, Group, GroupTag, KeyEpoch, Terms, TransferId};
 use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest};
 use afs_datapath::session::{Client, Error, Handle};
 use afs_drive::ChunkRef;
@@ -13,6 +11,7 @@ use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::managing::{is_other_epoch, manage};
 use crate::options::RemoteOptions;
 
 /// How long the file server waits for a drive that is to be told of a revocation. Clients may use what they have there until it
@@ -26,8 +25,28 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// The drive alone has the generations of its groups. This end knows a lower bound of the latest one, which is what it seals
 /// with: a revocation after that voids what was sealed. What the drive could not be told of, it is told before anything
 /// else is sealed, by a revocation of all.
+///
+/// A key that the drive exchanges voids what was sealed with the earlier one. The later one is sealed with once this end knows that
+/// the drive has it, which is before the rights are looked at; so a revocation concerns one key.
 #[derive(Clone)]
 pub struct DirectDrive(Arc<Inner>);
+
+/// What capabilities and bindings for a drive are sealed with.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The key that the drive has.
+    pub key: Arc<DriveKey>,
+    /// The latest generation that it told.
+    pub generation: Generation,
+}
+
+/// A connection, the capability presented on it, and the key that the drive had then.
+#[derive(Clone)]
+struct Open {
+    client: Client,
+    handle: Handle,
+    key: Arc<DriveKey>,
+}
 
 struct Inner {
     env: EnvRef,
@@ -38,12 +57,19 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    open: Option<(Client, Handle)>,
+    open: Option<Open>,
     latest: Generation,
     failed: Option<Instant>,
     /// Revocations of which the drive may not know, the start of this process included; and how many of them it was told of since.
     missed: u64,
     made_good: u64,
+}
+
+impl Open {
+    /// Whether the connection lives, and the drive has the same key as when it was opened, as far as known.
+    fn is_good(&self, epoch: KeyEpoch) -> bool {
+        self.client.lost().is_none() && self.key.epoch() == epoch
+    }
 }
 
 impl DirectDrive {
@@ -54,17 +80,17 @@ impl DirectDrive {
         Self(Arc::new(Inner { env, options, turn: afs_env::sync::Mutex::new(()), state }))
     }
 
-    /// Where it is, and its key.
+    /// Where it is, and its keys.
     #[must_use]
     pub fn options(&self) -> &RemoteOptions {
         &self.0.options
     }
 
-    /// The generation to seal with, to be asked for before the rights are looked at; `None` while the drive cannot be told of
+    /// Key and generation to seal with, to be asked for before the rights are looked at; `None` while the drive cannot be told of
     /// revocations: then no client is to be sent there. Waits at most [`TELL_MAX`], and not at all after a failure a moment ago.
-    pub async fn generation(&self) -> Option<Generation> {
-        if let Some(latest) = self.0.known() {
-            return Some(latest);
+    pub async fn sealing(&self) -> Option<Sealing> {
+        if let Some(known) = self.0.known() {
+            return Some(known);
         }
         if self.0.has_failed_recently() {
             return None;
@@ -73,40 +99,46 @@ impl DirectDrive {
         ready.ok().flatten()
     }
 
-    /// Revokes capabilities and bindings for groups. When this returns `true` the drive sends nothing more by them; otherwise they
+    /// Revokes capabilities and bindings for groups of files. When this returns `true` the drive sends nothing more by them; otherwise they
     /// may be good there until the capabilities expire, and all of the drive's are revoked before others are sealed.
-    pub async fn revoke(&self, groups: &[GroupTag]) -> bool {
+    pub async fn revoke(&self, groups: &[Group]) -> bool {
         let mut is_told = true;
         for groups in groups.chunks(CHUNKS_MAX) {
-            is_told &= self.tell(ChunkRequest::Revoke { groups: groups.to_vec() }).await;
+            let tags = |key: &DriveKey| groups.iter().map(|group| key.tag(*group)).collect();
+            is_told &= self.tell(|key| ChunkRequest::Revoke { groups: tags(key) }).await;
         }
         is_told
     }
 
     /// As [`DirectDrive::revoke`], for everything.
     pub async fn revoke_all(&self) -> bool {
-        self.tell(ChunkRequest::RevokeAll).await
+        self.tell(|_| ChunkRequest::RevokeAll).await
     }
 
     /// Commands a transfer to a client that waits for it. `false` if the drive was not told: it is away, or has too many commands.
     /// Takes at most [`TELL_MAX`].
     pub async fn deliver(&self, to: (GroupTag, TransferId), chunk: ChunkRef, terms: Terms) -> bool {
-        let Some((client, handle)) = self.0.open() else { return false };
+        let Some(open) = self.0.open() else { return false };
         let (group, transfer) = to;
         let what = ChunkRequest::Deliver { group, transfer, chunk, terms };
-        let told = self.0.env.timeout(TELL_MAX, client.perform(&handle, what, Bytes::new())).await;
+        let told = self.0.env.timeout(TELL_MAX, open.client.perform(&open.handle, what, Bytes::new())).await;
         matches!(told, Ok(Ok(ChunkReply::Done)))
     }
 
-    async fn tell(&self, what: ChunkRequest) -> bool {
+    async fn tell(&self, what: impl Fn(&DriveKey) -> ChunkRequest + Send + Sync) -> bool {
         let telling = async {
             // What is revoked with all that a connection begins with need not be told by itself.
             if self.0.known().is_none() {
                 self.0.miss();
                 return self.0.connect().await.is_some();
             }
-            let Some((client, handle)) = self.0.open() else { return false };
-            let told = client.perform(&handle, what, Bytes::new()).await;
+            let Some(open) = self.0.open() else { return false };
+            let told = open.client.perform(&open.handle, what(&open.key), Bytes::new()).await;
+            if told.as_ref().is_err_and(is_other_epoch) {
+                // All that the revocation could name is void with the key; what is sealed next, after all is revoked.
+                self.0.miss();
+                return true;
+            }
             self.0.note(&told)
         };
         if self.0.known().is_none() && self.0.has_failed_recently() {
@@ -123,14 +155,17 @@ impl DirectDrive {
 
 impl Inner {
     /// The latest generation, where a connection lives and the drive knows of all revocations.
-    fn known(&self) -> Option<Generation> {
+    fn known(&self) -> Option<Sealing> {
+        let epoch = self.options.keys.present().epoch();
         let state = self.state.lock();
-        let lives = state.open.as_ref().is_some_and(|(client, _)| client.lost().is_none());
-        (lives && state.missed == state.made_good).then_some(state.latest)
+        let open = state.open.as_ref().filter(|open| open.is_good(epoch))?;
+        let sealing = Sealing { key: open.key.clone(), generation: state.latest };
+        (state.missed == state.made_good).then_some(sealing)
     }
 
-    fn open(&self) -> Option<(Client, Handle)> {
-        self.state.lock().open.clone().filter(|(client, _)| client.lost().is_none())
+    fn open(&self) -> Option<Open> {
+        let epoch = self.options.keys.present().epoch();
+        self.state.lock().open.clone().filter(|open| open.is_good(epoch))
     }
 
     fn has_failed_recently(&self) -> bool {
@@ -163,13 +198,19 @@ impl Inner {
     }
 
     /// Connects if need be, and tells the drive what it may have missed.
-    async fn connect(&self) -> Option<Generation> {
+    async fn connect(&self) -> Option<Sealing> {
         let _turn = self.turn.lock().await;
-        if let Some(latest) = self.known() {
-            return Some(latest);
+        if let Some(known) = self.known() {
+            return Some(known);
         }
-        match self.attempt().await {
-            Ok(latest) => Some(latest),
+        let first = self.attempt().await;
+        let attempted = match first {
+            // The drive has exchanged its key since the connection was opened.
+            Err(error) if is_other_epoch(&error) => self.attempt().await,
+            first => first,
+        };
+        match attempted {
+            Ok(sealing) => Some(sealing),
             Err(error) => {
                 self.fail(&error.to_string());
                 None
@@ -177,8 +218,8 @@ impl Inner {
         }
     }
 
-    async fn attempt(&self) -> Result<Generation, Error> {
-        let (client, handle) = match self.open() {
+    async fn attempt(&self) -> Result<Sealing, Error> {
+        let open = match self.open() {
             Some(open) => open,
             None => self.open_new().await?,
         };
@@ -188,38 +229,26 @@ impl Inner {
         };
         let nothing = ChunkRequest::Revoke { groups: Vec::new() };
         let what = if is_unsure { ChunkRequest::RevokeAll } else { nothing };
-        let reply = client.perform(&handle, what, Bytes::new()).await?;
+        let reply = open.client.perform(&open.handle, what, Bytes::new()).await;
+        if reply.as_ref().is_err_and(is_other_epoch) {
+            self.state.lock().open = None;
+        }
+        let reply = reply?;
         let ChunkReply::Revoked { latest } = reply else { return Err(Error::Length) };
         let mut state = self.state.lock();
         state.latest = state.latest.max(latest);
         state.made_good = missed;
         state.failed = None;
-        state.open = Some((client, handle));
-        Ok(state.latest)
+        let sealing = Sealing { key: open.key.clone(), generation: state.latest };
+        state.open = Some(open);
+        Ok(sealing)
     }
 
-    async fn open_new(&self) -> Result<(Client, Handle), Error> {
+    async fn open_new(&self) -> Result<Open, Error> {
         let options = &self.options;
         let stream = self.env.connect(options.address).await.map_err(|error| Error::Lost(error.into()))?;
         let client = Client::open_bound(self.env.clone(), stream, options.security, options.patience).await?;
-        let capability = managing(options);
-        let handle = client.present(&capability, &options.key.seal(&capability))?;
-        Ok((client, handle))
-    }
-}
-
-/// The capability for all chunks of a store. Who has the key can seal another one, so that a time limit would only bind the clocks
-/// of both hosts together.
-pub(crate) fn managing(options: &RemoteOptions) -> Capability {
-    let key = &options.key;
-    Capability {
-        drive: key.drive(),
-        epoch: key.epoch(),
-        group: Group::Chunks(options.store),
-        access: Access::MANAGE,
-        range: ByteRange::ALL,
-        expires: u64::MAX,
-        generation: Generation(0),
-        holder: key.holder(b"", b"file server"),
+        let (key, handle) = manage(&client, options)?;
+        Ok(Open { client, handle, key })
     }
 }

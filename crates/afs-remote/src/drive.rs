@@ -15,6 +15,7 @@ use afs_env::{EnvExt, EnvRef};
 use bytes::Bytes;
 
 use crate::connection::{Connection, Open};
+use crate::managing::is_other_epoch;
 use crate::options::RemoteOptions;
 use crate::{claiming, reading, sweeping, writing};
 
@@ -78,11 +79,18 @@ impl RemoteDrive {
         attempt: impl Fn(Open) -> F + Send,
     ) -> Result<T, DriveError> {
         let env = self.0.env();
-        let until = env.now() + wait;
+        let (until, mut has_same_key) = (env.now() + wait, true);
         loop {
             let why: Arc<str> = match self.0.open().await {
                 Err(why) => why,
-                Ok(open) => match attempt(open).await {
+                Ok(open) => match attempt(open.clone()).await {
+                    Err(error) if is_other_epoch(&error) => {
+                        self.0.forget(&open);
+                        if std::mem::take(&mut has_same_key) {
+                            continue;
+                        }
+                        error.to_string().into()
+                    }
                     Err(error) if is_passing(&error) => error.to_string().into(),
                     other => return other.map_err(|error| self.failure(&error)),
                 },

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{DriveKey, StoreNumber};
+use afs_datapath::capability::StoreNumber;
 use afs_datapath::session::{Patience, Security};
+
+use crate::keys::DriveKeys;
 
 /// Chunks of a segment begin before this offset. Both ends rely on it: with the least length that a chunk takes it bounds the chunks
 /// of a segment.
@@ -21,8 +23,8 @@ pub struct RemoteOptions {
     pub address: SocketAddr,
     /// How the connection is protected: outside of tests by TLS, with the fingerprint of the drive's key.
     pub security: Security,
-    /// The key by which its capabilities are sealed.
-    pub key: Arc<DriveKey>,
+    /// The keys by which its capabilities are sealed.
+    pub keys: DriveKeys,
     /// The store on it.
     pub store: StoreNumber,
     /// How long an operation waits for a drive that is away, and tries again. Default 20 s: longer than a connection
@@ -40,7 +42,7 @@ impl RemoteOptions {
         name: &str,
         address: SocketAddr,
         security: Security,
-        key: Arc<DriveKey>,
+        keys: impl Into<DriveKeys>,
         store: StoreNumber,
     ) -> Self {
         let patience = Patience {
@@ -50,7 +52,8 @@ impl RemoteOptions {
             stall: Duration::from_secs(60),
             ..Patience::default()
         };
-        Self { name: name.into(), address, security, key, store, wait: Duration::from_secs(20), patience }
+        let (name, keys) = (name.into(), keys.into());
+        Self { name, address, security, keys, store, wait: Duration::from_secs(20), patience }
     }
 }
 

@@ -68,7 +68,7 @@ impl World {
             let one = drive.write(data(1, LEN as usize)).await.unwrap();
             let other = drive.write(data(2, LEN as usize)).await.unwrap();
             drive.sync(&[one]).await.unwrap();
-            ([one, other], told.generation().await.unwrap())
+            ([one, other], told.sealing().await.unwrap().generation)
         });
         Self { kit, client, served, direct, chunks, generation }
     }
@@ -222,7 +222,7 @@ fn a_client_commands_nothing_and_a_file_server_commands_its_own_store() {
 
 #[test]
 fn a_revocation_ends_what_was_commanded_and_not_sent() {
-    for group in [file(), directory()] {
+    for group in [Group::File(fid(2)), Group::Directory(fid(1))] {
         let world = World::new(10);
         assert!(world.command_right());
         let direct = world.direct.clone();

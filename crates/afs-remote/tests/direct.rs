@@ -75,7 +75,7 @@ impl World {
     /// What the file server gives for all of the chunk, to a reader of the directory.
     fn give(&self) -> Option<Held> {
         let direct = self.direct.clone();
-        let generation = self.kit.run(async move { direct.generation().await })?;
+        let generation = self.kit.run(async move { direct.sealing().await })?.generation;
         let terms = Terms { store: STORE, start: 0, end: LEN, file: self.file(), generation };
         let capability = Capability {
             drive: DriveId(0xd1),
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    fn revoke(&self, groups: Vec<GroupTag>) -> bool {
+    fn revoke(&self, groups: Vec<Group>) -> bool {
         let direct = self.direct.clone();
         self.kit.run(async move { direct.revoke(&groups).await })
     }
@@ -253,15 +253,15 @@ fn a_clock_that_is_wrong_by_an_hour_refuses() {
 fn a_revocation_ends_what_it_names_at_once() {
     let world = World::new(5);
     let held = world.give().unwrap();
-    assert!(world.revoke(vec![kit::key(7).tag(Group::File(fid(9)))]));
+    assert!(world.revoke(vec![Group::File(fid(9))]));
     assert!(world.read(&held, 0..5).is_ok(), "another file");
-    assert!(world.revoke(vec![world.file()]));
+    assert!(world.revoke(vec![Group::File(fid(2))]));
     assert_eq!(world.refused(&held, 0..5), Some(Refusal::Revoked));
     // The capability for the directory is good still; the file has to be looked at again.
     let again = world.give().unwrap();
     let both = Held { capability: held.capability, secret: held.secret.clone(), ..again.clone() };
     assert!(world.read(&both, 0..5).is_ok());
-    assert!(world.revoke(vec![world.directory()]));
+    assert!(world.revoke(vec![Group::Directory(fid(1))]));
     assert_eq!(world.refused(&both, 0..5), Some(Refusal::Revoked));
     assert_eq!(world.refused(&again, 0..5), Some(Refusal::Revoked));
     assert!(world.read(&world.give().unwrap(), 0..5).is_ok());
@@ -271,7 +271,7 @@ fn a_revocation_ends_what_it_names_at_once() {
 fn nothing_outlives_a_start_of_the_drive_or_of_the_file_server() {
     let mut world = World::new(6);
     let held = world.give().unwrap();
-    world.revoke(vec![world.file()]);
+    world.revoke(vec![Group::File(fid(2))]);
     let after = world.give().unwrap();
     world.served = world.kit.crash(2);
     // The drive forgot its table, and honours neither.
@@ -293,10 +293,10 @@ fn a_drive_that_cannot_be_told_gets_no_clients_and_forgets_all_when_it_is_back()
     let held = world.give().unwrap();
     world.kit.sim.cut(world.kit.server, world.kit.host);
     let began = world.kit.sim.now();
-    assert!(!world.revoke(vec![world.file()]));
+    assert!(!world.revoke(vec![Group::File(fid(2))]));
     assert!(world.kit.sim.now() - began <= TELL_MAX, "who changes rights waits no longer");
     let began = world.kit.sim.now();
-    assert!(!world.revoke(vec![world.file()]), "nobody waits for it again");
+    assert!(!world.revoke(vec![Group::File(fid(2))]), "nobody waits for it again");
     assert!(world.kit.sim.now() == began && world.give().is_none());
     // The bound that is left: it was given for a minute.
     assert!(world.read(&held, 0..5).is_ok());

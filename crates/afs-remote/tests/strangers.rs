@@ -4,22 +4,22 @@
 
 mod kit;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, HolderId, KeyEpoch, Refusal,
-    Revocations, Secret, StoreNumber, TicketId,
+    Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, HolderId, KeyEpoch, Refusal, Secret,
+    StoreNumber, TicketId,
 };
 use afs_datapath::frame::{ChunkReply, ChunkRequest};
 use afs_datapath::session::{
-    ChunkCall, Chunks, Client, Drive as Served, DriveLimits, Error, Failure, Objects, Offer, Opened,
-    Patience, Pieces, ReadRequest, Security, StoreRequest, Taken, accept,
+    ChunkCall, Chunks, Client, Error, Failure, Objects, Opened, Patience, Pieces, ReadRequest, Security,
+    StoreRequest, Taken,
 };
 use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, LiveChunks, Usage};
 use afs_env::BoxFuture;
-use afs_remote::{JoinError, JoiningDrive, join};
+use afs_remote::{GiveError, join};
 use bytes::Bytes;
 use kit::{Kit, Live, STORE, at, data};
 
@@ -42,6 +42,8 @@ enum Lie {
     RangesWithoutOrder,
     RangesWithoutEnd,
     RangeOfAll,
+    /// Every capability is of another epoch, says it.
+    OtherKey,
     Nothing,
 }
 
@@ -119,6 +121,7 @@ impl Chunks for FalseDrive {
                     Ok(ChunkReply::Begun { run: 1, mark: ChunkId::from_parts(2, 0), usage })
                 }
                 ChunkRequest::Begin { .. } => Ok(ChunkReply::Begun { run: 1, mark: MARK, usage }),
+                _ if lie == Lie::OtherKey => Err(Failure::Refused(Refusal::OtherEpoch)),
                 _ if lie == Lie::Nothing => std::future::pending().await,
                 _ if lie == Lie::OtherReply => Ok(ChunkReply::Begun { run: 1, mark: MARK, usage }),
                 ChunkRequest::Write { .. } => {
@@ -141,6 +144,9 @@ impl Chunks for FalseDrive {
         Box::pin(async move {
             if own.0 == Lie::Nothing {
                 std::future::pending::<()>().await;
+            }
+            if own.0 == Lie::OtherKey {
+                return Err(Failure::Refused(Refusal::OtherEpoch));
             }
             let (length, bytes) = own.bytes(&call.what);
             Ok(Opened { file_length: 100, length, pieces: Box::new(Endless(length, bytes)) })
@@ -186,7 +192,9 @@ fn wrong_answers_are_noticed_and_bounded() {
     }
     assert!(outcomes(Lie::OtherReply)[..3].iter().enumerate().all(|(at, o)| at == 1 || o.is_err()));
     assert!(outcomes(Lie::RangesWithoutEnd)[3].is_err());
-    assert!(outcomes(Lie::Nothing).iter().all(Result::is_err));
+    for lie in [Lie::Nothing, Lie::OtherKey] {
+        assert!(outcomes(lie).iter().all(Result::is_err), "{lie:?}");
+    }
 }
 
 /// A store that notes whether it was asked for chunks.
@@ -255,44 +263,15 @@ fn afs_wire_volume() -> afs_wire::ids::VolumeId {
     afs_wire::ids::VolumeId(5)
 }
 
-/// A drive that waits to be joined, and then serves with its key.
+/// A drive that waits to be joined. Counts the keys that it was given.
 fn new_drive(kit: &Kit, join_secret: [u8; 32]) -> Arc<AtomicU32> {
-    let (env, adopted) = (kit.sim.env(kit.host), Arc::new(AtomicU32::new(0)));
-    let kept: Arc<Mutex<Option<[u8; 32]>>> = Arc::default();
-    let (count, to) = (adopted.clone(), kept.clone());
-    let joining = JoiningDrive::new(
-        env.clone(),
-        Arc::new(move |_, key| {
-            count.fetch_add(1, Ordering::Relaxed);
-            *to.lock().unwrap() = Some(*key.expose());
-            true
-        }),
-    );
-    let serve = |key: DriveKey, objects: Arc<dyn Objects>| {
-        let drive = Served::new(key, Revocations::default(), objects, DriveLimits::default());
-        let listener = env.listen(at()).unwrap();
-        env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
-        drive
+    let adopted = Arc::new(AtomicU32::new(0));
+    let count = adopted.clone();
+    let adopt = move |_, _: &Secret| {
+        count.fetch_add(1, Ordering::Relaxed);
+        true
     };
-    let first = serve(DriveKey::new(DriveId(0xd1), KeyEpoch(0), join_secret), Arc::new(joining.clone()));
-    let (env, disk) = (env.clone(), kit.disk.clone());
-    let then = env.clone();
-    env.spawn(Box::pin(async move {
-        joining.adopted().await;
-        first.stop();
-        let key = kept.lock().unwrap().unwrap();
-        let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
-        let stores = afs_remote::ChunkStores::new(then.clone(), afs_remote::Run(1), open);
-        let key = DriveKey::new(DriveId(0xd1), KeyEpoch(1), key);
-        let drive = Served::new(key, Revocations::default(), Arc::new(stores), DriveLimits::default());
-        loop {
-            // The first listener is dropped when its task has seen the stop.
-            match then.listen(at()) {
-                Ok(listener) => return accept(then.clone(), listener, Offer::clear(), drive).await,
-                Err(_) => afs_env::EnvExt::sleep(&*then, Duration::from_millis(10)).await,
-            }
-        }
-    }));
+    kit.start_with(1, DriveKey::new(DriveId(0xd1), KeyEpoch::JOIN, join_secret), Arc::new(adopt));
     adopted
 }
 
@@ -309,7 +288,7 @@ fn a_join_key_is_good_once() {
             kit.run(work)
         };
         let wrong = join_with([6; 32], [7; 32]);
-        assert!(matches!(wrong, Err(JoinError::Exchange(_))), "{wrong:?}");
+        assert!(matches!(wrong, Err(GiveError::Exchange(_))), "{wrong:?}");
         assert_eq!(adopted.load(Ordering::Relaxed), 0);
         assert_eq!(join_with([5; 32], [7; 32]).unwrap(), DriveId(0xd1), "seed {seed}");
         // The same file server repeats its attempt after a lost reply; another one tries the same join key.

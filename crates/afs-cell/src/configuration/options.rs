@@ -1,6 +1,7 @@
 //! Options of the servers of one host.
 
 use crate::configuration::ports::Ports;
+use crate::drives::DrivesTable;
 use crate::servers::DataPathTable;
 use afs_server::DataPathOptions;
 use afs_server::scrub::ScrubSettings;
@@ -35,6 +36,8 @@ pub struct ServerOptions {
     pub database_servers: Vec<Ipv4Addr>,
     /// File with the cell's keys, instead of that in the state directory.
     pub key_file: Option<PathBuf>,
+    /// Age at which drives on other hosts are given other keys; `None`: at the owner's request alone.
+    pub key_age: Option<Duration>,
     /// Settings of the scrub; `None`: no scrub.
     pub scrub: Option<ScrubSettings>,
     /// How the data path is offered; `None` is not at all.
@@ -146,6 +149,7 @@ impl ServerOptions {
             database: DatabaseLocation::Embedded,
             database_servers: Vec::new(),
             key_file: None,
+            key_age: DrivesTable::default().key_age(),
             scrub: Some(ScrubSettings::default()),
             data_path: DataPathTable::default().options(Ports::at(listen, ports.file())),
         }

@@ -1,7 +1,7 @@
 //! Adding of drives: one on another host is joined by its key, a bucket has to show that it can be used.
 
 use super::attached::Inner;
-use super::registry::KeyText;
+use super::keys::KeyText;
 use super::{
     BucketPlace, BucketSettings, DriveAnswer, DriveEntry, DriveKind, DrivesError, JoinKey, Registry,
     RemoteSettings,
@@ -59,7 +59,7 @@ impl Inner {
             return Ok(interrupted);
         }
         let key = KeyText::of(&self.env.random_bytes());
-        let settings = RemoteSettings { address, fingerprint, drive: String::new(), key };
+        let settings = RemoteSettings::new(address, fingerprint, key, self.env.wall().secs);
         let entry = registry.add(name, DriveKind::Remote(settings.clone()))?;
         Ok((entry, settings))
     }

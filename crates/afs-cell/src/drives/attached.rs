@@ -1,13 +1,15 @@
 //! The drives that the partitions of this host have, and the owner's requests about them.
 
 use super::draining::{Drains, RATE};
+use super::keys::KeyRing;
 use super::opened::Opened;
 use super::rebuilding::Rebuilder;
 use super::registry::LOCAL;
+use super::rekeying;
 use super::tiering::Tiers;
 use super::{
-    DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKind, DriveLine, DriveRequest, DrivesError,
-    Registry,
+    DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKeyLine, DriveKind, DriveLine, DriveRequest,
+    DrivesError, Registry,
 };
 use afs_drive::{DriveId, LostDrive};
 use afs_env::future::join_all;
@@ -34,27 +36,35 @@ pub(super) struct Inner {
     pub(super) state: PathBuf,
     pub(super) partitions: Partitions,
     pub(super) registry: Mutex<Registry>,
+    pub(super) keys: KeyRing,
     /// What the partitions have, so that questions to a drive take the connections that its files take.
     pub(super) opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
     drains: Drains,
     rebuilder: Rebuilder,
     pub(super) tiers: Tiers,
     /// One request that changes something at a time.
-    turn: afs_env::sync::Mutex<()>,
+    pub(super) turn: afs_env::sync::Mutex<()>,
 }
 
 impl AttachedDrives {
-    /// Adds the drives of the registry to the partitions. A drive that cannot be reached fails its files alone.
+    /// Adds the drives of the registry to the partitions. A drive that cannot be reached fails its files alone. The keys of drives are
+    /// changed when they are `key_age` old; not by themselves without.
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub(crate) fn open(env: &EnvRef, state: &Path, partitions: &Partitions) -> Result<Self, DrivesError> {
+    pub(crate) fn open(
+        env: &EnvRef,
+        state: &Path,
+        partitions: &Partitions,
+        key_age: Option<Duration>,
+    ) -> Result<Self, DrivesError> {
         let registry = Registry::read(state)?;
         let inner = Inner {
             env: env.clone(),
             state: state.to_owned(),
             partitions: partitions.clone(),
             registry: Mutex::new(registry.clone()),
+            keys: KeyRing::default(),
             opened: Mutex::default(),
             drains: Drains::new(env, partitions),
             rebuilder: Rebuilder::start(env, partitions),
@@ -74,7 +84,9 @@ impl AttachedDrives {
         inner.rebuilder.wake();
         registry.draining().for_each(|(drive, order)| inner.drains.start(drive, order));
         registry.tiers().for_each(|(volume, order)| inner.tiers.start(volume, order));
-        Ok(Self(Arc::new(inner)))
+        let inner = Arc::new(inner);
+        env.spawn(Box::pin(rekeying::keep_new(env.clone(), Arc::downgrade(&inner), key_age)));
+        Ok(Self(inner))
     }
 
     /// Serves a request of the owner. May wait for other hosts.
@@ -82,8 +94,13 @@ impl AttachedDrives {
     /// # Errors
     /// Why it was not done, for a person.
     pub(crate) async fn serve(&self, request: DriveRequest) -> Result<DriveAnswer, DrivesError> {
-        let _turn = self.0.turn.lock().await;
+        let turn = self.0.turn.lock().await;
         match request {
+            DriveRequest::Rekey { name } => {
+                // It takes the turn for what it keeps, and waits for the drive without.
+                drop(turn);
+                self.0.rekey(&name).await
+            }
             DriveRequest::Add { name, address, join_key } => self.0.add(&name, address, &join_key).await,
             DriveRequest::AddBucket { name, place } => self.0.add_bucket(&name, place).await,
             DriveRequest::List => Ok(DriveAnswer::List(self.0.list().await)),
@@ -115,7 +132,7 @@ impl Inner {
             return store.add_drive(id, Arc::new(LostDrive)).map_err(|error| error.to_string());
         }
         let is_used = store.has_chunks_on(id).map_err(|error| error.to_string())?;
-        let opened = Opened::open(entry, &self.env, partition, is_used)?;
+        let opened = Opened::open(entry, (&self.env, &self.keys), partition, is_used)?;
         store.add_drive(id, opened.drive()).map_err(|error| error.to_string())?;
         self.begin(entry, partition, store, opened);
         Ok(())
@@ -131,7 +148,8 @@ impl Inner {
     ) {
         let id = DriveId(entry.id);
         if let DriveKind::Remote(settings) = &entry.kind
-            && let Ok(options) = settings.options(&entry.name, partition)
+            && let Ok(keys) = self.keys.of(entry.id, settings)
+            && let Ok(options) = settings.options(&entry.name, partition, keys)
         {
             self.partitions.add_direct(partition, id, DirectDrive::new(self.env.clone(), options));
         }
@@ -179,6 +197,7 @@ impl Inner {
             free: None,
             total: None,
             problem: None,
+            key: None,
             drain: self.drains.line(id),
         }
     }
@@ -191,21 +210,30 @@ impl Inner {
             DriveKind::Bucket(settings) => ("bucket", settings.place.to_string()),
         };
         let mut line = self.line(&entry.name, id, kind, at);
+        line.key = self.key_line(entry);
         if entry.lost {
             line.problem = Some("it was given up as lost".to_owned());
             return line;
         }
         let Some((partition, _)) = self.partitions.iter().next() else { return line };
         let opened = self.opened.lock().get(&(id, partition)).cloned();
-        let usage = match opened.map_or_else(|| Opened::open(entry, &self.env, partition, true), Ok) {
-            Ok(opened) => opened.look().await.map_err(|error| error.to_string()),
-            Err(why) => Err(why),
-        };
+        let usage =
+            match opened.map_or_else(|| Opened::open(entry, (&self.env, &self.keys), partition, true), Ok) {
+                Ok(opened) => opened.look().await.map_err(|error| error.to_string()),
+                Err(why) => Err(why),
+            };
         match usage {
             Ok(usage) => (line.free, line.total) = (usage.map(|u| u.free), usage.map(|u| u.total)),
             Err(why) => line.problem = Some(why),
         }
         line
+    }
+
+    fn key_line(&self, entry: &DriveEntry) -> Option<DriveKeyLine> {
+        let DriveKind::Remote(settings) = &entry.kind else { return None };
+        let (now, changing) = (self.env.wall().secs, settings.is_changing());
+        let age = settings.since.map(|since| now.saturating_sub(since));
+        Some(DriveKeyLine { epoch: settings.epoch, age, changing })
     }
 
     async fn remove(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
@@ -233,6 +261,7 @@ impl Inner {
         self.partitions.remove_direct(id);
         registry.remove(id.0);
         self.keep(registry)?;
+        self.keys.remove(id.0);
         self.drains.cancel(id);
         Ok(DriveAnswer::Removed { left: self.withdraw(&entry).await })
     }

@@ -77,7 +77,7 @@ impl World {
     fn start(&self) -> Running<'_> {
         let store = partition_on(&self.system, &self.index, &self.segments);
         let partitions = Partitions::new([(PartitionId(0), store.clone())]);
-        let drives = AttachedDrives::open(&self.system.env(), self.state.path(), &partitions).unwrap();
+        let drives = AttachedDrives::open(&self.system.env(), self.state.path(), &partitions, None).unwrap();
         Running { world: self, store, drives }
     }
 

@@ -1,13 +1,13 @@
-//! Daemon of a drive: serves chunks of a directory to the file server that has joined it, or waits for one.
+//! Daemon of a drive: serves chunks of a directory to the file server that has joined it.
 
 use super::daemon_state::DaemonState;
 use super::{DrivesError, JoinKey};
-use afs_datapath::capability::{DriveKey, Revocations, StoreNumber};
-use afs_datapath::session::{Drive, DriveLimits, Identity, Objects, Offer, accept};
+use afs_datapath::capability::{DriveKey, StoreNumber};
+use afs_datapath::session::{Drive, DriveLimits, Identity, Offer, accept};
 use afs_drive::FileSegments;
-use afs_env::{ByteListener, EnvExt, EnvRef};
+use afs_env::{ByteListener, EnvRef};
 use afs_net::System;
-use afs_remote::{Adopt, ChunkStores, JoiningDrive, Run};
+use afs_remote::{Adopt, ChunkStores};
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -15,10 +15,6 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Pause before the address is tried again that the listener of the unjoined drive has not released yet.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Options of a drive's daemon.
 #[derive(Clone, Debug)]
@@ -31,19 +27,10 @@ pub struct DriveDaemonOptions {
 
 /// A running drive. Dropping it does not end it; [`DriveDaemon::stop`] does.
 pub struct DriveDaemon {
-    served: Arc<Served>,
+    drive: Arc<Drive>,
     at: SocketAddr,
     join_key: Option<JoinKey>,
     _lock: File,
-}
-
-struct Served {
-    env: EnvRef,
-    directory: PathBuf,
-    identity: Identity,
-    run: Run,
-    /// What is served now.
-    drive: Mutex<Option<Arc<Drive>>>,
 }
 
 impl DriveDaemon {
@@ -62,14 +49,9 @@ impl DriveDaemon {
         let identity = state.identity(&options.directory)?;
         let fingerprint = identity.fingerprint();
         let (key, secret) = state.key(&options.directory)?;
-        let (directory, run) = (options.directory.clone(), state.run());
-        let served = Arc::new(Served { env, directory, identity, run, drive: Mutex::new(None) });
         let join_key = secret.map(|secret| JoinKey { fingerprint, secret });
-        match join_key.is_some() {
-            true => served.wait_for_a_server(state, key, listener, at),
-            false => served.serve_chunks(key, listener),
-        }
-        Ok(Self { served, at, join_key, _lock: lock })
+        let drive = serve(&env, &options.directory, state, (key, identity), listener);
+        Ok(Self { drive, at, join_key, _lock: lock })
     }
 
     /// Where it listens.
@@ -86,9 +68,7 @@ impl DriveDaemon {
 
     /// Ends all connections. What was acknowledged as durable is.
     pub fn stop(&self) {
-        if let Some(drive) = self.served.drive.lock().take() {
-            drive.stop();
-        }
+        self.drive.stop();
     }
 }
 
@@ -103,76 +83,28 @@ fn lock(directory: &Path) -> Result<File, DrivesError> {
     Ok(file)
 }
 
-impl Served {
-    fn serve(
-        &self,
-        (key, revocations): (DriveKey, Revocations),
-        objects: Arc<dyn Objects>,
-        listener: Box<dyn ByteListener>,
-    ) -> Arc<Drive> {
-        let drive = Drive::new(key, revocations, objects, DriveLimits::default());
-        *self.drive.lock() = Some(drive.clone());
-        let offer = Offer::tls(self.identity.clone());
-        self.env.spawn(Box::pin(accept(self.env.clone(), listener, offer, drive.clone())));
-        drive
-    }
-
-    fn serve_chunks(&self, key: DriveKey, listener: Box<dyn ByteListener>) {
-        let directory = self.directory.clone();
-        let open = move |store: StoreNumber| FileSegments::open(directory.join(format!("store-{}", store.0)));
-        let stores = ChunkStores::new(self.env.clone(), self.run, open);
-        let revocations = stores.revocations();
-        self.serve((key, revocations), Arc::new(stores), listener);
-    }
-
-    fn wait_for_a_server(
-        self: &Arc<Self>,
-        state: DaemonState,
-        key: DriveKey,
-        listener: Box<dyn ByteListener>,
-        at: SocketAddr,
-    ) {
-        let (directory, adopted) = (self.directory.clone(), Arc::new(Mutex::new(None)));
-        // Who takes the state keeps the key; a second one finds none.
-        let (waiting, kept) = (Mutex::new(Some(state)), adopted.clone());
-        let adopt: Adopt = Arc::new(move |_, key| {
-            let Some(mut state) = waiting.lock().take() else { return false };
-            match state.adopt(&directory, key) {
-                Ok(()) => _ = kept.lock().insert(state),
-                Err(error) => {
-                    tracing::error!(%error, "the key of the file server could not be kept");
-                    *waiting.lock() = Some(state);
-                    return false;
-                }
-            }
-            true
-        });
-        let joining = JoiningDrive::new(self.env.clone(), adopt);
-        let drive = self.serve((key, Revocations::default()), Arc::new(joining.clone()), listener);
-        let own = self.clone();
-        self.env.spawn(Box::pin(async move {
-            joining.adopted().await;
-            drive.stop();
-            drop(drive);
-            let state = adopted.lock().take();
-            if let Some(state) = state {
-                own.go_on(&state, at).await;
-            }
-        }));
-    }
-
-    /// Serves with the key of the file server, when the listener of before is gone.
-    async fn go_on(&self, state: &DaemonState, at: SocketAddr) {
-        let key = match state.key(&self.directory) {
-            Ok((key, _)) => key,
-            Err(error) => return tracing::error!(%error, "the drive cannot go on; start it again"),
-        };
-        let listener = loop {
-            match self.env.listen(at) {
-                Ok(listener) => break listener,
-                Err(_) => self.env.sleep(PAUSE).await,
-            }
-        };
-        self.serve_chunks(key, listener);
-    }
+/// Serves the chunks of a directory; before a file server has joined the drive, the request to take its first key.
+fn serve(
+    env: &EnvRef,
+    directory: &Path,
+    state: DaemonState,
+    (key, identity): (DriveKey, Identity),
+    listener: Box<dyn ByteListener>,
+) -> Arc<Drive> {
+    let (run, of_keys, of_stores) = (state.run(), directory.to_owned(), directory.to_owned());
+    let state = Mutex::new(state);
+    let adopt: Adopt = Arc::new(move |epoch, key| match state.lock().adopt(&of_keys, epoch, key) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::error!(%error, "the key of the file server could not be kept");
+            false
+        }
+    });
+    let open = move |store: StoreNumber| FileSegments::open(of_stores.join(format!("store-{}", store.0)));
+    let stores = ChunkStores::with_keys(env.clone(), run, adopt, open);
+    let revocations = stores.revocations();
+    let drive = Drive::new(key, revocations, Arc::new(stores), DriveLimits::default());
+    let offer = Offer::tls(identity);
+    env.spawn(Box::pin(accept(env.clone(), listener, offer, drive.clone())));
+    drive
 }

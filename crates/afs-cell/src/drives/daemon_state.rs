@@ -2,7 +2,7 @@
 //! its join key.
 
 use super::DrivesError;
-use super::registry::KeyText;
+use super::keys::{FIRST_EPOCH, KeyText, first_epoch, is_first_epoch};
 use afs_datapath::capability::{DriveId, DriveKey, KeyEpoch, Secret};
 use afs_datapath::session::Identity;
 use afs_env::{Env, EnvExt};
@@ -31,6 +31,9 @@ pub(super) struct DaemonState {
     /// From then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<KeyText>,
+    /// Epoch of the key.
+    #[serde(default = "first_epoch", skip_serializing_if = "is_first_epoch")]
+    epoch: u32,
 }
 
 fn path(directory: &Path) -> PathBuf {
@@ -60,7 +63,7 @@ impl DaemonState {
         let drive = u128::from_be_bytes(env.random_bytes());
         let [tls_seed, secret] = [(); 2].map(|()| KeyText::of(&env.random_bytes()));
         let (format, drive) = (FORMAT, format!("{drive:032x}"));
-        Self { format, drive, tls_seed, run: 0, join_secret: Some(secret), key: None }
+        Self { format, drive, tls_seed, run: 0, join_secret: Some(secret), key: None, epoch: FIRST_EPOCH }
     }
 
     fn read(directory: &Path) -> Result<Option<Self>, DrivesError> {
@@ -84,9 +87,15 @@ impl DaemonState {
         secret_file::write(&path(directory), text.as_bytes()).map_err(|error| bad(directory, error))
     }
 
-    /// Keeps the key that a file server gives, in place of the join key.
-    pub(super) fn adopt(&mut self, directory: &Path, key: &Secret) -> Result<(), DrivesError> {
-        let next = Self { key: Some(KeyText::of(key.expose())), join_secret: None, ..self.clone() };
+    /// Keeps the key that a file server gives, in place of the join key or of the key before.
+    pub(super) fn adopt(
+        &mut self,
+        directory: &Path,
+        epoch: KeyEpoch,
+        key: &Secret,
+    ) -> Result<(), DrivesError> {
+        let (key, epoch) = (Some(KeyText::of(key.expose())), epoch.0);
+        let next = Self { key, epoch, join_secret: None, ..self.clone() };
         next.write(directory)?;
         *self = next;
         Ok(())
@@ -112,7 +121,7 @@ impl DaemonState {
             Ok((DriveKey::new(DriveId(drive), KeyEpoch(epoch), *bytes), Secret::new(*bytes)))
         };
         match (&self.key, &self.join_secret) {
-            (Some(text), _) => key(text, 1).map(|(key, _)| (key, None)),
+            (Some(text), _) => key(text, self.epoch).map(|(key, _)| (key, None)),
             (None, Some(text)) => key(text, 0).map(|(key, secret)| (key, Some(secret))),
             (None, None) => Err(damaged()),
         }
@@ -129,13 +138,18 @@ mod tests {
         let env = afs_env::Parts::inline();
         let mut first = DaemonState::begin_run(directory.path(), &*env).unwrap();
         assert!(first.key(directory.path()).unwrap().1.is_some());
-        first.adopt(directory.path(), &Secret::new([9; 32])).unwrap();
+        first.adopt(directory.path(), KeyEpoch(1), &Secret::new([9; 32])).unwrap();
         let second = DaemonState::begin_run(directory.path(), &*env).unwrap();
         assert_eq!((first.run(), second.run()), (Run(1), Run(2)));
         let (key, secret) = second.key(directory.path()).unwrap();
         assert!(secret.is_none() && key.epoch() == KeyEpoch(1));
         let fingerprint = |state: &DaemonState| state.identity(directory.path()).unwrap().fingerprint();
         assert_eq!(fingerprint(&first), fingerprint(&second));
-        assert!(!std::fs::read_to_string(path(directory.path())).unwrap().contains("join_secret"));
+        let text = || std::fs::read_to_string(path(directory.path())).unwrap();
+        assert!(!text().contains("join_secret") && !text().contains("epoch"), "as an older program wrote it");
+        let mut second = second;
+        second.adopt(directory.path(), KeyEpoch(2), &Secret::new([8; 32])).unwrap();
+        let third = DaemonState::begin_run(directory.path(), &*env).unwrap();
+        assert_eq!(third.key(directory.path()).unwrap().0.epoch(), KeyEpoch(2));
     }
 }

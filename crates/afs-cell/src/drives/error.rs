@@ -1,6 +1,6 @@
 //! Errors of the registry of drives, of the daemon of a drive, and of joining.
 
-use afs_remote::JoinError;
+use afs_remote::GiveError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub enum DrivesError {
     NoJoinKey,
     /// The drive did not take the key.
     #[error(transparent)]
-    Join(#[from] JoinError),
+    Give(#[from] GiveError),
     /// The bucket, or what was told of it, is no good.
     #[error(transparent)]
     BucketSettings(#[from] afs_s3::ConfigError),
@@ -48,6 +48,9 @@ pub enum DrivesError {
     /// No volume of this name is here.
     #[error("this host has no volume {0:?}")]
     NoVolume(String),
+    /// The drive has no key that could be changed.
+    #[error("the key of drive {0:?} cannot be changed: {1}")]
+    NoKey(String, &'static str),
     /// No partition of this name.
     #[error("this host has no partition {0}")]
     NoPartition(String),

@@ -29,7 +29,9 @@ fn state(bytes: &[u8]) -> bool {
 fn registry(bytes: &[u8]) -> bool {
     let Ok(registry) = Registry::decode(bytes) else { return false };
     registry.drives().iter().all(|entry| match &entry.kind {
-        DriveKind::Remote(settings) => settings.security().is_ok() & settings.key.bytes().is_some(),
+        DriveKind::Remote(settings) => {
+            settings.security().is_ok() & settings.key().is_ok() & settings.next_key().is_ok()
+        }
         DriveKind::Bucket(BucketSettings { place, .. }) => place.config(PartitionId(0)).is_ok(),
     })
 }
@@ -42,8 +44,9 @@ drive = "0123456789abcdef0123456789abcdef"
 tls_seed = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
 run = 3
 key = "CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk="
+epoch = 2
 "#,
-    r#"format = 1
+    r#"format = 2
 next_id = 3
 [in_use]
 0 = 2
@@ -57,6 +60,9 @@ address = "192.0.2.1:7010"
 fingerprint = "abababababababababababababababababababababababababababababababab"
 drive = "d1"
 key = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
+epoch = 3
+since = 1700000000
+next = "CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg="
 [[drive]]
 id = 2
 name = "cold"

@@ -35,7 +35,8 @@ impl Inner {
         registry.set_lost(entry.id, false);
         self.keep(registry)?;
         for (partition, store) in self.partitions.iter() {
-            let opened = Opened::open(&entry, &self.env, partition, true).map_err(DrivesError::Store)?;
+            let opened =
+                Opened::open(&entry, (&self.env, &self.keys), partition, true).map_err(DrivesError::Store)?;
             let replaced = store.replace_drive(DriveId(entry.id), opened.drive());
             replaced.map_err(|error| DrivesError::Store(error.to_string()))?;
             self.begin(&entry, partition, store, opened);

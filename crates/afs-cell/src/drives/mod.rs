@@ -13,11 +13,17 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod join_key;
+mod keys;
+#[cfg(test)]
+mod keys_tests;
 mod losing;
 mod opened;
 mod rebuilding;
 mod registry;
+mod rekeying;
+mod remote;
 mod requests;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tiering;
@@ -28,8 +34,11 @@ pub use daemon::{DriveDaemon, DriveDaemonOptions};
 pub use draining::DrainOrder;
 pub use error::DrivesError;
 pub use join_key::JoinKey;
-pub use registry::{DriveEntry, DriveKind, Registry, RemoteSettings};
+pub use registry::{DriveEntry, DriveKind, Registry};
+pub use remote::RemoteSettings;
 pub use requests::{
-    DrainLine, DrainState, DriveAnswer, DriveCheck, DriveLine, DriveRequest, TierLine, TierRequest,
+    DrainLine, DrainState, DriveAnswer, DriveCheck, DriveKeyLine, DriveLine, DriveRequest, TierLine,
+    TierRequest,
 };
+pub use table::DrivesTable;
 pub use tiering::TierOrder;

@@ -1,5 +1,6 @@
 //! A drive of the registry that was opened for a partition, of whatever kind.
 
+use super::keys::KeyRing;
 use super::{DriveEntry, DriveKind};
 use afs_bucket::BucketDrive;
 use afs_drive::{Drive, DriveError, Usage};
@@ -22,12 +23,15 @@ impl Opened {
     /// A setting that makes no sense, or a drive that is not joined yet.
     pub(super) fn open(
         entry: &DriveEntry,
-        env: &EnvRef,
+        (env, keys): (&EnvRef, &KeyRing),
         partition: PartitionId,
         is_used: bool,
     ) -> Result<Self, String> {
         match &entry.kind {
-            DriveKind::Remote(settings) => Ok(Self::Remote(settings.open(env, &entry.name, partition)?)),
+            DriveKind::Remote(settings) => {
+                let options = settings.options(&entry.name, partition, keys.of(entry.id, settings)?)?;
+                Ok(Self::Remote(RemoteDrive::new(env.clone(), options)))
+            }
             DriveKind::Bucket(settings) if !settings.joined => Err("it is not joined yet".to_owned()),
             DriveKind::Bucket(settings) => {
                 let opened = settings.open(env, &entry.name, partition, is_used);

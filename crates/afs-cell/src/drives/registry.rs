@@ -1,24 +1,19 @@
 //! Registry of a file server's drives, a file of its state directory: id, name, kind and settings of each, and which one
 //! takes the new data of each partition.
 
-use super::{BucketSettings, DrainOrder, DrivesError, TierOrder};
-use afs_datapath::capability::{DriveId as DataPathDrive, DriveKey, KeyEpoch, StoreNumber};
-use afs_datapath::session::{Fingerprint, Security};
+use super::{BucketSettings, DrainOrder, DrivesError, RemoteSettings, TierOrder};
 use afs_drive::DriveId;
-use afs_env::EnvRef;
 use afs_files::secret_file;
-use afs_remote::{RemoteDrive, RemoteOptions};
 use afs_wire::ids::{PartitionId, VolumeId};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
+/// Format of a registry of which no drive has another key than its first one: older programs read it too.
 const FORMAT: u32 = 1;
+/// Format from the first change of a key on.
+const FORMAT_OF_KEYS: u32 = 2;
 const FILE: &str = "drives.toml";
 /// Longest name of a drive, in bytes.
 const NAME_MAX: usize = 64;
@@ -77,47 +72,6 @@ pub enum DriveKind {
     Bucket(BucketSettings),
 }
 
-/// How a drive on another host is reached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RemoteSettings {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// SHA-256 of its TLS key, in hexadecimal digits.
-    pub fingerprint: String,
-    /// Its own 128-bit id, in hexadecimal digits; empty while it is not joined.
-    pub drive: String,
-    /// The key that this file server gave it, in base64.
-    pub key: KeyText,
-}
-
-/// A key in base64: shown by nobody, and wiped.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct KeyText(String);
-
-impl Drop for KeyText {
-    fn drop(&mut self) {
-        self.0.zeroize();
-    }
-}
-
-impl std::fmt::Debug for KeyText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeyText(..)")
-    }
-}
-
-impl KeyText {
-    pub(super) fn of(key: &[u8; 32]) -> Self {
-        Self(STANDARD.encode(key))
-    }
-
-    pub(super) fn bytes(&self) -> Option<Zeroizing<[u8; 32]>> {
-        let bytes = Zeroizing::new(STANDARD.decode(&self.0).ok()?);
-        bytes.as_slice().try_into().ok().map(Zeroizing::new)
-    }
-}
-
 impl Default for Registry {
     fn default() -> Self {
         Self {
@@ -153,8 +107,8 @@ impl Registry {
         // The parser's message would quote the line, which may be a key.
         let registry: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
         match registry.format {
-            FORMAT => Ok(registry),
-            other => Err(format!("it has format {other}, this program reads {FORMAT}")),
+            FORMAT | FORMAT_OF_KEYS => Ok(registry),
+            other => Err(format!("it has format {other}, this program reads {FORMAT} and {FORMAT_OF_KEYS}")),
         }
     }
 
@@ -164,8 +118,14 @@ impl Registry {
     /// The disk refuses.
     pub fn write(&self, state: &Path) -> Result<(), DrivesError> {
         let bad = |why: String| DrivesError::File { path: path(state), why };
-        let text = Zeroizing::new(toml::to_string(self).map_err(|error| bad(error.to_string()))?);
+        let written = Self { format: self.format_needed(), ..self.clone() };
+        let text = Zeroizing::new(toml::to_string(&written).map_err(|error| bad(error.to_string()))?);
         secret_file::write(&path(state), text.as_bytes()).map_err(|error| bad(error.to_string()))
+    }
+
+    fn format_needed(&self) -> u32 {
+        let is_later = |entry: &DriveEntry| matches!(&entry.kind, DriveKind::Remote(settings) if settings.has_later_keys());
+        if self.drives.iter().any(is_later) { FORMAT_OF_KEYS } else { FORMAT }
     }
 
     /// The drives.
@@ -295,48 +255,15 @@ fn check_name(name: &str) -> Result<(), DrivesError> {
     Ok(())
 }
 
-impl RemoteSettings {
-    /// Opens the drive for a partition.
-    pub(super) fn open(
-        &self,
-        env: &EnvRef,
-        name: &str,
-        partition: PartitionId,
-    ) -> Result<RemoteDrive, String> {
-        Ok(RemoteDrive::new(env.clone(), self.options(name, partition)?))
-    }
-
-    /// How it is reached, and the store for a partition.
-    pub(super) fn options(&self, name: &str, partition: PartitionId) -> Result<RemoteOptions, String> {
-        let key = self.key.bytes().ok_or("its key is damaged")?;
-        let drive = u128::from_str_radix(&self.drive, 16).map_err(|_| "it is not joined yet")?;
-        let key = Arc::new(DriveKey::new(DataPathDrive(drive), KeyEpoch(1), *key));
-        let store = StoreNumber(partition.0.into());
-        Ok(RemoteOptions::new(name, self.address, self.security()?, key, store))
-    }
-
-    /// How its connection is protected.
-    pub(super) fn security(&self) -> Result<Security, String> {
-        let byte = |at: usize| u8::from_str_radix(self.fingerprint.get(at..at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..32).map(|place| byte(2 * place)).collect();
-        let bytes = bytes.filter(|_| self.fingerprint.len() == 64).and_then(|bytes| bytes.try_into().ok());
-        bytes
-            .map(|bytes| Security::Tls(Fingerprint(bytes)))
-            .ok_or_else(|| "its fingerprint is damaged".to_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drives::keys::{KeyRing, KeyText};
 
     fn remote() -> DriveKind {
-        DriveKind::Remote(RemoteSettings {
-            address: "192.0.2.1:7010".parse().unwrap(),
-            fingerprint: "ab".repeat(32),
-            drive: "d1".to_owned(),
-            key: KeyText::of(&[0x77; 32]),
-        })
+        let address = "192.0.2.1:7010".parse().unwrap();
+        let settings = RemoteSettings::new(address, "ab".repeat(32), KeyText::of(&[0x77; 32]), 5);
+        DriveKind::Remote(RemoteSettings { drive: "d1".to_owned(), ..settings })
     }
 
     #[test]
@@ -354,7 +281,7 @@ mod tests {
         assert!(
             crate::drives::opened::Opened::open(
                 registry.find("one").unwrap(),
-                &afs_env::Parts::inline(),
+                (&afs_env::Parts::inline(), &KeyRing::default()),
                 PartitionId(0),
                 false
             )
@@ -367,6 +294,19 @@ mod tests {
         assert_eq!(registry.add("one", remote()).unwrap().id, 2, "references may name the first one");
         let shown = format!("{registry:?}");
         assert!(!shown.contains("d3d3"), "{shown}");
+        let text = || std::fs::read_to_string(path(state.path())).unwrap();
+        registry.write(state.path()).unwrap();
+        assert!(text().starts_with("format = 1") && !text().contains("epoch"), "older programs read it");
+        let DriveKind::Remote(settings) = &mut registry.drives[0].kind else { panic!() };
+        settings.prepare_next(&*afs_env::Parts::inline());
+        registry.write(state.path()).unwrap();
+        assert!(text().starts_with("format = 2"));
+        let mut registry = Registry::read(state.path()).unwrap();
+        let DriveKind::Remote(settings) = &mut registry.drives[0].kind else { panic!() };
+        settings.take_next(2, 9);
+        assert_eq!((settings.key().unwrap().epoch().0, settings.since), (2, Some(9)));
+        registry.write(state.path()).unwrap();
+        assert!(text().contains("epoch = 2") && !text().contains("next ="));
         std::fs::write(path(state.path()), "format = 9\nnext_id = 1\n").unwrap();
         assert!(Registry::read(state.path()).unwrap_err().to_string().contains("format 9"));
     }

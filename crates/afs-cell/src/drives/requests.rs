@@ -41,6 +41,11 @@ pub enum DriveRequest {
         /// Its name.
         name: String,
     },
+    /// Give a drive another key.
+    Rekey {
+        /// Its name.
+        name: String,
+    },
     /// Read all chunks on a drive, and compare them with their checksums.
     Check {
         /// Its name, or `local`.
@@ -138,9 +143,23 @@ pub struct DriveLine {
     pub total: Option<u64>,
     /// Why it cannot be used now.
     pub problem: Option<String>,
+    /// The key of a drive on another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<DriveKeyLine>,
     /// Its drain, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainLine>,
+}
+
+/// The key that a file server gave a drive.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct DriveKeyLine {
+    /// Its epoch: 1 is that of the key with which the drive was joined.
+    pub epoch: u32,
+    /// Seconds since it was given, as far as known.
+    pub age: Option<u64>,
+    /// Whether the next one was begun to be given, and it is not known yet whether the drive has it.
+    pub changing: bool,
 }
 
 /// How far the drain of a drive is, since the start of the file server.

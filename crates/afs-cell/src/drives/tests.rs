@@ -49,7 +49,7 @@ pub(super) fn volume(system: &Arc<System>, store: &VolumeStore) -> Arc<Volume> {
     system.block_on(store.create_volume(spec)).unwrap()
 }
 
-async fn make(volume: &Arc<Volume>) -> Result<Fid, VolumeError> {
+pub(super) async fn make(volume: &Arc<Volume>) -> Result<Fid, VolumeError> {
     make_named(volume, b"file").await
 }
 
@@ -78,12 +78,12 @@ pub(super) async fn read(volume: &Arc<Volume>, fid: Fid) -> Result<Vec<u8>, Volu
     Ok(bytes)
 }
 
-fn use_in(name: &str, partition: Option<&str>) -> DriveRequest {
+pub(super) fn use_in(name: &str, partition: Option<&str>) -> DriveRequest {
     let partition = partition.map(str::to_owned);
     DriveRequest::Use { name: name.to_owned(), partition, copies: Vec::new(), same_host: false }
 }
 
-fn daemon(system: &Arc<System>, directory: &Path, listen: SocketAddr) -> DriveDaemon {
+pub(super) fn daemon(system: &Arc<System>, directory: &Path, listen: SocketAddr) -> DriveDaemon {
     let options = DriveDaemonOptions { directory: directory.to_owned(), listen };
     DriveDaemon::start(system, &options).unwrap()
 }
@@ -101,7 +101,7 @@ fn a_drive_is_joined_used_started_again_checked_and_removed() {
     let partition = partition(&system);
     let volume = volume(&system, &partition);
     let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
-    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions, None).unwrap();
     let ask = |request| system.block_on(drives.serve(request));
     let name = || "big".to_owned();
     let add = |join_key: &str, name: &str| {
@@ -165,7 +165,7 @@ fn a_drive_is_drained_resumed_after_a_restart_and_removed() {
     let partition = partition(&system);
     let volume = volume(&system, &partition);
     let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
-    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions, None).unwrap();
     let ask = |request| system.block_on(drives.serve(request));
     let name = || "big".to_owned();
     let drain = |rate| DriveRequest::Drain { name: name(), to: None, rate };
@@ -198,7 +198,7 @@ fn a_drive_is_drained_resumed_after_a_restart_and_removed() {
     registry.write(here.path()).unwrap();
     drop(drives);
     system.env().spawn(Box::pin(partition.clone().run_background()));
-    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions, None).unwrap();
     let line = wait_drained(&system, &drives);
     assert_eq!((line.left_chunks, line.bad), (0, 0));
     let ask = |request| system.block_on(drives.serve(request));
@@ -223,7 +223,7 @@ fn copies_are_made_on_another_drive_and_read_while_the_first_is_away() {
     let partition = partition_on(&system, &index, &segments);
     let volume = volume(&system, &partition);
     let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
-    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions, None).unwrap();
     let ask = |request| system.block_on(drives.serve(request));
     ask(DriveRequest::Add { name: "big".to_owned(), address, join_key }).unwrap();
     let use_ = |copies: &[&str], same_host| {
@@ -264,7 +264,7 @@ fn copies_are_made_on_another_drive_and_read_while_the_first_is_away() {
     let partition = partition_on(&system, &index, &segments);
     let volume = partition.volume(VOLUME).unwrap();
     let partitions = Partitions::new([(PartitionId(0), partition.clone())]);
-    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions).unwrap();
+    let drives = AttachedDrives::open(&system.env(), here.path(), &partitions, None).unwrap();
     let ask = |request| system.block_on(drives.serve(request));
     let Ok(DriveAnswer::List(lines)) = ask(DriveRequest::List) else { panic!("no list") };
     assert!(lines.iter().any(|line| line.problem.as_deref().is_some_and(|why| why.contains("lost"))));

@@ -82,7 +82,8 @@ impl Servers {
         let uuid = identity.file_server;
         let stores = system.block_on(open_stores(&remote, uuid))?;
         let (guard, scrubber) = (stores.guard(system, &security), stores.scrubber(&remote));
-        let drives = AttachedDrives::open(&system.env(), &options.directory, stores.partitions())?;
+        let (env, partitions) = (system.env(), stores.partitions());
+        let drives = AttachedDrives::open(&env, &options.directory, partitions, options.key_age)?;
         let importer = stores.databases().map(|databases| databases.importer.clone());
         let overseen = Vec::new();
         let host =

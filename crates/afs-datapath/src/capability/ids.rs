@@ -39,6 +39,17 @@ id! {
     /// Number of a drive's key. A drive that gets another key gets another epoch, and refuses capabilities of earlier ones.
     KeyEpoch(u32)
 }
+impl KeyEpoch {
+    /// That of the secret of a join key, which permits to give the drive its first key, and nothing else.
+    pub const JOIN: Self = Self(0);
+
+    /// The one that follows, if there is one.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        self.0.checked_add(1).map(Self)
+    }
+}
+
 id! {
     /// Generation of a group of objects. A change of rights raises it; a capability is good for the generation in which it was
     /// sealed.

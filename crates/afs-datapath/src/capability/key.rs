@@ -41,6 +41,12 @@ impl DriveKey {
         self.epoch
     }
 
+    /// Its bytes, to be given to the drive.
+    #[must_use]
+    pub fn secret(&self) -> Secret {
+        Secret::new(*self.key)
+    }
+
     /// Its bytes, for MACs.
     pub(super) fn bytes(&self) -> &[u8; 32] {
         &self.key

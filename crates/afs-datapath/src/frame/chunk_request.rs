@@ -79,10 +79,10 @@ pub enum ChunkRequest {
     },
     /// It wants to know how the drive is: reply [`Status`](super::ChunkReply::Status).
     Status,
-    /// It gives a new drive the key by which capabilities are sealed from now on: reply [`Done`](super::ChunkReply::Done),
-    /// after which the drive ends the connection.
+    /// It gives the drive the key by which capabilities are sealed from now on: reply [`Done`](super::ChunkReply::Done), after which
+    /// nothing is good that was sealed by the key of before, with which the request was permitted.
     Adopt {
-        /// Epoch of the key.
+        /// Epoch of the key: that of the drive's present one, and 1.
         epoch: KeyEpoch,
         /// The key.
         key: KeyBytes,

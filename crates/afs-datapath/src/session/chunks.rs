@@ -8,7 +8,7 @@ use afs_drive::ChunkRef;
 use afs_env::BoxFuture;
 
 use super::{Drive, Opened, Taken};
-use crate::capability::{Receipt, StagingTag, StoreNumber};
+use crate::capability::{KeyEpoch, Receipt, Secret, StagingTag, StoreNumber};
 use crate::frame::{ChunkReply, ChunkRequest, Failure};
 
 /// The chunk stores of a drive. Its methods are called after the capability was checked; nothing else is to be permitted.
@@ -27,6 +27,16 @@ pub trait Chunks: Send + Sync + 'static {
     /// # Errors
     /// Any failure.
     fn open(&self, call: ChunkCall) -> BoxFuture<'static, Result<Opened, Failure>>;
+
+    /// Keeps the key of the next epoch, durably. Once it is kept, the drive has it; it is called for one key at a time. As for
+    /// [`Chunks::perform`], the future is not dropped.
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`] by a drive that keeps the key it has, [`Failure::Io`] if it could not be kept: it may be all the same,
+    /// at the next start.
+    fn adopt(&self, _epoch: KeyEpoch, _key: Secret) -> BoxFuture<'static, Result<(), Failure>> {
+        Box::pin(std::future::ready(Err(Failure::Invalid)))
+    }
 }
 
 /// A request for chunks that a capability permits.
@@ -34,6 +44,8 @@ pub trait Chunks: Send + Sync + 'static {
 pub struct ChunkCall {
     /// The client's address.
     pub peer: SocketAddr,
+    /// Epoch of the key by which it was permitted.
+    pub epoch: KeyEpoch,
     /// The store.
     pub store: StoreNumber,
     /// The room in which a client stages chunks; `None` for a request of the file server, and for reads.
@@ -56,7 +68,7 @@ impl Room {
     /// A receipt for a chunk that is staged in the room and durable.
     #[must_use]
     pub fn receipt(&self, store: StoreNumber, run: u64, chunk: ChunkRef) -> Receipt {
-        self.drive.key.receipt(store, self.tag, run, chunk)
+        self.drive.key().receipt(store, self.tag, run, chunk)
     }
 }
 

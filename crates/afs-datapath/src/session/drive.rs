@@ -1,10 +1,11 @@
-//! A drive: key, revocations, objects, limits, counters.
+//! A drive: key, which can be exchanged, revocations, objects, limits, counters.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_env::sync::Notify;
+use afs_env::sync::{Mutex, Notify};
+use parking_lot::RwLock;
 
 use super::admission::{Admission, Kind};
 use super::commands::Commands;
@@ -14,8 +15,9 @@ use crate::capability::{DriveKey, Refusal, Revocations};
 
 /// What serves bytes by capability.
 pub struct Drive {
-    /// The key that seals and checks its capabilities.
-    pub key: DriveKey,
+    key: RwLock<Arc<DriveKey>>,
+    /// One key is adopted at a time.
+    pub(super) adopting: Mutex<()>,
     /// The generations of its groups.
     pub revocations: Revocations,
     pub(super) objects: Arc<dyn Objects>,
@@ -39,7 +41,33 @@ impl Drive {
         let admission = Admission::new(&limits);
         let (counters, commands) = (Counters::default(), Commands::default());
         let (is_stopped, stop) = (AtomicBool::new(false), Notify::new());
-        Arc::new(Self { key, revocations, objects, limits, counters, admission, commands, is_stopped, stop })
+        let (key, adopting) = (RwLock::new(Arc::new(key)), Mutex::new(()));
+        Arc::new(Self {
+            key,
+            adopting,
+            revocations,
+            objects,
+            limits,
+            counters,
+            admission,
+            commands,
+            is_stopped,
+            stop,
+        })
+    }
+
+    /// The key that seals and checks its capabilities.
+    #[must_use]
+    pub fn key(&self) -> Arc<DriveKey> {
+        self.key.read().clone()
+    }
+
+    /// Exchanges the key for one of another epoch. When this returns, nothing begins any more by what was sealed with the earlier
+    /// one, and what is in progress ends before its next piece.
+    pub fn replace_key(&self, key: DriveKey) {
+        *self.key.write() = Arc::new(key);
+        // Whoever compares the number of changes looks at the epoch too.
+        self.revocations.revoke_all();
     }
 
     /// What it has done so far.

@@ -147,11 +147,12 @@ fn speaks(drive: &Drive, version: u32) -> bool {
 }
 
 fn welcome(drive: &Drive, version: u32, nonce: Nonce) -> Welcome {
+    let key = drive.key();
     Welcome {
         version,
         nonce,
-        drive: drive.key.drive(),
-        epoch: drive.key.epoch(),
+        drive: key.drive(),
+        epoch: key.epoch(),
         requests_max: drive.limits.requests_per_connection,
         handles_max: drive.limits.handles_per_connection,
         store_credit: STORE_WINDOW,

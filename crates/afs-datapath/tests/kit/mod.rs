@@ -104,20 +104,20 @@ impl Kit {
     /// A capability for reading and writing all of a group, for 5 minutes.
     pub fn capability(&self, group: Group) -> Capability {
         Capability {
-            drive: self.drive.key.drive(),
-            epoch: self.drive.key.epoch(),
+            drive: self.drive.key().drive(),
+            epoch: self.drive.key().epoch(),
             group,
             access: Access::READ | Access::WRITE,
             range: ByteRange::ALL,
             expires: self.client_env().wall().secs + 300,
             generation: self.drive.revocations.generation(group),
-            holder: self.drive.key.holder(b"host", b"identity"),
+            holder: self.drive.key().holder(b"host", b"identity"),
         }
     }
 
     pub fn sealed(&self, group: Group) -> (Capability, Secret) {
         let capability = self.capability(group);
-        (capability, self.drive.key.seal(&capability))
+        (capability, self.drive.key().seal(&capability))
     }
 
     /// Presents a capability for the files of directory 1.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_datapath::capability::{StoreNumber, TicketId};
+use afs_datapath::capability::{KeyEpoch, Secret, StoreNumber, TicketId};
 use afs_datapath::frame::{ChunkReply, ChunkRequest, DriveStatus};
 use afs_datapath::session::{ChunkCall, Chunks, Failure, Objects, Opened, ReadRequest, StoreRequest, Taken};
 use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, SegmentDrive, SegmentStore};
-use afs_env::BoxFuture;
 use afs_env::sync::OwnedSemaphorePermit;
+use afs_env::{BoxFuture, EnvExt};
 use bytes::{Bytes, BytesMut};
 
 use super::replies;
@@ -40,11 +40,16 @@ impl<S: SegmentStore> Chunks for ChunkStores<S> {
         let stores = self.0.clone();
         Box::pin(async move { stores.open(call).await })
     }
+
+    fn adopt(&self, epoch: KeyEpoch, key: Secret) -> BoxFuture<'static, Result<(), Failure>> {
+        let stores = self.0.clone();
+        Box::pin(async move { stores.adopt(epoch, key).await })
+    }
 }
 
 impl<S: SegmentStore> Inner<S> {
     async fn perform(self: &Arc<Self>, call: ChunkCall, bytes: Taken) -> Result<ChunkReply, Failure> {
-        let drive = self.store(call.store).await?;
+        let drive = self.store_for(&call).await?;
         let failed = |error: DriveError| self.failure(call.store, &error);
         match call.what {
             ChunkRequest::Begin { after } => Ok(self.begin(&drive, after)),
@@ -82,13 +87,30 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::Claim { claim, run, tag, .. } => {
                 self.claim(call.store, (claim, run, tag), bytes).await
             }
-            // A drive belongs to one file server, until its state is removed.
             ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
         }
     }
 
+    /// The store of a call. Who joins the drive uses it with the key that he gives, and not with the secret of the join key.
+    async fn store_for(&self, call: &ChunkCall) -> Result<SegmentDrive<S>, Failure> {
+        match call.epoch {
+            KeyEpoch::JOIN => Err(Failure::Unavailable),
+            _ => self.store(call.store).await,
+        }
+    }
+
+    async fn adopt(&self, epoch: KeyEpoch, key: Secret) -> Result<(), Failure> {
+        let adopt = self.adopt.clone();
+        let kept = self.env.run_blocking(move || adopt(epoch, &key)).await.unwrap_or(false);
+        if !kept {
+            return Err(Failure::Io);
+        }
+        tracing::info!(%epoch, "the file server has given this drive a key");
+        Ok(())
+    }
+
     async fn open(&self, call: ChunkCall) -> Result<Opened, Failure> {
-        let drive = self.store(call.store).await?;
+        let drive = self.store_for(&call).await?;
         let failed = |error: DriveError| self.failure(call.store, &error);
         match call.what {
             ChunkRequest::Read { chunk, start, end, .. } => {

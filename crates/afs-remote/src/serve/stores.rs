@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use afs_datapath::capability::{Revocations, StoreNumber};
+use afs_datapath::capability::{KeyEpoch, Revocations, Secret, StoreNumber};
 use afs_datapath::session::Failure;
 use afs_drive::{ChunkId, Drive, DriveError, SegmentDrive, SegmentStore, Usage};
 use afs_env::sync::Semaphore;
@@ -41,6 +41,10 @@ impl Run {
 /// Opens the segments of a store. Called once for each store that is used, on a thread for blocking work.
 type Opener<S> = Arc<dyn Fn(StoreNumber) -> io::Result<S> + Send + Sync>;
 
+/// Keeps the key that a file server gives, durably, in place of the one before. Called on a thread for blocking work, once at a
+/// time; `false` if it could not be kept.
+pub type Adopt = Arc<dyn Fn(KeyEpoch, &Secret) -> bool + Send + Sync>;
+
 /// The chunk stores of a drive. Clones are the same.
 pub struct ChunkStores<S: SegmentStore>(pub(super) Arc<Inner<S>>);
 
@@ -54,6 +58,7 @@ pub(super) struct Inner<S: SegmentStore> {
     pub env: EnvRef,
     pub run: Run,
     opener: Opener<S>,
+    pub adopt: Adopt,
     /// One store is opened at a time.
     turn: afs_env::sync::Mutex<()>,
     stores: Mutex<BTreeMap<StoreNumber, SegmentDrive<S>>>,
@@ -70,11 +75,23 @@ pub(super) struct Counts {
 }
 
 impl<S: SegmentStore> ChunkStores<S> {
-    /// Stores that are not open yet. `run` was used by no earlier start; it is 1 to [`RUN_MAX`].
+    /// Stores that are not open yet, of a drive that is given no other key. `run` was used by no earlier start; it is 1 to
+    /// [`RUN_MAX`].
     #[must_use]
     pub fn new(
         env: EnvRef,
         run: Run,
+        opener: impl Fn(StoreNumber) -> io::Result<S> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with_keys(env, run, Arc::new(|_, _| false), opener)
+    }
+
+    /// As [`ChunkStores::new`], of a drive that keeps by `adopt` the keys that it is given.
+    #[must_use]
+    pub fn with_keys(
+        env: EnvRef,
+        run: Run,
+        adopt: Adopt,
         opener: impl Fn(StoreNumber) -> io::Result<S> + Send + Sync + 'static,
     ) -> Self {
         let run = Run(run.0.clamp(1, RUN_MAX));
@@ -82,6 +99,7 @@ impl<S: SegmentStore> ChunkStores<S> {
             env,
             run,
             opener: Arc::new(opener),
+            adopt,
             turn: afs_env::sync::Mutex::new(()),
             stores: Mutex::default(),
             budget: Arc::new(Semaphore::new(BUDGET)),

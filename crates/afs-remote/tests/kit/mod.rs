@@ -10,7 +10,7 @@ use afs_datapath::capability::{DriveId, DriveKey, KeyEpoch, Revocations, StoreNu
 use afs_datapath::session::{Drive as Served, DriveLimits, Objects, Offer, Security, accept};
 use afs_drive::{ChunkId, ChunkRef, DriveError, LiveChunks, SegmentStore};
 use afs_env::EnvRef;
-use afs_remote::{ChunkStores, RemoteDrive, RemoteOptions, Run};
+use afs_remote::{Adopt, ChunkStores, RemoteDrive, RemoteOptions, Run};
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim};
 use bytes::Bytes;
@@ -65,19 +65,24 @@ impl Kit {
 
     /// Starts the drive.
     pub fn start(&self, run: u64) -> Arc<Served> {
+        self.start_with(run, key(7), Arc::new(|_, _| false))
+    }
+
+    /// Starts it with another key, and a place for those that it is given.
+    pub fn start_with(&self, run: u64, key: DriveKey, adopt: Adopt) -> Arc<Served> {
         let disk = self.disk.clone();
         let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
-        let stores = ChunkStores::new(self.sim.env(self.host), Run(run), open);
+        let stores = ChunkStores::with_keys(self.sim.env(self.host), Run(run), adopt, open);
         let revocations = stores.revocations();
-        self.serve_with(Arc::new(stores), revocations)
+        self.serve_with(key, Arc::new(stores), revocations)
     }
 
     pub fn serve(&self, objects: Arc<dyn Objects>) -> Arc<Served> {
-        self.serve_with(objects, Revocations::default())
+        self.serve_with(key(7), objects, Revocations::default())
     }
 
-    fn serve_with(&self, objects: Arc<dyn Objects>, revocations: Revocations) -> Arc<Served> {
-        let drive = Served::new(key(7), revocations, objects, DriveLimits::default());
+    fn serve_with(&self, key: DriveKey, objects: Arc<dyn Objects>, revocations: Revocations) -> Arc<Served> {
+        let drive = Served::new(key, revocations, objects, DriveLimits::default());
         let env = self.sim.env(self.host);
         let listener = env.listen(at()).unwrap();
         env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use afs_datapath::capability::{Group, GroupTag};
+use afs_datapath::capability::Group;
 use afs_remote::DirectDrive;
 use afs_rpc::EnvRef;
 use afs_rpc::sync::oneshot;
@@ -100,17 +100,16 @@ impl Layouts {
     /// Revokes groups at all drives, or everything if none is named.
     fn tell(&self, groups: Vec<Group>) -> Telling {
         let drives = self.partitions.all_direct().into_iter();
-        Telling(drives.map(|drive| self.start(drive, &groups)).collect())
+        Telling(drives.map(|drive| self.start(drive, groups.clone())).collect())
     }
 
-    fn start(&self, drive: DirectDrive, groups: &[Group]) -> oneshot::Receiver<()> {
+    fn start(&self, drive: DirectDrive, groups: Vec<Group>) -> oneshot::Receiver<()> {
         let (done, told) = oneshot::channel();
-        let tags: Vec<GroupTag> = groups.iter().map(|group| drive.options().key.tag(*group)).collect();
         self.env.spawn(Box::pin(async move {
-            if tags.is_empty() {
+            if groups.is_empty() {
                 drive.revoke_all().await;
             } else {
-                drive.revoke(&tags).await;
+                drive.revoke(&groups).await;
             }
             _ = done.send(());
         }));

@@ -104,7 +104,7 @@ impl DataPath {
 
     /// Where clients reach the drive; `None` while it does not listen.
     pub(crate) fn offered(&self) -> Option<DataPathReply> {
-        self.offer.read().as_ref().map(|offer| offer.reply(self.drive.key.drive()))
+        self.offer.read().as_ref().map(|offer| offer.reply(self.drive.key().drive()))
     }
 
     /// Sets where clients reach the drive.
@@ -149,8 +149,8 @@ impl DataPath {
         let name = self.streams.name(volume, transaction);
         let group = Group::Stream(name);
         let capability = Capability {
-            drive: self.drive.key.drive(),
-            epoch: self.drive.key.epoch(),
+            drive: self.drive.key().drive(),
+            epoch: self.drive.key().epoch(),
             group,
             access,
             range: ByteRange::ALL,
@@ -182,8 +182,8 @@ impl DataPath {
         }
         let holder = self.holders.enter(context, u128::from_le_bytes(env.random_bytes()));
         let capability = Capability {
-            drive: self.drive.key.drive(),
-            epoch: self.drive.key.epoch(),
+            drive: self.drive.key().drive(),
+            epoch: self.drive.key().epoch(),
             group,
             access: Access::default(),
             range: ByteRange::ALL,
@@ -199,7 +199,7 @@ impl DataPath {
         let capability = Capability { access, ..grant.capability };
         let arguments =
             CapabilityArguments::new(capability.to_bytes()).map_err(|_| Errno::EINVAL.to_uae())?;
-        let secret = CapabilitySecret(*self.drive.key.seal(&capability).expose());
+        let secret = CapabilitySecret(*self.drive.key().seal(&capability).expose());
         Ok(GetCapabilityReply { arguments, secret, seconds: grant.seconds as u32 })
     }
 

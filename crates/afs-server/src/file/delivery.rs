@@ -42,7 +42,7 @@ impl FileServer {
         let part = layout.parts.iter().find(|part| part.range().contains(&call.position)).ok_or(none)?;
         let (at, offset, sent) = copy_at(&part.copies, &sents, call.drive.0).ok_or(none)?;
         let terms = sent.terms(at, offset, part.len, call.fid).ok_or(none)?;
-        let to = (sent.direct.options().key.tag(group), TransferId(u128::from_be_bytes(call.transfer.0)));
+        let to = (sent.sealing.key.tag(group), TransferId(u128::from_be_bytes(call.transfer.0)));
         if sent.direct.deliver(to, at.chunk, terms).await { Ok(()) } else { Err(none) }
     }
 }
@@ -55,5 +55,5 @@ fn copy_at<'a>(
 ) -> Option<(LocatedChunk, u32, &'a Sent)> {
     let found = copies.iter().filter_map(|(at, offset)| Some((*at, *offset, sents.get(&at.drive)?)));
     let mut found = found;
-    found.find(|(.., sent)| sent.direct.options().key.drive().0.to_be_bytes() == drive)
+    found.find(|(.., sent)| sent.sealing.key.drive().0.to_be_bytes() == drive)
 }

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use afs_datapath::capability::{Access, Binding, ByteRange, Capability, Generation, Group, HolderId, Terms};
+use afs_datapath::capability::{Access, Binding, ByteRange, Capability, Group, HolderId, Terms};
 use afs_datapath::session::Security;
 use afs_drive::{DriveId, Pieces};
-use afs_remote::{DirectDrive, RemoteOptions};
+use afs_remote::{DirectDrive, RemoteOptions, Sealing};
 use afs_rpc::{EnvExt, Table};
 use afs_volume::{DataRoute, LaidOut, Layout, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
@@ -38,7 +38,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 /// A drive to which the client is sent.
 pub(super) struct Sent {
     pub direct: DirectDrive,
-    generation: Generation,
+    pub sealing: Sealing,
     /// Its place in the reply.
     place: u32,
 }
@@ -132,9 +132,9 @@ impl FileServer {
             if direct.options().security == Security::Clear && !is_open {
                 continue;
             }
-            if let Some(generation) = direct.generation().await {
+            if let Some(sealing) = direct.sealing().await {
                 let place = sents.len() as u32;
-                sents.insert(id, Sent { direct, generation, place });
+                sents.insert(id, Sent { direct, sealing, place });
             }
         }
         sents
@@ -142,35 +142,41 @@ impl FileServer {
 
     /// What a client needs for a drive. `None` for one without an address in the reply's form.
     fn send(&self, sent: &Sent, group: Group, seconds: u64) -> Option<LayoutDrive> {
-        let options = sent.direct.options();
+        let (options, sealing) = (sent.direct.options(), &sent.sealing);
+        let Sealing { key, generation } = sealing;
         let capability = Capability {
-            drive: options.key.drive(),
-            epoch: options.key.epoch(),
-            group: Group::Tagged(options.key.tag(group)),
+            drive: key.drive(),
+            epoch: key.epoch(),
+            group: Group::Tagged(key.tag(group)),
             access: Access::READ,
             range: ByteRange::ALL,
             expires: self.env.wall().secs + seconds,
-            generation: sent.generation,
+            generation: *generation,
             holder: HolderId(u128::from_le_bytes(self.env.random_bytes())),
         };
-        offer(options, capability, seconds)
+        offer(options, sealing, capability, seconds)
     }
 }
 
 /// What a client needs to use a capability at its drive. `None` for a drive without an address in the reply's form.
-pub(super) fn offer(options: &RemoteOptions, capability: Capability, seconds: u64) -> Option<LayoutDrive> {
+pub(super) fn offer(
+    options: &RemoteOptions,
+    Sealing { key, .. }: &Sealing,
+    capability: Capability,
+    seconds: u64,
+) -> Option<LayoutDrive> {
     let IpAddr::V4(address) = options.address.ip() else { return None };
     let (clear, fingerprint) = match options.security {
         Security::Clear => (true, [0; 32]),
         Security::Tls(fingerprint) => (false, fingerprint.0),
     };
-    let secret = CapabilitySecret(*options.key.seal(&capability).expose());
+    let secret = CapabilitySecret(*key.seal(&capability).expose());
     let arguments = CapabilityArguments::new(capability.to_bytes()).ok()?;
     Some(LayoutDrive {
         address,
         port: options.address.port(),
         clear,
-        drive: Fixed(options.key.drive().0.to_be_bytes()),
+        drive: Fixed(key.drive().0.to_be_bytes()),
         fingerprint: Fixed(fingerprint),
         capability: GetCapabilityReply { arguments, secret, seconds: seconds as u32 },
     })
@@ -199,7 +205,7 @@ impl Giving<'_> {
         let binding = match self.route {
             DataRoute::Commanded => COMMANDED,
             _ => {
-                let key = &sent.direct.options().key;
+                let key = &sent.sealing.key;
                 let binding = key.bind(key.tag(self.group), at.chunk, terms).to_bytes();
                 let binding: [u8; Binding::WIRE_LEN] = binding.try_into().ok()?;
                 Fixed(binding)
@@ -217,9 +223,9 @@ impl Sent {
         if Pieces::covering(at.chunk.len, &range).ok()? != range {
             return None;
         }
-        let options = self.direct.options();
-        let (store, file) = (options.store, options.key.tag(Group::File(file)));
-        Some(Terms { store, start: range.start, end: range.end, file, generation: self.generation })
+        let Sealing { key, generation } = &self.sealing;
+        let (store, file) = (self.direct.options().store, key.tag(Group::File(file)));
+        Some(Terms { store, start: range.start, end: range.end, file, generation: *generation })
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{Access, ByteRange, Capability, Group, Receipt, StagingTag};
+use afs_datapath::capability::{Access, ByteRange, Capability, DriveKey, Group, Receipt, StagingTag};
 use afs_datapath::session::Security;
 use afs_drive::{BLOCK, ChunkRef, DriveId};
 use afs_remote::DirectDrive;
@@ -43,6 +43,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 /// The drive of a commit, and the room there that the caller has for the file.
 struct Room {
     direct: DirectDrive,
+    key: Arc<DriveKey>,
     drive: DriveId,
     tag: StagingTag,
 }
@@ -64,7 +65,7 @@ impl FileServer {
         let none = Errno::EOPNOTSUPP.to_uae();
         let found = self.find_to_store(context, fid, &SetStatus::default()).await?;
         let direct = self.drive_to_stage(&found).await.ok_or(none)?;
-        let generation = direct.generation().await.ok_or(none)?;
+        let sealing = direct.sealing().await.ok_or(none)?;
         let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
         if seconds == 0 {
             return Err(Errno::EACCES.to_uae());
@@ -72,19 +73,19 @@ impl FileServer {
         let holder = self.data_path.holders().enter(context, u128::from_le_bytes(self.env.random_bytes()));
         let rests = Duration::from_secs(seconds) + END_TIME;
         let room = self.begin_room(context, found, (holder.id, rests), call)?;
-        let options = direct.options();
-        let tag = options.key.staging_tag(u128::from_be_bytes(room.to_bytes()), fid, holder.id);
+        let (options, key) = (direct.options(), &sealing.key);
+        let tag = key.staging_tag(u128::from_be_bytes(room.to_bytes()), fid, holder.id);
         let capability = Capability {
-            drive: options.key.drive(),
-            epoch: options.key.epoch(),
+            drive: key.drive(),
+            epoch: key.epoch(),
             group: Group::Staged(options.store, tag),
             access: Access::WRITE,
             range: ByteRange::new(0, bytes).ok_or(none)?,
             expires: self.env.wall().secs + seconds,
-            generation,
+            generation: sealing.generation,
             holder: holder.id,
         };
-        let drive = offer(options, capability, seconds).ok_or(none)?;
+        let drive = offer(options, &sealing, capability, seconds).ok_or(none)?;
         Ok(fs::GetRoomReply { drive, room: Fixed(room.to_bytes()) })
     }
 
@@ -172,8 +173,8 @@ impl FileServer {
         let fid = request.fid;
         let holder = self.data_path.holders().of(context).ok_or(no_room)?;
         let room = self.room_of(request, &found, holder).ok_or(no_room)?;
-        let options = room.direct.options();
-        let receipt = |chunk| options.key.receipt(options.store, room.tag, request.run, chunk);
+        let store = room.direct.options().store;
+        let receipt = |chunk| room.key.receipt(store, room.tag, request.run, chunk);
         if !parts.have_receipts(receipt) {
             return Err(no_room);
         }
@@ -200,12 +201,12 @@ impl FileServer {
         let partition = found.served.site.partition;
         let drive = self.partitions.store(partition)?.drive_in_use();
         let direct = self.partitions.direct(partition, drive)?;
-        let key = &direct.options().key;
+        let key = direct.options().keys.present();
         if key.drive().0.to_be_bytes() != request.drive.0 {
             return None;
         }
         let tag = key.staging_tag(u128::from_be_bytes(request.room.0), request.fid, holder);
-        Some(Room { direct, drive, tag })
+        Some(Room { direct, key, drive, tag })
     }
 }
 

@@ -10,6 +10,7 @@ pub use tables::{DatabaseTable, EtcdTable, PartitionTable};
 use crate::configuration::FileError;
 use crate::configuration::options::{DatabaseLocation, PartitionDirectory, RoleName, Roles, ServerOptions};
 use crate::configuration::ports::Ports;
+use crate::drives::DrivesTable;
 use crate::error::CellResult;
 use crate::servers::{DataPathTable, ScrubTable};
 use afs_wire::ids::{CellName, Rights};
@@ -59,6 +60,9 @@ pub struct ServerFile {
     /// Settings of the scrub.
     #[serde(default)]
     pub scrub: ScrubTable,
+    /// Settings of the drives on other hosts.
+    #[serde(default)]
+    pub drives: DrivesTable,
     /// How the data path is offered.
     #[serde(default)]
     pub data_path: DataPathTable,
@@ -98,6 +102,7 @@ impl ServerFile {
             database_servers: Vec::new(),
             database: None,
             scrub: ScrubTable::default(),
+            drives: DrivesTable::default(),
             data_path: DataPathTable::default(),
             partitions: Vec::new(),
         }
@@ -125,6 +130,7 @@ impl ServerFile {
             database_servers: servers,
             database: self.database.clone().filter(|_| roles.has(RoleName::Database)),
             scrub: self.scrub,
+            drives: self.drives,
             data_path: self.data_path.of_another(),
             ..Self::alone(self.cell.clone(), listen, self.base_port)
         })
@@ -207,6 +213,7 @@ impl ServerFile {
             database_servers: self.database_servers.clone(),
             key_file: self.key_file.clone(),
             scrub: self.scrub.settings(),
+            key_age: self.drives.key_age(),
             data_path: self.data_path.options(Ports::at(self.listen, self.base_port)),
             ..ServerOptions::alone(state, self.cell.clone(), self.listen, Ports::from(self.base_port))
         }

@@ -35,6 +35,7 @@ fn an_invalid_setting_is_an_error_that_names_it() {
         ("roles = []\n", &["database", "files"]),
         ("[scrub]\nmib_per_second = 0\n", &["scrub", "at least 1"]),
         ("[scrub]\nday = 1\n", &["day", "days"]),
+        ("[drives]\nrekey = 1\n", &["rekey", "rekey_days"]),
         ("[data_path]\naddress = \"0.0.0.0\"\n", &["data_path", "0.0.0.0"]),
         ("[data_path]\nlisten = \"192.0.2.1\"\n", &["line 4"]),
         ("[data_path]\nenabled = true\n", &["enabled", "enable"]),

@@ -23,7 +23,7 @@ pub(super) fn permits(
         ChunkRequest::ReadBound { chunk, start, end, binding, .. } => {
             let group = capability.permits_bound(*start, *end)?;
             lives_shortly(capability, now)?;
-            drive.key.check_binding(group, *chunk, binding, &(*start..*end))?;
+            drive.key().check_binding(group, *chunk, binding, &(*start..*end))?;
             if is_current(drive, &binding.terms) { Ok(()) } else { Err(Refusal::Revoked) }
         }
         // What it gets, the command decides.
@@ -71,11 +71,11 @@ pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkC
         ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
             let (store, tag) = grant.capability.permits_staging()?;
             let room = Room { drive: grant.drive.clone(), tag, bytes: grant.capability.range.len() };
-            Ok(ChunkCall { peer: grant.peer, store, room: Some(room), what })
+            Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: Some(room), what })
         }
         _ => {
             let store = grant.capability.permits_chunks()?;
-            Ok(ChunkCall { peer: grant.peer, store, room: None, what })
+            Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: None, what })
         }
     }
 }
@@ -84,5 +84,5 @@ pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkC
 fn read(grant: &mut Grant, terms: Terms, what: ChunkRequest) -> Result<ChunkCall, Failure> {
     grant.terms = Some(Box::new(terms));
     grant.check()?;
-    Ok(ChunkCall { peer: grant.peer, store: terms.store, room: None, what })
+    Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store: terms.store, room: None, what })
 }

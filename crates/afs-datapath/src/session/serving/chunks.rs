@@ -7,7 +7,7 @@ use super::grant::Grant;
 use super::reading::send_opened;
 use super::role::note;
 use super::taken::Taken;
-use crate::capability::Group;
+use crate::capability::{DriveKey, Group, KeyEpoch, Refusal, Secret};
 use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, RequestId};
 use crate::session::commands::Command;
 use crate::session::link::Link;
@@ -66,6 +66,9 @@ async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> R
         drive.commands.command((group, transfer), Command { chunk, terms }, link.now())?;
         return Ok(ChunkReply::Done);
     }
+    if let ChunkRequest::Adopt { epoch, key } = call.what {
+        return adopt(&drive, (call.epoch, epoch), key.0).await;
+    }
     let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
     let performed = chunks.perform(call, Taken::new(link.clone(), id, grant));
     let reply = performed.await?;
@@ -74,6 +77,23 @@ async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> R
         return Err(Failure::Io.into());
     }
     Ok(reply)
+}
+
+/// Exchanges the key of the drive for that of the next epoch, when it is durable. Whoever has waited here while another key was
+/// adopted has the earlier one.
+async fn adopt(drive: &Drive, (by, next): (KeyEpoch, KeyEpoch), secret: Secret) -> Result<ChunkReply, Error> {
+    let _turn = drive.adopting.lock().await;
+    let present = drive.key();
+    if by != present.epoch() {
+        return Err(Failure::Refused(Refusal::OtherEpoch).into());
+    }
+    if present.epoch().next() != Some(next) {
+        return Err(Failure::Invalid.into());
+    }
+    let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
+    chunks.adopt(next, secret.clone()).await?;
+    drive.replace_key(DriveKey::new(present.drive(), next, *secret.expose()));
+    Ok(ChunkReply::Done)
 }
 
 /// Does what a request to revoke something asks for: when the reply leaves, nothing more is sent by what was revoked.

@@ -25,7 +25,7 @@ impl Grant {
     /// Permission by a capability that was presented.
     ///
     /// # Errors
-    /// [`Refusal::Expired`], [`Refusal::Revoked`].
+    /// [`Refusal::OtherEpoch`], [`Refusal::Expired`], [`Refusal::Revoked`].
     pub fn new(
         env: &EnvRef,
         drive: &Arc<Drive>,
@@ -33,6 +33,9 @@ impl Grant {
         capability: Capability,
     ) -> Result<Self, Refusal> {
         let seen = drive.revocations.changes();
+        if capability.epoch != drive.key().epoch() {
+            return Err(Refusal::OtherEpoch);
+        }
         if !drive.revocations.is_current(&capability) {
             return Err(Refusal::Revoked);
         }
@@ -57,6 +60,11 @@ impl Grant {
         }
         if self.capability.expires <= self.env.wall().secs {
             return Err(Refusal::Expired);
+        }
+        // A new key counts as a change.
+        let is_changed = self.drive.revocations.changes() != self.seen;
+        if is_changed && self.capability.epoch != self.drive.key().epoch() {
+            return Err(Refusal::OtherEpoch);
         }
         if !self.drive.revocations.is_still_current(&self.capability, &mut self.seen) {
             return Err(Refusal::Revoked);

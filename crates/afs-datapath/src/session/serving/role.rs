@@ -125,7 +125,7 @@ impl DriveRole {
         if handle.0 >= self.drive.limits.handles_per_connection {
             return Err(Lost::Violation("a handle beyond the limit"));
         }
-        let checked = self.drive.key.check(capability, &self.nonces, proof, link.env().wall());
+        let checked = self.drive.key().check(capability, &self.nonces, proof, link.env().wall());
         if let Err(refusal) = checked {
             self.drive.refuse(self.peer, refusal);
         }

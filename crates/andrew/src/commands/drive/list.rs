@@ -4,7 +4,7 @@ use super::drain::DrainText;
 use super::unexpected;
 use crate::error::CommandResult;
 use crate::output;
-use afs_cell::drives::{DriveAnswer, DriveLine, DriveRequest};
+use afs_cell::drives::{DriveAnswer, DriveKeyLine, DriveLine, DriveRequest};
 use serde::Serialize;
 use std::fmt;
 
@@ -49,6 +49,9 @@ impl fmt::Display for Drives {
             if drive.missing_copies > 0 {
                 write!(f, "  {} copies are missing", drive.missing_copies)?;
             }
+            if let Some(key) = &drive.key {
+                write!(f, "  {}", KeyText(key))?;
+            }
             if let Some(drain) = &drive.drain {
                 write!(f, "  {}", DrainText(drain))?;
             }
@@ -58,5 +61,21 @@ impl fmt::Display for Drives {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+/// A key in a few words.
+struct KeyText<'a>(&'a DriveKeyLine);
+
+impl fmt::Display for KeyText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key {}", self.0.epoch)?;
+        match self.0.age.map(|seconds| seconds / 86_400) {
+            Some(0) => write!(f, ", less than a day old")?,
+            Some(1) => write!(f, ", 1 day old")?,
+            Some(days) => write!(f, ", {days} days old")?,
+            None => {}
+        }
+        if self.0.changing { write!(f, ", being changed") } else { Ok(()) }
     }
 }

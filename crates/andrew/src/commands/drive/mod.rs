@@ -5,6 +5,7 @@ mod check;
 mod drain;
 mod list;
 mod lost;
+mod rekey;
 mod remove;
 mod serve;
 mod use_;
@@ -50,6 +51,8 @@ enum Command {
     Check(OnServer<check::Args>),
     /// Move everything on a drive to another one, in the background
     Drain(OnServer<drain::Args>),
+    /// Give a drive on another host another key
+    Rekey(OnServer<rekey::Args>),
     /// Give a drive up that will not come back
     Lost(OnServer<lost::Args>),
     /// Remove a drive on which nothing is
@@ -79,6 +82,7 @@ impl Args {
             Command::Use(args) => args.command.run(&ask(args.state), json),
             Command::Check(args) => args.command.run(&ask(args.state), json),
             Command::Drain(args) => args.command.run(&ask(args.state), json),
+            Command::Rekey(args) => args.command.run(&ask(args.state), json),
             Command::Lost(args) => args.command.run(&ask(args.state), json),
             Command::Remove(args) => args.command.run(&ask(args.state), json),
         }
