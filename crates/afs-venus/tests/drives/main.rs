@@ -8,6 +8,7 @@ mod commanded;
 mod common;
 mod copies;
 mod host;
+mod rekeyed;
 mod scene;
 mod secured;
 mod storing;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNumber};
 use afs_datapath::session::{Identity, Offer, Security};
 use afs_drive::DriveId;
-use afs_remote::{DirectDrive, RemoteDrive, RemoteOptions};
+use afs_remote::{DirectDrive, DriveKeys, RemoteDrive, RemoteOptions};
 use afs_volume::{DataRoute, Rebuild, VolumeStore};
 use afs_wire::ids::PartitionId;
 
@@ -24,7 +24,7 @@ fn address(number: u8) -> SocketAddr {
 }
 
 /// A drive of such a number, whose key is made of a secret.
-fn key(number: u8, secret: u8) -> DriveKey {
+pub fn key(number: u8, secret: u8) -> DriveKey {
     DriveKey::new(PathDrive(0xd1 + u128::from(number)), KeyEpoch(1), [secret; 32])
 }
 
@@ -32,6 +32,8 @@ fn key(number: u8, secret: u8) -> DriveKey {
 pub struct Scene {
     pub cell: Cell,
     pub hosts: Vec<Host>,
+    /// Keys of each drive, as the file server has them.
+    pub keys: Vec<DriveKeys>,
     pub writer: Client,
 }
 
@@ -56,11 +58,12 @@ impl Scene {
         cell.users.add("alice", 11);
         cell.users.add("bob", 12);
         cell.set_limits(|limits| limits.read_ahead_chunks = 0);
-        let hosts: Vec<_> = (0..drives).map(|number| host(&cell, number, identity.as_ref())).collect();
+        let hosts = (0..drives).map(|number| host(&cell, number, identity.as_ref()));
+        let (hosts, keys) = hosts.unzip();
         let ids: Vec<_> = (1..=u32::from(drives)).map(DriveId).collect();
         cell.partitions().store(PartitionId(0)).unwrap().use_drives(&ids).unwrap();
         let writer = cell.client(1);
-        let scene = Scene { cell, hosts, writer };
+        let scene = Scene { cell, hosts, keys, writer };
         scene.set_route(DataRoute::Drives);
         scene
     }
@@ -126,20 +129,21 @@ fn identity(secret: u8) -> Identity {
     Identity::of_seed(&[secret + 1; 32]).unwrap()
 }
 
-/// A drive of the cell's file server.
-fn host(cell: &Cell, number: u8, identity: Option<&Identity>) -> Host {
+/// A drive of the cell's file server, and its keys there.
+fn host(cell: &Cell, number: u8, identity: Option<&Identity>) -> (Host, DriveKeys) {
     let at = address(number);
     let node = cell.sim.node(&format!("drive {number}"), at.ip());
     let offer = identity.map_or_else(Offer::clear, |identity| Offer::tls(identity.clone()));
     let host = serve(cell, (node, at), key(number, 7), offer);
     let security = identity.map_or(Security::Clear, |identity| Security::Tls(identity.fingerprint()));
     let name = format!("far-{number}");
-    let options = RemoteOptions::new(&name, at, security, Arc::new(key(number, 7)), STORE);
+    let keys = DriveKeys::from(Arc::new(key(number, 7)));
+    let options = RemoteOptions::new(&name, at, security, keys.clone(), STORE);
     let (env, partitions) = (cell.sim.env(cell.server), cell.partitions());
     let (store, id) = (partitions.store(PartitionId(0)).unwrap(), DriveId(u32::from(number) + 1));
     store.add_drive(id, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
     partitions.add_direct(PartitionId(0), id, DirectDrive::new(env, options));
-    host
+    (host, keys)
 }
 
 /// Another host that answers for the first drive, with a key and an identity of its own.
