@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 pub struct CounterValues {
     /// Calls made, by name. Each attempt counts.
     pub calls: BTreeMap<&'static str, u64>,
+    /// Changes sent in lists, by the name of the call that each would have been by itself.
+    pub changes_listed: BTreeMap<&'static str, u64>,
     /// Calls received from servers, by name.
     pub callbacks: BTreeMap<&'static str, u64>,
     /// Uses of a cached and promised status.
@@ -62,12 +64,13 @@ impl CounterValues {
             format!("{{{}}}", rows.join(","))
         };
         format!(
-            "{{\"calls\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
+            "{{\"calls\":{},\"changes_listed\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
              \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
              \"promises_broken\":{},\"callbacks_unproven\":{},\
              \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{},\
              \"fetched_at_drives\":{},\"stored_at_drives\":{},\"drive_fallbacks\":{}}}}}",
             table(&self.calls),
+            table(&self.changes_listed),
             table(&self.callbacks),
             self.status_hits,
             self.status_misses,
@@ -94,6 +97,7 @@ impl CounterValues {
 #[derive(Default)]
 pub(crate) struct Counters {
     calls: Mutex<BTreeMap<&'static str, u64>>,
+    changes_listed: Mutex<BTreeMap<&'static str, u64>>,
     callbacks: Mutex<BTreeMap<&'static str, u64>>,
     pub status_hits: AtomicU64,
     pub status_misses: AtomicU64,
@@ -119,6 +123,11 @@ impl Counters {
         *self.calls.lock().entry(name).or_default() += 1;
     }
 
+    /// A change is sent in a list.
+    pub fn listed(&self, name: &'static str) {
+        *self.changes_listed.lock().entry(name).or_default() += 1;
+    }
+
     /// A call that was counted was not made: something else was in its place.
     pub fn not_made(&self, name: &'static str) {
         if let Some(count) = self.calls.lock().get_mut(name) {
@@ -142,6 +151,7 @@ impl Counters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CounterValues {
             calls: self.calls.lock().clone(),
+            changes_listed: self.changes_listed.lock().clone(),
             callbacks: self.callbacks.lock().clone(),
             status_hits: get(&self.status_hits),
             status_misses: get(&self.status_misses),

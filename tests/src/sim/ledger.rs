@@ -91,13 +91,14 @@ fn is_change(call: &str) -> bool {
 }
 
 /// Calls that store the data of a file.
-const STORES: [&str; 3] = ["StoreData64", "StoreRanges", "CommitStore"];
+const STORES: [&str; 4] = ["StoreData64", "StoreRanges", "CommitStore", "CommitChunks"];
 /// Calls with effects that others see, by the protocol's names.
-const CHANGES: [&str; 13] = [
+const CHANGES: [&str; 14] = [
     "StoreData",
     "StoreData64",
     "StoreRanges",
     "CommitStore",
+    "CommitChunks",
     "StoreACL",
     "StoreStatus",
     "CreateFile",

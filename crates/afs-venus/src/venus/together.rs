@@ -141,6 +141,7 @@ impl Venus {
         }
         let resets: Vec<u64> = sites.iter().map(|server| server.reset.get()).collect();
         let changes = sending.list();
+        changes.iter().for_each(|change| self.counters.listed(name_of(change)));
         sending.begin(Doubt { before: version_of(dir), changes: changes.len() as u64 });
         let list = fs::ChangeList { volume: volume.id, changes };
         let outcome = self.call_tried(volume, list).await;
@@ -158,6 +159,21 @@ impl Venus {
             Err(error) if error.code.is_some() && !outcome.maybe_executed => sending.answered(Vec::new()),
             Err(error) => tracing::debug!(%error, "it is not known which changes of a list were made"),
         }
+    }
+}
+
+/// Name of the call that a change would be by itself.
+fn name_of(change: &Change) -> &'static str {
+    match change {
+        Change::CreateFile(_) => fs::CreateFile::NAME,
+        Change::MakeDir(_) => fs::MakeDir::NAME,
+        Change::Symlink(_) => fs::Symlink::NAME,
+        Change::Link(_) => fs::Link::NAME,
+        Change::Store(_) => fs::StoreData64::NAME,
+        Change::StoreStatus(_) => fs::StoreStatus::NAME,
+        Change::RemoveFile(_) => fs::RemoveFile::NAME,
+        Change::RemoveDir(_) => fs::RemoveDir::NAME,
+        Change::Rename(_) => fs::Rename::NAME,
     }
 }
 
