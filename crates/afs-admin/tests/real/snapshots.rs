@@ -165,10 +165,14 @@ fn transactions_of_a_move_are_known_to_be_its_own() {
         for _ in 0..40 {
             let before = asker.operations().await?;
             for server in [place(0, 0).server, place(1, 0).server] {
-                for open in asker.status(server).await? {
+                let open = asker.status(server).await?;
+                // What began after the first look is in the journal by now, and what has ended since was in it then.
+                let after = asker.operations().await?;
+                for open in open {
                     seen += 1;
-                    let known = before.iter().any(|r| r.draft.word == "move" && r.works_on(open.volume));
-                    assert!(known, "volume {} of {before:?}", open.volume);
+                    let mut both = before.iter().chain(&after);
+                    let known = both.any(|r| r.draft.word == "move" && r.works_on(open.volume));
+                    assert!(known, "volume {} of {before:?}, {after:?}", open.volume);
                 }
             }
             let locked =
