@@ -132,9 +132,12 @@ fn state(mixed: &Mixed) -> [String; 2] {
     [volumes, mixed.vos("listvldb -quiet")]
 }
 
+/// By how much the clock may be late by which OpenAFS's server dates changes: a thread of its own sets it every second.
+const LATE: u64 = 2;
+
 /// Waits until further changes have a later second than all earlier ones; returns that time in Unix seconds.
 fn next_second() -> u64 {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let next = now() + 1;
-    until("the next second", seconds(30), || (now() >= next).then_some(next))
+    until("the next second", seconds(30), || (now() >= next + LATE).then_some(next))
 }
