@@ -115,7 +115,8 @@ fn what_others_see_is_what_the_holder_did_or_the_lease_is_lost() {
         let of_seed = [world.lent, world.sent_lists, world.lost];
         all = [0, 1, 2].map(|at| all[at] + of_seed[at]);
     }
-    assert!(all.iter().all(|count| *count > 20), "leases, lists, and leases lost: {all:?}");
+    let are_few = seeds(60).count() < 60;
+    assert!(are_few || all.iter().all(|count| *count > 20), "leases, lists, and leases lost: {all:?}");
 }
 
 struct World {
@@ -376,5 +377,6 @@ fn one_of_two_gets_a_name_however_a_lease_and_a_call_race() {
             (Some(_), Some(Ok(_))) => panic!("seed {seed}: both were told that they created the name"),
         }
     }
-    assert!(lent > 20 && by_call > 20, "{lent} {by_call}");
+    let are_few = seeds(120).count() < 120;
+    assert!(are_few || lent > 20 && by_call > 20, "{lent} {by_call}");
 }
