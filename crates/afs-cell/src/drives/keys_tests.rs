@@ -146,7 +146,7 @@ fn a_drive_gets_other_keys_while_it_is_used_and_over_starts_of_both_ends() {
         joined.use_it(fid);
     }
     joined.stop_drive();
-    // The registry keeps the key to come, so that whoever is interrupted knows both.
+    // The registry keeps the key to come, so that a change that is interrupted leaves both known.
     joined.rekey().unwrap_err();
     assert!(joined.key().changing);
     joined.start_drive();

@@ -11,7 +11,7 @@ use super::proof::mac;
 use super::{DriveKey, HolderId, StoreNumber};
 
 /// Name of a room at a drive: what a client stages there is kept under it. The file server makes it of a random number, the file
-/// and the client ([`DriveKey::staging_tag`]), so that it need not remember it: whoever names another file, or is another client,
+/// and the client ([`DriveKey::staging_tag`]), so that it need not remember it: a commit of another file, or by another client,
 /// has another tag, for which there is no receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StagingTag(pub [u8; Self::LEN]);

@@ -183,8 +183,8 @@ impl FileServer {
     /// service, when it takes a volume from clients, first sets the state and then waits for a transaction of
     /// its own, after which no change is admitted.
     ///
-    /// If the transaction would change an object of which somebody else than `holder` has a lease, which then was lent, or found
-    /// by a name, after the look-up, nothing is changed: the lease is recalled, and the code is VBUSY.
+    /// If the transaction would change an object that is leased to a client other than `holder` (it was lent after the look-up, or
+    /// found by a name), nothing is changed: the lease is recalled, and the code is VBUSY.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         served: &Served,

@@ -27,7 +27,7 @@ const RECALLS_MAX: usize = 3;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 const IDLE_SECONDS: u64 = 300;
 
-/// Check within a transaction that it changes nothing of which somebody else has a lease.
+/// Check within a transaction that it changes no object that is leased to another client.
 #[derive(Clone)]
 pub(super) struct Unlent {
     leases: Arc<Leases>,

@@ -26,11 +26,11 @@ pub(crate) struct Lease {
     fids: OnceLock<BTreeSet<Fid>>,
     /// Whether lists are made under it. Looked at inside the transaction of each list.
     holds: AtomicBool,
-    /// Whether somebody wants it back.
+    /// Whether a recall waits for it.
     wanted: AtomicBool,
     /// Seconds of the server's own clock at its last use.
     used: AtomicU64,
-    /// Held by whoever lends or recalls it.
+    /// Held by the task that lends or recalls it.
     pub(crate) turn: sync::Mutex<()>,
     /// Held while a list is made, and while the lease ends.
     pub(crate) lists: sync::Mutex<Lists>,

@@ -112,7 +112,7 @@ impl Leases {
         self.table.read().by_object.get(&key(fid)).cloned()
     }
 
-    /// The lease of an object that somebody else holds than `host`.
+    /// The lease of an object, if a client other than `host` holds it.
     pub(crate) fn of_others(&self, fid: Fid, host: Option<HostId>) -> Option<Arc<Lease>> {
         let table = self.table.read();
         table.by_object.get(&key(fid)).filter(|lease| Some(lease.host.id()) != host).cloned()
@@ -141,8 +141,8 @@ impl Leases {
         found.filter(|lease| lease.dir == dir && lease.host.id() == host && lease.holds())
     }
 
-    /// Runs `grant`, which records a promise to a client, unless somebody else has the lease of the object: who lends it breaks
-    /// the promises that were recorded before.
+    /// Runs `grant`, which records a promise to a client, unless another client has the lease of the object. The promises that were
+    /// recorded before a lease are broken when it is granted.
     pub(crate) fn unless_lent<T>(&self, fid: Fid, host: HostId, grant: impl FnOnce() -> T) -> Option<T> {
         let table = self.table.read();
         let lent = table.by_object.get(&key(fid)).is_some_and(|lease| lease.host.id() != host);
