@@ -204,7 +204,10 @@ fn data_that_no_server_took_survives_a_kill_of_the_mount() {
     });
     assert_eq!((told["unsaved_bytes"].as_u64(), told["is_kept"].as_bool()), (Some(2 << 20), Some(true)));
     assert!(told["error"].as_str().unwrap().contains("quota"), "{told}");
-    let _ = quota("10000");
+    let mount = cell.mount().to_str().unwrap();
+    let _ = command(&netns, &["fs", "setvol", mount, "--max", "10M", "--offlinemsg", "moves on Sunday"]);
+    let examined = command(&netns, &["fs", "examine", mount]);
+    assert!(examined.contains("message is moves on Sunday\nCurrent disk quota is 10240\n"), "{examined}");
     assert!(fs::read(&file).unwrap() == data, "it is read here before it is stored");
     let _ = command(&netns, &["fs", "recover", "retry", file.to_str().unwrap()]);
     cell.stop();

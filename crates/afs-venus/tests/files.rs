@@ -292,6 +292,15 @@ fn attributes_that_tools_read_and_set() {
         assert!(get("afs.status").await.contains("\"promised\":true"));
         assert!(get("afs.counters").await.contains("\"CreateFile\":1"));
         assert_eq!(get("afs.quota").await, "0");
+        let set = async |name: &str, value: &str| {
+            one.venus.setxattr(file.node, name.as_bytes(), value.as_bytes()).await
+        };
+        assert_eq!(get("afs.offlinemsg").await, "");
+        assert_eq!(set("afs.quota", "5000").await.unwrap_err().errno(), 13);
+        assert_eq!(set("afs.offlinemsg", "back soon").await.unwrap_err().errno(), 13);
+        for message in ["", "\0", &"x".repeat(128)] {
+            assert_eq!(set("afs.offlinemsg", message).await.unwrap_err().errno(), 22);
+        }
         assert_eq!(one.venus.getxattr(file.node, b"user.other").await.unwrap_err().errno(), 61);
         assert_eq!(one.venus.setxattr(file.node, b"user.other", b"").await.unwrap_err().errno(), 95);
         let acl = b"2\n0\nsystem:anyuser\t127\nsystem:authuser\t9\n";

@@ -44,6 +44,7 @@ mod store_check;
 mod store_reason;
 mod together;
 mod tokens;
+mod volume_settings;
 mod writing;
 mod xattr;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, AclText, PathText, SetVolumeStatus};
+use afs_wire::fs::{self, AclText};
 use bytes::Bytes;
 
 use crate::api::NodeId;
@@ -18,11 +18,12 @@ use crate::venus::Venus;
 use crate::vnode::is_mount_point;
 
 /// Attributes that every object has.
-const READABLE: [&str; 9] = [
+const READABLE: [&str; 10] = [
     "afs.acl",
     "afs.bypass",
     "afs.cell",
     "afs.fid",
+    "afs.offlinemsg",
     "afs.quota",
     "afs.status",
     "afs.volstatus",
@@ -46,6 +47,7 @@ impl Venus {
     /// | `afs.whereis` | addresses of the servers that have the volume, one a line |
     /// | `afs.volstatus` | JSON: state, quota and use of the volume |
     /// | `afs.quota` (also set) | quota in KiB; 0 is none |
+    /// | `afs.offlinemsg` (also set) | message of the volume that tells why it is off line; at most 127 bytes, and never set to nothing |
     /// | `afs.status` | JSON: the cached state of the object |
     /// | `afs.counters` | JSON: counters of Venus |
     /// | `afs.datapath` | use of the data path of each known file server: `address state`, one a line |
@@ -91,13 +93,8 @@ impl Venus {
             "afs.bypass" => self.bypass_told(key).await?,
             "afs.whereis" => self.whereis(&volume),
             "afs.volstatus" => self.volstatus(&volume).await?,
-            "afs.quota" => self
-                .call(&volume, fs::GetVolumeStatus { volume: volume.id })
-                .await?
-                .value
-                .status
-                .quota_max
-                .to_string(),
+            "afs.quota" => self.volume_status(&volume).await?.status.quota_max.to_string(),
+            "afs.offlinemsg" => self.volume_status(&volume).await?.offline_message.to_text(),
             "afs.status" => self.cache_status(key, &volume).await?,
             _ => match name.strip_prefix(LSMOUNT) {
                 Some(entry) => return self.lsmount(key, entry.as_bytes()).await,
@@ -115,6 +112,7 @@ impl Venus {
             (b"afs.acl", NodeTarget::Object(key)) => self.set_acl(key, value).await,
             (b"afs.bypass", NodeTarget::Object(key)) => self.request_bypass(key, value).await,
             (b"afs.quota", NodeTarget::Object(key)) => self.set_quota(key, value).await,
+            (b"afs.offlinemsg", NodeTarget::Object(key)) => self.set_offline_message(key, value).await,
             (name, _) if READABLE.iter().any(|known| known.as_bytes() == name) => {
                 Err(VenusError::new(ErrorKind::NotPermitted, "setxattr"))
             }
@@ -188,24 +186,6 @@ impl Venus {
         }
     }
 
-    async fn set_quota(&self, key: Key, value: &[u8]) -> Result<()> {
-        let invalid = || VenusError::new(ErrorKind::Invalid, "SetVolumeStatus");
-        let text = std::str::from_utf8(value).map_err(|_| invalid())?;
-        let quota: u32 = text.trim().trim_end_matches('\0').parse().map_err(|_| invalid())?;
-        if quota > i32::MAX as u32 {
-            return Err(invalid());
-        }
-        let volume = self.volume_of(key).await?;
-        let request = fs::StoreVolumeStatus {
-            volume: volume.id,
-            status: SetVolumeStatus { quota_min: None, quota_max: Some(quota) },
-            name: fs::Name::empty(),
-            offline_message: PathText::empty(),
-            motd: PathText::empty(),
-        };
-        self.call(&volume, request).await.map(drop)
-    }
-
     fn whereis(&self, volume: &Volume) -> String {
         let addresses = volume.sites(self.now()).into_iter().flat_map(|server| server.addresses());
         let mut text = String::new();
@@ -217,7 +197,7 @@ impl Venus {
     }
 
     async fn volstatus(&self, volume: &Arc<Volume>) -> Result<String> {
-        let reply = self.call(volume, fs::GetVolumeStatus { volume: volume.id }).await?.value;
+        let reply = self.volume_status(volume).await?;
         let status = reply.status;
         Ok(format!(
             "{{\"id\":{},\"parent\":{},\"name\":{},\"kind\":\"{}\",\"online\":{},\"in_service\":{},\"blessed\":{},\

@@ -30,6 +30,7 @@ mod recover;
 mod rmmount;
 mod setacl;
 mod setquota;
+mod setvol;
 mod sysname;
 mod volume_status;
 mod whereis;
@@ -86,6 +87,9 @@ enum Command {
     /// Set the quota of a volume
     #[command(visible_alias = "sq")]
     Setquota(setquota::Args),
+    /// Set the quota and the off-line message of volumes
+    #[command(visible_alias = "sv")]
+    Setvol(setvol::Args),
     /// Show the volume that holds a file
     #[command(visible_aliases = ["exa", "listvol", "lv"])]
     Examine(examine::Args),
@@ -153,6 +157,7 @@ impl Args {
             Command::Listquota(args) => args.run(json),
             Command::Quota(args) => args.run(json),
             Command::Setquota(args) => args.run(),
+            Command::Setvol(args) => args.run(),
             Command::Examine(args) => args.run(json),
             Command::Explain(args) => args.run(json),
             Command::Diskfree(args) => args.run(json),

@@ -42,7 +42,7 @@ impl Args {
 }
 
 /// Parses a quota: a bare number is in KiB as in OpenAFS, a number with a unit in bytes of that unit.
-fn kib(text: &str) -> CommandResult<u64> {
+pub(super) fn kib(text: &str) -> CommandResult<u64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit());
     let bytes = crate::size::parse(text).map_err(|e| CommandError::usage(format!("fs: {e}")))?;
     let kib = if plain { bytes } else { bytes.div_ceil(1024) };
