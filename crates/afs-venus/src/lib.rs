@@ -65,11 +65,11 @@ mod vnode;
 
 pub use api::{
     Access, Activity, ActivityCounts, Allocate, Attr, Backing, BypassRequest, CacheActivity, DirEntry,
-    DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedError, ExplainedFid, ExplainedLock,
-    ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume,
-    Explanation, HandleId, Kind, LockHolder, LockKind, LockRange, NewTime, NodeId, OngoingCall, OpenFlags,
-    Opened, OpenedDir, Requester, Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall,
-    Space, Token, TokenInfo, TokenOwner, Unsaved, UnsavedPiece, Unsettled,
+    DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid,
+    ExplainedLock, ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus,
+    ExplainedVolume, Explanation, HandleId, Kind, LockHolder, LockKind, LockRange, NewTime, NodeId,
+    OngoingCall, OpenFlags, Opened, OpenedDir, Requester, Seek, ServerActivity, SessionCallback,
+    SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo, TokenOwner, Unsaved, UnsavedPiece, Unsettled,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache, Sweeper};
 pub use config::{

@@ -76,8 +76,22 @@ pub struct ExplainedServer {
     pub round_trip_micros: Option<u64>,
     /// `in use`, `idle`, `none`, `off`, `not asked for`, or `failed: ` and why.
     pub data_path: String,
+    /// The drives to which it has sent this mount. At most 32.
+    #[serde(default)]
+    pub drives: Vec<ExplainedDrive>,
     /// Its last errors, the latest first. At most 8.
     pub errors: Vec<ExplainedError>,
+}
+
+/// A drive on another host, at which this mount reads and stores what a server has there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ExplainedDrive {
+    /// Its address with port.
+    pub address: String,
+    /// `in use`, `connecting`, `idle`, or `failed: ` and why.
+    pub state: String,
+    /// How long it is left alone from now, after failures: the file server is asked instead.
+    pub paused_seconds: Option<u64>,
 }
 
 /// An error of a server.

@@ -20,8 +20,9 @@ pub use activity::{Activity, ActivityCounts, CacheActivity, OngoingCall, ServerA
 pub use attr::{Attr, Kind, NewTime, SetAttr};
 pub use bypass::BypassRequest;
 pub use explanation::{
-    ExplainedBypass, ExplainedData, ExplainedError, ExplainedFid, ExplainedLock, ExplainedLocks,
-    ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume, Explanation,
+    ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid, ExplainedLock,
+    ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume,
+    Explanation,
 };
 pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};

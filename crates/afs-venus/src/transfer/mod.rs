@@ -28,6 +28,7 @@ use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
 
+use crate::api::ExplainedDrive;
 use crate::cache::CacheIo;
 use crate::calls::Target;
 use crate::data::Piece;
@@ -95,6 +96,11 @@ pub(crate) trait Transfer: Send + Sync + 'static {
     /// Whether data goes to and from a server by the data path, in a few words.
     fn path_state(&self, _: &Arc<Server>) -> String {
         "off".into()
+    }
+
+    /// The drives to which a server has sent this client.
+    fn drives(&self, _: &Arc<Server>) -> Vec<ExplainedDrive> {
+        Vec::new()
     }
 }
 

@@ -30,7 +30,12 @@ impl Failures {
 
     /// Whether the path is left alone now.
     pub fn is_pausing(&self, now: Instant) -> bool {
-        self.until.is_some_and(|until| now < until)
+        self.pause(now).is_some()
+    }
+
+    /// How long it is left alone from now.
+    pub fn pause(&self, now: Instant) -> Option<Duration> {
+        self.until.filter(|until| now < *until).map(|until| until.saturating_since(now))
     }
 }
 
@@ -44,6 +49,7 @@ mod tests {
         let minutes: Vec<u64> = (0..8).map(|_| failures.note(now).as_secs() / 60).collect();
         assert_eq!(minutes, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert!(failures.is_pausing(now + LONGEST - Duration::from_nanos(1)));
+        assert_eq!(failures.pause(now + FIRST), Some(LONGEST - FIRST));
         assert!(!failures.is_pausing(now + LONGEST));
         failures.forget();
         assert!(!failures.is_pausing(now));

@@ -40,6 +40,7 @@ use parking_lot::Mutex;
 use self::drives::{AtServer, ServerDrives};
 use self::server::{Common, ServerPath};
 use self::steps::Ended;
+use crate::api::ExplainedDrive;
 use crate::calls::Target;
 use crate::config::DataPathConfig;
 use crate::counters::{Counters, add};
@@ -93,7 +94,11 @@ impl<T: Transfer> OverPath<T> {
 
     /// The path of a server, if there is one already.
     fn known_path(&self, server: &Arc<Server>) -> Option<Arc<ServerPath>> {
-        self.servers.lock().get(&(Arc::as_ptr(server) as usize)).map(|paths| paths.server.clone())
+        self.known_paths(server).map(|paths| paths.server)
+    }
+
+    fn known_paths(&self, server: &Arc<Server>) -> Option<Paths> {
+        self.servers.lock().get(&(Arc::as_ptr(server) as usize)).cloned()
     }
 
     async fn fetch_by_path(
@@ -292,5 +297,9 @@ impl<T: Transfer> Transfer for OverPath<T> {
             Some((word, None)) => word.into(),
             Some((word, Some(why))) => format!("{word}: {}", why.name()),
         }
+    }
+
+    fn drives(&self, server: &Arc<Server>) -> Vec<ExplainedDrive> {
+        self.known_paths(server).map(|paths| paths.drives.explained()).unwrap_or_default()
     }
 }

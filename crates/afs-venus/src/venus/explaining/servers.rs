@@ -59,6 +59,7 @@ impl Venus {
                 .find_map(|it| it.measured_round_trip())
                 .map(|it| it.as_micros() as u64),
             data_path: self.transfer.path_state(server),
+            drives: self.transfer.drives(server),
             errors: errors.collect(),
         }
     }

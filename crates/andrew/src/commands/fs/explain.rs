@@ -21,8 +21,8 @@ use std::path::PathBuf;
 The mount on this machine tells what it knows; no server is asked, so that the answer comes at once when
 servers are down, too. What is said to be unknown may be known after the path was used.
 
-Servers: which one is used and why, since when one does not answer, its last errors, and whether bytes of
-files come by its data path. Promise: while it is held, the server tells this machine of changes, and what
+Servers: which one is used and why, since when one does not answer, its last errors, whether bytes of
+files come by its data path, and the drives at which they are read past it. Promise: while it is held, the server tells this machine of changes, and what
 is cached is current. Rights: those that the server has reported to this user, and with whose token.
 
 Examples:
@@ -148,6 +148,13 @@ fn write_server(f: &mut fmt::Formatter<'_>, server: &ExplainedServer) -> fmt::Re
         write!(f, "; round trip {}.{:03} ms", micros / 1000, micros % 1000)?;
     }
     writeln!(f, "; data path: {}", server.data_path)?;
+    server.drives.iter().try_for_each(|drive| {
+        write!(f, "    drive {}: {}", drive.address, drive.state)?;
+        match drive.paused_seconds {
+            Some(left) => writeln!(f, ", left alone for {}; the server is read", in_words(left)),
+            None => writeln!(f),
+        }
+    })?;
     server.errors.iter().try_for_each(|error| {
         let ago = in_words(error.seconds_ago);
         let times = if error.times > 1 { format!(" ({} times)", error.times) } else { String::new() };

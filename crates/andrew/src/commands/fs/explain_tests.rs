@@ -2,7 +2,8 @@
 
 use super::*;
 use afs_venus::{
-    ExplainedBypass, ExplainedError, ExplainedFid, ExplainedLock, ExplainedStatus, ExplainedVolume,
+    ExplainedBypass, ExplainedDrive, ExplainedError, ExplainedFid, ExplainedLock, ExplainedStatus,
+    ExplainedVolume,
 };
 
 fn server() -> ExplainedServer {
@@ -14,6 +15,14 @@ fn server() -> ExplainedServer {
         last_reply_seconds_ago: Some(50),
         round_trip_micros: Some(1250),
         data_path: "failed: unreachable".into(),
+        drives: vec![
+            ExplainedDrive { address: "192.0.2.8:7010".into(), state: "in use".into(), paused_seconds: None },
+            ExplainedDrive {
+                address: "192.0.2.9:7010".into(),
+                state: "failed: unreachable".into(),
+                paused_seconds: Some(50),
+            },
+        ],
         errors: vec![ExplainedError {
             seconds_ago: 12,
             operation: "FetchData64".into(),
@@ -78,6 +87,8 @@ fn people_read_what_is_known_of_a_file_and_its_server() {
          volume: video (536870915, read-write), located 10 min ago\n  \
          server 192.0.2.1:7000: used, the only one; has not answered for 30 s; last reply 50 s ago; \
          round trip 1.250 ms; data path: failed: unreachable\n    \
+         drive 192.0.2.8:7010: in use\n    \
+         drive 192.0.2.9:7010: failed: unreachable, left alone for 50 s; the server is read\n    \
          error 12 s ago: FetchData64: no reply (3 times)\n  \
          promise: held, for 2 h more\n  \
          status: cached and current; version 5, 3000 bytes\n  \

@@ -9,6 +9,7 @@ use super::super::failures::Failures;
 use super::super::fallback::Fallback;
 use super::super::link::Link;
 use super::super::offer::Offer;
+use crate::api::ExplainedDrive;
 
 /// Most drives of one file server that are known at a time.
 const DRIVES_MAX: usize = 32;
@@ -22,6 +23,7 @@ struct Known {
     link: Option<Arc<Link>>,
     is_opening: bool,
     failures: Failures,
+    last: Option<Fallback>,
 }
 
 /// How a drive is reached.
@@ -54,23 +56,24 @@ impl DriveLinks {
         }
     }
 
-    pub fn not_opened(&mut self, offer: &Offer, now: Instant) {
+    pub fn not_opened(&mut self, offer: &Offer, why: Fallback, now: Instant) {
         if let Some(known) = self.0.iter_mut().find(|known| known.offer.is_same_drive(offer)) {
             known.is_opening = false;
-            known.failures.note(now);
+            known.note_failure(why, now);
         }
     }
 
     /// A connection is given up for its failure. How long the drive is left alone.
-    pub fn failed(&mut self, link: &Arc<Link>, now: Instant) -> Option<Duration> {
+    pub fn failed(&mut self, link: &Arc<Link>, why: Fallback, now: Instant) -> Option<Duration> {
         self.close(link);
         let known = self.0.iter_mut().find(|known| known.offer.is_same_drive(&link.offer))?;
-        Some(known.failures.note(now))
+        Some(known.note_failure(why, now))
     }
 
     pub fn succeeded(&mut self, link: &Link) {
         if let Some(known) = self.0.iter_mut().find(|known| known.offer.is_same_drive(&link.offer)) {
             known.failures.forget();
+            known.last = None;
         }
     }
 
@@ -96,7 +99,34 @@ impl DriveLinks {
             self.0.remove(place);
         }
         let (link, failures) = (None, Failures::default());
-        self.0.push(Known { offer: offer.clone(), link, is_opening: false, failures });
+        self.0.push(Known { offer: offer.clone(), link, is_opening: false, failures, last: None });
         self.0.last_mut()
+    }
+
+    /// All drives that are known, for a user.
+    pub fn explained(&self, now: Instant) -> Vec<ExplainedDrive> {
+        self.0.iter().map(|known| known.explained(now)).collect()
+    }
+}
+
+impl Known {
+    fn note_failure(&mut self, why: Fallback, now: Instant) -> Duration {
+        self.last = Some(why);
+        self.failures.note(now)
+    }
+
+    fn explained(&self, now: Instant) -> ExplainedDrive {
+        let is_open = self.link.as_ref().is_some_and(|link| link.lost().is_none());
+        let state = match self.last {
+            _ if is_open => "in use".into(),
+            _ if self.is_opening => "connecting".into(),
+            Some(why) => format!("failed: {}", why.name()),
+            None => "idle".into(),
+        };
+        ExplainedDrive {
+            address: self.offer.addresses.first().map(ToString::to_string).unwrap_or_default(),
+            state,
+            paused_seconds: self.failures.pause(now).map(|pause| pause.as_secs()),
+        }
     }
 }

@@ -34,7 +34,7 @@ impl ServerDrives {
                 self.watch(&link);
             }
             Err(why) => {
-                self.links.lock().not_opened(&offer, self.now());
+                self.links.lock().not_opened(&offer, why, self.now());
                 self.fallback(why);
             }
         }

@@ -163,7 +163,7 @@ impl ServerDrives {
         }
         let is_failure = why.is_failure() || (why.is_of_request() && link.was_fruitless());
         if is_failure && link.failed() {
-            let pause = self.links.lock().failed(link, self.now()).unwrap_or_default().as_secs();
+            let pause = self.links.lock().failed(link, why, self.now()).unwrap_or_default().as_secs();
             let drive = link.offer.addresses.first();
             tracing::warn!(
                 ?drive,

@@ -12,6 +12,7 @@ use super::super::server::Common;
 use super::layouts::Layouts;
 use super::links::DriveLinks;
 use super::storing::Rooms;
+use crate::api::ExplainedDrive;
 use crate::location::Server;
 
 /// The drives of one server.
@@ -47,6 +48,11 @@ impl ServerDrives {
     /// Whether any drive is connected.
     pub fn is_in_use(&self) -> bool {
         self.links.lock().is_any_open()
+    }
+
+    /// The drives that are known, for a user.
+    pub fn explained(&self) -> Vec<ExplainedDrive> {
+        self.links.lock().explained(self.now())
     }
 
     /// Counts what was not read or stored at a drive.
