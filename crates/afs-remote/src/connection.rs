@@ -39,6 +39,7 @@ pub(crate) struct Connection {
 struct State {
     open: Option<Open>,
     failed: Option<(Instant, Arc<str>)>,
+    away_since: Option<Instant>,
     after: Option<ChunkId>,
     mark: Option<ChunkId>,
     run: Option<u64>,
@@ -77,6 +78,18 @@ impl Connection {
 
     pub fn set_usage(&self, usage: Usage) {
         self.state.lock().usage = Some(usage);
+    }
+
+    /// Until when an operation makes attempts that began at a time: for so long, unless the drive has been away for a part of it.
+    /// One that is away for longer costs each operation one attempt.
+    pub fn patience(&self, began: Instant, wait: Duration) -> Instant {
+        let away_since = self.state.lock().away_since.unwrap_or(began);
+        (away_since + wait).max(began + PAUSE)
+    }
+
+    /// The drive has not replied to an operation that began at a time.
+    pub fn note_away(&self, began: Instant) {
+        self.state.lock().away_since.get_or_insert(began);
     }
 
     /// Why there is no connection, where an attempt failed just now.
@@ -159,6 +172,7 @@ impl Connection {
             state.mark.get_or_insert(mark);
             let before = state.run.replace(run);
             state.usage = Some(usage);
+            state.away_since = None;
             let is_back = state.failed.take().is_some();
             if is_back || before.is_some_and(|before| before != run) {
                 tracing::info!(drive = %self.options.name, run, "the drive is back");

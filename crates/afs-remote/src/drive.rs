@@ -79,10 +79,13 @@ impl RemoteDrive {
         attempt: impl Fn(Open) -> F + Send,
     ) -> Result<T, DriveError> {
         let env = self.0.env();
-        let (until, mut has_same_key) = (env.now() + wait, true);
+        let (began, mut has_same_key) = (env.now(), true);
         loop {
             let why: Arc<str> = match self.0.open().await {
-                Err(why) => why,
+                Err(why) => {
+                    self.0.note_away(began);
+                    why
+                }
                 Ok(open) => match attempt(open.clone()).await {
                     Err(error) if is_other_epoch(&error) => {
                         self.0.forget(&open);
@@ -91,11 +94,16 @@ impl RemoteDrive {
                         }
                         error.to_string().into()
                     }
-                    Err(error) if is_passing(&error) => error.to_string().into(),
+                    Err(error) if is_passing(&error) => {
+                        if matches!(error, Error::Lost(_)) {
+                            self.0.note_away(began);
+                        }
+                        error.to_string().into()
+                    }
                     other => return other.map_err(|error| self.failure(&error)),
                 },
             };
-            if env.now() >= until {
+            if env.now() >= self.0.patience(began, wait) {
                 return Err(DriveError::Away { drive: self.0.options().name.clone(), why });
             }
             env.sleep(PAUSE).await;

@@ -27,8 +27,10 @@ pub struct RemoteOptions {
     pub keys: DriveKeys,
     /// The store on it.
     pub store: StoreNumber,
-    /// How long an operation waits for a drive that is away, and tries again. Default 20 s: longer than a connection
-    /// is silent before it is given up, so that a silent one is followed by another attempt.
+    /// How long operations wait for a drive that is away, and try again. Default 20 s: longer than a connection
+    /// is silent before it is given up, so that a silent one is followed by another attempt. The time counts from
+    /// the beginning of the first operation to which the drive did not reply: once it has been away for so long, each operation
+    /// makes one attempt.
     pub wait: Duration,
     /// How long a connection waits for its peer.
     pub patience: Patience,

@@ -134,6 +134,32 @@ fn a_drive_that_is_away_is_an_error_in_bounded_time_and_used_again_when_it_is_ba
 }
 
 #[test]
+fn a_drive_that_has_been_away_for_long_is_not_waited_for_again() {
+    let kit = Kit::with_drive(4);
+    let drive = kit.remote();
+    let chunk = kit.run(store(drive.clone(), 1, 70_000)).unwrap();
+    kit.sim.crash(kit.host);
+    let took = |what: &str| {
+        let began = kit.sim.now();
+        assert!(matches!(read(&kit, &drive, chunk), Err(DriveError::Away { .. })), "{what}");
+        kit.sim.now() - began
+    };
+    let first = took("the first");
+    assert!((15..30).contains(&first.as_secs()), "{first:?}");
+    for n in 0..5 {
+        let next = took("one of the next");
+        assert!(next <= Duration::from_secs(7), "{n}: {next:?}");
+    }
+    kit.sim.restart(kit.host);
+    kit.start(2);
+    assert_eq!(read(&kit, &drive, chunk).unwrap(), data(1, 70_000), "it is used as soon as it is back");
+    // It is waited for as long as at first when it is away again.
+    kit.sim.crash(kit.host);
+    let first = took("after it was back");
+    assert!((15..30).contains(&first.as_secs()), "{first:?}");
+}
+
+#[test]
 fn before_the_drive_was_reached_nothing_is_known_of_its_space() {
     let kit = Kit::new(1);
     let drive = kit.remote();

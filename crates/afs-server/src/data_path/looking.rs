@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use afs_datapath::capability::{Access, Capability, Refusal};
 use afs_datapath::session::Failure;
+use afs_drive::DriveError;
 use afs_volume::{VnodeRecord, VolumeError, VolumeHeader};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::FileKind;
@@ -123,7 +124,11 @@ impl Looked {
 
 /// The failure for an error of a volume, which is also logged unless it is a refusal.
 pub(super) fn failure_of(server: &FileServer, fid: Fid, error: &VolumeError) -> Failure {
-    failed(server.code(fid, error))
+    let code = server.code(fid, error);
+    match error {
+        VolumeError::Drive(DriveError::Away { .. }) => Failure::Unavailable,
+        _ => failed(code),
+    }
 }
 
 /// The failure for what would be the code of a call.

@@ -1,15 +1,20 @@
 //! Reads by the data path: the bytes of exactly the version that the client names.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use afs_datapath::capability::Access;
 use afs_datapath::session::{Failure, Opened, Pieces, ReadRequest};
-use afs_rpc::BoxFuture;
+use afs_rpc::{BoxFuture, EnvExt};
 use bytes::Bytes;
 
 use super::looking::{Looked, failure_of};
 use crate::file::FileServer;
 use crate::flow::{Content, FileContent};
+
+/// How long a client waits for bytes that a drive does not give: shorter than it takes the data path itself for broken. A call may wait
+/// longer.
+const READ_MAX: Duration = Duration::from_secs(8);
 
 /// Opens what a capability permits to read.
 pub(super) async fn open(server: Arc<FileServer>, request: ReadRequest) -> Result<Opened, Failure> {
@@ -43,7 +48,8 @@ struct FilePieces {
 impl FilePieces {
     async fn next(&mut self, most: usize) -> Result<Bytes, Failure> {
         if self.read.is_empty() {
-            let next = self.content.next().await;
+            let next = self.server.env.clone().timeout(READ_MAX, self.content.next()).await;
+            let next = next.map_err(|_| Failure::Unavailable)?;
             let next = next.map_err(|error| failure_of(&self.server, self.looked.fid, &error))?;
             // The record promised more.
             self.read = next.ok_or(Failure::Io)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use afs_drive::DriveError;
 use afs_rpc::EnvExt;
 use afs_volume::{
     Actor, Depth, ListOutcome, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx,
@@ -173,8 +174,15 @@ impl FileServer {
 
     /// The code for a failure of the volume store. Failures other than refusals are also logged.
     pub(crate) fn code(&self, fid: Fid, error: &VolumeError) -> AbortCode {
-        if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
-            tracing::error!(%fid, %error, "a volume cannot be used");
+        match error {
+            // Of the drive itself the log tells once, as a warning.
+            VolumeError::Drive(DriveError::Away { .. }) => {
+                tracing::info!(%fid, %error, "bytes of a file cannot be read or stored now");
+            }
+            VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_) => {
+                tracing::error!(%fid, %error, "a volume cannot be used");
+            }
+            _ => {}
         }
         error.code()
     }

@@ -3,6 +3,7 @@
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod away;
 mod commanded;
 #[path = "../common/mod.rs"]
 mod common;

@@ -93,6 +93,11 @@ impl Scene {
         });
     }
 
+    /// New data go to these drives, as the partition numbers them.
+    pub fn use_drives(&self, ids: &[DriveId]) {
+        self.cell.partitions().store(PartitionId(0)).unwrap().use_drives(ids).unwrap();
+    }
+
     pub fn set_conduct(&self, conduct: Conduct) {
         self.hosts[0].set_conduct(conduct);
     }

@@ -25,6 +25,8 @@ pub(crate) enum Fallback {
     Damaged,
     /// The drive cannot serve this request, and says so.
     Declined,
+    /// The drive cannot have these bytes now, and says so. That is nothing against what else it has.
+    Unavailable,
     /// No connection could be opened.
     Unreachable,
     /// The drive has another key than the file server told.
@@ -46,6 +48,7 @@ impl Fallback {
             Error::Failed(Failure::Refused(_)) => Fallback::Refused,
             Error::Failed(Failure::OtherVersion) => Fallback::OtherVersion,
             Error::Failed(Failure::Damaged) => Fallback::Damaged,
+            Error::Failed(Failure::Unavailable) => Fallback::Unavailable,
             Error::Failed(_) => Fallback::Declined,
             Error::Handles => Fallback::Full,
             Error::Stalled | Error::Lost(Lost::Silent | Lost::Stuck) => Fallback::Stalled,
@@ -67,6 +70,7 @@ impl Fallback {
             Fallback::OtherVersion => "other_version",
             Fallback::Damaged => "damaged",
             Fallback::Declined => "declined",
+            Fallback::Unavailable => "unavailable",
             Fallback::Unreachable => "unreachable",
             Fallback::WrongKey => "wrong_key",
             Fallback::Broken => "broken",
@@ -84,7 +88,7 @@ impl Fallback {
     /// Whether it says that a layout does not hold, so that another one is asked for. One that is being connected, or paused, may have
     /// all that the layout says.
     pub fn is_of_layout(self) -> bool {
-        self.is_of_request() || self == Fallback::Protocol
+        self.is_of_request() || matches!(self, Fallback::Protocol | Fallback::Unavailable)
     }
 
     /// Whether it says that the path does not work, so that it is left alone for a time.
