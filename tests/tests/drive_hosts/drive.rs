@@ -1,0 +1,51 @@
+//! A drive on a host: the process `andrew drive serve`, which can be killed and started again.
+
+use std::path::{Path, PathBuf};
+
+use andrew_tests::live::cell::andrew;
+use andrew_tests::live::mount::wait_for_word;
+use andrew_tests::live::netns::Netns;
+use andrew_tests::live::process::{Daemon, seconds};
+
+/// A drive, with its directory.
+pub struct Drive {
+    pub name: &'static str,
+    pub address: String,
+    netns: Netns,
+    directory: PathBuf,
+    process: Daemon,
+}
+
+impl Drive {
+    pub fn start(netns: Netns, folder: &Path, name: &'static str, address: &str) -> Self {
+        let directory = folder.join(format!("drive-{name}"));
+        let process = serve(&netns, &directory, address);
+        Self { name, address: address.to_owned(), netns, directory, process }
+    }
+
+    /// What a file server needs to take it.
+    pub fn join_key(&self) -> String {
+        let said = self.process.said();
+        let key = said.split("--join-key ").nth(1).and_then(|rest| rest.lines().next());
+        key.unwrap_or_else(|| panic!("no join key: {said}")).trim().to_owned()
+    }
+
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    pub fn again(&mut self) {
+        self.process.end(seconds(10));
+        self.process = serve(&self.netns, &self.directory, &self.address);
+    }
+}
+
+fn serve(netns: &Netns, directory: &Path, address: &str) -> Daemon {
+    let mut command = netns.command(andrew());
+    command.args(["drive", "serve", "--listen", address, "--dir"]).arg(directory);
+    // Each start has a log of its own.
+    let log = (0..).map(|n| directory.with_extension(format!("log{n}"))).find(|log| !log.exists());
+    let mut process = Daemon::start(command, &log.unwrap());
+    wait_for_word(&mut process, "the drive listens at");
+    process
+}
