@@ -33,6 +33,8 @@ pub(crate) struct Log {
 pub(crate) enum AppendError {
     /// It was not written; the log is unchanged.
     Refused(KvError),
+    /// It may have been written, and be durable if the next open comes before the next record, which takes its place.
+    Torn(KvError),
     /// It may or may not be durable.
     Unknown(io::Error),
 }
@@ -92,7 +94,7 @@ impl Log {
         let end = self.offset + bytes.len() as u64;
         self.allocate(end).map_err(|error| AppendError::Refused(error.into()))?;
         let blob = &self.blobs[self.active];
-        blob.write_at(self.offset, &bytes).map_err(|error| AppendError::Refused(error.into()))?;
+        blob.write_at(self.offset, &bytes).map_err(|error| AppendError::Torn(error.into()))?;
         blob.sync().map_err(AppendError::Unknown)?;
         self.offset = end;
         Ok(())

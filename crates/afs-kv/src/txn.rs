@@ -12,8 +12,30 @@ use crate::snapshot::Snapshot;
 /// Rows changed and not yet committed.
 pub(crate) type Overlay = BTreeMap<Bytes, Option<Bytes>>;
 
-/// Called with the batch's sequence number when its record is durable and before it is visible.
-pub(crate) type Hook = Box<dyn FnOnce(u64) + Send>;
+/// What an operation does about its commit, beside its rows.
+pub(crate) enum Hook {
+    /// Called with the batch's sequence number when its record is durable and before it is visible.
+    Visible(Box<dyn FnOnce(u64) + Send>),
+    /// Called then, and also when it is unknown whether the record is durable.
+    UnlessLost(Box<dyn FnOnce() + Send>),
+}
+
+impl Hook {
+    /// The batch of this number is durable.
+    pub(crate) fn durable(self, sequence: u64) {
+        match self {
+            Self::Visible(hook) => hook(sequence),
+            Self::UnlessLost(hook) => hook(),
+        }
+    }
+
+    /// Only the next open tells whether the batch is durable.
+    pub(crate) fn unknown(self) {
+        if let Self::UnlessLost(hook) = self {
+            hook();
+        }
+    }
+}
 
 /// Abandons an operation: none of its changes is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +105,17 @@ impl<'a> Txn<'a> {
     }
 
     /// Calls `hook` with the commit's sequence number once this operation is durable and before any reader can see
-    /// it; never when the operation is abandoned or its commit fails. A hook that will never run is dropped, except
-    /// where it is unknown whether the commit happened. Caches use it to drop what the operation changed. The hook
-    /// must be quick and must not use the store.
+    /// it; never when the operation is abandoned or its commit fails. Caches use it to drop what the operation changed.
+    /// The hook must be quick and must not use the store.
     pub fn before_visible(&mut self, hook: impl FnOnce(u64) + Send + 'static) {
-        self.hooks.push(Box::new(hook));
+        self.hooks.push(Hook::Visible(Box::new(hook)));
+    }
+
+    /// As [`Txn::before_visible`], but `hook` is also called where it is unknown whether the commit happened: it is
+    /// dropped only where the operation certainly has no effect. For what belongs to the rows from now on, and is
+    /// undone when it is dropped.
+    pub fn unless_lost(&mut self, hook: impl FnOnce() + Send + 'static) {
+        self.hooks.push(Hook::UnlessLost(Box::new(hook)));
     }
 
     /// Runs a part of the operation, whose changes and hooks are kept all together or, when it returns an error, not at

@@ -129,29 +129,42 @@ impl Kv {
         match log.append(sequence, &rows) {
             Ok(()) => {}
             Err(AppendError::Refused(error)) => return Err(error),
+            Err(AppendError::Torn(error)) => {
+                run_hooks(hooks, Hook::unknown).goes_on();
+                return Err(error);
+            }
             Err(AppendError::Unknown(error)) => {
                 tracing::error!(%error, "the log cannot be synced; no further change is accepted");
                 self.engine.progress.lock().wound();
-                // Only the next open tells whether the batch is durable, so that hooks may be neither run nor
-                // dropped: dropping would undo what belongs to the batch.
-                std::mem::forget(hooks);
+                run_hooks(hooks, Hook::unknown).goes_on();
                 return Err(error.into());
             }
         }
-        let panicked = run_hooks(hooks, sequence);
+        let panicked = run_hooks(hooks, |hook| hook.durable(sequence));
         let published = &self.engine.published;
         published.layers().active.insert(rows, sequence, published.floor());
         published.show(sequence);
         // The batch is durable and has its number even if a hook panicked.
-        if let Some(panic) = panicked {
-            resume_unwind(panic);
-        }
+        panicked.goes_on();
         Ok(())
     }
 }
 
-/// Runs every hook, the others too when one panics; returns the first panic.
-fn run_hooks(hooks: Vec<Hook>, sequence: u64) -> Option<Box<dyn Any + Send>> {
-    let run = |hook: Hook| catch_unwind(AssertUnwindSafe(|| hook(sequence))).err();
-    hooks.into_iter().map(run).fold(None, Option::or)
+/// The first panic of some hooks.
+#[must_use]
+struct Panicked(Option<Box<dyn Any + Send>>);
+
+impl Panicked {
+    /// Continues the panic, if there was one.
+    fn goes_on(self) {
+        if let Some(panic) = self.0 {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Runs every hook, the others too when one panics.
+fn run_hooks(hooks: Vec<Hook>, run: impl Fn(Hook)) -> Panicked {
+    let run = |hook: Hook| catch_unwind(AssertUnwindSafe(|| run(hook))).err();
+    Panicked(hooks.into_iter().map(run).fold(None, Option::or))
 }

@@ -263,6 +263,53 @@ fn a_failed_sync_stops_commits_until_the_store_is_opened_again() {
     assert_eq!(check(&kv), reached + 1);
 }
 
+/// What becomes of the two kinds of hooks of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hooks {
+    visible: bool,
+    unless_lost: bool,
+}
+
+/// Commits an operation with both kinds of hooks, which hold the store as those of a user of it do; nothing may be left of it.
+fn hooked(disk: &CrashDisk, prepare: impl FnOnce()) -> Hooks {
+    let kv = open(disk).unwrap();
+    let ran = Arc::new(Mutex::new(Hooks { visible: false, unless_lost: false }));
+    let engine = Arc::new(kv.clone());
+    let (one, other) = ((engine.clone(), ran.clone()), (engine.clone(), ran.clone()));
+    prepare();
+    kv.submit(
+        Box::new(move |txn| {
+            txn.put("left", b"hooked", &b"x"[..]);
+            txn.before_visible(move |_| {
+                let (_kv, ran) = one;
+                ran.lock().unwrap().visible = true;
+            });
+            txn.unless_lost(move || {
+                let (_kv, ran) = other;
+                ran.lock().unwrap().unless_lost = true;
+            });
+            Ok(())
+        }),
+        Box::new(drop),
+    );
+    drop(kv);
+    assert_eq!(Arc::strong_count(&engine), 1, "the hooks are kept, and with them the store");
+    *ran.lock().unwrap()
+}
+
+#[test]
+fn hooks_run_as_far_as_their_operation_may_be_durable_and_none_is_kept() {
+    let all = Hooks { visible: true, unless_lost: true };
+    let (may_be, lost) = (Hooks { visible: false, ..all }, Hooks { visible: false, unless_lost: false });
+    let disk = CrashDisk::new();
+    assert_eq!(hooked(&disk, || {}), all);
+    // The log's file cannot be extended; the record's write fails; its sync does.
+    for (changes, ran) in [(1, lost), (2, may_be), (3, may_be)] {
+        let disk = CrashDisk::new();
+        assert_eq!(hooked(&disk, || disk.crash_after(changes)), ran, "{changes}");
+    }
+}
+
 #[test]
 fn a_full_medium_refuses_commits_and_loses_nothing() {
     for spare in [0, 1, 300, 5000, 100_000, 400_000, 1 << 20, 3 << 20] {

@@ -203,7 +203,7 @@ impl Store {
                     counts.1 += count;
                 }
             }
-            txn.before_visible(move |_| {
+            txn.unless_lost(move || {
                 kept.into_iter().for_each(|mut copy| copy.kept = true);
                 store.work.notify_one();
             });

@@ -136,6 +136,30 @@ fn large_files_lose_nothing_acknowledged_with_directory_entries() {
     }
 }
 
+/// The disk of the index fails at the write or the sync of the change that refers to new data, and that of the data does not: the
+/// change may be there when the store is opened again.
+#[test]
+fn data_of_a_change_that_may_be_durable_stays() {
+    let mut found = [0, 0];
+    for seed in seeds(20) {
+        let (mut index, data) = (CrashDisk::new(), CrashDisk::new());
+        let store = open(&index, &data).unwrap();
+        let volume = now(store.create_volume(spec(0))).unwrap();
+        let file = create(&volume, ROOT, b"f").unwrap();
+        store_bytes(&volume, file, 0, &[1; 100_000], u64::MAX).unwrap();
+        index.crash_after(1 + seed % 2);
+        store_bytes(&volume, file, 0, &[2; 100_000], u64::MAX).unwrap_err();
+        drop((volume, store));
+        index = index.image(&mut Rng(seed));
+        let store = open(&index, &data).unwrap();
+        assert_eq!(now(store.sweep()).unwrap().missing, [], "seed {seed}");
+        let read = read_bytes(&store.volume(VOLUME).unwrap(), file, 0, u64::MAX).unwrap();
+        assert!(read.len() == 100_000 && read.iter().all(|byte| *byte == read[0]), "seed {seed}");
+        found[usize::from(read[0]) - 1] += 1;
+    }
+    assert!(found.iter().all(|count| *count > 0) || seeds(20).count() < 20, "both happen: {found:?}");
+}
+
 #[test]
 fn the_number_of_a_removed_segment_is_not_given_out_while_the_index_knows_it() {
     for seed in seeds(10) {

@@ -92,7 +92,7 @@ impl Copies {
         let kv = self.store.kv.clone();
         let exchanged = kv.update(move |txn| {
             let (used, counts) = self.exchange(txn)?;
-            txn.before_visible(move |_| self.keep(&used));
+            txn.unless_lost(move || self.keep(&used));
             Ok::<_, VolumeError>(counts)
         });
         let counts = exchanged.await?;

@@ -75,9 +75,9 @@ impl VolumeTx<'_, '_> {
         Ok(record)
     }
 
-    /// Gives the chunks to the file from the moment this is durable.
+    /// Gives the chunks to the file from the moment this is durable, or may be.
     pub(crate) fn keep_when_durable(&mut self, data: NewData) {
-        self.txn.before_visible(move |_| data.keep());
+        self.txn.unless_lost(move || data.keep());
     }
 
     /// A piece as an extent of a slot, whose chunk is the volume's from now on; `None` for zeros.
