@@ -135,6 +135,28 @@ fn files_count_against_a_quota_of_their_own() {
     create(&volume, ROOT, b"c").unwrap();
 }
 
+/// The steps that delete a clone in the middle take away the rows that name its chunks first. The read-write volume, which
+/// shares one of them, is deleted between two of those steps.
+#[test]
+fn a_volume_deleted_while_an_older_clone_is_half_deleted_leaves_no_chunk() {
+    let disk = CrashDisk::new();
+    let (store, kv) = open_both(&disk, &disk).unwrap();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    let file = create(&volume, ROOT, b"f").unwrap();
+    let oldest = clone_of(&store, 7, VolumeKind::ReadOnly);
+    let before = read(&oldest);
+    store_bytes(&volume, file, 0, &[1; 90_000], u64::MAX).unwrap();
+    clone_of(&store, 8, VolumeKind::Backup);
+    store_bytes(&volume, file, 10, &[2; 10], u64::MAX).unwrap();
+    now(store.delete_volume(VolumeId(8))).unwrap();
+    assert!(now(store.background_step()).unwrap(), "its rows are gone, its list of chunks is not");
+    now(store.delete_volume(VOLUME)).unwrap();
+    run_background(&store);
+    assert!(read(&oldest) == before);
+    assert_eq!(now(store.sweep()).unwrap().live, 0, "the clone that is left has no data");
+    check_nothing_leaks(&store, &kv);
+}
+
 /// A sparse file of `slots` slots, with a little data in each.
 fn large(volume: &Arc<Volume>, file_name: &[u8], slots: u64) -> Fid {
     let file = create(volume, ROOT, file_name).unwrap();

@@ -449,3 +449,10 @@ fn power_cuts_leave_every_volume_as_acknowledged() {
         assert!(result.is_ok(), "seed {seed}");
     }
 }
+
+/// The read-write volume was deleted while the rows of an older clone were deleted, and its chunks were not.
+#[test]
+fn a_group_that_loses_two_states_at_a_time_leaves_no_chunk() {
+    live(155, 120);
+    live_through_crashes(117);
+}

@@ -1,9 +1,10 @@
 //! Background deletion of epochs that no volume references, in bounded steps, each a transaction that leaves
 //! the store consistent.
 //!
-//! Of a group's epochs to be deleted the newest comes first. The group's newest state is truncated
-//! ([`super::truncate`]); a middle epoch is drained into its neighbours ([`super::drain`]). A group with no
-//! other epochs is deleted as a whole ([`super::wipe`]).
+//! Of a group's epochs to be deleted the newest comes first. All that are newer than every other are truncated
+//! together ([`super::truncate`]): one that was drained in part has lost rows and changes that name its chunks, so
+//! it can be the newest state no more. A middle epoch is drained into its neighbours ([`super::drain`]). A group
+//! with no other epochs is deleted as a whole ([`super::wipe`]).
 
 use std::sync::Arc;
 
@@ -25,9 +26,9 @@ enum Task {
     /// Only a restore in progress.
     Wait,
     Wipe,
+    /// All epochs after this one are to be deleted.
     Truncate {
         to: Epoch,
-        newest: Epoch,
     },
     Drain {
         epoch: Epoch,
@@ -68,7 +69,8 @@ fn step(txn: &mut Txn<'_>, group: GroupId, staging: bool) -> Result<bool, Volume
     if txn.get(GROUPS, &key::group(group))?.is_none() {
         return Ok(false);
     }
-    let done = match task(&epochs::all(txn, group)?, staging) {
+    let epochs = epochs::all(txn, group)?;
+    let done = match task(&epochs, staging) {
         Task::Wait => return Ok(false),
         Task::Nothing => {
             let had = txn.get(WORK, &key::group(group))?.is_some();
@@ -76,15 +78,15 @@ fn step(txn: &mut Txn<'_>, group: GroupId, staging: bool) -> Result<bool, Volume
             return Ok(had);
         }
         Task::Wipe => return wipe::step(txn, group).map(|()| true),
-        Task::Truncate { to, newest } => {
-            truncate::step(txn, Location { group, epoch: to })?.then_some(newest)
-        }
+        Task::Truncate { to } => truncate::step(txn, Location { group, epoch: to })?
+            .then_some(Epoch(to.0.saturating_add(1))..=Epoch(u32::MAX)),
         Task::Drain { epoch, older, newer } => {
-            drain::step(txn, Location { group, epoch }, older, newer)?.then_some(epoch)
+            drain::step(txn, Location { group, epoch }, older, newer)?.then_some(epoch..=epoch)
         }
     };
-    if let Some(epoch) = done {
-        txn.delete(EPOCHS, &key::epoch(group, epoch));
+    if let Some(gone) = done {
+        let gone = epochs.into_iter().filter(|(epoch, _)| gone.contains(epoch));
+        gone.for_each(|(epoch, _)| txn.delete(EPOCHS, &key::epoch(group, epoch)));
     }
     Ok(true)
 }
@@ -103,9 +105,10 @@ fn task(epochs: &[(Epoch, Held)], staging: bool) -> Task {
     };
     let at_epoch = |at: usize| epochs.get(at).map(|(epoch, _)| *epoch);
     let older = at.checked_sub(1).and_then(at_epoch);
-    match (at_epoch(at), older, at_epoch(at + 1)) {
-        (Some(epoch), older, Some(newer)) => Task::Drain { epoch, older, newer },
-        (Some(newest), Some(to), None) => Task::Truncate { to, newest },
+    let newest_that_stays = epochs.iter().rfind(|(_, held)| !is_dead(*held));
+    match (at_epoch(at), at_epoch(at + 1), newest_that_stays) {
+        (Some(epoch), Some(newer), _) => Task::Drain { epoch, older, newer },
+        (_, None, Some((to, _))) => Task::Truncate { to: *to },
         // No epoch is referenced.
         _ => Task::Wipe,
     }
@@ -131,7 +134,8 @@ mod tests {
         assert_eq!(task(&[], false), Task::Wipe);
         assert_eq!(task(&[by(1, 0), by(2, 0)], false), Task::Wipe);
         let (one, two, three) = (Epoch(1), Epoch(2), Epoch(3));
-        assert_eq!(task(&[by(1, 1), by(2, 0)], false), Task::Truncate { to: one, newest: two });
+        assert_eq!(task(&[by(1, 1), by(2, 0)], false), Task::Truncate { to: one });
+        assert_eq!(task(&[by(1, 1), by(2, 0), by(3, 0)], false), Task::Truncate { to: one });
         assert_eq!(
             task(&[by(1, 0), by(2, 0), by(3, 1)], false),
             Task::Drain { epoch: two, older: Some(one), newer: three }
@@ -139,6 +143,6 @@ mod tests {
         assert_eq!(task(&[by(1, 0), by(3, 1)], false), Task::Drain { epoch: one, older: None, newer: three });
         let staged = [by(1, 1), (two, Held::Staged)];
         assert_eq!(task(&staged, true), Task::Wait);
-        assert_eq!(task(&staged, false), Task::Truncate { to: one, newest: two });
+        assert_eq!(task(&staged, false), Task::Truncate { to: one });
     }
 }

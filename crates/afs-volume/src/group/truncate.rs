@@ -1,5 +1,5 @@
-//! Deletes the newest state of a group (a deleted read-write volume, the newest clone where there is none, an
-//! abandoned restore). The next older epoch is the newest state afterwards.
+//! Deletes the newest states of a group (a deleted read-write volume, the newest clone where there is none, an
+//! abandoned restore). The newest epoch that is referenced is the newest state afterwards.
 
 use afs_kv::Txn;
 
