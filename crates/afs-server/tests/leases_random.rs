@@ -11,35 +11,14 @@ use std::time::Duration;
 
 use afs_sim::crash::{Rng, seeds};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{
-    self, CallBack, Change, CreateSmall, LeaseId, LeaseList, LeasedChange, LeasedChanges, ListNumber,
-    SmallData, TakeLease,
-};
+use afs_wire::fs::{self, CallBack, LeaseId, LeaseList, LeasedChange, TakeLease};
 use afs_wire::ids::{Fid, Uuid};
+use rig::leasing::{created, entries, list, removed};
 use rig::{Cell, Client, Heard, Manner, mode, name};
 
-fn list(dir: Fid, lease: LeaseId, number: u64, changes: Vec<LeasedChange>) -> LeaseList {
-    LeaseList { dir, lease, number: ListNumber(number), changes: LeasedChanges::first_of(changes) }
-}
-
+/// A file whose data are its name.
 fn create(dir: Fid, object: Fid, text: &str) -> LeasedChange {
-    let create = fs::CreateFile { dir, name: name(text), status: mode(0o644) };
-    let data = SmallData::new(text.as_bytes()).unwrap();
-    LeasedChange { object, change: Change::CreateFile(CreateSmall { create, data }) }
-}
-
-fn remove(dir: Fid, text: &str) -> LeasedChange {
-    let change = Change::RemoveFile(fs::RemoveFile { dir, name: name(text) });
-    LeasedChange { object: Fid::default(), change }
-}
-
-fn names(client: &Client, dir: Fid) -> BTreeMap<String, Fid> {
-    let blob = afs_wire::dir::Blob::from_bytes(client.read(dir)).unwrap();
-    let fid = |vnode, unique| Fid { volume: dir.volume, vnode, unique };
-    let entries = blob
-        .entries(0)
-        .map(|entry| (String::from_utf8_lossy(entry.name).into_owned(), fid(entry.vnode, entry.unique)));
-    entries.filter(|(name, _)| name != "." && name != "..").collect()
+    created(dir, object, text, text.as_bytes())
 }
 
 /// What a client with a lease has told its programs and not sent.
@@ -88,7 +67,7 @@ impl Holder {
                 }
                 let mine = held.lock().unwrap().take().filter(|held| held.lease == call.lease);
                 if let Some(held) = mine.filter(|held| !held.pending.is_empty()) {
-                    let reply = connection.call(&list(call.dir, held.lease, held.next, held.pending)).await;
+                    let reply = connection.call(&list(call.dir, held.lease, held.next, &held.pending)).await;
                     assert_eq!(
                         reply.map(|reply| reply.code),
                         Ok(AbortCode::OK),
@@ -141,7 +120,7 @@ impl World {
     fn new(seed: u64) -> Self {
         let cell = Cell::new(5000 + seed);
         let (holder, other, dir) = (Holder::new(&cell), cell.client(2), cell.root());
-        let model = names(&other, dir);
+        let model = entries(&other, dir);
         let sent = model.clone();
         let (count, lent, sent_lists, lost) = (0, 0, 0, 0);
         let (rng, ports) = (Rng(seed), 7001);
@@ -181,7 +160,7 @@ impl World {
         let wanted = TakeLease { dir: self.dir, files: 12, directories: 0, space: 0 };
         match self.holder.client.ask(wanted) {
             Ok(reply) => {
-                assert_eq!(names(&self.holder.client, self.dir), self.model, "seed {}", self.seed);
+                assert_eq!(entries(&self.holder.client, self.dir), self.model, "seed {}", self.seed);
                 let fids = reply.fids.iter().copied().collect();
                 let held = Held { lease: reply.lease, next: 1, fids, pending: Vec::new() };
                 self.lent += 1;
@@ -210,7 +189,7 @@ impl World {
         let victim = self.model.iter().find(|(name, _)| name.starts_with('n')).map(|(name, _)| name.clone());
         match (victim, held.fids.pop_front()) {
             (Some(victim), _) if removes => {
-                held.pending.push(remove(self.dir, &victim));
+                held.pending.push(removed(self.dir, &victim));
                 self.model.remove(&victim);
             }
             (_, Some(fid)) => {
@@ -227,7 +206,7 @@ impl World {
         let next = {
             let mut lock = self.holder.held.lock().unwrap();
             let Some(held) = lock.as_mut().filter(|held| !held.pending.is_empty()) else { return };
-            let next = list(self.dir, held.lease, held.next, std::mem::take(&mut held.pending));
+            let next = list(self.dir, held.lease, held.next, &std::mem::take(&mut held.pending));
             held.next += 1;
             next
         };
@@ -267,7 +246,7 @@ impl World {
 
     fn look(&mut self, step: usize) {
         self.recalled();
-        let seen = names(&self.other, self.dir);
+        let seen = entries(&self.other, self.dir);
         assert_eq!(seen, self.model, "seed {} step {step}", self.seed);
         for (text, fid) in seen.iter().filter(|(text, _)| text.starts_with('n')) {
             let data = self.other.read(*fid);
@@ -290,9 +269,9 @@ impl World {
         self.holder.client.heard();
         let late = match held.fids.pop_front() {
             Some(fid) => create(self.dir, fid, "late"),
-            None => remove(self.dir, "late"),
+            None => removed(self.dir, "late"),
         };
-        let code = self.holder.client.refusal(list(self.dir, held.lease, held.next, vec![late]));
+        let code = self.holder.client.refusal(list(self.dir, held.lease, held.next, &[late]));
         assert_eq!(code, Errno::ESTALE.to_uae(), "seed {}", self.seed);
     }
 
@@ -302,7 +281,7 @@ impl World {
         self.model = self.sent.clone();
         if let Some(held) = had {
             self.lost += 1;
-            let late = list(self.dir, held.lease, held.next, vec![remove(self.dir, "late")]);
+            let late = list(self.dir, held.lease, held.next, &[removed(self.dir, "late")]);
             let code = self.holder.client.refusal(late);
             assert_eq!(code, Errno::ESTALE.to_uae(), "seed {}", self.seed);
         }
@@ -347,7 +326,7 @@ fn one_of_two_gets_a_name_however_a_lease_and_a_call_race() {
             cell.sim.run_for(Duration::from_millis(1));
         }
         let reply_of_lease = taken.lock().unwrap().take().unwrap().ok();
-        let decided = reply_of_lease.clone().filter(|_| !names(&holder.client, dir).contains_key("x"));
+        let decided = reply_of_lease.clone().filter(|_| !entries(&holder.client, dir).contains_key("x"));
         // A recall that came before the reply was answered: the lease is not used.
         let recalled = |lease| holder.client.heard().contains(&Heard::Recall(dir, lease));
         let decided = decided.filter(|reply| !recalled(reply.lease));
@@ -365,7 +344,7 @@ fn one_of_two_gets_a_name_however_a_lease_and_a_call_race() {
             assert!(!(relies && kept), "seed {seed}: one relies on what the other decides");
         }
         let made = made.and_then(|made| made.lock().unwrap().take()).map(|made| made.map(|reply| reply.fid));
-        let fid = names(&other, dir).get("x").copied();
+        let fid = entries(&other, dir).get("x").copied();
         match (&decided, made) {
             (Some(reply), Some(Err(_)) | None) => assert_eq!(fid, Some(reply.fids[0]), "seed {seed}"),
             (None, Some(Ok(of_other))) => {

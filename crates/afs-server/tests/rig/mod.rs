@@ -5,6 +5,7 @@ mod client;
 pub mod drive;
 pub mod far;
 mod heard;
+pub mod leasing;
 pub mod people;
 mod recorder;
 mod tokens;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
-use afs_kv::{Kv, MemoryMedium};
+use afs_kv::Kv;
 use afs_rpc::Parts;
 use afs_rpc::{Rx, Service};
 use afs_rx::NullServer;
@@ -23,6 +24,7 @@ use afs_server::{
     Audit, AuditOptions, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, Guard,
     LocationServer, Partitions, SharedPolicy, VolumeServer, VolumeStates, VoteServer, bootstrap,
 };
+use afs_sim::crash::{CrashDisk, Rng};
 use afs_sim::{NodeId, Sim, World};
 use afs_testkit::net::endpoint;
 pub use afs_testkit::{BAD_PROOF, Claim, ClaimServer, WORD};
@@ -55,7 +57,8 @@ pub struct Cell {
     pub recorder: Arc<Recorder>,
     audit: AuditOptions,
     pub tokens: Tokens,
-    medium: MemoryMedium,
+    /// That of the index.
+    disk: CrashDisk,
     limits: FileServerLimits,
     /// Always present, except during a restart.
     live: Option<Started>,
@@ -70,7 +73,7 @@ impl Cell {
     pub fn with(seed: u64, limits: FileServerLimits, anyuser: &str) -> Self {
         let sim = Sim::new(seed);
         let server = sim.node("server", IpAddr::V4(SERVER_IP));
-        let medium = MemoryMedium::default();
+        let disk = CrashDisk::new();
         let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
         let (people, policy, recorder) = <(Arc<People>, SharedPolicy, Arc<Recorder>)>::default();
         let tokens = Tokens::new(sim.env(server));
@@ -85,7 +88,7 @@ impl Cell {
             recorder,
             audit: AuditOptions::default(),
             tokens,
-            medium,
+            disk,
             limits,
         };
         cell.start(anyuser);
@@ -115,11 +118,33 @@ impl Cell {
 
     /// Ends the server process and starts it again on the same disks.
     pub fn restart(&mut self) {
-        // The old store must be gone before the new one opens the same medium.
+        self.stop();
+        self.start("rlidwka");
+    }
+
+    /// The disk of the index fails after so many writes and syncs.
+    pub fn fail_after(&self, changes: u64) {
+        self.disk.crash_after(changes);
+    }
+
+    /// Ends the server process by a power failure, which leaves of the index what it may, and starts it again.
+    pub fn restart_after_power_failure(&mut self, rng: &mut Rng) {
+        self.stop();
+        self.disk = self.disk.image(rng);
+        self.start("rlidwka");
+    }
+
+    fn stop(&mut self) {
+        // The old store must be gone before the new one opens the same disk.
         let old = self.live.take().map(|live| Arc::downgrade(&live.files)).unwrap();
         self.sim.restart(self.server);
         assert_eq!(old.strong_count(), 0, "something keeps the old server alive");
-        self.start("rlidwka");
+    }
+
+    /// The first work of an orderly stop, while calls are served.
+    pub fn recall_leases(&self) {
+        let files = self.files().clone();
+        self.sim.block_on(self.server, PATIENCE, async move { files.recall_leases().await }).unwrap();
     }
 
     /// The file server's work at an orderly stop.
@@ -188,11 +213,11 @@ struct Started {
 }
 
 fn start(cell: &Cell, anyuser: &str) -> Started {
-    let Cell { sim, server, medium, drive, limits, .. } = cell;
+    let Cell { sim, server, disk, drive, limits, .. } = cell;
     let (server, limits) = (*server, *limits);
     let env = sim.env(server);
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
-    let kv = Kv::open(Arc::new(medium.clone()), &tables, Parts::inline(), afs_kv::Config::default()).unwrap();
+    let kv = Kv::open(Arc::new(disk.clone()), &tables, Parts::inline(), afs_kv::Config::default()).unwrap();
     let db = Arc::new(EmbeddedLocationDb::new(kv.clone()));
     let spec = CellSpec {
         cell: CellName::new("test.cell").unwrap(),

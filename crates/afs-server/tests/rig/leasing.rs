@@ -1,0 +1,103 @@
+//! What tests of leases have in common: a directory is lent, lists are made, recalls are answered.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::CallError;
+use afs_wire::error::Errno;
+use afs_wire::fs::{
+    self, ANY_VERSION, Change, CreateSmall, LeaseId, LeaseList, LeasedChange, LeasedChanges, ListNumber,
+    SetStatus, SmallData, StoreSmall, TakeLease, TakeLeaseReply,
+};
+use afs_wire::ids::Fid;
+
+use super::{CallResult, Client, mode, name};
+
+pub const ESTALE: Errno = Errno::ESTALE;
+
+/// A few numbers, and some space.
+pub fn ask_for(dir: Fid) -> TakeLease {
+    TakeLease { dir, files: 8, directories: 2, space: 1 << 20 }
+}
+
+/// Makes the changes that a lease requires, and takes it.
+pub fn take(client: &Client, dir: Fid) -> TakeLeaseReply {
+    earn(client, dir);
+    client.ask(ask_for(dir)).unwrap()
+}
+
+pub fn earn(client: &Client, dir: Fid) {
+    let own = client.address.ip();
+    for n in 0..3 {
+        client.create(dir, &format!("first {n} of {own}")).unwrap();
+    }
+    client.fetch_status(dir).unwrap();
+    for n in 0..3 {
+        client.remove(dir, &format!("first {n} of {own}")).unwrap();
+    }
+}
+
+pub fn created(dir: Fid, object: Fid, text: &str, data: &[u8]) -> LeasedChange {
+    let create = fs::CreateFile { dir, name: name(text), status: mode(0o644) };
+    let change = Change::CreateFile(CreateSmall { create, data: SmallData::new(data).unwrap() });
+    LeasedChange { object, change }
+}
+
+pub fn made_dir(dir: Fid, object: Fid, text: &str) -> LeasedChange {
+    let change = Change::MakeDir(fs::MakeDir { dir, name: name(text), status: mode(0o755) });
+    LeasedChange { object, change }
+}
+
+pub fn removed(dir: Fid, text: &str) -> LeasedChange {
+    let change = Change::RemoveFile(fs::RemoveFile { dir, name: name(text) });
+    LeasedChange { object: Fid::default(), change }
+}
+
+pub fn stored(fid: Fid, data: &[u8]) -> LeasedChange {
+    let (status, data) = (SetStatus::default(), SmallData::new(data).unwrap());
+    let store = StoreSmall { fid, status, expected: ANY_VERSION, position: 0, file_length: 0, data };
+    LeasedChange { object: Fid::default(), change: Change::Store(store) }
+}
+
+pub fn list(dir: Fid, lease: LeaseId, number: u64, changes: &[LeasedChange]) -> LeaseList {
+    let changes = LeasedChanges::first_of(changes.iter().cloned());
+    LeaseList { dir, lease, number: ListNumber(number), changes }
+}
+
+/// The client sends these lists before it answers a recall, and notes their outcomes.
+pub fn send_when_recalled(client: &Client, lists: Vec<LeaseList>) -> Arc<Mutex<Vec<CallResult<()>>>> {
+    let (outcomes, connection) = (Arc::default(), client.connection::<LeaseList>());
+    let noted: Arc<Mutex<Vec<CallResult<()>>>> = Arc::clone(&outcomes);
+    client.on_recall(Arc::new(move |_| {
+        let (lists, connection, noted) = (lists.clone(), connection.clone(), noted.clone());
+        Box::pin(async move {
+            for list in lists {
+                let outcome = connection.call(&list).await;
+                noted.lock().unwrap().push(outcome.map(drop));
+            }
+            Ok(())
+        })
+    }));
+    outcomes
+}
+
+pub fn never_answer(client: &Client) {
+    client.on_recall(Arc::new(|_| Box::pin(std::future::pending())));
+}
+
+pub fn refused<T: std::fmt::Debug>(outcome: CallResult<T>, errno: Errno) {
+    match outcome {
+        Err(CallError::Abort(code)) if code == errno.to_uae() => {}
+        other => panic!("not {errno:?}: {other:?}"),
+    }
+}
+
+/// The names in a directory.
+pub fn entries(client: &Client, dir: Fid) -> BTreeMap<String, Fid> {
+    let blob = afs_wire::dir::Blob::from_bytes(client.read(dir)).unwrap();
+    let fid = |vnode, unique| Fid { volume: dir.volume, vnode, unique };
+    let entries = blob
+        .entries(0)
+        .map(|entry| (String::from_utf8_lossy(entry.name).into_owned(), fid(entry.vnode, entry.unique)));
+    entries.filter(|(name, _)| name != "." && name != "..").collect()
+}
