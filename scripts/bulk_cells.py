@@ -7,7 +7,7 @@ import processes
 from measured import OPENAFS_CELL
 from processes import run
 
-PREFIX, NET = "bb", "10.94.0"
+PREFIX, NET, CELL = "bb", "10.94.0", "bench.test"
 OURS, MINE, OTHER = ("vice", 31), ("venus", 41), ("guest", 42)
 # The caches hold the largest file.
 CACHE, BLOCKS = "4G", 4 << 20
@@ -25,15 +25,15 @@ class Cells:
     def up(self):
         """Servers on hosts of their own; two mounts of ours, without the data path and with it, on one host, and OpenAFS's on another."""
         address = f"{NET}.{OURS[1]}"
-        run([*self.peers, *(["client-only", "--servers", address] if self.is_alone else ["up"])])
+        run([*self.peers, *(["client-only", "--cell", CELL, "--servers", address] if self.is_alone else ["up"])])
         for name, number in [OURS, MINE, OTHER]:
             run([*self.peers, "host", name, number])
-        run([*self.peers, "run", OURS[0], self.program, "serve", "--state", self.state, "--cell", "bench.test",
+        run([*self.peers, "run", OURS[0], self.program, "serve", "--state", self.state, "--cell", CELL,
              "--listen", address, "--anyuser", "rlidwk", "--detach"])
         self.server = processes.of_state(self.program, self.state)
         run([*self.peers, "run", OURS[0], self.program, "vos", "--state", self.state, "setfields", "root.cell", "-maxquota", 0])
-        self.off = self.mount("off", "bench.test", address, "--data-path", "off")
-        self.on = self.mount("on", "bench.test", address)
+        self.off = self.mount("off", CELL, address, "--data-path", "off")
+        self.on = self.mount("on", CELL, address)
         if not self.is_alone:
             # OpenAFS's client in user space stores after close has returned: ours writes what it reads.
             self.writer = self.mount("writer", "example.test", f"{NET}.11") / "scratch"
@@ -49,6 +49,11 @@ class Cells:
                 *words, folder, "--detach")
         self.mounted.append(folder)
         return folder
+
+    def openafs_on_ours(self):
+        """Our cell, mounted by OpenAFS's client on a host of its own."""
+        run([*self.peers, "mount", "--host", "cl1", self.theirs])
+        return self.theirs / CELL
 
     def at(self, host, *words):
         """Our program in the network of a host."""

@@ -1,4 +1,4 @@
-//! Andrew's mounts in the kernel's mount table.
+//! The kernel's mount table: Andrew's mounts, and in what file system a path is.
 
 use crate::error::{CellError, CellResult};
 use serde::Serialize;
@@ -58,6 +58,10 @@ fn namespace(process: &str) -> Option<PathBuf> {
 }
 
 fn of_process(process: &str) -> std::io::Result<Vec<Mount>> {
+    Ok(table(process)?.into_iter().filter_map(Line::ours).collect())
+}
+
+fn table(process: &str) -> std::io::Result<Vec<Line>> {
     let table = fs::read(format!("/proc/{process}/mountinfo"))?;
     Ok(table.split(|b| *b == b'\n').filter_map(parse).collect())
 }
@@ -71,6 +75,18 @@ pub fn containing(path: &Path) -> CellResult<Option<Mount>> {
     Ok(inside.max_by_key(|m| m.directory.as_os_str().len()))
 }
 
+/// Type and source of the file system that contains `path`, as `nfs4` and `server:/export`; `None` if no mount is seen there.
+///
+/// # Errors
+/// `/proc` is not mounted.
+pub fn file_system(path: &Path) -> CellResult<Option<(String, String)>> {
+    let lines = table("self").map_err(CellError::MountTable)?;
+    let inside = lines.into_iter().filter(|line| path.starts_with(&line.mount.directory));
+    // Of several on one directory the last hides the others.
+    let seen = inside.max_by_key(|line| line.mount.directory.as_os_str().len());
+    Ok(seen.map(|line| (line.kind, line.mount.source)))
+}
+
 /// Whether the program that served a mount has died: then the kernel itself replies. A mount that is only slow is not
 /// dead.
 #[must_use]
@@ -80,17 +96,27 @@ pub fn is_dead(directory: &Path) -> bool {
     asked.is_err_and(|error| error == rustix::io::Errno::NOTCONN)
 }
 
+/// A mount of any file system.
+struct Line {
+    kind: String,
+    mount: Mount,
+}
+
+impl Line {
+    fn ours(self) -> Option<Mount> {
+        (self.kind == FILE_SYSTEM).then_some(self.mount)
+    }
+}
+
 /// One line of mountinfo: numbers, root, directory, options, optional fields, `-`, type, source.
-fn parse(line: &[u8]) -> Option<Mount> {
+fn parse(line: &[u8]) -> Option<Line> {
     let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
     let dash = fields.iter().position(|f| *f == b"-")?;
-    if *fields.get(dash + 1)? != FILE_SYSTEM.as_bytes() {
-        return None;
-    }
+    let kind = String::from_utf8_lossy(fields.get(dash + 1)?).into_owned();
     let directory = PathBuf::from(OsString::from_vec(unescape(fields.get(4)?)));
     let source = String::from_utf8_lossy(&unescape(fields.get(dash + 2)?)).into_owned();
     let device = String::from_utf8_lossy(fields.get(2)?).into_owned();
-    Some(Mount { directory, source, device })
+    Some(Line { kind, mount: Mount { directory, source, device } })
 }
 
 /// Decodes the three octal digits as which the kernel writes blanks, tabs, newlines and backslashes.
@@ -128,16 +154,25 @@ mod tests {
     #[test]
     fn finds_ours_and_undoes_escapes() {
         let line = br"36 35 98:0 / /home/a\040b rw,noatime shared:1 - fuse.andrew andrew.local rw";
-        let mount = parse(line).unwrap();
+        let mount = parse(line).and_then(Line::ours).unwrap();
         assert_eq!((mount.directory.to_str(), &*mount.source), (Some("/home/a b"), "andrew.local"));
         assert_eq!(mount.device, "98:0");
     }
 
     #[test]
+    fn the_file_system_of_a_path_is_that_of_its_nearest_mount() {
+        let (kind, _) = file_system(Path::new("/proc/self")).unwrap().unwrap();
+        assert_eq!(kind, "proc");
+        assert_ne!(file_system(Path::new("/")).unwrap().map(|(kind, _)| kind), Some(kind));
+    }
+
+    #[test]
     fn others_and_damaged_lines_are_passed_over() {
-        assert_eq!(parse(b"36 35 98:0 / /mnt rw - ext4 /dev/sda rw"), None);
-        assert_eq!(parse(b"36 35 -"), None);
-        assert_eq!(parse(b""), None);
+        let other = parse(b"36 35 98:0 / /mnt rw - ext4 /dev/sda rw").unwrap();
+        assert_eq!(other.kind, "ext4");
+        assert_eq!(other.ours(), None);
+        assert!(parse(b"36 35 -").is_none());
+        assert!(parse(b"").is_none());
         assert_eq!(unescape(br"a\9zz\04"), br"a\9zz\04");
     }
 }

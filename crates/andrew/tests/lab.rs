@@ -58,6 +58,22 @@ fn all_is_run_and_nothing_twice() {
     assert!(home.file("results/index.md").exists() && home.file("results/gibson97.fig6.svg").exists());
     let plain = home.refused(2, "lab run howard88.table6 --mount results");
     assert!(plain.starts_with("andrew: lab: results is in no mount of Andrew; "), "{plain}");
+    let lines = [
+        ("--beside nfs=results", "andrew: lab: --beside nfs: results is in a mount of type "),
+        (
+            "--beside disk=results --beside disk=results",
+            "andrew: lab: --beside disk: the name is given twice",
+        ),
+        (
+            "--beside disk=results --beside-server nfs=1",
+            "andrew: lab: --beside-server nfs: there is no --beside nfs=DIR",
+        ),
+        ("--beside disk=nowhere", "andrew: nowhere is not a directory"),
+    ];
+    for (words, why) in lines {
+        let said = home.refused(2, &format!("lab run howard88.table11 {words}"));
+        assert!(said.starts_with(why), "{said}");
+    }
     std::fs::write(home.file("costs"), "{\"what\": \"x\", \"calls\": {\"FetchStatus\": []}}").unwrap();
     let costs = home.refused(2, "lab run gibson97.fig7 --again --costs costs");
     assert!(costs.starts_with("andrew: lab: --costs: the points of FetchStatus are none"), "{costs}");

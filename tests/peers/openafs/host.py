@@ -6,7 +6,7 @@ from pathlib import Path
 from commands import Failure, attempt, begin, run
 from network import Namespace
 
-from .mount import Mount
+from .mount import Mount, configuration
 
 # Folders below the host's own, and their paths for its programs.
 OWN = {"etc-openafs": "/etc/openafs", "var-openafs": "/var/lib/openafs", "log": "/var/log/openafs", "vicepa": "/vicepa", "vicepb": "/vicepb"}
@@ -51,10 +51,8 @@ class Host:
 
     def configure(self, servers):
         """The client's configuration: this cell, with its databases at these addresses."""
-        etc, name = self.folder / "etc-openafs", self.cell.name
-        (etc / "cacheinfo").write_text(f"/afs:{self.folder}/cache:{self.mount.BLOCKS}\n")
-        (etc / "ThisCell").write_text(f"{name}\n")
-        (etc / "CellServDB").write_text(f">{name} #test cell\n" + "".join(f"{one} #{one.replace('.', '-')}.{name}\n" for one in servers))
+        for name, text in configuration(self.cell.name, servers, self.folder / "cache", self.mount.BLOCKS).items():
+            (self.folder / "etc-openafs" / name).write_text(text)
 
     def inside(self):
         """The command prefix of a program that runs on this host."""

@@ -49,10 +49,8 @@ class Mount:
         Only the network namespace is the host's: the mount belongs to the whole machine."""
         own = self.host.folder
         # As many files as its chunks of a mebibyte fill, twice: many times that by default, which takes minutes to make.
-        files = ["-files", blocks // 512] if blocks > self.BLOCKS else []
-        fuse = ["nsenter", f"--net={self.host.namespace.path}", "afsd.fuse", "-f", *(STRICT if is_strict else [])]
-        name_space = ["-dynroot", "-fakestat", "-nosettime", "-confdir", own / "etc-openafs", "-mountdir", folder]
-        return [*fuse, *name_space, "-cachedir", own / "cache", "-blocks", blocks, *files, "-chunksize", 20, "-volume-ttl", 600]
+        files = blocks // 512 if blocks > self.BLOCKS else None
+        return ["nsenter", f"--net={self.host.namespace.path}", *afsd(folder, own / "etc-openafs", own / "cache", blocks, files, STRICT if is_strict else [])]
 
     def remove(self):
         """Unmounts; the client ends by itself. Does nothing if there is no mount."""
@@ -67,6 +65,18 @@ class Mount:
     def processes(self):
         """Process numbers of the client, the only one of that name on its host."""
         return [pid for pid in self.host.namespace.processes() if name_of(pid) == "afsd.fuse"]
+
+
+def afsd(folder, configuration, cache, blocks, files=None, fuse=()):
+    """The client in the foreground, with a cache of so many KiB in so many files; flags of FUSE come first."""
+    words = ["afsd.fuse", "-f", *fuse, "-dynroot", "-fakestat", "-nosettime", "-confdir", configuration, "-mountdir", folder]
+    return [*words, "-cachedir", cache, "-blocks", blocks, *(["-files", files] if files else []), "-chunksize", 20, "-volume-ttl", 600]
+
+
+def configuration(cell, servers, cache, blocks):
+    """Files of a client of this cell, whose databases are at these addresses, by their names."""
+    databases = "".join(f"{one} #{one.replace('.', '-')}.{cell}\n" for one in servers)
+    return {"cacheinfo": f"/afs:{cache}:{blocks}\n", "ThisCell": f"{cell}\n", "CellServDB": f">{cell} #test cell\n{databases}"}
 
 
 def name_of(pid):

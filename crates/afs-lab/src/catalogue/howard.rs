@@ -36,7 +36,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     at(
         "howard88.table11",
         "time of the benchmark on NFS and Andrew, cold and warm, by phase and load",
-        Benchmark(Benchmarks::Nfs),
+        Benchmark(Benchmarks::Others),
     ),
     at(
         "howard88.table12",

@@ -28,7 +28,7 @@ pub enum Method {
     Prototype,
     /// Many clients at once, modelled from load 1.
     Loads(Loads),
-    /// NFS beside Andrew: modelled from load 1, as in the paper and as measured here.
+    /// NFS and other file systems beside Andrew: modelled from load 1, as in the paper and as measured here.
     Compared(Told),
     /// Open, read and close of small files.
     Latency,
@@ -76,8 +76,8 @@ pub enum Benchmarks {
     Revised,
     /// Packets of a run in a mount.
     Packets,
-    /// Times in a mount of NFS, beside those in one of Andrew.
-    Nfs,
+    /// Times in other file systems, beside those in a mount of Andrew.
+    Others,
     /// Calls of a run in a mount, by operation.
     Calls,
     /// Processor time of the server.
@@ -143,16 +143,28 @@ impl Method {
     #[must_use]
     pub fn needs_mount(self) -> bool {
         match self {
-            Self::Benchmark(what) => !matches!(what, Benchmarks::Phases | Benchmarks::Nfs),
+            Self::Benchmark(what) => !matches!(what, Benchmarks::Phases | Benchmarks::Others),
             Self::Fetch(_) => true,
             _ => false,
         }
     }
 
-    /// Whether it needs a directory in a mount of NFS.
+    /// Whether it needs a directory in another file system.
     #[must_use]
-    pub fn needs_nfs(self) -> bool {
-        self == Self::Benchmark(Benchmarks::Nfs)
+    pub fn needs_other(self) -> bool {
+        self == Self::Benchmark(Benchmarks::Others)
+    }
+
+    /// Whether its result has columns of other file systems, if there are any.
+    #[must_use]
+    pub fn uses_others(self) -> bool {
+        match self {
+            Self::Benchmark(what) => {
+                matches!(what, Benchmarks::Phases | Benchmarks::Packets | Benchmarks::Others)
+            }
+            Self::Compared(_) | Self::Latency => true,
+            _ => false,
+        }
     }
 
     /// Whether it needs a file of costs.

@@ -3,14 +3,15 @@
 use super::network::{AtLoad, Demands};
 use super::tables::{LOADS, at_one, tenths};
 use crate::papers::{Cell, Paper, PaperError, Sheet};
+use std::borrow::Cow;
 
-/// What a run needs alone, in two systems on the same machines.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a run was measured to need alone in one of several systems on the same machine.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// On NFS.
-    pub nfs: Demands,
-    /// On Andrew, whose cache has the source; `None` if there was no mount.
-    pub andrew: Option<Demands>,
+    /// Name of the system.
+    pub name: String,
+    /// What a run needs there.
+    pub demands: Demands,
 }
 
 /// What is told of a load.
@@ -50,20 +51,23 @@ impl Printed {
     }
 }
 
-/// A column: its name, its unit, the system, and the number of a load.
-type Column = (&'static str, &'static str, Demands, fn(AtLoad) -> Cell);
+/// A column of the paper's: its name, its unit, the system, and the number of a load.
+type Printable = (&'static str, &'static str, Demands, fn(AtLoad) -> Cell);
+/// The same with any name.
+type Column<'a> = (Cow<'a, str>, &'static str, Demands, fn(AtLoad) -> Cell);
 
-/// Table XII or one of Figures 3 to 5, from what the paper measured at load 1, and from what was measured here.
+/// Table XII or one of Figures 3 to 5, from what the paper measured at load 1, and from what was measured here: columns
+/// `measured_NAME`.
 ///
 /// # Errors
 /// A number is not in the data.
-pub fn compared(papers: &[Paper], told: Told, here: Option<Compared>) -> Result<Sheet, PaperError> {
+pub fn compared(papers: &[Paper], told: Told, here: &[Compared]) -> Result<Sheet, PaperError> {
     let Printed { nfs, cold, warm } = Printed::of(papers)?;
     let seconds: fn(AtLoad) -> Cell = |at| ((at.elapsed * 1e3).round() / 1e3).into();
     let whole: fn(AtLoad) -> Cell = |at| at.elapsed.round().into();
     let processor: fn(AtLoad) -> Cell = |at| tenths(100.0 * at.processor);
     let disk: fn(AtLoad) -> Cell = |at| tenths(100.0 * at.disk);
-    let mut columns: Vec<Column> = match told {
+    let printed: Vec<Printable> = match told {
         Told::Overall => {
             vec![
                 ("nfs", "s", nfs, whole),
@@ -87,17 +91,16 @@ pub fn compared(papers: &[Paper], told: Told, here: Option<Compared>) -> Result<
     };
     let (unit, of) = if told == Told::Overall { ("s", seconds) } else { ("%", processor) };
     // The disk is not measured.
-    for Compared { nfs, andrew } in here.into_iter().filter(|_| told != Told::Disk) {
-        columns.push(("measured_nfs", unit, nfs, of));
-        columns.extend(andrew.map(|andrew| ("measured_andrew", unit, andrew, of)));
-    }
-    Ok(at_all_loads(&columns))
+    let here = here.iter().filter(|_| told != Told::Disk);
+    let here = here.map(|one| (format!("measured_{}", one.name).into(), unit, one.demands, of));
+    let printed = printed.into_iter().map(|(name, unit, demands, of)| (name.into(), unit, demands, of));
+    Ok(at_all_loads(&printed.chain(here).collect::<Vec<Column<'_>>>()))
 }
 
-fn at_all_loads(columns: &[Column]) -> Sheet {
+fn at_all_loads(columns: &[Column<'_>]) -> Sheet {
     let mut sheet = Sheet::new(&[("load_units", "load units")]);
     for (name, unit, ..) in columns {
-        sheet.columns.push((*name).to_owned());
+        sheet.columns.push(name.as_ref().to_owned());
         sheet.units.push((*unit).to_owned());
     }
     for load in LOADS {
@@ -107,11 +110,12 @@ fn at_all_loads(columns: &[Column]) -> Sheet {
     sheet
 }
 
-/// The smallest load at which a run on NFS takes longer than one on Andrew, if there is one up to the largest of [`LOADS`].
+/// The smallest load at which a run on one system takes longer than on another one, if there is one up to the largest of
+/// [`LOADS`].
 #[must_use]
-pub fn crossing(nfs: Demands, andrew: Demands) -> Option<u32> {
+pub fn crossing(one: Demands, other: Demands) -> Option<u32> {
     let largest = LOADS.into_iter().max().unwrap_or_default();
-    (1..=largest).find(|load| nfs.at_load(*load).elapsed > andrew.at_load(*load).elapsed)
+    (1..=largest).find(|load| one.at_load(*load).elapsed > other.at_load(*load).elapsed)
 }
 
 /// The crossings of the paper's systems by the model: Andrew with a warm cache, and with a cold one.
@@ -141,15 +145,17 @@ mod tests {
     fn load_1_is_as_printed_and_what_was_measured_stands_beside() {
         let papers = papers().unwrap();
         let nfs = Demands { elapsed: 4.0, processor: 1.0, disk: 0.0 };
-        let here = Compared { nfs, andrew: Some(Demands { processor: 0.2, ..nfs }) };
-        let first = |told, here| {
+        let of = |name: &str, demands| Compared { name: name.to_owned(), demands };
+        let here = [of("nfs", nfs), of("kafs", Demands { processor: 0.2, ..nfs })];
+        let first = |told, here: &[Compared]| {
             let sheet = compared(&papers, told, here).unwrap();
             sheet.rows[0].iter().filter_map(Cell::number).collect::<Vec<_>>()
         };
-        assert_eq!(first(Told::Overall, Some(here)), [1.0, 511.0, 588.0, 564.0, 4.0, 4.0]);
-        assert_eq!(first(Told::Processor, Some(here)), [1.0, 22.0, 3.0, 3.0, 25.0, 5.0]);
-        assert_eq!(first(Told::Disk, Some(here)), [1.0, 9.0, 4.0]);
-        assert_eq!(first(Told::Server, None), [1.0, 22.0, 9.0, 3.0, 4.0, 3.0]);
-        assert_eq!(first(Told::Overall, Some(Compared { andrew: None, ..here })).len(), 5);
+        assert_eq!(first(Told::Overall, &here), [1.0, 511.0, 588.0, 564.0, 4.0, 4.0]);
+        assert_eq!(first(Told::Processor, &here), [1.0, 22.0, 3.0, 3.0, 25.0, 5.0]);
+        assert_eq!(first(Told::Disk, &here), [1.0, 9.0, 4.0]);
+        assert_eq!(first(Told::Server, &[]), [1.0, 22.0, 9.0, 3.0, 4.0, 3.0]);
+        let columns = compared(&papers, Told::Server, &here).unwrap().columns;
+        assert_eq!(columns[columns.len() - 2..], ["measured_nfs", "measured_kafs"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The Andrew benchmark at load 1: Tables I, VI and XIII of Howard et al. 1988, and the server's work.
 
-use super::Mounted;
 use super::program::Program;
+use super::{Mounted, OtherMount};
 use crate::andrew::{Benchmark, Counters, MakeCommand, Phase, Probe, Report, SourceTree};
 use crate::closed::Demands;
 use crate::error::LabError;
@@ -15,8 +15,8 @@ pub struct Benchmarked {
     pub local: Report,
     /// In the mount of Andrew.
     pub mounted: Option<Report>,
-    /// In the mount of NFS.
-    pub nfs: Option<Report>,
+    /// In the other file systems, by their names.
+    pub others: Vec<(String, Report)>,
 }
 
 /// A directory to run in.
@@ -40,7 +40,7 @@ impl Benchmarked {
     pub fn measure(
         local: Side<'_>,
         mount: Option<&Mounted<'_>>,
-        nfs: Option<&Mounted<'_>>,
+        others: &[OtherMount<'_>],
         runs: u32,
     ) -> Result<Self, LabError> {
         let program = Program::write_in(local.directory)?;
@@ -53,7 +53,10 @@ impl Benchmarked {
             let more = Self {
                 local: run(&tree, local)?,
                 mounted: mount.map(on).transpose()?,
-                nfs: nfs.map(on).transpose()?,
+                others: others
+                    .iter()
+                    .map(|other| Ok((other.name.to_owned(), on(&other.mounted)?)))
+                    .collect::<Result<_, LabError>>()?,
             };
             match &mut all {
                 None => all = Some(more),
@@ -65,11 +68,15 @@ impl Benchmarked {
 
     fn add(&mut self, more: Self) {
         self.local.add(more.local);
-        for (report, more) in [(&mut self.mounted, more.mounted), (&mut self.nfs, more.nfs)] {
-            if let Some((report, more)) = report.as_mut().zip(more) {
-                report.add(more);
-            }
-        }
+        let more = more.mounted.into_iter().chain(more.others.into_iter().map(|(_, report)| report));
+        let all = self.mounted.iter_mut().chain(self.others.iter_mut().map(|(_, report)| report));
+        all.zip(more).for_each(|(report, more)| report.add(more));
+    }
+
+    /// The sides beside the local disk: Andrew's under this name, and the others.
+    fn beside<'a>(&'a self, andrew: &'a str) -> Vec<(&'a str, &'a Report)> {
+        let mounted = self.mounted.as_ref().map(|report| (andrew, report));
+        mounted.into_iter().chain(self.others.iter().map(|(name, report)| (name.as_str(), report))).collect()
     }
 
     /// Counters of the mount in the last run.
@@ -109,23 +116,28 @@ pub(super) fn cells(spread: Option<Spread>, factor: f64) -> [Cell; 3] {
     [value(|spread| spread.median), value(|spread| spread.min), value(|spread| spread.max)]
 }
 
-/// Table I: seconds by phase, here on the local disk, and in the mount.
-#[must_use]
-pub fn phases(measured: &Benchmarked) -> Sheet {
-    let mut columns = vec![("phase", ""), ("local", "s"), ("local_min", "s"), ("local_max", "s")];
-    if measured.mounted.is_some() {
-        columns.extend([("andrew", "s"), ("andrew_min", "s"), ("andrew_max", "s")]);
+/// A row for each phase, the sum first, with three columns for each side.
+fn by_phase(mut sheet: Sheet, constant: &[Cell], sides: &[(&str, &Report)]) -> Sheet {
+    for (name, _) in sides {
+        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
+        sheet.units.extend(["s"; 3].map(str::to_owned));
     }
-    let mut sheet = Sheet::new(&columns);
     for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
         let name = phase.map_or("Overall".to_owned(), |phase| phase.to_string());
-        let mut row = vec![Cell::Text(name)];
-        for report in [Some(&measured.local), measured.mounted.as_ref()].into_iter().flatten() {
-            row.extend(cells(times(report, phase), 1.0));
-        }
-        sheet.rows.push(row);
+        let cells = sides.iter().flat_map(|(_, report)| cells(times(report, phase), 1.0));
+        sheet
+            .rows
+            .push([Cell::Text(name)].into_iter().chain(constant.iter().cloned()).chain(cells).collect());
     }
     sheet
+}
+
+/// Table I: seconds by phase, here on the local disk, in the mount, and in the other file systems.
+#[must_use]
+pub fn phases(measured: &Benchmarked) -> Sheet {
+    let mut sides = vec![("local", &measured.local)];
+    sides.extend(measured.beside("andrew"));
+    by_phase(Sheet::new(&[("phase", "")]), &[], &sides)
 }
 
 /// Table VI: seconds by phase in the mount at load 1.
@@ -147,16 +159,17 @@ pub fn revised(measured: &Benchmarked) -> Option<Sheet> {
 /// A number of the counters.
 type Count = fn(&Counters) -> u64;
 
-/// Table XIII: packets of one run.
+/// Table XIII: packets of one run, with the other file systems of which some were counted.
 #[must_use]
 pub fn packets(measured: &Benchmarked) -> Option<Sheet> {
-    let andrew = measured.counters().filter(|counters| counters.packets_sent > 0)?;
-    let mut sheet = Sheet::new(&[("what", ""), ("andrew", "packets")]);
-    let nfs = counters(measured.nfs.as_ref()).filter(|counters| counters.packets_sent > 0);
-    if nfs.is_some() {
-        sheet.columns.push("nfs".into());
-        sheet.units.push("TCP segments".into());
+    let counted = |report| counters(Some(report)).filter(|counters| counters.packets_sent > 0);
+    let mut sides = vec![("andrew", "packets", counted(measured.mounted.as_ref()?)?)];
+    for (name, report) in &measured.others {
+        sides.extend(counted(report).map(|counters| (name.as_str(), "segments and datagrams", counters)));
     }
+    let columns: Vec<_> =
+        [("what", "")].into_iter().chain(sides.iter().map(|side| (side.0, side.1))).collect();
+    let mut sheet = Sheet::new(&columns);
     let all: [(&str, Count); 4] = [
         ("total", |counters| counters.packets_sent + counters.packets_received),
         ("server_to_client", |counters| counters.packets_received),
@@ -164,8 +177,8 @@ pub fn packets(measured: &Benchmarked) -> Option<Sheet> {
         ("calls", |counters| counters.calls),
     ];
     for (what, of) in all {
-        // The calls of NFS are not counted.
-        let cells = [Some(&andrew), nfs.as_ref()].into_iter().flatten().map(|counters| of(counters) as f64);
+        // The calls of others are not counted.
+        let cells = sides.iter().map(|side| of(&side.2) as f64);
         let cells = cells.map(|count| if count > 0.0 { count.into() } else { Cell::NotAtHand });
         sheet.rows.push([Cell::from(what)].into_iter().chain(cells).collect());
     }
@@ -196,10 +209,11 @@ pub fn demands(measured: &Benchmarked) -> Option<Demands> {
     demands_of(measured.mounted.as_ref()?)
 }
 
-/// The same on NFS.
+/// The same in the other file systems whose server's time is known, by their names.
 #[must_use]
-pub fn nfs_demands(measured: &Benchmarked) -> Option<Demands> {
-    demands_of(measured.nfs.as_ref()?)
+pub fn other_demands(measured: &Benchmarked) -> Vec<(String, Demands)> {
+    let of = |(name, report): &(String, Report)| Some((name.clone(), demands_of(report)?));
+    measured.others.iter().filter_map(of).collect()
 }
 
 fn demands_of(report: &Report) -> Option<Demands> {
@@ -208,22 +222,16 @@ fn demands_of(report: &Report) -> Option<Demands> {
     (time_us > 0).then_some(Demands { elapsed, processor: time_us as f64 / 1e6, disk: 0.0 })
 }
 
-/// Table XI: seconds by phase at load 1 on NFS, and on Andrew if there is a mount; `None` without NFS.
+/// Table XI: seconds by phase at load 1 in the other file systems, on Andrew if there is a mount, and on the local disk;
+/// `None` without another file system.
 #[must_use]
 pub fn compared(measured: &Benchmarked) -> Option<Sheet> {
-    let mut sheet = Sheet::new(&[("phase", ""), ("load_units", "load units")]);
-    let sides = [("nfs", Some(measured.nfs.as_ref()?)), ("andrew_warm", measured.mounted.as_ref())];
-    for (name, _) in sides.iter().filter(|side| side.1.is_some()) {
-        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
-        sheet.units.extend(["s"; 3].map(str::to_owned));
-    }
-    for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
-        let name = phase.map_or("Overall".to_owned(), |phase| phase.to_string());
-        let cells =
-            sides.iter().filter_map(|side| side.1).flat_map(|report| cells(times(report, phase), 1.0));
-        sheet.rows.push([Cell::Text(name), 1.0.into()].into_iter().chain(cells).collect());
-    }
-    Some(sheet)
+    let mut sides = measured.beside("andrew_warm");
+    // The paper has NFS first.
+    sides.rotate_left(usize::from(measured.mounted.is_some()));
+    sides.push(("local", &measured.local));
+    let sheet = Sheet::new(&[("phase", ""), ("load_units", "load units")]);
+    (!measured.others.is_empty()).then(|| by_phase(sheet, &[1.0.into()], &sides))
 }
 
 /// Processor seconds of the server in one run.

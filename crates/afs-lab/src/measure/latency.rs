@@ -16,7 +16,11 @@ const SIZES: [usize; 5] = [3, 1113, 4334, 10_278, 24_576];
 const TRIES: u32 = 10;
 
 /// Times of one place by size: warm, and cold if the caches tell what was fetched.
-pub struct Latencies(Vec<(usize, Option<Spread>, Option<Spread>)>);
+pub struct Latencies(Vec<OfSize>);
+
+type OfSize = (usize, Option<Spread>, Option<Spread>);
+/// Warm or cold times.
+type Pick = fn(&OfSize) -> Option<Spread>;
 
 impl Latencies {
     /// Measures `runs` warm and `cold_runs` cold times for each size. The files are removed afterwards.
@@ -85,30 +89,23 @@ impl Drop for Files {
     }
 }
 
-/// Table XIV: milliseconds by size, cold and warm in the mount, warm on NFS, and on the local disk.
+/// Table XIV: milliseconds by size, cold and warm in the mount, warm in the other file systems, and on the local disk.
 #[must_use]
-pub fn latency(local: &Latencies, mounted: Option<&Latencies>, nfs: Option<&Latencies>) -> Sheet {
-    let mut columns = vec![("file_bytes", "bytes")];
-    if mounted.is_some() {
-        columns.extend(["andrew_cold", "andrew_cold_min", "andrew_cold_max"].map(|name| (name, "ms")));
-        columns.extend(["andrew_warm", "andrew_warm_min", "andrew_warm_max"].map(|name| (name, "ms")));
+pub fn latency(local: &Latencies, mounted: Option<&Latencies>, others: &[(&str, Latencies)]) -> Sheet {
+    let mut sides: Vec<(&str, &Latencies, Pick)> = Vec::new();
+    let cold: Pick = |(_, _, cold)| *cold;
+    let warm: Pick = |(_, warm, _)| *warm;
+    sides.extend(mounted.into_iter().flat_map(|of| [("andrew_cold", of, cold), ("andrew_warm", of, warm)]));
+    sides.extend(others.iter().map(|(name, of)| (*name, of, warm)));
+    sides.push(("standalone", local, warm));
+    let mut sheet = Sheet::new(&[("file_bytes", "bytes")]);
+    for (name, ..) in &sides {
+        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
+        sheet.units.extend(["ms"; 3].map(str::to_owned));
     }
-    if nfs.is_some() {
-        columns.extend(["nfs", "nfs_min", "nfs_max"].map(|name| (name, "ms")));
-    }
-    columns.extend(["standalone", "standalone_min", "standalone_max"].map(|name| (name, "ms")));
-    let mut sheet = Sheet::new(&columns);
-    for (at, (size, standalone, _)) in local.0.iter().enumerate() {
-        let mut row = vec![Cell::from(*size as f64)];
-        if let Some((_, warm, cold)) = mounted.and_then(|mounted| mounted.0.get(at)) {
-            row.extend(cells(*cold, 1e3));
-            row.extend(cells(*warm, 1e3));
-        }
-        if let Some((_, warm, _)) = nfs.and_then(|nfs| nfs.0.get(at)) {
-            row.extend(cells(*warm, 1e3));
-        }
-        row.extend(cells(*standalone, 1e3));
-        sheet.rows.push(row);
+    for (at, (size, ..)) in local.0.iter().enumerate() {
+        let of = |(_, of, pick): &(&str, &Latencies, Pick)| cells(of.0.get(at).and_then(*pick), 1e3);
+        sheet.rows.push([Cell::from(*size as f64)].into_iter().chain(sides.iter().flat_map(of)).collect());
     }
     sheet
 }

@@ -1,9 +1,9 @@
 //! Plots as SVG: what is drawn (the paper's columns, and those obtained here with their spread), and the ranges of the axes.
 
 use super::axis::Axis;
-use super::charts::Chart;
+use super::charts::{Chart, Here};
 use super::drawing::draw;
-use super::shown::spread;
+use super::shown::{is_spread, spread};
 use crate::papers::{Cell, Sheet};
 
 /// A value with its lowest and highest.
@@ -52,14 +52,31 @@ pub(super) fn alone(svg: &str) -> String {
 fn series(chart: &Chart, sheet: &Sheet, is_here: bool) -> Vec<Series> {
     let sheet = &(chart.form)(sheet);
     let whose = if is_here { "here" } else { "paper" };
-    let here = if is_here { chart.here } else { &[] };
-    let series = chart.series.iter().chain(here).enumerate().map(|(column, name)| Series {
+    let here = if is_here { further(chart, sheet) } else { Vec::new() };
+    let series = chart.series.iter().copied().chain(here).enumerate().map(|(column, name)| Series {
         name: format!("{}, {whose}", name.replace('_', " ")),
         column,
         is_here,
         points: points(chart, sheet, name),
     });
     series.filter(|series| !series.points.is_empty()).collect()
+}
+
+/// Columns that only the result has.
+fn further<'a>(chart: &Chart, sheet: &'a Sheet) -> Vec<&'a str> {
+    match chart.here {
+        Here::Named(names) => names.to_vec(),
+        Here::All => {
+            let is_new = |name: &&str| *name != chart.x && !chart.series.contains(name);
+            sheet
+                .columns
+                .iter()
+                .map(String::as_str)
+                .filter(|name| !is_spread(sheet, name))
+                .filter(is_new)
+                .collect()
+        }
+    }
 }
 
 fn points(chart: &Chart, sheet: &Sheet, column: &str) -> Vec<Point> {

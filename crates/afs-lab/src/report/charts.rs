@@ -2,6 +2,15 @@
 
 use crate::papers::{Cell, Sheet};
 
+/// Columns that only a result has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Here {
+    /// Those of these names.
+    Named(&'static [&'static str]),
+    /// Whatever systems were measured: all that are neither of the plot already, nor spreads.
+    All,
+}
+
 /// A plot of columns over a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chart {
@@ -18,7 +27,7 @@ pub(super) struct Chart {
     /// Columns of the vertical axis, of the paper or of the result.
     pub(super) series: &'static [&'static str],
     /// Further ones, which only the result has.
-    pub(super) here: &'static [&'static str],
+    pub(super) here: Here,
     /// Gives a sheet these columns.
     pub(super) form: fn(&Sheet) -> Sheet,
 }
@@ -26,7 +35,12 @@ pub(super) struct Chart {
 impl Chart {
     /// The same plot with further columns of the result.
     const fn and_here(self, here: &'static [&'static str]) -> Self {
-        Self { here, ..self }
+        Self { here: Here::Named(here), ..self }
+    }
+
+    /// The same plot with all further columns of the result.
+    const fn and_all(self) -> Self {
+        Self { here: Here::All, ..self }
     }
 }
 
@@ -39,7 +53,7 @@ const fn plot(
     y_label: &'static str,
     series: &'static [&'static str],
 ) -> Chart {
-    Chart { id, x, x_label, is_log, y_label, series, here: &[], form: Sheet::clone }
+    Chart { id, x, x_label, is_log, y_label, series, here: Here::Named(&[]), form: Sheet::clone }
 }
 
 const BYTES: (&str, &str, bool) = ("bytes", "bytes", true);
@@ -53,14 +67,13 @@ const CHARTS: &[Chart] = &[
         ("file_bytes", "file size, bytes", true),
         "open, read and close, ms",
         &["andrew_cold", "andrew_warm", "standalone"],
-    ),
+    )
+    .and_all(),
     plot("howard88.fig1", LOAD, "time, % of that at load 1", &["prototype", "revised"])
         .and_here(&["measured"]),
     plot("howard88.fig2", LOAD, "use of the server, %", &["cpu", "disk"]).and_here(&["measured_cpu"]),
-    plot("howard88.fig3", LOAD, "overall time, s", &["nfs", "andrew_cold", "andrew_warm"])
-        .and_here(&["measured_nfs", "measured_andrew"]),
-    plot("howard88.fig4", LOAD, "use of the processor, %", &["nfs", "andrew_cold", "andrew_warm"])
-        .and_here(&["measured_nfs", "measured_andrew"]),
+    plot("howard88.fig3", LOAD, "overall time, s", &["nfs", "andrew_cold", "andrew_warm"]).and_all(),
+    plot("howard88.fig4", LOAD, "use of the processor, %", &["nfs", "andrew_cold", "andrew_warm"]).and_all(),
     plot("howard88.fig5", LOAD, "use of the disk, %", &["nfs_disk1", "nfs_disk2", "andrew_cold"]),
     plot("citi01-3.fig5", ("size_mb", "file size, MB", true), "MB/s", &["caching", "combined"]),
     plot("gibson97.table3b", BYTES, "thousand cycles", &["read", "write"]),

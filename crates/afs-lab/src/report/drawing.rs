@@ -15,14 +15,17 @@ const SIZE: (u32, u32) = (640, 380);
 /// Height of a line of the legend, which has two columns.
 const LINE: u32 = 20;
 
-/// Colours that differ also for the colour-blind (Okabe and Ito 2008), and are seen on white and on black.
-const COLOURS: [RGBColor; 6] = [
+/// Colours that differ also for the colour-blind (Okabe and Ito 2008; the last two are added), and are seen on white and on
+/// black.
+const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(200, 140, 0),
     RGBColor(86, 160, 213),
+    RGBColor(120, 94, 240),
+    RGBColor(128, 128, 128),
 ];
 
 impl Series {

@@ -13,13 +13,15 @@ pub(super) struct Column {
     range: Option<(usize, usize)>,
 }
 
+/// Whether a column is the spread of another one.
+pub(super) fn is_spread(sheet: &Sheet, name: &str) -> bool {
+    let of = |end: &str| name.strip_suffix(end).is_some_and(|stem| sheet.column(stem).is_some());
+    ["_sd", "_ci90", "_min", "_max"].into_iter().any(of)
+}
+
 /// The columns of a sheet; those of spreads are part of what they belong to.
 pub(super) fn columns(sheet: &Sheet) -> Vec<Column> {
-    let is_spread = |name: &str| {
-        let of = |end: &str| name.strip_suffix(end).is_some_and(|stem| sheet.column(stem).is_some());
-        ["_sd", "_ci90", "_min", "_max"].into_iter().any(of)
-    };
-    let shown = sheet.columns.iter().enumerate().filter(|(_, name)| !is_spread(name));
+    let shown = sheet.columns.iter().enumerate().filter(|(_, name)| !is_spread(sheet, name));
     let column = |(at, name): (usize, &String)| {
         let unit = sheet.units.get(at).map_or("", String::as_str);
         let words = name.replace('_', " ");

@@ -21,7 +21,7 @@ pub struct Environment {
     pub load_average: Option<String>,
     /// Memory in bytes; 0 if the system does not tell.
     pub memory_bytes: u64,
-    /// Versions of other programs that experiments use, by name.
+    /// Versions of other programs that experiments use, and types of the file systems that are compared, by name.
     pub peers: BTreeMap<String, String>,
 }
 

@@ -43,6 +43,7 @@ pub fn run(
         let is_final = |result: RunResult| {
             result.is_final(&setting.environment.version, setting.quick)
                 && has_these_costs(setting, experiment.method, &result.outcome)
+                && (!experiment.method.uses_others() || result.environment.peers == setting.environment.peers)
         };
         if !again && folder.read(experiment.id).is_some_and(is_final) {
             tell(Step::WasDone(experiment));
@@ -93,8 +94,8 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
     if method.needs_mount() && setting.mount.is_none() {
         return refused("a directory in a mount of Andrew (--mount)");
     }
-    if method.needs_nfs() && setting.nfs.is_none() {
-        return refused("an NFS mount (--nfs DIR)");
+    if method.needs_other() && setting.others.is_empty() {
+        return refused("another file system to compare with, such as NFS (--beside nfs=DIR)");
     }
     if method.needs_costs() && setting.costs.is_none() {
         return refused("costs measured on a server (--costs FILE, which `andrew lab costs` writes)");
@@ -277,7 +278,7 @@ mod tests {
             costs,
             mount: None,
             servers_are_apart: false,
-            nfs: None,
+            others: Vec::new(),
         };
         let chosen: Vec<_> = ids.iter().map(|id| experiment(id).unwrap()).collect();
         let (mut ended, mut done) = (Vec::new(), Vec::new());
@@ -330,7 +331,7 @@ mod tests {
                 Outcome::Refused { lacks } => {
                     let cannot = !method.runs()
                         || method.needs_mount()
-                        || method.needs_nfs()
+                        || method.needs_other()
                         || method.needs_costs()
                         || method.needs_compiler();
                     assert!(cannot && lacks.len() > 10, "{id}: {lacks}");

@@ -24,6 +24,9 @@ const MEASURED: &str = "Other loads than 1 follow by the same model from the tim
                         measured here at load 1; the disk is not measured. That time is of the whole process: with `andrew up` \
                         the mount is in it too, so the server's is smaller, and larger loads are faster than told.";
 
+/// Name of the columns of Andrew's mount.
+const ANDREW: &str = "andrew";
+
 fn runs(setting: &Setting<'_>) -> u32 {
     if setting.quick { 1 } else { 3 }
 }
@@ -32,8 +35,12 @@ fn runs(setting: &Setting<'_>) -> u32 {
 const ONE_RUN: &str = "Calls of one client in the last run of the benchmark: its own distribution, not that of many servers in days \
                        of use. What a client does beside the program (time, keeping promises) is in it.";
 
-const NO_NFS: &str = "Not at hand: a run measured here, which needs an NFS mount (--nfs DIR) and the process of its server \
-                      (--nfs-server PID).";
+const NO_OTHER: &str = "Not at hand: a run measured here, which needs another file system, such as NFS, and the process of its \
+                       server (--beside nfs=DIR --beside-server nfs=PID).";
+/// What a packet is that no server of Andrew's has told.
+const NAMESPACE: &str = "Packets of other file systems, and of Andrew where its server runs elsewhere, are the TCP segments and UDP \
+                         datagrams of this machine's network namespace during a run: those of other programs are among them, \
+                         and those of a client in another namespace are not.";
 
 /// Where the servers are.
 fn machines(setting: &Setting<'_>) -> &'static str {
@@ -51,7 +58,7 @@ impl Memo {
         self.benchmarked.get_or_init(|| {
             let local = measure::side(setting.local);
             let measured =
-                Benchmarked::measure(local, setting.mount.as_ref(), setting.nfs.as_ref(), runs(setting));
+                Benchmarked::measure(local, setting.mount.as_ref(), &setting.others, runs(setting));
             measured.map_err(|error| error.to_string())
         })
     }
@@ -81,13 +88,13 @@ impl Memo {
         }
     }
 
-    /// NFS and Andrew by load.
+    /// NFS and Andrew by load, and other file systems.
     pub(super) fn compared(&self, setting: &Setting<'_>, what: Told) -> Outcome {
         let here = match self.compared_here(setting) {
             Ok(here) => here,
             Err(error) => return Outcome::Failed { error },
         };
-        let sheet = closed::compared(setting.papers, what, here)
+        let sheet = closed::compared(setting.papers, what, &here)
             .and_then(|sheet| Ok((sheet, closed::printed_crossings(setting.papers)?)));
         let (sheet, [warm, cold]) = match sheet {
             Ok(sheet) => sheet,
@@ -101,25 +108,34 @@ impl Memo {
             crossed(warm),
             crossed(cold)
         );
-        let own = here.map_or(NO_NFS.to_owned(), |Compared { nfs, andrew }| {
-            let crossed = andrew.map(|andrew| crossed(closed::crossing(nfs, andrew)));
-            let crossed =
-                crossed.map(|crossed| format!(" By it NFS takes longer than Andrew from {crossed}."));
-            format!("{MEASURED}{}", crossed.unwrap_or_default())
-        });
-        let mut notes = vec![MODELLED, &*paper, &*own];
-        notes.extend(here.filter(|_| setting.servers_are_apart).map(|_| machines(setting)));
+        let mut notes = vec![MODELLED.to_owned(), paper];
+        let is_measured = !here.is_empty();
+        notes.push(if is_measured { MEASURED } else { NO_OTHER }.to_owned());
+        if let Some((andrew, others)) = here.split_last().filter(|(last, _)| last.name == ANDREW) {
+            notes.extend(others.iter().map(|other| {
+                let crossed = crossed(closed::crossing(other.demands, andrew.demands));
+                format!("By it a run on {} takes longer than on Andrew from {crossed}.", other.name)
+            }));
+        }
+        if is_measured && setting.servers_are_apart {
+            notes.push(machines(setting).to_owned());
+        }
+        let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
         ran(Some(sheet), "", &notes)
     }
 
-    /// What a run needs on NFS, and on Andrew, if the servers tell their time and there is a compiler.
-    fn compared_here(&self, setting: &Setting<'_>) -> Result<Option<Compared>, String> {
-        if setting.nfs.is_none() || !setting.environment.peers.contains_key("cc") {
-            return Ok(None);
+    /// What a run needs in the other file systems, and last on Andrew, as far as the servers tell their time; nothing
+    /// without another file system or a compiler.
+    fn compared_here(&self, setting: &Setting<'_>) -> Result<Vec<Compared>, String> {
+        if setting.others.is_empty() || !setting.environment.peers.contains_key("cc") {
+            return Ok(Vec::new());
         }
         let measured = self.benchmarked(setting).as_ref().map_err(String::clone)?;
-        let andrew = measure::demands(measured);
-        Ok(measure::nfs_demands(measured).map(|nfs| Compared { nfs, andrew }))
+        let mut all = measure::other_demands(measured);
+        if !all.is_empty() {
+            all.extend(measure::demands(measured).map(|andrew| (ANDREW.to_owned(), andrew)));
+        }
+        Ok(all.into_iter().map(|(name, demands)| Compared { name, demands }).collect())
     }
 
     pub(super) fn benchmark(&self, setting: &Setting<'_>, what: Benchmarks) -> Outcome {
@@ -132,7 +148,7 @@ impl Memo {
             Benchmarks::Phases => Some(measure::phases(measured)),
             Benchmarks::Revised => measure::revised(measured),
             Benchmarks::Packets => measure::packets(measured),
-            Benchmarks::Nfs => measure::compared(measured),
+            Benchmarks::Others => measure::compared(measured),
             Benchmarks::Calls => measure::calls(measured),
             Benchmarks::ServerWork => measure::server_work(measured),
         };
@@ -140,13 +156,14 @@ impl Memo {
         if let Some((sheet, demands)) = sheet.as_mut().zip(modelled) {
             closed::more_loads(sheet, demands);
         }
-        let is_calls = what == Benchmarks::Calls;
+        let (is_calls, is_packets) = (what == Benchmarks::Calls, what == Benchmarks::Packets);
         let what = format!(
             "A generated C program of 70 files; {runs} runs at load 1. The source is on the local disk."
         );
         let mut notes = vec![what.as_str(), machines(setting)];
         notes.extend(modelled.map(|_| MEASURED));
         notes.extend(is_calls.then_some(ONE_RUN));
+        notes.extend((is_packets && !measured.others.is_empty()).then_some(NAMESPACE));
         ran(sheet, "counters of the client, and a server on this machine", &notes)
     }
 
@@ -190,8 +207,9 @@ pub(super) fn latency(setting: &Setting<'_>) -> Outcome {
         let mount = setting.mount.as_ref();
         let of = |mount: &Mounted<'_>| Latencies::of(mount.place, runs, cold_runs);
         let mounted = mount.map(of).transpose()?;
-        let nfs = setting.nfs.as_ref().map(of).transpose()?;
-        Ok(measure::latency(&of_local()?, mounted.as_ref(), nfs.as_ref()))
+        let others = setting.others.iter().map(|other| Ok((other.name, of(&other.mounted)?)));
+        let others = others.collect::<Result<Vec<_>, LabError>>()?;
+        Ok(measure::latency(&of_local()?, mounted.as_ref(), &others))
     };
     let warm = format!(
         "{runs} times each, {cold_runs} of files that the client has flushed. Standalone files are in the kernel's cache."
@@ -217,6 +235,7 @@ mod tests {
     use super::*;
     use crate::andrew::{Counters, Probe};
     use crate::bulk::{Cache, Cold, Moved, Way};
+    use crate::measure::OtherMount;
     use crate::runs::Environment;
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -258,7 +277,7 @@ mod tests {
             costs: None,
             mount: place.as_ref().map(|place| Mounted { place, probe: None }),
             servers_are_apart: false,
-            nfs: None,
+            others: Vec::new(),
         };
         let outcome = of(&setting, &Memo::default());
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "something was left behind");
@@ -335,7 +354,9 @@ mod tests {
             costs: None,
             mount: Some(Mounted { place: &place, probe: Some(&probe) }),
             servers_are_apart: false,
-            nfs: Some(Mounted { place: &place, probe: Some(&probe) }),
+            others: ["nfs", "kafs"]
+                .map(|name| OtherMount { name, mounted: Mounted { place: &place, probe: Some(&probe) } })
+                .into(),
         };
         let memo = Memo::default();
         assert!(columns(memo.loads(&setting, Loads::Server)).contains(&"measured_cpu".into()));
@@ -345,9 +366,15 @@ mod tests {
         assert_eq!(sheet.rows, [["FetchStatus".into(), 10.0.into(), 100.0.into()]]);
         assert!(notes.iter().any(|note| note == ONE_RUN), "{notes:?}");
         let beside = columns(memo.compared(&setting, Told::Overall));
-        assert!(beside.contains(&"measured_nfs".into()) && beside.contains(&"measured_andrew".into()));
-        let by_phase = columns(memo.benchmark(&setting, Benchmarks::Nfs));
-        assert!(by_phase.contains(&"nfs".into()) && by_phase.contains(&"andrew_warm_max".into()));
+        assert_eq!(beside[beside.len() - 3..], ["measured_nfs", "measured_kafs", "measured_andrew"]);
+        let by_phase = columns(memo.benchmark(&setting, Benchmarks::Others));
+        let medians = by_phase.iter().filter(|name| !name.ends_with("_min") && !name.ends_with("_max"));
+        let medians: Vec<&str> = medians.map(String::as_str).collect();
+        assert_eq!(medians, ["phase", "load_units", "nfs", "kafs", "andrew_warm", "local"]);
+        let phases = columns(memo.benchmark(&setting, Benchmarks::Phases));
+        assert!(phases.contains(&"local".into()) && phases.contains(&"kafs_max".into()));
+        let opened = columns(latency(&setting));
+        assert!(opened.contains(&"kafs".into()) && opened.last() == Some(&"standalone_max".into()));
         let revised = memo.benchmark(&setting, Benchmarks::Revised);
         let Outcome::Ran { sheet, notes } = revised else { unreachable!("{revised:?}") };
         assert_eq!(sheet.rows.len(), closed::LOADS.len());

@@ -1,7 +1,7 @@
 //! What a run has at its disposal.
 
 use super::environment::Environment;
-use crate::measure::Mounted;
+use crate::measure::{Mounted, OtherMount};
 use crate::papers::Paper;
 use crate::replay::MeasuredCosts;
 use std::path::Path;
@@ -27,6 +27,6 @@ pub struct Setting<'a> {
     pub mount: Option<Mounted<'a>>,
     /// Whether the servers run on another machine than this one, or outside of it where it is emulated.
     pub servers_are_apart: bool,
-    /// A directory in a mount of NFS, to compare with, likewise.
-    pub nfs: Option<Mounted<'a>>,
+    /// Other file systems to compare with, likewise.
+    pub others: Vec<OtherMount<'a>>,
 }

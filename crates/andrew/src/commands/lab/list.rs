@@ -47,7 +47,7 @@ fn state(method: Method) -> (State, Option<String>) {
         Method::Description => (State::Description, None),
         Method::NotBuilt(reason) => (State::Refused, Some(format!("not built: {reason}"))),
         _ if method.needs_costs() => (State::NeedsCosts, None),
-        _ if method.needs_nfs() => (State::NeedsNfs, None),
+        _ if method.needs_other() => (State::NeedsOther, None),
         _ if method.needs_mount() => (State::NeedsMount, None),
         _ => (State::Runs, None),
     }
@@ -60,8 +60,8 @@ enum State {
     Runs,
     /// It can, with a directory in a mount of Andrew.
     NeedsMount,
-    /// It can, with a directory in a mount of NFS.
-    NeedsNfs,
+    /// It can, with another file system to compare with.
+    NeedsOther,
     /// It can, with costs measured on a server.
     NeedsCosts,
     /// It cannot.
@@ -106,8 +106,12 @@ impl fmt::Display for List {
                     (State::NeedsMount, _) => {
                         writeln!(f, "{:33}can be run with a directory in a mount of Andrew (--mount)", "")?;
                     }
-                    (State::NeedsNfs, _) => {
-                        writeln!(f, "{:33}can be run with a directory in a mount of NFS (--nfs)", "")?;
+                    (State::NeedsOther, _) => {
+                        writeln!(
+                            f,
+                            "{:33}can be run beside another file system, such as NFS (--beside)",
+                            ""
+                        )?;
                     }
                     (State::NeedsCosts, _) => {
                         writeln!(f, "{:33}can be run with costs measured on a server (--costs)", "")?;

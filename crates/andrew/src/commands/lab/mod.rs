@@ -3,6 +3,7 @@
 mod choice;
 mod costs;
 mod list;
+mod others;
 mod report;
 mod run;
 

@@ -1,6 +1,7 @@
 //! `andrew lab run`.
 
 use super::choice::chosen;
+use super::others::{Named, Others};
 use super::{embedded, failed_folder};
 use crate::commands::bench::MountProbe;
 use crate::commands::bench_bulk::{Stop, places};
@@ -9,16 +10,13 @@ use crate::output;
 use afs_lab::andrew::Probe;
 use afs_lab::bulk::{Place, Process};
 use afs_lab::catalogue::Experiment;
-use afs_lab::measure::{Mounted, Served, TcpProbe};
+use afs_lab::measure::{Mounted, Served};
 use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
-
-/// Type of file system of NFS, as statfs(2) lists it.
-const NFS_SUPER_MAGIC: rustix::fs::FsWord = 0x6969;
 
 /// Options of `andrew lab run`.
 #[derive(clap::Args, Debug)]
@@ -30,6 +28,7 @@ cannot run here says what it lacks, and the others continue.
 Examples:
   andrew lab run all --quick
   andrew up --detach && andrew lab run all --mount ~/afs
+  andrew lab run howard88 --mount ~/afs --beside nfs=/mnt/nfs --beside-server nfs=1234 --beside disk=/var/tmp
   andrew lab run gibson97 citi01-3.table3 --out results")]
 pub struct Args {
     /// Tables, figures or papers, such as howard88.table6 or citi01-3; or all
@@ -47,16 +46,18 @@ pub struct Args {
     /// Directory in a mount of Andrew to measure in, likewise
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
-    /// Directory in a mount of NFS, to compare with, likewise
-    #[arg(long, value_name = "DIR")]
-    nfs: Option<PathBuf>,
-    /// Process of the NFS server, if it runs on this machine: its time at load 1 gives that of other loads
-    #[arg(long, value_name = "PID", requires = "nfs")]
-    nfs_server: Option<u32>,
+    /// Directory in another file system to compare with, likewise; several are possible
+    ///
+    /// NAME is that of its columns; nfs must be a mount of NFS, and stands beside the paper's.
+    #[arg(long, value_name = "NAME=DIR")]
+    beside: Vec<Named<PathBuf>>,
+    /// Process of the server of such a file system, if it runs on this machine: its time at load 1 gives that of other loads
+    #[arg(long, value_name = "NAME=PID", requires = "beside")]
+    beside_server: Vec<Named<u32>>,
     /// Process of Andrew's server, if the mount's cell does not tell its time itself
     #[arg(long, value_name = "PID", requires = "mount")]
     server: Option<u32>,
-    /// procfs of the machine that runs the processes of --server and --nfs-server, mounted here: they run outside of this one
+    /// procfs of the machine that runs the processes of --server and --beside-server, mounted here: they run outside of this one
     #[arg(long, value_name = "DIR")]
     proc: Option<PathBuf>,
     /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
@@ -83,14 +84,14 @@ impl Args {
         let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
         let process = |pid: Option<u32>| pid.map(|pid| self.process(pid)).transpose();
-        let (server, nfs_server) = (process(self.server)?, process(self.nfs_server)?);
+        let server = process(self.server)?;
         let served = mount.as_ref().zip(server.as_ref());
         let served = served.map(|(mount, server)| Served { probe: &mount.probe, server });
-        let nfs = self.nfs.as_deref().map(|directory| nfs(directory, nfs_server)).transpose()?;
-        let nfs_probe = nfs.as_ref().map(TcpProbe);
+        let others = Others::of(&self.beside, &self.beside_server, &|pid| self.process(pid))?;
+        let probes = others.probes();
         let setting = Setting {
             papers: &papers,
-            environment: Environment::of(env!("CARGO_PKG_VERSION")),
+            environment: others.added_to(Environment::of(env!("CARGO_PKG_VERSION"))),
             quick: self.quick,
             date: &|| jiff::Timestamp::now().to_string(),
             stop: stop.flag(),
@@ -98,10 +99,7 @@ impl Args {
             costs: costs.as_ref(),
             mount: mount.as_ref().map(|mount| mount.mounted(served.as_ref())),
             servers_are_apart: self.proc.is_some(),
-            nfs: nfs
-                .as_ref()
-                .zip(nfs_probe.as_ref())
-                .map(|(place, probe)| Mounted { place, probe: Some(probe) }),
+            others: others.mounted(&probes),
         };
         let bar = Bar::of(&chosen, self.quick);
         let mut summary = Summary { out: self.out.display().to_string(), results: Vec::new() };
@@ -130,23 +128,6 @@ impl Args {
         };
         process.map_err(|error| CommandError::usage(format!("lab: {error}")))
     }
-}
-
-/// A directory in a mount of NFS, with the process of its server.
-///
-/// # Errors
-/// It is no directory, or in no mount of NFS.
-fn nfs(directory: &Path, server: Option<Process>) -> CommandResult<Place> {
-    let mut place = places::writer(directory, &[])?;
-    place.processes.extend(server);
-    let shown = directory.display();
-    let is_nfs = rustix::fs::statfs(directory).is_ok_and(|status| status.f_type == NFS_SUPER_MAGIC);
-    if !is_nfs {
-        return Err(CommandError::usage(format!(
-            "lab: --nfs: {shown} is in no mount of NFS (mount -t nfs4 ...)"
-        )));
-    }
-    Ok(place)
 }
 
 /// A directory in a mount, with what the mount tells of itself.
