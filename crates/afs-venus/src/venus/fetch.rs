@@ -20,6 +20,8 @@ use crate::vnode::Vnode;
 
 /// Limit of fetches in a row that bring nothing, because the server replies with an older version than it has reported.
 const STALE_REPLIES_MAX: u32 = 16;
+/// Unit of what is fetched of a file that is not here, in bytes.
+const PAGE: u64 = 4096;
 /// Limit of restarts of a read because the file changed at the server.
 pub(super) const VERSIONS_MAX: u32 = 16;
 
@@ -76,18 +78,49 @@ impl Venus {
 
     /// Fetches the missing part of the chunk that contains a position, for a reader that waits for it.
     async fn fetch_chunk(&self, handle: &Arc<Handle>, data: &Arc<FileData>, pos: u64) -> Result<()> {
-        let Some(claim) = self.claim_chunk(data, pos) else { return Ok(()) };
+        let is_cold_start = self.is_cold_start(handle, data, pos);
+        let claim = match is_cold_start {
+            true => self.claim_first(handle, data),
+            false => self.claim_chunk(data, pos),
+        };
+        let Some(claim) = claim else { return Ok(()) };
         let _counted = handle.ahead.begin();
+        if is_cold_start {
+            self.read_ahead(handle, 0);
+        }
         self.fetch_claimed(handle, claim).await
     }
 
     /// Claims the missing part of the chunk that contains a position. `None`: it is here or coming, or beyond the end.
     pub(super) fn claim_chunk(&self, data: &Arc<FileData>, pos: u64) -> Option<FetchClaim> {
         let chunk = self.chunk_bytes();
-        let mut content = data.content();
         let base = pos - pos % chunk;
+        self.claim(data, base..base + chunk, pos)
+    }
+
+    /// Claims what is read first of a file of which nothing is here. It comes as soon as a file that has no more; the
+    /// rest of the chunk is fetched ahead.
+    fn claim_first(&self, handle: &Handle, data: &Arc<FileData>) -> Option<FetchClaim> {
+        let first = handle.run.bytes().next_multiple_of(PAGE).clamp(PAGE, self.chunk_bytes());
+        self.claim(data, 0..first, 0)
+    }
+
+    /// Whether a program reads the beginning of a long file of which nothing is here or coming.
+    pub(super) fn is_cold_start(&self, handle: &Handle, data: &FileData, pos: u64) -> bool {
+        let content = data.content();
+        pos == 0
+            && handle.run.bytes() > 0
+            && content.length > self.chunk_bytes()
+            && content.present.is_empty()
+            && content.fetching.is_empty()
+    }
+
+    /// Claims the missing part of a range that contains a position.
+    fn claim(&self, data: &Arc<FileData>, within: Range<u64>, pos: u64) -> Option<FetchClaim> {
+        let base = within.start;
+        let mut content = data.content();
         // Beyond the end of the server's file there is nothing to fetch.
-        let end = (base + chunk).min(content.cut.min(content.base_length));
+        let end = within.end.min(content.cut.min(content.base_length));
         let gaps = content.present.gaps(base..end.max(base));
         let mut free = gaps.into_iter().flat_map(|gap| content.fetching.gaps(gap));
         let range = free.find(|gap| gap.contains(&pos))?;

@@ -93,6 +93,19 @@ impl Venus {
         // At most a quarter of the cache, or the first chunks would be evicted before they are read.
         let ahead = u64::from(self.limits.read_ahead_chunks).min(self.files.bytes_max() / 4 / chunk);
         let (first, length) = (at - at % chunk, data.content().length);
+        if ahead == 0 {
+            return None;
+        }
+        // Of the chunk in which the reader is, what is behind the reader's own fetch: that the reader makes.
+        let missing = {
+            let content = data.content();
+            let gaps = content.present.gaps(at..first.saturating_add(chunk).min(length));
+            gaps.into_iter().flat_map(|gap| content.fetching.gaps(gap)).next()
+        };
+        let behind = missing.filter(|gap| gap.start > at);
+        if let Some(claim) = behind.and_then(|gap| self.claim_chunk(data, gap.start)) {
+            return Some(claim);
+        }
         let starts = (1..=ahead).filter_map(|n| first.checked_add(n * chunk));
         starts.take_while(|start| *start < length).find_map(|start| self.claim_chunk(data, start))
     }

@@ -69,7 +69,8 @@ impl Venus {
         let is_sequential = pos == 0 || handle.run.is_sequential();
         let is_ahead_good = is_large && is_sequential && !self.bypasses(handle, data);
         handle.ahead.note(is_ahead_good.then_some(pos));
-        if is_ahead_good {
+        // What is read first is fetched first, and what is ahead of it from then on.
+        if is_ahead_good && !self.is_cold_start(handle, data, pos) {
             self.read_ahead(handle, u32::from(!is_here));
         }
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_rpc::sync::oneshot;
-use afs_venus::OpenFlags;
+use afs_venus::{OpenFlags, SetAttr};
 use afs_volume::DataRoute;
 use common::{Client, pattern};
 use host::{Conduct, Staging};
@@ -51,6 +51,39 @@ fn a_file_is_read_at_the_drive_and_its_server_sends_what_it_alone_has() {
         assert_eq!(fallbacks(&client, "connecting"), 1, "{:?}", after.drive_fallbacks);
         assert_eq!(scene.hosts[0].served.counts().refused, [0; 8]);
     }
+}
+
+#[test]
+fn the_first_bytes_of_a_gibibyte_come_from_a_drive_as_soon_as_those_of_a_file_that_has_no_more() {
+    const FIRST: usize = 128 << 10;
+    let read = |seed: u64, path: &'static str| {
+        let scene = Scene::new(seed);
+        scene.put("tiny", pattern(FIRST, 5));
+        scene.put("large", pattern(MIB, 5));
+        let writer = scene.writer.clone();
+        scene.cell.on(&scene.writer, async move {
+            let node = writer.find("large").await.unwrap().node;
+            let longer = SetAttr { size: Some(1 << 30), ..SetAttr::default() };
+            writer.venus.setattr(node, None, longer).await.unwrap();
+        });
+        let client = scene.warm(2);
+        let (here, before) = (client.clone(), at_drives(&client));
+        let took = scene.cell.on(&client, async move {
+            let begun = here.env.now();
+            let handle = here.open(path, OpenFlags::READ).await.unwrap();
+            assert_eq!(here.venus.read(handle, 0, FIRST).await.unwrap(), pattern(MIB, 5)[..FIRST]);
+            here.env.now().saturating_since(begun)
+        });
+        assert_eq!(at_drives(&client) - before, FIRST as u64, "seed {seed}, {path}");
+        took
+    };
+    let (mut tiny, mut large) = (Duration::ZERO, Duration::ZERO);
+    for seed in 1..9 {
+        tiny += read(seed, "tiny");
+        large += read(seed, "large");
+    }
+    println!("{tiny:?} {large:?}");
+    assert!(large <= tiny * 11 / 10, "{tiny:?} {large:?}");
 }
 
 #[test]
