@@ -305,3 +305,50 @@ fn a_path_is_explained_to_a_user_although_the_server_was_killed() {
     let unknown = told(&mount.path().join("none/deeper").display().to_string());
     assert!(unknown["unknown"].is_string() && unknown["data"].is_null(), "{unknown}");
 }
+
+#[test]
+fn what_a_user_has_pinned_is_read_although_the_server_was_killed() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("pins");
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("pins", seconds(300), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-pins");
+    let mut cell = Cell::serve(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
+    let tree = scratch.path().join("afs/tree");
+    let shown = tree.to_str().unwrap();
+    let writer = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "afs", &[]);
+    fs::create_dir_all(tree.join("below")).unwrap();
+    fs::write(tree.join("below/file"), vec![b'x'; 3 << 20]).unwrap();
+    fs::write(tree.join("small"), "small").unwrap();
+    let _ = command(&netns, &["fs", "pin", shown, "--recursive"]);
+    drop(writer);
+    // Another process, with the cache of the first one.
+    let mount = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "afs", &["--cache-size", "100M"]);
+    let complete = || -> Option<serde_json::Value> {
+        let told: serde_json::Value =
+            serde_json::from_str(&command(&netns, &["fs", "pins", "--json"])).unwrap();
+        let ours = |pin: &&serde_json::Value| pin["directory"] == mount.path().to_str().unwrap();
+        let pin = told.as_array().unwrap().iter().find(ours)?.clone();
+        (pin["state"] == "complete").then_some(pin)
+    };
+    let pin = until("the pin is complete", seconds(60), complete);
+    assert_eq!((&pin["path"], &pin["uid"], &pin["is_recursive"]), (&"tree".into(), &0.into(), &true.into()));
+    assert_eq!((pin["objects"].as_u64(), pin["bytes"].as_u64()), (Some(4), Some((3 << 20) + 5)), "{pin}");
+    let text = command(&netns, &["fs", "pins"]);
+    assert!(text.contains("tree, with all below\n  complete: 4 objects, 3.0 MiB"), "{text}");
+    let again = try_command(&netns, &["fs", "pin", shown]);
+    assert!(
+        String::from_utf8_lossy(&again.stderr).contains("is not pinned: it is pinned already"),
+        "{again:?}"
+    );
+    cell.kill();
+    fs::write("/proc/sys/vm/drop_caches", "3").unwrap();
+    assert!(fs::read(tree.join("below/file")).unwrap() == vec![b'x'; 3 << 20]);
+    assert_eq!(fs::read_to_string(tree.join("small")).unwrap(), "small");
+    let _ = command(&netns, &["fs", "unpin", shown]);
+    let gone = try_command(&netns, &["fs", "unpin", shown]);
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("it is not pinned by this user"), "{gone:?}");
+}

@@ -5,6 +5,11 @@ pub fn cache_index(bytes: &[u8]) {
     crate::cache::read_any_index(bytes);
 }
 
+/// A list of pins.
+pub fn pin_list(bytes: &[u8]) {
+    crate::cache::read_any_pins(bytes);
+}
+
 /// A record of unsaved data.
 pub fn unsaved_record(bytes: &[u8]) {
     crate::cache::read_any_unsaved(bytes);

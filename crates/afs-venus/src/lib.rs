@@ -25,6 +25,7 @@
 //! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `data` | data of open files: which bytes are cached, which are dirty |
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
+//! | `pins` | what is to be complete in the cache, and which of it is to be looked at |
 //! | `promises` | which objects are promised, ends of promises, and the invalidations that follow |
 //! | `calls` | calls to the sites of a volume, with the retry ladder |
 //! | `transfer` | transfer of file data between servers and this machine, by any route |
@@ -55,6 +56,7 @@ mod leftover_locks;
 mod location;
 mod locks;
 mod names;
+mod pins;
 mod promise;
 mod promises;
 mod rounds;
@@ -68,8 +70,9 @@ pub use api::{
     DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid,
     ExplainedLock, ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus,
     ExplainedVolume, Explanation, HandleId, Kind, LockHolder, LockKind, LockRange, NewTime, NodeId,
-    OngoingCall, OpenFlags, Opened, OpenedDir, Requester, Seek, ServerActivity, SessionCallback,
-    SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo, TokenOwner, Unsaved, UnsavedPiece, Unsettled,
+    OngoingCall, OpenFlags, Opened, OpenedDir, PinState, Pinned, Requester, Seek, ServerActivity,
+    SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo, TokenOwner, Unpinned,
+    Unsaved, UnsavedPiece, Unsettled,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache, Sweeper};
 pub use config::{

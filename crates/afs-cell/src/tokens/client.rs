@@ -5,7 +5,7 @@ use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply
 use super::session::SessionId;
 use super::socket_paths;
 use crate::socket;
-use afs_venus::{Activity, Explanation, Unsaved, UnsavedPiece};
+use afs_venus::{Activity, Explanation, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Time-out of a request; a mount replies from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same of a request that follows a path, for which servers may be called.
+const PATH_PATIENCE: Duration = Duration::from_secs(75);
 /// The same of a store that is retried, which may move a large file.
 const STORE_PATIENCE: Duration = Duration::from_secs(15 * 60);
 
@@ -124,6 +126,55 @@ impl Mounts {
                 after = last;
                 let at = UnsavedAt { mount: mount.clone(), socket: socket.clone() };
                 all.extend(told.into_iter().map(|it| (at.clone(), it)));
+            }
+        }
+        all
+    }
+
+    /// Pins a path, from the root of the mount with this device number. False: none of these mounts has the number.
+    ///
+    /// # Errors
+    /// The mount refuses, does not reply, or is of a version that does not know the request.
+    pub fn pin(
+        &self,
+        device: &str,
+        session: Option<SessionId>,
+        path: &[u8],
+        is_recursive: bool,
+    ) -> io::Result<bool> {
+        self.order(device, &TokenRequest::Pin { session, is_recursive, path: path.to_vec() })
+    }
+
+    /// Ends the pins of a path, as [`Mounts::pin`].
+    ///
+    /// # Errors
+    /// As [`Mounts::pin`].
+    pub fn unpin(&self, device: &str, path: &[u8]) -> io::Result<bool> {
+        self.order(device, &TokenRequest::Unpin { path: path.to_vec() })
+    }
+
+    fn order(&self, device: &str, request: &TokenRequest) -> io::Result<bool> {
+        let Some(socket) = self.0.iter().find(|socket| is_mount(socket, device)) else { return Ok(false) };
+        match ask_within(socket, request, PATH_PATIENCE)? {
+            Some(TokenReply::Done) => Ok(true),
+            other => Err(refusal(other)),
+        }
+    }
+
+    /// The pins of this user (for root, of all users) on each of these mounts. Mounts that do not reply, or are of a version that
+    /// does not know the request, are left out.
+    #[must_use]
+    pub fn pins(&self) -> Vec<(MountLocation, Pinned)> {
+        let mut all = Vec::new();
+        for socket in &self.0 {
+            let Ok(Some(TokenReply::Cells(cells))) = ask(socket, &TokenRequest::Cells) else { continue };
+            let Some(mount) = cells.into_iter().find_map(|cell| cell.mount) else { continue };
+            let mut after = 0;
+            while let Ok(Some(TokenReply::Pins(told))) = ask(socket, &TokenRequest::Pins { after }) {
+                // As of unsaved data: this ends whatever the mount replies.
+                let Some(last) = told.last().map(|it| it.number).filter(|last| *last > after) else { break };
+                after = last;
+                all.extend(told.into_iter().map(|it| (mount.clone(), it)));
             }
         }
         all

@@ -48,6 +48,12 @@ impl RequestFrame for TokenRequest {
                 let how = u8::from(*how == Settle::Discard);
                 write_frame(to, 9, &[&number.to_be_bytes(), &[how]], REQUEST_LEN_MAX)
             }
+            Self::Pin { session: of, is_recursive, path } => {
+                let (of, all) = (session(of), u8::from(*is_recursive));
+                write_frame(to, 10, &[&[of.len() as u8], &of, &[all], path], PATH_LEN_MAX + 64)
+            }
+            Self::Unpin { path } => write_frame(to, 11, &[path], PATH_LEN_MAX + 64),
+            Self::Pins { after } => write_frame(to, 12, &[&after.to_be_bytes()], REQUEST_LEN_MAX),
         }
     }
 
@@ -66,6 +72,13 @@ impl RequestFrame for TokenRequest {
         if (7..=9).contains(&kind) {
             return of_unsaved(kind, &body).map(Some).ok_or_else(|| damaged("not a request"));
         }
+        if kind == 11 && body.len() <= PATH_LEN_MAX {
+            return Ok(Some(Self::Unpin { path: body.to_vec() }));
+        }
+        if kind == 12 {
+            let after = body[..].try_into().map_err(|_| damaged("not a request"))?;
+            return Ok(Some(Self::Pins { after: u64::from_be_bytes(after) }));
+        }
         let (session, rest) = split_session(&body)?;
         match kind {
             1 => {
@@ -79,6 +92,12 @@ impl RequestFrame for TokenRequest {
             }
             3 if rest.is_empty() => Ok(Some(Self::List { session })),
             5 if rest.len() <= PATH_LEN_MAX => Ok(Some(Self::Explain { session, path: rest.to_vec() })),
+            10 => match rest.split_first() {
+                Some((all @ 0..=1, path)) if path.len() <= PATH_LEN_MAX => {
+                    Ok(Some(Self::Pin { session, is_recursive: *all == 1, path: path.to_vec() }))
+                }
+                _ => Err(damaged("not a request")),
+            },
             _ => Err(damaged("not a request")),
         }
     }
@@ -128,6 +147,7 @@ impl ReplyFrame for TokenReply {
             Self::UnsavedPiece(piece) => {
                 write_frame(to, 7, &[&piece.at.to_be_bytes(), &piece.bytes], REPLY_LEN_MAX)
             }
+            Self::Pins(told) => write_frame(to, 8, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
         }
     }
 
@@ -146,6 +166,7 @@ impl ReplyFrame for TokenReply {
                 let at = u64::from_be_bytes(*at);
                 Ok(Self::UnsavedPiece(UnsavedPiece { at, bytes: bytes.to_vec() }))
             }
+            8 => Ok(Self::Pins(serde_json::from_slice(&body)?)),
             _ => Err(damaged("not a reply")),
         }
     }
@@ -207,6 +228,10 @@ mod tests {
             TokenRequest::UnsavedPiece { number: 7, offset: 1 << 40 },
             TokenRequest::SettleUnsaved { number: 7, how: Settle::Retry },
             TokenRequest::SettleUnsaved { number: 8, how: Settle::Discard },
+            TokenRequest::Pin { session, is_recursive: true, path: b"a/\xff".to_vec() },
+            TokenRequest::Pin { session: None, is_recursive: false, path: vec![b'x'; PATH_LEN_MAX] },
+            TokenRequest::Unpin { path: Vec::new() },
+            TokenRequest::Pins { after: 7 },
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();
@@ -223,6 +248,7 @@ mod tests {
             TokenReply::Cells(vec![place]),
             TokenReply::Activity(Box::new(afs_venus::Activity { at_micros: 7, ..Default::default() })),
             TokenReply::Unsaved(vec![]),
+            TokenReply::Pins(vec![]),
             TokenReply::UnsavedPiece(UnsavedPiece { at: 1 << 40, bytes: vec![7; 48 << 10] }),
             TokenReply::Refused("no".into()),
         ] {

@@ -2,7 +2,7 @@
 
 use super::kept::KeptToken;
 use super::session::SessionId;
-use afs_venus::{Activity, Explanation, Unsaved, UnsavedPiece};
+use afs_venus::{Activity, Explanation, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -62,6 +62,25 @@ pub enum TokenRequest {
         number: u64,
         /// What is done.
         how: Settle,
+    },
+    /// Pin what is at a path.
+    Pin {
+        /// The session with whose tokens the user would use the path.
+        session: Option<SessionId>,
+        /// With all that is below it.
+        is_recursive: bool,
+        /// The path, from the root of the mount.
+        path: Vec<u8>,
+    },
+    /// End this user's pins of a path; for root, those of all users.
+    Unpin {
+        /// The path, from the root of the mount, as it was pinned.
+        path: Vec<u8>,
+    },
+    /// List the pins of this user; for root, those of all users.
+    Pins {
+        /// Begin with the first number above this one.
+        after: u64,
     },
 }
 
@@ -146,6 +165,8 @@ pub enum TokenReply {
     Unsaved(Vec<Unsaved>),
     /// A piece of it.
     UnsavedPiece(UnsavedPiece),
+    /// Pins, by number; empty at the end.
+    Pins(Vec<Pinned>),
     /// The request was refused: one line for the user.
     Refused(String),
 }

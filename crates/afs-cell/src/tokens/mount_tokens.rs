@@ -122,15 +122,19 @@ impl MountTokens {
                 }
             }
             TokenRequest::SettleUnsaved { number, how } => self.settle(owner, number, how),
+            TokenRequest::Pin { is_recursive, path, .. } => {
+                done(self.system.block_on(self.venus.pin(owner, &path, is_recursive)).map(drop))
+            }
+            TokenRequest::Unpin { path } => done(self.system.block_on(self.venus.unpin(owner, &path))),
+            TokenRequest::Pins { after } => TokenReply::Pins(self.venus.pins(owner, after)),
         }
     }
 
     fn settle(&self, owner: TokenOwner, number: u64, how: Settle) -> TokenReply {
-        let done = match how {
+        done(match how {
             Settle::Retry => self.system.block_on(self.venus.retry_unsaved(owner, number)),
             Settle::Discard => self.system.block_on(self.venus.discard_unsaved(owner, number)),
-        };
-        done.map_or_else(|error| TokenReply::Refused(error.to_string()), |()| TokenReply::Done)
+        })
     }
 
     fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenReply {
@@ -222,6 +226,10 @@ impl MountTokens {
         };
         of_owner.map(show).collect()
     }
+}
+
+fn done<E: std::fmt::Display>(outcome: Result<(), E>) -> TokenReply {
+    outcome.map_or_else(|error| TokenReply::Refused(error.to_string()), |()| TokenReply::Done)
 }
 
 /// The cell with the device number that the kernel has for the mount point by now.

@@ -45,12 +45,15 @@ fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
         TokenRequest::Set { session, .. }
         | TokenRequest::Remove { session, .. }
         | TokenRequest::List { session }
-        | TokenRequest::Explain { session, .. } => *session,
+        | TokenRequest::Explain { session, .. }
+        | TokenRequest::Pin { session, .. } => *session,
         TokenRequest::Cells
         | TokenRequest::Activity { .. }
         | TokenRequest::Unsaved { .. }
         | TokenRequest::UnsavedPiece { .. }
-        | TokenRequest::SettleUnsaved { .. } => None,
+        | TokenRequest::SettleUnsaved { .. }
+        | TokenRequest::Unpin { .. }
+        | TokenRequest::Pins { .. } => None,
     };
     session.map_or(TokenOwner::Uid(uid), |session| TokenOwner::Session { id: session.number(), uid })
 }

@@ -2,6 +2,7 @@
 
 use afs_wire::ids::{CellName, Fid, Uniquifier, VnodeId, VolumeId};
 
+use crate::api::TokenOwner;
 use crate::cache::Ranges;
 
 /// A record: `length u32, crc32c u32` (of the body), and the body.
@@ -11,6 +12,13 @@ pub(super) fn framed(body: Vec<u8>) -> Vec<u8> {
     out.extend(crc32c::crc32c(&body).to_be_bytes());
     out.extend(body);
     out
+}
+
+/// The body of a record that has these bytes; `None` if it is damaged or truncated, or something follows it.
+pub(super) fn unframed(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    let (length, crc) = (word(&mut rest)?, word(&mut rest)?);
+    (rest.len() == length as usize && crc32c::crc32c(rest) == crc).then_some(rest)
 }
 
 /// At most `most` ranges, the first ones.
@@ -65,4 +73,40 @@ pub(super) fn word(rest: &mut &[u8]) -> Option<u32> {
 
 pub(super) fn long(rest: &mut &[u8]) -> Option<u64> {
     take(rest).map(u64::from_be_bytes)
+}
+
+/// Bytes behind their number in one byte.
+pub(super) fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let [length] = take::<1>(rest)?;
+    let (now, later) = rest.split_at_checked(usize::from(length))?;
+    *rest = later;
+    Some(now)
+}
+
+/// `0u8 | 1u8, uid u32 | 2u8, uid u32, session u128`.
+pub(super) fn put_owner(body: &mut Vec<u8>, owner: Option<TokenOwner>) {
+    match owner {
+        None => body.push(0),
+        Some(TokenOwner::Uid(uid)) => {
+            body.push(1);
+            body.extend(uid.to_be_bytes());
+        }
+        Some(TokenOwner::Session { id, uid }) => {
+            body.push(2);
+            body.extend(uid.to_be_bytes());
+            body.extend(id.to_be_bytes());
+        }
+    }
+}
+
+pub(super) fn owner(rest: &mut &[u8]) -> Option<Option<TokenOwner>> {
+    Some(match take::<1>(rest)? {
+        [0] => None,
+        [1] => Some(TokenOwner::Uid(word(rest)?)),
+        [2] => {
+            let uid = word(rest)?;
+            Some(TokenOwner::Session { id: take(rest).map(u128::from_be_bytes)?, uid })
+        }
+        _ => return None,
+    })
 }

@@ -1,6 +1,6 @@
-//! Kept files of a store, ordered by age.
+//! Kept files of a store, ordered by age; pinned ones have none, and are not found when room is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
@@ -13,7 +13,8 @@ pub(super) struct Record {
     /// Number of the file in the store.
     pub file: u64,
     pub kept: Kept,
-    age: u64,
+    /// `None`: the file is pinned.
+    age: Option<u64>,
 }
 
 /// The kept files of a store, least recently used first. At most one version of each fid.
@@ -21,6 +22,8 @@ pub(super) struct Record {
 pub(super) struct KeptFiles {
     records: BTreeMap<(CellName, Fid), Record>,
     by_age: BTreeMap<u64, (CellName, Fid)>,
+    /// Kept or not.
+    pinned: BTreeSet<(CellName, Fid)>,
     next_age: u64,
     /// Wide enough for any lengths that an index on disk may claim.
     bytes: u128,
@@ -30,11 +33,10 @@ impl KeptFiles {
     /// Adds a file as the youngest. Returns the record that it replaces.
     pub fn keep(&mut self, key: &CacheKey, file: u64, kept: Kept) -> Option<Record> {
         let old = self.forget(&key.cell, key.fid);
-        self.next_age += 1;
         self.bytes += u128::from(kept.room());
         let name = (key.cell.clone(), key.fid);
-        self.by_age.insert(self.next_age, name.clone());
-        self.records.insert(name, Record { version: key.version, file, kept, age: self.next_age });
+        let age = (!self.pinned.contains(&name)).then(|| self.youngest(&name));
+        self.records.insert(name, Record { version: key.version, file, kept, age });
         old
     }
 
@@ -51,24 +53,58 @@ impl KeptFiles {
 
     /// The record of a version of a fid, made the youngest.
     pub fn touch(&mut self, key: &CacheKey) -> Option<&Record> {
-        self.next_age += 1;
         let name = (key.cell.clone(), key.fid);
-        let record = self.records.get_mut(&name).filter(|record| record.version == key.version)?;
-        self.by_age.remove(&record.age);
-        record.age = self.next_age;
-        self.by_age.insert(record.age, name);
-        Some(record)
+        let record = self.records.get(&name).filter(|record| record.version == key.version)?;
+        if let Some(age) = record.age {
+            self.by_age.remove(&age);
+            let age = self.youngest(&name);
+            self.records.get_mut(&name)?.age = Some(age);
+        }
+        self.records.get(&name)
+    }
+
+    fn youngest(&mut self, name: &(CellName, Fid)) -> u64 {
+        self.next_age += 1;
+        self.by_age.insert(self.next_age, name.clone());
+        self.next_age
+    }
+
+    /// Takes the fid out of the order by age, or puts it there as the youngest.
+    pub fn set_pinned(&mut self, cell: &CellName, fid: Fid, is_pinned: bool) {
+        let name = (cell.clone(), fid);
+        let has_changed = match is_pinned {
+            true => self.pinned.insert(name.clone()),
+            false => self.pinned.remove(&name),
+        };
+        let Some(old) = self.records.get(&name).map(|record| record.age).filter(|_| has_changed) else {
+            return;
+        };
+        old.map(|age| self.by_age.remove(&age));
+        let age = (!is_pinned).then(|| self.youngest(&name));
+        self.records.entry(name).and_modify(|record| record.age = age);
+    }
+
+    /// True if the fid is pinned, whether or not a version is kept.
+    pub fn is_pinned(&self, cell: &CellName, fid: Fid) -> bool {
+        self.pinned.contains(&(cell.clone(), fid))
     }
 
     /// Removes the record of a fid.
     pub fn forget(&mut self, cell: &CellName, fid: Fid) -> Option<Record> {
         let record = self.records.remove(&(cell.clone(), fid))?;
-        self.by_age.remove(&record.age);
+        record.age.map(|age| self.by_age.remove(&age));
         self.bytes -= u128::from(record.kept.room());
         Some(record)
     }
 
-    /// All names and records, oldest first.
+    /// All names and records: the pinned ones, then the others, oldest first.
+    pub fn all(&self) -> impl Iterator<Item = (&(CellName, Fid), &Record)> {
+        let pinned =
+            self.pinned.iter().filter_map(|name| self.records.get(name).map(|record| (name, record)));
+        pinned.chain(self.oldest_first())
+    }
+
+    /// Names and records that are not pinned, oldest first.
     pub fn oldest_first(&self) -> impl Iterator<Item = (&(CellName, Fid), &Record)> {
         self.by_age.values().filter_map(|name| self.records.get(name).map(|record| (name, record)))
     }
@@ -95,6 +131,33 @@ mod tests {
 
     use super::*;
     use crate::cache::Ranges;
+
+    #[test]
+    fn pinned_files_have_no_age_and_are_kept_in_the_index() {
+        let key = |vnode, version| CacheKey {
+            cell: CellName::new("example.org").unwrap(),
+            fid: Fid { vnode: VnodeId(vnode), volume: VolumeId(1), ..Fid::default() },
+            version: DataVersion(version),
+        };
+        let (mut kept, whole) =
+            (KeptFiles::default(), || Kept { length: 1, present: Ranges::whole(1), holes: Ranges::new() });
+        let cell = key(0, 0).cell;
+        (1..4).for_each(|vnode| drop(kept.keep(&key(vnode, 1), 1, whole())));
+        kept.set_pinned(&cell, key(2, 1).fid, true);
+        kept.set_pinned(&cell, key(9, 1).fid, true);
+        let old = |kept: &KeptFiles| kept.oldest_first().map(|(name, _)| name.1.vnode.0).collect::<Vec<_>>();
+        assert_eq!(old(&kept), [1, 3]);
+        // Neither use, nor another version, nor being kept later gives it an age.
+        assert!(kept.touch(&key(2, 1)).is_some());
+        kept.keep(&key(2, 2), 1, whole());
+        kept.keep(&key(9, 1), 1, whole());
+        assert_eq!(old(&kept), [1, 3]);
+        assert_eq!((kept.all().count(), kept.bytes()), (4, 4));
+        kept.set_pinned(&cell, key(2, 1).fid, false);
+        assert_eq!(old(&kept), [1, 3, 2]);
+        kept.forget(&cell, key(9, 1).fid);
+        assert!(kept.is_pinned(&cell, key(9, 1).fid) && kept.all().count() == 3);
+    }
 
     #[test]
     fn an_index_that_claims_more_bytes_than_there_can_be_is_counted() {

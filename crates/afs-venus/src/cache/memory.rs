@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, Ranges, UnsavedRecord, UnsavedTicket};
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, PinRecord, Ranges, UnsavedRecord, UnsavedTicket};
 
 /// Block size of a memory file; blocks never written take no memory.
 const BLOCK: u64 = 4096;
@@ -33,6 +33,7 @@ struct State {
     /// Unsaved data, with the serials of the records.
     unsaved: BTreeMap<u64, (u64, Arc<dyn CacheFile>, UnsavedRecord)>,
     serial: u64,
+    pins: Vec<PinRecord>,
 }
 
 impl MemoryCache {
@@ -92,6 +93,23 @@ impl CacheStore for MemoryCache {
         if let Some(record) = state.kept.forget(cell, fid) {
             state.files.remove(&record.file);
         }
+    }
+
+    fn set_pinned(&self, cell: &CellName, fid: Fid, is_pinned: bool) {
+        self.state.lock().kept.set_pinned(cell, fid, is_pinned);
+    }
+
+    fn is_pinned(&self, cell: &CellName, fid: Fid) -> bool {
+        self.state.lock().kept.is_pinned(cell, fid)
+    }
+
+    fn keep_pins(&self, pins: &[PinRecord]) -> io::Result<()> {
+        self.state.lock().pins = pins.to_vec();
+        Ok(())
+    }
+
+    fn pins(&self) -> io::Result<Vec<PinRecord>> {
+        Ok(self.state.lock().pins.clone())
     }
 
     fn keep_unsaved(

@@ -11,6 +11,7 @@ mod codec;
 mod disk;
 mod kept;
 mod memory;
+mod pins;
 mod ranges;
 mod unsaved;
 mod worker;
@@ -19,6 +20,10 @@ mod worker;
 pub(crate) use disk::read_any_index;
 pub use disk::{DiskCache, Sweeper};
 pub use memory::MemoryCache;
+pub(crate) use pins::PINS_MAX;
+pub use pins::PinRecord;
+#[cfg(feature = "fuzzing")]
+pub(crate) use pins::read_any as read_any_pins;
 pub use ranges::Ranges;
 pub use unsaved::UnsavedRecord;
 #[cfg(feature = "fuzzing")]
@@ -105,6 +110,31 @@ pub trait CacheStore: Send + Sync + 'static {
     /// Removes what is kept of a fid: it was changed locally and is no version of the server's, or it is not needed any
     /// more.
     fn forget(&self, cell: &CellName, fid: Fid);
+
+    /// Pins a fid, or ends that: what is kept of a pinned one is not evicted. Holds until the end of this process.
+    fn set_pinned(&self, _cell: &CellName, _fid: Fid, _is_pinned: bool) {}
+
+    /// True if a fid is pinned.
+    fn is_pinned(&self, _cell: &CellName, _fid: Fid) -> bool {
+        false
+    }
+
+    /// Keeps a list of pins beyond the end of this process and of the machine, in place of an older one. Returns when it is on
+    /// disk.
+    ///
+    /// # Errors
+    /// The disk; the older list stays. Or this store keeps none.
+    fn keep_pins(&self, _pins: &[PinRecord]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The list that was kept last, also by an earlier user of the store.
+    ///
+    /// # Errors
+    /// The disk, or it is damaged.
+    fn pins(&self) -> io::Result<Vec<PinRecord>> {
+        Ok(Vec::new())
+    }
 
     /// Keeps the data of a file, and its record, beyond the end of this process and of the machine, in place of an older
     /// record of the same file. Returns when both are on disk. `None`: this store cannot.

@@ -20,7 +20,9 @@ use afs_wire::ids::{CellName, DataVersion, Fid, UnixSeconds};
 
 use crate::api::TokenOwner;
 use crate::cache::Ranges;
-use crate::cache::codec::{cell_of, fid_of, framed, long, put_name, put_ranges, ranges, take, word};
+use crate::cache::codec::{
+    cell_of, fid_of, framed, long, owner, put_name, put_owner, put_ranges, ranges, take, text, unframed, word,
+};
 
 /// Ranges of a kind in a record; data with more is not kept.
 pub const RANGES_MAX: usize = 1 << 16;
@@ -126,11 +128,7 @@ impl UnsavedRecord {
 
     /// The record in these bytes; `None` if it is damaged, truncated, or of another format.
     pub(super) fn decode(bytes: &[u8]) -> Option<UnsavedRecord> {
-        let mut rest = bytes;
-        let (length, crc) = (word(&mut rest)?, word(&mut rest)?);
-        if rest.len() != length as usize || crc32c::crc32c(rest) != crc {
-            return None;
-        }
+        let mut rest = unframed(bytes)?;
         let record = decode_body(&mut rest)?;
         (rest.is_empty() && record.fits() && record.is_sound()).then_some(record)
     }
@@ -187,40 +185,6 @@ fn decode_body(rest: &mut &[u8]) -> Option<UnsavedRecord> {
         dirty,
         dirty_sum: word(rest)?,
         clean_sum: word(rest)?,
-    })
-}
-
-fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let [length] = take::<1>(rest)?;
-    let (now, later) = rest.split_at_checked(usize::from(length))?;
-    *rest = later;
-    Some(now)
-}
-
-fn put_owner(body: &mut Vec<u8>, owner: Option<TokenOwner>) {
-    match owner {
-        None => body.push(0),
-        Some(TokenOwner::Uid(uid)) => {
-            body.push(1);
-            body.extend(uid.to_be_bytes());
-        }
-        Some(TokenOwner::Session { id, uid }) => {
-            body.push(2);
-            body.extend(uid.to_be_bytes());
-            body.extend(id.to_be_bytes());
-        }
-    }
-}
-
-fn owner(rest: &mut &[u8]) -> Option<Option<TokenOwner>> {
-    Some(match take::<1>(rest)? {
-        [0] => None,
-        [1] => Some(TokenOwner::Uid(word(rest)?)),
-        [2] => {
-            let uid = word(rest)?;
-            Some(TokenOwner::Session { id: take(rest).map(u128::from_be_bytes)?, uid })
-        }
-        _ => return None,
     })
 }
 

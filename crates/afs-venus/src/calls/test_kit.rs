@@ -25,6 +25,7 @@ use crate::identity::Identity;
 use crate::kernel::KernelCaches;
 use crate::key::CellIndex;
 use crate::location::{Address, Cell, Group, Location, Server, Volume};
+use crate::pins::{PinBounds, Pins};
 use crate::promises::{self, Promises};
 use crate::sink::NoSink;
 use crate::vnode::VnodeTable;
@@ -90,6 +91,7 @@ pub(crate) fn test_kit(seed: u64) -> TestKit {
         vnodes: Arc::new(VnodeTable::new(100)),
         env: env.clone(),
         location: location.clone(),
+        pins: Arc::new(Pins::new(PinBounds { objects: 0, bytes: 0, directory_bytes: 0 })),
     };
     let promises = Arc::new(Promises::new(parts, &limits));
     let returns = Arc::new(AtomicUsize::new(0));

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use afs_wire::ids::DataVersion;
 
-use crate::cache::CacheKey;
+use crate::cache::{CacheKey, CacheStore};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Files;
@@ -82,14 +82,33 @@ impl Files {
         self.disk(move || Ok(cache.make_room(bytes))).await.unwrap_or(false)
     }
 
-    /// Frees space in the cache: evicts unused files, else ranges of this file outside of `wanted`.
-    pub async fn make_room(&self, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
+    /// Pins an object, or ends that.
+    pub fn set_pinned(&self, key: Key, is_pinned: bool) {
+        if let Ok(named) = self.cache_key(key, DataVersion(0)) {
+            self.cache.set_pinned(&named.cell, key.fid, is_pinned);
+        }
+    }
+
+    /// The store, for its list of pins.
+    pub fn store_of_pins(&self) -> &Arc<dyn CacheStore> {
+        &self.cache
+    }
+
+    fn is_pinned(&self, key: Key) -> bool {
+        self.cache_key(key, DataVersion(0)).is_ok_and(|named| self.cache.is_pinned(&named.cell, key.fid))
+    }
+
+    /// Frees space in the cache: evicts unused files, else ranges of this file outside of `wanted`. What is pinned stays, but
+    /// for ranges of a file that is being written.
+    pub async fn make_room(&self, key: Key, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
         if self.has_room(bytes).await {
             return;
         }
+        let is_pinned = self.is_pinned(key);
         let evicted = {
             let mut content = data.content();
-            match content.uses.passthrough() > 0 || data.backed.load(Ordering::SeqCst) {
+            let stays = is_pinned && content.uses.writers() == 0;
+            match stays || content.uses.passthrough() > 0 || data.backed.load(Ordering::SeqCst) {
                 false => content.evict(bytes, wanted),
                 // The kernel reads and writes the whole file by passthrough.
                 true => Vec::new(),

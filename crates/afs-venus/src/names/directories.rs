@@ -78,8 +78,9 @@ impl Directories {
             if self.bytes.total() <= self.bytes_max {
                 return;
             }
-            if vnode.key != but {
-                vnode.state().directory = None;
+            let mut state = vnode.state();
+            if vnode.key != but && !state.is_pinned {
+                state.directory = None;
             }
         }
     }

@@ -126,6 +126,7 @@ impl Promises {
     /// Invalidates an object, and the names in it.
     pub fn invalidate(&self, key: Key) {
         self.parts.kernel.invalidate(key);
+        self.parts.pins.doubt(key);
     }
 
     /// Invalidates an object that was handed out without a promise, as a server may have none to grant: the kernel must

@@ -26,6 +26,7 @@ use crate::identity::Identity;
 use crate::kernel::KernelCaches;
 use crate::key::Key;
 use crate::location::{Location, Server, Volume};
+use crate::pins::Pins;
 use crate::promise::{BreakCounter, ServerReset};
 use crate::vnode::{Vnode, VnodeTable};
 use give_ups::GiveUps;
@@ -38,6 +39,7 @@ pub(crate) struct Parts {
     pub location: Arc<Location>,
     pub kernel: Arc<KernelCaches>,
     pub vnodes: Arc<VnodeTable>,
+    pub pins: Arc<Pins>,
 }
 
 /// Promises of all servers.

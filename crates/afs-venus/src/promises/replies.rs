@@ -117,5 +117,7 @@ impl Promises {
             state.promise = None;
         }
         state.changed = state.changed.max(serial);
+        drop(state);
+        self.parts.pins.doubt(vnode.key);
     }
 }

@@ -13,6 +13,7 @@ use super::*;
 use crate::identity::TokenId;
 use crate::key::{CellIndex, NodeTarget};
 use crate::location::{Address, Group, Server};
+use crate::pins::{PinBounds, Pins};
 use crate::sink::NoSink;
 
 const CELL: CellIndex = CellIndex(0);
@@ -52,6 +53,7 @@ fn client(kind: VolumeKind) -> Client {
         vnodes: vnodes.clone(),
         env,
         location,
+        pins: Arc::new(Pins::new(PinBounds { objects: 0, bytes: 0, directory_bytes: 0 })),
     };
     let promises = Promises::new(parts, &Limits::default());
     Client { sim, node, promises, kernel, vnodes, server, volume, _rx: rx }

@@ -24,6 +24,9 @@ const STREAM_CHUNKS: u64 = 4;
 impl Venus {
     /// What the rules say of a file that has so many bytes.
     pub(super) fn judged(&self, vnode: &Vnode, length: u64) -> Verdict {
+        if self.pins.has(vnode.key) {
+            return Verdict { cache_use: CacheUse::Always, reason: "pin" };
+        }
         let nodes = self.kernel.nodes();
         let name =
             nodes.held(NodeTarget::Object(vnode.key)).and_then(|node| nodes.name(node)).unwrap_or_default();

@@ -131,7 +131,7 @@ impl Venus {
     /// Fetches what was claimed.
     pub(super) async fn fetch_claimed(&self, handle: &Arc<Handle>, claim: FetchClaim) -> Result<()> {
         let FetchClaim { data, range } = &claim;
-        self.files.make_room(data, range.end - range.start, range).await;
+        self.files.make_room(handle.vnode.key, data, range.end - range.start, range).await;
         match self.fetch_into(&handle.vnode, data, range.clone()).await {
             Ok(answered) => self.arrived(handle, data, range.clone(), answered).await,
             Err(error) => Err(self.handle_error(&handle.vnode, error)),

@@ -51,10 +51,21 @@ impl Venus {
     /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`), `..`. A
     /// leading `/` is the root of the mount. Counts as one look-up.
     pub async fn walk(&self, path: &[u8], follow: bool) -> Result<Entry> {
+        self.walk_through(path, follow, &mut |_, _| {}).await
+    }
+
+    /// The same; each directory on the way is told, with the name that is looked up in it.
+    pub(super) async fn walk_through(
+        &self,
+        path: &[u8],
+        follow: bool,
+        through: &mut (dyn FnMut(NodeId, &[u8]) + Send),
+    ) -> Result<Entry> {
         let mut at = self.lookup(NodeId::ROOT, b".").await?;
         let mut rest: Vec<Vec<u8>> = components(path);
         let mut links = 0;
         while let Some(name) = rest.pop() {
+            through(at.node, &name);
             let next = self.lookup(at.node, &name).await;
             let from = at.node;
             let next = match next {

@@ -53,6 +53,7 @@ impl Venus {
             self.extend_locks().await;
         }
         self.refresh_locations().await;
+        self.pins.retry();
     }
 
     /// Ends promises about to expire. The kernel caches without a time limit, so it must be notified when a promise

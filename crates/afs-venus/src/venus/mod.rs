@@ -25,6 +25,8 @@ mod maintenance;
 mod namespace;
 mod newest_version;
 mod open;
+mod pin_keeping;
+mod pinning;
 mod read_ahead;
 mod reading;
 mod recovering;
@@ -68,6 +70,7 @@ use crate::key::{Key, NodeTarget};
 use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
+use crate::pins::Pins;
 use crate::promises::Promises;
 use crate::rounds::Rounds;
 use crate::transfer::Transfer;
@@ -110,6 +113,7 @@ pub struct Shared {
     files: Files,
     identity: Arc<Identity>,
     counters: Arc<Counters>,
+    pins: Arc<Pins>,
     /// Locks that servers may still hold for this client.
     leftover_locks: LeftoverLocks,
     wake: Arc<Notify>,

@@ -22,6 +22,7 @@ use crate::key::{CellIndex, Key, NodeTarget};
 use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
+use crate::pins::{PinBounds, Pins};
 use crate::promises::{self, Promises};
 use crate::transfer::{OverPath, Rpc, Transfer};
 use crate::venus::store_reason::StoreReason;
@@ -60,6 +61,7 @@ impl Venus {
         venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
         venus.env.spawn(Box::pin(Venus::restore_kept(Arc::downgrade(&venus.shared))));
         venus.env.spawn(Box::pin(Venus::watch_clocks(Arc::downgrade(&venus.shared))));
+        venus.env.spawn(Box::pin(Venus::keep_pins(Arc::downgrade(&venus.shared))));
         Ok(Arc::new(venus))
     }
 
@@ -78,6 +80,12 @@ impl Venus {
         let location = Arc::new(Location::new(cells));
         let kernel = Arc::new(KernelCaches::new(env.clone(), sink, limits.settle_max));
         let vnodes = Arc::new(VnodeTable::new(limits.statuses_max));
+        let bounds = PinBounds {
+            objects: limits.statuses_max / 2,
+            bytes: cache.bytes_max() / 2,
+            directory_bytes: limits.directory_bytes_max / 2,
+        };
+        let pins = Arc::new(Pins::new(bounds));
         let parts = promises::Parts {
             env: env.clone(),
             counters: counters.clone(),
@@ -85,6 +93,7 @@ impl Venus {
             location: location.clone(),
             kernel: kernel.clone(),
             vnodes: vnodes.clone(),
+            pins: pins.clone(),
         };
         let promises = Arc::new(Promises::new(parts, &limits));
         let names = Names::new(root, sysnames, snapshots, vnodes.clone(), limits.directory_bytes_max);
@@ -115,6 +124,7 @@ impl Venus {
             files,
             identity,
             counters,
+            pins,
             leftover_locks: LeftoverLocks::new(),
             wake: Arc::default(),
         });

@@ -30,6 +30,7 @@ impl Venus {
             self.promises.invalidate_owners();
         }
         self.tokens_changed().await;
+        self.pins.doubt_lacking_of(owner);
         Ok(())
     }
 

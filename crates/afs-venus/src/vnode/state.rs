@@ -52,6 +52,8 @@ pub(crate) struct VnodeState {
     pub locks: LockTable,
     /// Of a directory, number of consecutive missing statuses of its objects.
     pub misses: u32,
+    /// It belongs to a pin: it stays in the cache, and so do the contents of a directory.
+    pub is_pinned: bool,
 }
 
 impl Vnode {
@@ -114,7 +116,7 @@ impl VnodeState {
 
     /// True if it may be evicted.
     pub fn may_be_evicted(&self) -> bool {
-        !self.is_in_use() && !self.listing.is_open()
+        !self.is_in_use() && !self.listing.is_open() && !self.is_pinned
     }
 
     /// True if programs use the object, or if it has state known only here.

@@ -158,6 +158,8 @@ impl Inner {
             let Some((vnode, _)) = self.vnodes.get(&key) else { continue };
             // One reference is the table's own. A task that works on the object holds another.
             if Arc::strong_count(vnode) > 1 || !vnode.state().may_be_evicted() {
+                // So that many such objects do not hide others from the next search.
+                drop(self.touch(key));
                 continue;
             }
             self.by_age.remove(&age);
@@ -196,6 +198,17 @@ mod tests {
         assert!(dropped.contains(&key(2)) && !dropped.contains(&key(0)) && !dropped.contains(&key(1)));
         assert!(table.count() <= 100);
         assert_eq!(held.key, key(0));
+    }
+
+    #[test]
+    fn many_old_objects_that_stay_do_not_keep_others_in_the_table() {
+        let table = VnodeTable::new(400);
+        for n in 0..200 {
+            table.get_or_make(key(n)).0.state().is_pinned = true;
+        }
+        (200..2000).for_each(|n| drop(table.get_or_make(key(n))));
+        assert!(table.count() <= 400 + CANDIDATES, "{}", table.count());
+        assert!((0..200).all(|n| table.peek(key(n)).is_some()));
     }
 
     #[test]

@@ -73,12 +73,12 @@ impl Index {
         self.records > 1000 + 3 * kept
     }
 
-    /// Rewrites the log with the kept files, oldest first.
+    /// Rewrites the log with the kept files, pinned ones first, then the oldest first.
     pub fn rewrite(&mut self, kept: &KeptFiles) -> io::Result<()> {
         let temporary = self.path.with_extension("new");
         let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
         let mut out = Vec::new();
-        for ((cell, fid), record) in kept.oldest_first() {
+        for ((cell, fid), record) in kept.all() {
             let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
             out.extend(encode(&IndexRecord::Keep { key, file: record.file, kept: record.kept.clone() }));
         }

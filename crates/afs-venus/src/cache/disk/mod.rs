@@ -5,6 +5,7 @@
 //! DIR/trust          a word: the boot during which the cache is in use, or "clean"
 //! DIR/run            number of the run that uses the cache, or used it last; see `orphans`
 //! DIR/index          records of what is kept, appended; see `index`
+//! DIR/pins           what users have pinned; see `crate::cache::pins`
 //! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx its last two digits
 //! DIR/unsaved/       data that no server has, with records; see `unsaved`
 //! ```
@@ -32,8 +33,9 @@ use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
+use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, UnsavedRecord, UnsavedTicket};
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, PinRecord, UnsavedRecord, UnsavedTicket};
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
@@ -282,6 +284,34 @@ impl CacheStore for DiskCache {
         }
     }
 
+    fn set_pinned(&self, cell: &CellName, fid: Fid, is_pinned: bool) {
+        self.state.lock().kept.set_pinned(cell, fid, is_pinned);
+    }
+
+    fn is_pinned(&self, cell: &CellName, fid: Fid) -> bool {
+        self.state.lock().kept.is_pinned(cell, fid)
+    }
+
+    fn keep_pins(&self, pins: &[PinRecord]) -> io::Result<()> {
+        write_synced(&self.dir.join("pins"), &pins::encode(pins))?;
+        fs::File::open(&self.dir)?.sync_all()
+    }
+
+    fn pins(&self) -> io::Result<Vec<PinRecord>> {
+        use io::Read;
+        let path = self.dir.join("pins");
+        let file = match fs::File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut bytes = Vec::new();
+        file.take(LIST_MAX + 1).read_to_end(&mut bytes)?;
+        pins::decode(&bytes).ok_or_else(|| {
+            let text = format!("{} is damaged, or of another version of this program", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })
+    }
+
     fn keep_unsaved(
         &self,
         file: &Arc<dyn CacheFile>,
@@ -369,7 +399,7 @@ impl CacheStore for DiskCache {
         let State { index, kept, .. } = &mut *state;
         index.rewrite(kept)?;
         rustix::fs::syncfs(fs::File::open(&self.dir)?)?;
-        write_synced(&self.dir.join("trust"), CLEAN)
+        write_synced(&self.dir.join("trust"), CLEAN.as_bytes())
     }
 }
 
@@ -402,7 +432,7 @@ fn begin_trust(dir: &Path, boot: &str) -> io::Result<()> {
         fs::create_dir_all(dir.join("data"))?;
         remove_if_there(&dir.join("index"))?;
     }
-    write_synced(&dir.join("trust"), boot)
+    write_synced(&dir.join("trust"), boot.as_bytes())
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
@@ -412,11 +442,11 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-fn write_synced(path: &Path, text: &str) -> io::Result<()> {
+fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
     use io::Write;
     let temporary = path.with_extension("new");
     let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     file.sync_all()?;
     fs::rename(&temporary, path)
 }

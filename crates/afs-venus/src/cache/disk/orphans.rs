@@ -26,7 +26,7 @@ pub(super) fn begin_run(dir: &Path, named: impl Iterator<Item = u64>) -> io::Res
     if run >= RUNS_MAX {
         return Err(io::Error::other("the numbers of cache files are used up; delete the cache's directory"));
     }
-    write_synced(&path, &run.to_string())?;
+    write_synced(&path, run.to_string().as_bytes())?;
     Ok(run << COUNT_BITS)
 }
 

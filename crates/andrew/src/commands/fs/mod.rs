@@ -26,6 +26,8 @@ mod of_mounts;
 mod path_cell;
 mod path_in_mount;
 mod paths;
+mod pin;
+mod pins;
 mod recover;
 mod rmmount;
 mod setacl;
@@ -131,6 +133,12 @@ enum Command {
     Getcacheparms(cacheparms::Args),
     /// Show or set whether files bypass the disk cache
     Bypass(bypass::Args),
+    /// Keep a file or directory complete in the cache, so that it can be read without a server
+    Pin(pin::PinArgs),
+    /// End pins; what they kept goes when the room is needed
+    Unpin(pin::UnpinArgs),
+    /// Show what is pinned, and how much of it is missing
+    Pins(pins::Args),
     /// List, save, retry or discard data that could not be stored
     Recover(recover::Args),
     /// Show the cell of a mount on this machine
@@ -177,6 +185,9 @@ impl Args {
             Command::Listcells(args) => args.run(json),
             Command::Sysname(args) => args.run(json),
             Command::Bypass(args) => args.run(json),
+            Command::Pin(args) => args.run(),
+            Command::Unpin(args) => args.run(),
+            Command::Pins(args) => args.run(json),
             Command::Recover(args) => args.run(json),
             Command::Wscell(args) => args.run(json),
         }

@@ -1,0 +1,81 @@
+//! `andrew fs pin` and `andrew fs unpin`.
+
+use super::attribute;
+use super::path_in_mount;
+use super::paths::Paths;
+use crate::error::{CommandError, CommandResult};
+use afs_cell::tokens::{Mounts, SessionId};
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+
+/// Options of `andrew fs pin`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+What is pinned is fetched in the background, stays in the cache whatever else is read, and is fetched again when it
+changes; `andrew fs pins` shows how far that is. It can be read while its server is away, as long as the server's
+promise to tell of changes lasts: hours with Andrew and OpenAFS. Only what you may read is fetched. Pins hold over
+restarts of the mount, and may take half of its cache. Mount points below the path are not followed.
+
+Examples:
+  andrew fs pin ~/afs/talk/slides.pdf
+  andrew fs pin --recursive ~/afs/projects/thesis
+  andrew fs pins")]
+pub struct PinArgs {
+    #[command(flatten)]
+    paths: Paths,
+    /// With all that is below a directory; without this its names alone
+    #[arg(short, long)]
+    recursive: bool,
+}
+
+/// Options of `andrew fs unpin`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Paths are those that were pinned. Root ends the pins of all users.
+
+Examples:
+  andrew fs unpin ~/afs/projects/thesis")]
+pub struct UnpinArgs {
+    #[command(flatten)]
+    paths: Paths,
+}
+
+impl PinArgs {
+    /// Pins the paths.
+    ///
+    /// # Errors
+    /// The first path that cannot be pinned, with the reason.
+    pub fn run(self) -> CommandResult {
+        let (mounts, session) = (Mounts::running(), SessionId::current()?);
+        let pin = |device: &str, rest: &[u8]| mounts.pin(device, session, rest, self.recursive);
+        self.paths.all().iter().try_for_each(|path| order(path, "pinned", pin))
+    }
+}
+
+impl UnpinArgs {
+    /// Ends the pins of the paths.
+    ///
+    /// # Errors
+    /// The first path of which there is no pin, or whose pin cannot be ended.
+    pub fn run(self) -> CommandResult {
+        let mounts = Mounts::running();
+        let unpin = |device: &str, rest: &[u8]| mounts.unpin(device, rest);
+        self.paths.all().iter().try_for_each(|path| order(path, "unpinned", unpin))
+    }
+}
+
+fn order(path: &Path, what: &str, ask: impl Fn(&str, &[u8]) -> io::Result<bool>) -> CommandResult {
+    let (mount, rest) = path_in_mount::split(path)?;
+    if afs_cell::mounts::is_dead(&mount.directory) {
+        return Err(attribute::explain(path, Errno::NOTCONN));
+    }
+    let shown = path.display();
+    match ask(&mount.device, &rest) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CommandError::failed(format!(
+            "fs: the mount of '{shown}' is another user's, who alone can pin there; see `andrew status`"
+        ))),
+        Err(error) => Err(CommandError::failed(format!("fs: '{shown}' is not {what}: {error}"))),
+    }
+}
