@@ -13,7 +13,7 @@ use afs_datapath::session::{Client as Session, Error, Failure, Handle, Patience,
 use afs_drive::{ChunkId, ChunkRef};
 use afs_remote::STAGED_LIFE;
 use afs_rpc::{CallError, Class, Level};
-use afs_volume::{DataRoute, SLOT_LEN};
+use afs_volume::{DataRoute, DriveCount, Placement, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CommitPart, GetRoomReply, SetStatus};
 use afs_wire::ids::{DataVersion, Fid, PartitionId};
@@ -251,6 +251,30 @@ fn a_room_is_for_who_may_store_where_the_volume_permits_it() {
     ask(carol, fid, 1, 1).unwrap();
     scene.cell.partitions().store(PartitionId(0)).unwrap().use_drive(afs_drive::DriveId::OWN).unwrap();
     refused(ask(carol, fid, 1, 1), Errno::EOPNOTSUPP.to_uae());
+}
+
+/// What a client stages is on one drive: a store that is to be on several goes through the file server.
+#[test]
+fn no_room_is_given_or_committed_where_data_go_to_several_drives() {
+    let scene = Scene::new(12);
+    let fid = scene.file("f");
+    let store = scene.cell.partitions().store(PartitionId(0)).unwrap().clone();
+    store.use_drives(&[far::FAR, afs_drive::DriveId::OWN]).unwrap();
+    let two = DriveCount::new(2).unwrap();
+    let several =
+        [Placement { copies: Some(two), width: DriveCount::ONE }, Placement { copies: None, width: two }];
+    for placement in several {
+        far::set_placement(&scene.cell, fid.volume, Placement::default());
+        let staged = scene.staged(fid);
+        far::set_placement(&scene.cell, fid.volume, placement);
+        refused(scene.commit(fid, &staged), Errno::ESTALE.to_uae());
+        refused(scene.room(fid, 1, 1), Errno::EOPNOTSUPP.to_uae());
+        assert_eq!(scene.owner.read(fid), content(0, 2 * SLOT));
+    }
+    // With one drive there is nothing to go round.
+    store.use_drive(far::FAR).unwrap();
+    scene.commit(fid, &scene.staged(fid)).unwrap();
+    assert_eq!(scene.owner.read(fid), committed());
 }
 
 /// Each lie is refused, counted, and changes nothing; the truth is good all the while.

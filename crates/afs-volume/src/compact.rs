@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use afs_wire::ids::{Fid, VnodeId};
+use afs_wire::vol::Placement;
 use bytes::{Bytes, BytesMut};
 
+use crate::data_writer::DataWriter;
 use crate::error::VolumeError;
 use crate::extent::{Extent, Slot, Source};
 use crate::ids::SlotIndex;
-use crate::new_data::{DataWriter, NewData};
+use crate::new_data::NewData;
 use crate::store::Store;
 use crate::volume::Volume;
 
@@ -25,7 +27,7 @@ pub(crate) async fn compact(
     if !slot.wants_compaction() {
         return Ok(());
     }
-    let data = write_runs(store, &slot).await?;
+    let data = write_runs(store, (volume.header().placement, index), &slot).await?;
     drop(lease);
     match volume.edit(move |tx| tx.replace_slot(vnode, index, &slot, data)).await {
         // Changed meanwhile; the change may have requested compaction before this one began.
@@ -53,8 +55,12 @@ impl Volume {
 }
 
 /// Writes the bytes of a slot, at their positions within it. Short holes are filled with zeros.
-async fn write_runs(store: &Arc<Store>, slot: &Slot) -> Result<NewData, VolumeError> {
-    let mut writer = DataWriter::new(store, 0)?.keeping_zeros();
+async fn write_runs(
+    store: &Arc<Store>,
+    (placement, index): (Placement, SlotIndex),
+    slot: &Slot,
+) -> Result<NewData, VolumeError> {
+    let mut writer = DataWriter::from_slot(store, placement, index, 0)?.keeping_zeros();
     for run in slot.runs() {
         let Some(first) = run.first() else { continue };
         writer.skip_to(first.start.into()).await?;
@@ -91,7 +97,7 @@ impl crate::tx::VolumeTx<'_, '_> {
         let Some(mut record) = self.by_number(vnode)? else { return Ok(()) };
         let mut replacement = Slot::default();
         for piece in data.pieces() {
-            replacement.extents.extend(self.extent_of(piece, piece.position as u32));
+            replacement.extents.extend(self.extent_of(piece, piece.position as u32)?);
         }
         let mut same = false;
         self.check_not_staged()?;

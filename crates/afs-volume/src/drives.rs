@@ -13,6 +13,7 @@ use crate::error::VolumeError;
 use crate::located::LocatedChunk;
 use crate::store::VolumeStore;
 use crate::sweep;
+use crate::targets::NamedDrive;
 
 /// The drives of a store. The one beside its index is always there; others are added while it runs.
 pub(crate) struct Drives {
@@ -39,14 +40,25 @@ impl Drives {
         &self.own
     }
 
-    /// The drive that takes new chunks.
-    pub(crate) fn for_new_data(&self) -> (DriveId, Arc<dyn Drive>) {
+    /// The first drive for new data.
+    pub(crate) fn for_new_data(&self) -> NamedDrive {
         let others = self.others.read();
         let first = others.for_new_data.first();
         match first.and_then(|id| others.drives.get_key_value(id)) {
             Some((id, drive)) => (*id, drive.clone()),
             None => (DriveId::OWN, self.own.clone()),
         }
+    }
+
+    /// The drives for new data, in their order. Not empty.
+    pub(crate) fn list(&self) -> Vec<NamedDrive> {
+        let others = self.others.read();
+        let named = |id: &DriveId| match *id {
+            DriveId::OWN => Some((DriveId::OWN, self.own.clone())),
+            _ => others.drives.get_key_value(id).map(|(id, drive)| (*id, drive.clone())),
+        };
+        let list: Vec<_> = others.for_new_data.iter().filter_map(named).collect();
+        if list.is_empty() { vec![(DriveId::OWN, self.own.clone())] } else { list }
     }
 
     /// The drive with an id.
@@ -126,7 +138,8 @@ impl VolumeStore {
     }
 
     /// Writes new data to the first of some drives from now on, and has [`VolumeStore::rebuild_step`] make copies of all data on
-    /// the others. What is stored stays where it is, and copies on other drives stay too.
+    /// the others; where the placement of a volume says so, data go to several of them at once. What is stored stays where it is, and
+    /// copies on other drives stay too.
     ///
     /// # Errors
     /// `Invalid` for no drives, more than [`COPIES_MAX`], or one twice; `UnknownDrive`.

@@ -1,7 +1,7 @@
 //! Volume header: identity, dates, quota and counters.
 
 use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
-use afs_wire::vol::DataRoute;
+use afs_wire::vol::{DataRoute, DriveCount, Placement};
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
@@ -63,6 +63,8 @@ pub struct VolumeHeader {
     pub snapshot: bool,
     /// By which ways the bytes of its files may travel.
     pub route: DataRoute,
+    /// On which drives its new data go.
+    pub placement: Placement,
     /// Counts changes by clients.
     pub update_counter: u32,
     /// The volume from which this one was made, 0 if none.
@@ -138,6 +140,7 @@ impl VolumeHeader {
             destroy: false,
             snapshot: false,
             route: DataRoute::default(),
+            placement: Placement::default(),
             update_counter: 0,
             restored_from: VolumeId(0),
             group,
@@ -171,7 +174,7 @@ impl VolumeHeader {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(192);
-        out.put_u8(VERSION);
+        out.put_u8(if self.has_placement() { WITH_PLACEMENT } else { VERSION });
         out.put_u32(self.id.0);
         out.put_u8(self.kind as u8);
         out.put_u8(self.flags());
@@ -207,7 +210,16 @@ impl VolumeHeader {
         out.put_u32(self.max_files);
         out.put_u32(self.update_counter);
         out.put_u32(self.restored_from.0);
+        if self.has_placement() {
+            out.put_u8(self.placement.copies.map_or(0, DriveCount::get));
+            out.put_u8(self.placement.width.get());
+        }
         out
+    }
+
+    /// Whether it has another placement than the default, which programs of before placements cannot decode.
+    pub(crate) fn has_placement(&self) -> bool {
+        self.placement != Placement::default()
     }
 
     fn flags(&self) -> u8 {
@@ -224,13 +236,17 @@ impl VolumeHeader {
             // Of a store without clones.
             1 => {}
             VERSION => header.decode_rest(&mut fields)?,
+            WITH_PLACEMENT => {
+                header.decode_rest(&mut fields)?;
+                header.placement = decode_placement(&mut fields)?;
+            }
             _ => return Err(BadRecord),
         }
         fields.finish()?;
         Ok(header)
     }
 
-    /// Decodes the fields common to both versions.
+    /// Decodes the fields common to all versions.
     fn decode_first(fields: &mut Fields) -> Decoded<Self> {
         let id = VolumeId(fields.u32()?);
         let kind = *VolumeKind::ALL.get(usize::from(fields.u8()?)).ok_or(BadRecord)?;
@@ -272,6 +288,7 @@ impl VolumeHeader {
             day_use_date: UnixSeconds(0),
             week_use: [0; 7],
             max_files: 0,
+            placement: Placement::default(),
             update_counter: 0,
             restored_from: VolumeId(0),
         })
@@ -292,12 +309,23 @@ impl VolumeHeader {
     }
 }
 
+fn decode_placement(fields: &mut Fields) -> Decoded<Placement> {
+    let count = |count: u8| DriveCount::new(count.into()).ok_or(BadRecord);
+    let copies = match fields.u8()? {
+        0 => None,
+        copies => Some(count(copies)?),
+    };
+    Ok(Placement { copies, width: count(fields.u8()?)? })
+}
+
 /// Whether a header of the first format belongs to a volume that was being deleted.
 pub(crate) fn was_doomed(record: &[u8]) -> bool {
     record.first() == Some(&1) && record.get(6).is_some_and(|flags| flags & 2 != 0)
 }
 
 const VERSION: u8 = 2;
+/// Of a volume with a placement.
+const WITH_PLACEMENT: u8 = 3;
 /// Where the route is among the flags.
 const ROUTE_SHIFT: u32 = 5;
 
@@ -325,11 +353,27 @@ mod tests {
         header.offline_message = "back at noon".into();
         (header.destroy, header.snapshot, header.week_use[6]) = (true, true, 12);
         header.route = DataRoute::Drives;
-        let stored = Bytes::from(header.encode());
-        assert_eq!(VolumeHeader::decode(stored.clone()), Ok(header));
-        for len in 0..stored.len() {
-            assert_eq!(VolumeHeader::decode(stored.slice(..len)), Err(BadRecord));
+        let two = DriveCount::new(2).unwrap();
+        for placement in
+            [(None, DriveCount::ONE), (None, two), (Some(two), DriveCount::ONE), (Some(DriveCount::ONE), two)]
+        {
+            header.placement = Placement { copies: placement.0, width: placement.1 };
+            let stored = Bytes::from(header.encode());
+            assert_eq!(VolumeHeader::decode(stored.clone()), Ok(header.clone()));
+            for len in 0..stored.len() {
+                assert_eq!(VolumeHeader::decode(stored.slice(..len)), Err(BadRecord));
+            }
         }
+        let stored = header.encode();
+        for bad in [[0, 0], [4, 1], [1, 4]] {
+            let bad = [&stored[..stored.len() - 2], &bad].concat();
+            assert_eq!(VolumeHeader::decode(bad.into()), Err(BadRecord));
+        }
+    }
+
+    #[test]
+    fn a_header_without_a_placement_is_as_older_programs_write_it() {
+        assert_eq!(header(5).encode()[0], 2);
     }
 
     #[test]

@@ -1,19 +1,24 @@
 //! Rebuild: makes the copies that chunks should have and do not, in the background.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use afs_drive::{ChunkRef, Drive, DriveId};
+use afs_env::sync::Notify;
 use afs_kv::{Snapshot, Txn};
+use afs_wire::vol::{DriveCount, Placement};
 
 use crate::chunks;
 use crate::copies::{self, COPIES_MAX};
 use crate::error::VolumeError;
+use crate::ids::GroupId;
 use crate::key::DRIVE_CHUNKS;
 use crate::located::LocatedChunk;
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
 use crate::sweep;
+use crate::targets::round;
 
 /// A pass over all chunks. It has no state on disk: one that is begun anew passes over what has its copies.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +66,9 @@ impl Drop for NewCopy {
 }
 
 impl VolumeStore {
-    /// Makes copies of about `bytes` of chunks, at least of one, so that each chunk is on as many of the drives for new data as
-    /// there are of them ([`VolumeStore::use_drives`]), and keeps the position in `rebuild`. Nothing to do if that is one drive.
+    /// Makes copies of about `bytes` of chunks, at least of one, so that each chunk is on as many of the drives for new data
+    /// ([`VolumeStore::use_drives`]) as the placement of its volume says, or on all of them, and keeps the position in `rebuild`.
+    /// Nothing to do if that is one drive. What clones share has the placement of their read-write volume.
     ///
     /// A chunk that format 2 wrote and nothing has moved since gets none.
     ///
@@ -80,6 +86,7 @@ impl VolumeStore {
             let snapshot = self.store.kv.snapshot();
             // Protects the chunks until they are copied.
             let lease = self.store.leases.take(snapshot.sequence(), self.store.work.clone());
+            let wanted = Wanted { list: wanted, placements: self.placements() };
             (plan(&snapshot, &wanted, &mut after, bytes, &mut report)?, lease)
         };
         let mut made = Vec::new();
@@ -98,7 +105,7 @@ impl VolumeStore {
 /// The next chunks that lack copies; moves the position behind them.
 fn plan(
     snapshot: &Snapshot,
-    wanted: &[DriveId],
+    wanted: &Wanted,
     after: &mut Option<Vec<u8>>,
     bytes_max: u64,
     report: &mut Rebuilt,
@@ -124,22 +131,70 @@ fn plan(
     Ok(found)
 }
 
-fn lacking(
-    snapshot: &Snapshot,
-    wanted: &[DriveId],
-    row: afs_kv::Row,
-) -> Result<Option<Lacking>, VolumeError> {
+fn lacking(snapshot: &Snapshot, wanted: &Wanted, row: afs_kv::Row) -> Result<Option<Lacking>, VolumeError> {
+    let group = row.1.first_chunk().map(|group| GroupId(u32::from_be_bytes(*group)));
+    let group = group.ok_or_else(|| index_damaged("the row of a chunk is too short"))?;
     let drive = row.0.first_chunk().map(|drive| DriveId(u32::from_be_bytes(*drive)));
     let drive = drive.ok_or_else(|| index_damaged("the key of a chunk is too short"))?;
     let chunk = LocatedChunk { drive, chunk: sweep::chunk_of_row(row)? };
     let copies = copies::of(snapshot, chunk)?;
     let has = |wanted: &DriveId| chunk.drive == *wanted || copies.iter().any(|copy| copy.drive == *wanted);
-    let mut targets: Vec<_> = wanted.iter().copied().filter(|drive| !has(drive)).collect();
+    let mut targets = wanted.missing(group, chunk.drive, has);
     targets.truncate(COPIES_MAX - 1 - copies.len());
     Ok((!targets.is_empty()).then_some(Lacking { chunk, copies, targets }))
 }
 
+/// Where chunks should be.
+struct Wanted {
+    /// The drives for new data.
+    list: Vec<DriveId>,
+    placements: BTreeMap<GroupId, Placement>,
+}
+
+impl Wanted {
+    /// The drives that should have a copy of a chunk of a group and do not: the next ones of the list behind the chunk's own.
+    fn missing(&self, group: GroupId, own: DriveId, has: impl Fn(&DriveId) -> bool) -> Vec<DriveId> {
+        let copies = self.placements.get(&group).and_then(|placement| placement.copies);
+        let count = match copies {
+            None => self.list.len(),
+            // No copy is wanted, wherever the chunk is.
+            Some(DriveCount::ONE) => return Vec::new(),
+            Some(count) => usize::from(count.get()),
+        };
+        let lacks = count.saturating_sub(self.list.iter().filter(|drive| has(drive)).count());
+        let from = self.list.iter().position(|drive| *drive == own).unwrap_or(0);
+        round(&self.list, from).copied().filter(|drive| !has(drive)).take(lacks).collect()
+    }
+}
+
+impl VolumeStore {
+    /// The placement of each group: that of its read-write volume, or of one of its clones if it has none.
+    fn placements(&self) -> BTreeMap<GroupId, Placement> {
+        let mut placements = BTreeMap::new();
+        for header in self.volumes().iter().map(|volume| volume.header()) {
+            if header.is_writable() {
+                placements.insert(header.group, header.placement);
+            } else {
+                placements.entry(header.group).or_insert(header.placement);
+            }
+        }
+        placements
+    }
+
+    /// Signals `wake` from now on when data were stored that lack copies and could have them.
+    pub fn wake_for_copies(&self, wake: Arc<Notify>) {
+        *self.store.lacks_copies.lock() = Some(wake);
+    }
+}
+
 impl Store {
+    /// Has a rebuild look for chunks that lack copies.
+    pub(crate) fn wake_rebuild(&self) {
+        if let Some(wake) = self.lacks_copies.lock().as_ref() {
+            wake.notify_one();
+        }
+    }
+
     /// Writes the copies that a chunk lacks, where that is possible now.
     async fn copy(self: &Arc<Self>, one: &Lacking, report: &mut Rebuilt) -> Vec<NewCopy> {
         let mut made = Vec::new();

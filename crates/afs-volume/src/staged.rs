@@ -7,8 +7,10 @@ use afs_env::EnvExt;
 
 use crate::error::VolumeError;
 use crate::extent::{EXTENTS_MAX, SLOT_LEN};
+use crate::ids::SlotIndex;
 use crate::located::LocatedChunk;
 use crate::new_data::{FILE_LEN_MAX, NewData, Piece, Stored};
+use crate::targets::{NamedDrive, Targets};
 use crate::volume::Volume;
 
 /// Chunks and the positions in a file at which they are to be, as a client says.
@@ -65,19 +67,27 @@ impl StagedParts {
 }
 
 impl Volume {
-    /// The drive for new data, if clients may stage them there. Asks the drive if that is not known.
+    /// The drive for new data, if clients may stage them there: none where data go to several drives, because a client's chunks would be
+    /// on one alone. Asks the drive if that is not known.
     pub async fn staging_drive(&self) -> Option<DriveId> {
-        let (id, drive) = self.store().drives.for_new_data();
+        let (id, drive) = self.only_drive()?;
         drive.takes_staged().await.then_some(id)
+    }
+
+    /// The drive for new data, if all of them go there and are on no other one when they are acknowledged.
+    fn only_drive(&self) -> Option<NamedDrive> {
+        let targets = Targets::new(&self.store().drives, self.header().placement, SlotIndex(0));
+        targets.is_first_alone().then(|| self.store().drives.for_new_data())
     }
 
     /// Makes staged chunks the store's, all or none: they are part of a file after [`VolumeTx::store_data`](crate::VolumeTx), or
     /// discarded with what is returned.
     ///
     /// # Errors
-    /// `NotStaged` if not all are staged there and durable, or the drive takes no new data any more; errors of the drive.
+    /// `NotStaged` if not all are staged there and durable, or the volume's new data do not go to this drive alone any more; errors of
+    /// the drive.
     pub async fn claim(&self, parts: StagedParts, from: StagedIn) -> Result<NewData, VolumeError> {
-        let (drive_id, drive) = self.store().drives.for_new_data();
+        let (drive_id, drive) = self.only_drive().ok_or(VolumeError::NotStaged)?;
         if drive_id != from.drive {
             return Err(VolumeError::NotStaged);
         }
@@ -92,14 +102,14 @@ impl Volume {
         let env = &self.store().env;
         let claimed = env.start_with_result(env.stall(), async move {
             claim.await.map_err(refused)?;
-            Ok(NewData::new(position..end, bytes, pieces, (drive_id, drive)))
+            Ok(NewData::on_drive(position..end, bytes, pieces, (drive_id, drive)))
         });
         claimed.await.unwrap_or(Err(VolumeError::Drive(DriveError::Closed)))
     }
 }
 
 fn piece(position: u64, drive: DriveId, chunk: ChunkRef) -> Piece {
-    Piece { position, stored: Stored::Chunk(LocatedChunk { drive, chunk }) }
+    Piece { position, stored: Stored::Chunk(LocatedChunk { drive, chunk }, Vec::new()) }
 }
 
 /// A drive that was started again has nothing staged.

@@ -91,6 +91,8 @@ pub(crate) struct Store {
     pub(crate) compactions: Compactions,
     /// Whether a chunk may have copies.
     pub(crate) has_copies: AtomicBool,
+    /// Signalled when data were stored that lack copies, and could have them.
+    pub(crate) lacks_copies: Mutex<Option<Arc<Notify>>>,
     pub(crate) gathering: Arc<Gathering>,
     /// The last discarded row of the queue of dead chunks, so that its deleted front is not scanned again.
     pub(crate) discarded: Mutex<Vec<u8>>,
@@ -159,6 +161,7 @@ impl VolumeStore {
             retry: AtomicBool::new(false),
             compactions: Compactions::default(),
             has_copies: AtomicBool::new(has_copies),
+            lacks_copies: Mutex::default(),
             gathering: Arc::default(),
             discarded: Mutex::default(),
             last_group: Mutex::new(GroupId(0)),

@@ -24,10 +24,10 @@ pub(crate) async fn check_format(kv: &Kv) -> Result<(), OpenError> {
         return Ok(kv.update(|txn| put_format(txn, 1)).await.map_err(VolumeError::from)?);
     };
     match stored.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
-        Some(FORMAT | WITH_COPIES) => Ok(()),
+        Some(FORMAT | WITH_COPIES | WITH_PLACEMENT) => Ok(()),
         Some(2) => Ok(kv.update(put_number).await.map_err(VolumeError::from)?),
         Some(1) => upgrade(kv).await,
-        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: WITH_COPIES }),
+        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: WITH_PLACEMENT }),
     }
 }
 
@@ -36,11 +36,21 @@ fn put_number(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
     Ok(())
 }
 
-/// Gives the store the format that has copies of chunks.
+/// Gives the store at least the format that has copies of chunks.
 pub(crate) fn note_copies(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
-    let format = WITH_COPIES.to_be_bytes();
-    if txn.get(META, FORMAT_KEY)?.is_none_or(|stored| stored != format[..]) {
-        txn.put(META, FORMAT_KEY, format.to_vec());
+    raise(txn, WITH_COPIES)
+}
+
+/// Gives the store at least the format that has volumes with placements.
+pub(crate) fn note_placement(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
+    raise(txn, WITH_PLACEMENT)
+}
+
+fn raise(txn: &mut Txn<'_>, format: u32) -> Result<(), VolumeError> {
+    let stored = txn.get(META, FORMAT_KEY)?;
+    let stored = stored.and_then(|stored| stored.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)));
+    if stored.is_none_or(|stored| stored < format) {
+        txn.put(META, FORMAT_KEY, format.to_be_bytes().to_vec());
     }
     Ok(())
 }
@@ -96,4 +106,6 @@ const FORMAT_KEY: &[u8] = b"format";
 const FORMAT: u32 = 3;
 /// A store in which a chunk has had copies. Programs that do not know the table would not free them.
 const WITH_COPIES: u32 = 4;
+/// A store in which a volume has had a placement. Programs that do not know it would acknowledge stores that are on one drive alone.
+const WITH_PLACEMENT: u32 = 5;
 const VOLUMES_PER_STEP: usize = 1000;

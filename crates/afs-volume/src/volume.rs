@@ -7,10 +7,10 @@ use afs_wire::ids::{Fid, VnodeId, VolumeId};
 use parking_lot::RwLock;
 
 use crate::data_reader::DataReader;
+use crate::data_writer::DataWriter;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::location::{Location, Locations};
-use crate::new_data::DataWriter;
 use crate::reads::Depth;
 use crate::record::VnodeRecord;
 use crate::store::Store;
@@ -81,9 +81,9 @@ impl Volume {
         self.reads(Depth::Disk).data(fid, position, len)
     }
 
-    /// Starts to take bytes for `position` of a file.
+    /// Starts to take bytes for `position` of a file, for the drives that the volume's placement says.
     pub fn write_data(&self, position: u64) -> Result<DataWriter, VolumeError> {
-        DataWriter::new(&self.store, position)
+        DataWriter::new(&self.store, self.header().placement, position)
     }
 
     /// Changes the volume. Resolves when the change is durable and visible; if the closure returns an error,

@@ -42,7 +42,10 @@ impl World {
     fn new(seed: u64) -> Self {
         let disk = CrashDisk::new();
         let (store, kv) = open_with_copies(&disk);
-        now(store.create_volume(spec(0))).unwrap();
+        let volume = now(store.create_volume(spec(0))).unwrap();
+        if seed % 2 == 1 {
+            place(&volume, 2, 2);
+        }
         let members = Members::from([(VOLUME, Model::new())]);
         let rng = Rng(seed);
         Self { rng, disk, store, kv, members, after: None, changing: false, next_id: 100 }

@@ -307,13 +307,13 @@ fn the_format_is_the_fourth_from_the_first_copy_on() {
     assert_eq!(format(&kv), 4u32.to_be_bytes());
     let newer = kv.clone();
     now(newer.update(|txn| {
-        txn.put("volume.meta", b"format", 5u32.to_be_bytes().to_vec());
+        txn.put("volume.meta", b"format", 6u32.to_be_bytes().to_vec());
         Ok::<_, VolumeError>(())
     }))
     .unwrap();
     let own = SegmentDrive::open(MemorySegments::new(1 << 20), Parts::inline(), 1 << 20).unwrap();
     let refused = now(VolumeStore::open(kv, Arc::new(own), Parts::inline(), Config::default()));
-    assert!(matches!(refused.err().unwrap(), OpenError::Format { found: 5, newest: 4 }));
+    assert!(matches!(refused.err().unwrap(), OpenError::Format { found: 6, newest: 5 }));
 }
 
 /// A store with two drives on one disk: one machine has one power supply.

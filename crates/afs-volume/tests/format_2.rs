@@ -224,13 +224,13 @@ fn a_newer_format_is_refused_and_nothing_is_changed() {
     let disk = old_disk();
     let kv = index(&disk).unwrap();
     now(kv.update(|txn| {
-        txn.put("volume.meta", b"format", 5u32.to_be_bytes().to_vec());
+        txn.put("volume.meta", b"format", 6u32.to_be_bytes().to_vec());
         Ok::<_, KvError>(())
     }))
     .unwrap();
     let opened = now(VolumeStore::open(kv.clone(), drive(&disk), ticking(), Config::default()));
-    assert!(matches!(opened.err(), Some(OpenError::Format { found: 5, newest: 4 })));
-    assert_eq!(format(&kv), [0, 0, 0, 5]);
+    assert!(matches!(opened.err(), Some(OpenError::Format { found: 6, newest: 5 })));
+    assert_eq!(format(&kv), [0, 0, 0, 6]);
     assert_eq!(rows(&kv, "volume.drive-chunks"), 0);
 }
 

@@ -7,10 +7,12 @@ mod support;
 
 use std::sync::Arc;
 
+use afs_drive::DriveId;
 use afs_sim::crash::{CrashDisk, Rng, seeds};
-use afs_volume::{LITERAL_MAX, Object, Rename, SLOT_LEN, Volume, VolumeError};
+use afs_volume::{LITERAL_MAX, Object, Rename, SLOT_LEN, Volume, VolumeError, VolumeStore};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, Uniquifier};
+use support::host_drive::Host;
 use support::model::{Model, kind_of};
 use support::*;
 
@@ -164,10 +166,28 @@ fn compare<T>(expected: Result<(), &str>, answer: Result<T, VolumeError>) -> Opt
     }
 }
 
-fn run(seed: u64, steps: u64) {
+/// The drives of the volume's data beside the store's own.
+fn open_with(index: &CrashDisk, data: &CrashDisk, hosts: &[Host]) -> VolumeStore {
+    let store = open(index, data).unwrap();
+    let ids: Vec<_> = (1..).map(DriveId).take(hosts.len()).collect();
+    for (id, host) in ids.iter().zip(hosts) {
+        store.add_drive(*id, host.drive(index)).unwrap();
+    }
+    if !ids.is_empty() {
+        store.use_drives(&ids).unwrap();
+    }
+    store
+}
+
+/// With so many drives for the data, over two of which the mebibytes of a file go round.
+fn run(seed: u64, steps: u64, drives: usize) {
     let (index, data) = (CrashDisk::new(), CrashDisk::new());
-    let store = open(&index, &data).unwrap();
+    let hosts: Vec<_> = (0..drives).map(|_| Host::new()).collect();
+    let store = open_with(&index, &data, &hosts);
     let volume = now(store.create_volume(spec(0))).unwrap();
+    if drives > 0 {
+        place(&volume, seed as u32 % 3, 2);
+    }
     let mut world = World { rng: Rng(seed), model: Model::new(), volume };
     let mut store = store;
     for step in 0..steps {
@@ -178,7 +198,7 @@ fn run(seed: u64, steps: u64) {
         if step % 60 == 59 {
             world.model.check(&world.volume);
             drop((store, world.volume));
-            store = open(&index, &data).unwrap();
+            store = open_with(&index, &data, &hosts);
             world.volume = store.volume(VOLUME).unwrap();
             world.model.check(&world.volume);
             if world.rng.chance(50) {
@@ -193,7 +213,17 @@ fn run(seed: u64, steps: u64) {
 #[test]
 fn random_operations_leave_the_state_of_the_model() {
     for seed in seeds(12) {
-        let result = std::panic::catch_unwind(|| run(seed, 240));
+        let result = std::panic::catch_unwind(|| run(seed, 240, 0));
         assert!(result.is_ok(), "seed {seed}");
+    }
+}
+
+#[test]
+fn random_operations_over_two_and_three_drives_leave_the_state_of_the_model() {
+    for seed in seeds(6) {
+        for drives in [2, 3] {
+            let result = std::panic::catch_unwind(|| run(seed, 120, drives));
+            assert!(result.is_ok(), "seed {seed}, {drives} drives");
+        }
     }
 }

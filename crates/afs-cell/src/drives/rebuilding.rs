@@ -16,8 +16,10 @@ const RATE: u64 = 64 << 20;
 const STEP: u64 = 4 << 20;
 /// Cost of looking at a chunk, in bytes, besides its data.
 const ROW_COST: u64 = 4096;
-/// From the end of a pass to the next, unless the owner changes something.
+/// From the end of a pass to the next, unless the owner changes something, or a store lacks copies.
 const PAUSE: Duration = Duration::from_secs(60);
+/// From the end of a pass to the next at least.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
 
 /// The task, for all partitions that have copies.
 pub(super) struct Rebuilder {
@@ -29,6 +31,7 @@ pub(super) struct Rebuilder {
 impl Rebuilder {
     pub(super) fn start(env: &EnvRef, partitions: &Partitions) -> Self {
         let rebuilder = Self { wake: Arc::default(), missing: Arc::default() };
+        partitions.iter().for_each(|(_, store)| store.wake_for_copies(rebuilder.wake.clone()));
         let (task, wake, missing) = (env.clone(), rebuilder.wake.clone(), rebuilder.missing.clone());
         let partitions = partitions.clone();
         env.spawn(Box::pin(async move {
@@ -37,6 +40,8 @@ impl Rebuilder {
                     let left = pass(&task, store).await;
                     missing.lock().insert(partition, left);
                 }
+                // A store that lacks a copy may wake it each time.
+                task.sleep(PAUSE_MIN).await;
                 _ = task.timeout(PAUSE, wake.notified()).await;
             }
         }));

@@ -9,7 +9,7 @@ use afs_drive::{BLOCK, DriveId, SegmentStore};
 use afs_remote::{ChunkStores, DirectDrive, RemoteDrive, RemoteOptions, Run};
 use afs_sim::NodeId;
 use afs_sim::disk::SimDisk;
-use afs_volume::DataRoute;
+use afs_volume::{DataRoute, Placement, VolumeHeader};
 use afs_wire::fs::AclText;
 use afs_wire::ids::{PartitionId, VolumeId};
 
@@ -99,10 +99,19 @@ pub fn delete_in_background(cell: &Cell) {
 
 /// Sets the route of a volume.
 pub fn set_route(cell: &Cell, volume: VolumeId, route: DataRoute) {
+    edit(cell, volume, move |header| header.route = route);
+}
+
+/// Sets the placement of a volume.
+pub fn set_placement(cell: &Cell, volume: VolumeId, placement: Placement) {
+    edit(cell, volume, move |header| header.placement = placement);
+}
+
+fn edit(cell: &Cell, volume: VolumeId, change: impl FnOnce(&mut VolumeHeader) + Send + 'static) {
     let volume = cell.partitions().volume(volume).unwrap();
     let setting = async move {
         let set = volume.edit(move |tx| {
-            tx.edit_header().route = route;
+            change(tx.edit_header());
             Ok(())
         });
         set.await

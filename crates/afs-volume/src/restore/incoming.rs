@@ -6,8 +6,8 @@ use afs_wire::fs::FileKind;
 use afs_wire::ids::{Uniquifier, VnodeId};
 use bytes::{Bytes, BytesMut};
 
+use crate::data_writer::DataWriter;
 use crate::error::VolumeError;
-use crate::new_data::DataWriter;
 use crate::staging::{ImageData, Restore};
 
 /// A vnode whose record has begun. Its kind is known when the record ends: tags may come in any order.
@@ -21,7 +21,7 @@ enum Data {
     /// A directory, or possibly a link: bounded by the reader.
     Gathered(BytesMut),
     /// Too long for a link.
-    Written(DataWriter, u64),
+    Written(Box<DataWriter>, u64),
 }
 
 impl Incoming {
@@ -31,7 +31,7 @@ impl Incoming {
 
     pub(super) fn begin_data(&mut self, len: u64, restore: &Restore) -> Result<(), VolumeError> {
         if !self.vnode.is_directory() && len > LINK_LEN_MAX {
-            self.data = Data::Written(restore.write_data()?, len);
+            self.data = Data::Written(Box::new(restore.write_data()?), len);
         }
         Ok(())
     }

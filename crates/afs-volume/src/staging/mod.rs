@@ -22,10 +22,10 @@ use std::sync::Arc;
 use afs_wire::ids::{Uniquifier, VnodeId};
 
 use crate::data_reader::Span;
+use crate::data_writer::DataWriter;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::location::Location;
-use crate::new_data::DataWriter;
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
 use crate::store::Store;

@@ -27,6 +27,7 @@ use crate::header::VolumeHeader;
 use crate::ids::ContentId;
 use crate::key::{self, HEADERS};
 use crate::store::{Store, decode_header};
+use crate::upgrade;
 
 pub use create::Created;
 pub use lent::LENT_MAX;
@@ -136,6 +137,9 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         let changed = self.put_vnodes()?;
         self.put_pages()?;
         let (id, store) = (self.header.id, self.store.clone());
+        if self.header_changed && self.header.has_placement() {
+            upgrade::note_placement(self.txn)?;
+        }
         let header = self.header_changed.then(|| {
             self.txn.put(HEADERS, &key::volume(id), self.header.encode());
             self.header

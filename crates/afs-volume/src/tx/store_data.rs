@@ -1,11 +1,14 @@
 //! Storing of data. Source: `docs/protocol/fileserver.md` "4. Data framing on the split calls" and "11. Quota
 //! and space".
 
+use std::sync::atomic::Ordering;
+
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{DataVersion, Fid, Mode};
 
 use super::quota::STORE_SPARE;
 use super::{Actor, VolumeTx};
+use crate::copies;
 use crate::error::VolumeError;
 use crate::extent::{Extent, SLOT_LEN, Source};
 use crate::ids::SlotIndex;
@@ -77,17 +80,29 @@ impl VolumeTx<'_, '_> {
 
     /// Gives the chunks to the file from the moment this is durable, or may be.
     pub(crate) fn keep_when_durable(&mut self, data: NewData) {
-        self.txn.unless_lost(move || data.keep());
+        let store = self.store.clone();
+        self.txn.unless_lost(move || {
+            if data.keep() {
+                store.wake_rebuild();
+            }
+        });
     }
 
-    /// A piece as an extent of a slot, whose chunk is the volume's from now on; `None` for zeros.
-    pub(crate) fn extent_of(&mut self, piece: &Piece, start: u32) -> Option<Extent> {
+    /// A piece as an extent of a slot, whose chunk is the volume's from now on, with its copies; `None` for zeros.
+    pub(crate) fn extent_of(&mut self, piece: &Piece, start: u32) -> Result<Option<Extent>, VolumeError> {
         let source = match &piece.stored {
             Stored::Literal(bytes) => Source::Literal(bytes.clone()),
-            Stored::Chunk(at) => Source::Chunk { chunk: self.adopt_chunk(*at), offset: 0, len: at.chunk.len },
-            Stored::Zeros(_) => return None,
+            Stored::Chunk(at, copies) => {
+                if !copies.is_empty() {
+                    // Before a reader can meet one.
+                    self.store.has_copies.store(true, Ordering::Relaxed);
+                    copies::put(self.txn, *at, copies)?;
+                }
+                Source::Chunk { chunk: self.adopt_chunk(*at), offset: 0, len: at.chunk.len }
+            }
+            Stored::Zeros(_) => return Ok(None),
         };
-        Some(Extent { start, source })
+        Ok(Some(Extent { start, source }))
     }
 
     pub(super) fn put_pieces(&mut self, record: &mut VnodeRecord, data: &NewData) -> Result<(), VolumeError> {
@@ -111,8 +126,9 @@ impl VolumeTx<'_, '_> {
         index: SlotIndex,
         pieces: &[&Piece],
     ) -> Result<(), VolumeError> {
-        let mut extent = |piece: &&Piece| self.extent_of(piece, (piece.position % SLOT_LEN) as u32);
-        let extents: Vec<_> = pieces.iter().filter_map(&mut extent).collect();
+        let mut extent =
+            |piece: &&Piece| self.extent_of(piece, (piece.position % SLOT_LEN) as u32).transpose();
+        let extents = pieces.iter().filter_map(&mut extent).collect::<Result<Vec<_>, _>>()?;
         let mut was_scattered = false;
         let slot = self.edit_slot(record, index, |slot| {
             was_scattered = slot.wants_compaction();

@@ -2,8 +2,10 @@
 
 #![allow(dead_code)]
 
+pub mod clock;
 pub mod crash_folder;
 pub mod far_drive;
+pub mod host_drive;
 pub mod members;
 pub mod model;
 
@@ -17,7 +19,9 @@ use afs_drive::SegmentDrive;
 use afs_env::{EnvRef, Parts, UnixTime};
 use afs_kv::Kv;
 use afs_sim::crash::{CrashDisk, CrashSegments};
-use afs_volume::{Actor, Config, OpenError, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
+use afs_volume::{
+    Actor, Config, DriveCount, OpenError, Placement, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore,
+};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, ViceId, VolumeId, VolumeKind, VolumeName};
@@ -81,6 +85,16 @@ pub fn spec(max_quota: u32) -> VolumeSpec {
         max_quota,
         root: Some(Acl::of_new_volume()),
     }
+}
+
+/// Sets on how many drives data are before a store is acknowledged, 0 for the default, and over how many those of a file go round.
+pub fn place(volume: &Arc<Volume>, copies: u32, width: u32) {
+    let placement = Placement { copies: DriveCount::new(copies), width: DriveCount::new(width).unwrap() };
+    let set = volume.edit(move |tx| {
+        tx.edit_header().placement = placement;
+        Ok(())
+    });
+    now(set).unwrap();
 }
 
 /// Runs a change and returns its result.
