@@ -666,6 +666,8 @@ fn volume_rows() -> Vec<Row> {
         row(EVERYBODY, vol::DumpFormats {}),
         row(EVERYBODY, vol::GetRoute { volume }),
         row(ADMINISTRATORS, vol::SetRoute { transaction, route: vol::DataRoute::Calls }),
+        row(EVERYBODY, vol::GetPlacement { volume }),
+        row(ADMINISTRATORS, vol::SetPlacement { transaction, placement: vol::Placement::default() }),
         row(
             ADMINISTRATORS,
             vol::FetchPart {

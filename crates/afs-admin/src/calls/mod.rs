@@ -5,7 +5,7 @@ mod forward;
 mod location;
 mod lock;
 mod proof;
-mod route;
+mod settings;
 mod stream;
 mod transaction;
 mod volume;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{KindNumber, UnixSeconds, VolumeId, VolumeKind};
-use afs_wire::rpc::Request;
+use afs_wire::rpc::{Nothing, Request};
 use afs_wire::vol::{
     AttachFlags, Clone as CloneVolume, CreateVolume, DataRoute, DeleteVolume, EndTrans, GetStatus,
-    HeaderStatus, NameChars, NameText, ReClone, RestoreCookie, SetDate, SetFlags, SetForwarding, SetIdsTypes,
-    SetInfo, SetRoute, TransCreate, TransactionId, VolumeFlags, VolumeInfo,
+    HeaderStatus, NameChars, NameText, Placement, ReClone, RestoreCookie, SetDate, SetFlags, SetForwarding,
+    SetIdsTypes, SetInfo, SetPlacement, SetRoute, TransCreate, TransactionId, VolumeFlags, VolumeInfo,
 };
 
 use super::proof::{GONE, Proof};
@@ -176,8 +176,6 @@ impl Admin {
     }
 }
 
-const SETTING_ROUTE: &str = "set the way for bytes of";
-
 /// Off line, and deleted with its transaction unless it is published.
 pub(crate) const UNPUBLISHED: VolumeFlags =
     VolumeFlags(VolumeFlags::DELETE_ON_SALVAGE.0 | VolumeFlags::OUT_OF_SERVICE.0);
@@ -205,16 +203,21 @@ impl Transaction {
     }
 
     pub(crate) async fn set_route(&self, route: DataRoute) -> AdminResult {
-        self.call(SETTING_ROUTE, &SetRoute { transaction: self.id, route }).await
+        self.call("set the way for bytes of", &SetRoute { transaction: self.id, route }).await
     }
 
-    /// The same; returns whether the server knows the call.
-    pub(super) async fn set_route_if_known(&self, route: DataRoute) -> AdminResult<bool> {
-        self.prove(SETTING_ROUTE).await?;
-        match self.ask(&SetRoute { transaction: self.id, route }).await {
+    pub(crate) async fn set_placement(&self, placement: Placement) -> AdminResult {
+        self.call("set the drives of", &SetPlacement { transaction: self.id, placement }).await
+    }
+
+    /// Changes a setting by a call of our own; returns whether the server knows it.
+    pub(super) async fn set_if_known(&self, set: &impl Request<Reply = Nothing>) -> AdminResult<bool> {
+        let doing = "set a setting of";
+        self.prove(doing).await?;
+        match self.ask(set).await {
             Ok(_) => Ok(true),
             Err(error) if error.abort_code() == Some(AbortCode::RXGEN_OPCODE) => Ok(false),
-            Err(error) => Err(self.failed(SETTING_ROUTE, error)),
+            Err(error) => Err(self.failed(doing, error)),
         }
     }
 

@@ -203,8 +203,9 @@ impl CopyPlan {
                 source.set_flags(UNPUBLISHED).await?;
             }
             let cookie = cookie(&self.copy_name, self.kind(), VolumeId(0));
+            admin.carry_placement_first(self.from.server, self.volume, target).await?;
             admin.forward_watched(&source, since, target, cookie).await?;
-            admin.carry_route(self.from.server, self.volume, target).await
+            admin.carry_settings(self.from.server, self.volume, target).await
         };
         let sent = sent.await;
         source.end_after(sent).await?;

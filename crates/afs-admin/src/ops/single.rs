@@ -1,11 +1,14 @@
 //! Operations with one effect on one server, which need no journal: `vos zap`, `online`, `offline`,
-//! `setfields`, `setpath`, `size`, `endtrans`.
+//! `setfields`, `setpath`, `setcopies`, `setwidth`, `size`, `endtrans`.
 
 use std::net::Ipv4Addr;
 
 use afs_rpc::CallError;
 use afs_wire::ids::{UnixSeconds, VolumeId};
-use afs_wire::vol::{DataRoute, EndTrans, GetRoute, NukeVolume, TransactionId, VolumeFlags, VolumeInfo};
+use afs_wire::vol::{
+    DataRoute, DriveCount, EndTrans, GetPlacement, GetRoute, NukeVolume, Placement, TransactionId,
+    VolumeFlags, VolumeInfo,
+};
 
 use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
@@ -105,6 +108,50 @@ impl Admin {
     /// By which ways the bytes of a volume's files may travel; `None` where its server cannot tell.
     pub async fn route_at(&self, server: Ipv4Addr, volume: VolumeId) -> Option<DataRoute> {
         self.at(server, &GetRoute { volume }).await.ok().map(|reply| reply.route)
+    }
+
+    /// Sets on how many drives the data of a read-write volume's files are when a store is complete; without a number, as its partition
+    /// has it: one, and copies on the others in the background.
+    ///
+    /// # Errors
+    /// As [`Admin::set_route`].
+    pub async fn set_copies(&self, volume: &str, copies: Option<DriveCount>) -> AdminResult {
+        self.change_placement(volume, |placement| placement.copies = copies).await
+    }
+
+    /// Sets over how many drives the data of each file of a read-write volume go round.
+    ///
+    /// # Errors
+    /// As [`Admin::set_route`].
+    pub async fn set_width(&self, volume: &str, width: DriveCount) -> AdminResult {
+        self.change_placement(volume, |placement| placement.width = width).await
+    }
+
+    async fn change_placement(&self, volume: &str, change: impl FnOnce(&mut Placement)) -> AdminResult {
+        let (group, home) = self.read_write(&format!("Could not set the drives of {volume}"), volume).await?;
+        let held = self.take_existing(home, group.id(), Attach::BUSY).await?;
+        let set = async {
+            let known = self.at(home.server, &GetPlacement { volume: group.id() }).await;
+            let doing = || format!("Could not read the drives of volume {volume}");
+            let known = known.map_err(|error| AdminError::call(doing(), Some(home.server), error))?;
+            let mut placement = known.placement;
+            change(&mut placement);
+            held.set_placement(placement).await?;
+            Ok((placement, known.drives))
+        };
+        let (placement, drives) = held.end_after(set.await).await?;
+        let wanted = placement.copies.unwrap_or(DriveCount::ONE).max(placement.width);
+        if u32::from(wanted.get()) > drives {
+            self.progress().warn(&format!(
+                "the new data of {home} go to {drives} drive(s); this takes effect there with {wanted}: `andrew drive use NAME --copy OTHER`"
+            ));
+        }
+        Ok(())
+    }
+
+    /// On which drives the data of a volume are; `None` where its server cannot tell.
+    pub async fn placement_at(&self, server: Ipv4Addr, volume: VolumeId) -> Option<Placement> {
+        self.at(server, &GetPlacement { volume }).await.ok().map(|reply| reply.placement)
     }
 
     /// Estimated length of a dump of a volume: of all of it, or of the changes since a time.

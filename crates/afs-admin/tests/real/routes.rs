@@ -1,8 +1,9 @@
-//! The setting by which ways a volume's bytes may travel goes where the volume goes, between servers of ours.
+//! The settings by which ways a volume's bytes may travel, and on which drives its data go, go where the volume goes, between servers of
+//! ours.
 
 use afs_admin::{CopyOptions, CreateOptions, MoveOptions, ReleaseOptions, ServerPartition};
 use afs_wire::ids::VolumeId;
-use afs_wire::vol::DataRoute;
+use afs_wire::vol::{DataRoute, DriveCount, Placement};
 
 use super::cell::{Cell, place};
 use super::content::write;
@@ -64,5 +65,54 @@ fn replicas_and_copies_have_the_setting_of_their_volume_at_that_time() {
             CopyOptions { volume, name, to, read_only, offline, live, shadow, id: None, incremental };
         let copied = cell.run(|admin| async move { admin.copy_volume(options).await }).unwrap();
         assert_eq!(route(&cell, to, copied.volume), wanted, "copy");
+    }
+}
+
+/// Each number of copies with each width, and the default.
+fn placements() -> Vec<Placement> {
+    let counts: Vec<_> = (1..=3).filter_map(DriveCount::new).collect();
+    let copies = [None].into_iter().chain(counts.iter().copied().map(Some));
+    copies.zip(counts.iter().copied().cycle()).map(|(copies, width)| Placement { copies, width }).collect()
+}
+
+fn place_on(cell: &Cell, placement: Placement) {
+    let Placement { copies, width } = placement;
+    cell.run(move |admin| async move { admin.set_copies("v", copies).await }).unwrap();
+    cell.run(move |admin| async move { admin.set_width("v", width).await }).unwrap();
+}
+
+fn placement(cell: &Cell, at: ServerPartition, volume: VolumeId) -> Placement {
+    let known =
+        cell.run(move |admin| async move { Ok(admin.placement_at(at.server, volume).await) }).unwrap();
+    let kept = cell.store(at).volume(volume).unwrap().header().placement;
+    assert_eq!(known, Some(kept));
+    kept
+}
+
+#[test]
+fn a_volume_that_moves_keeps_its_placement_and_its_copies_and_replicas_have_it() {
+    let (cell, volume) = begin(603, 3);
+    cell.run(|admin| async move { admin.create_snapshot("v", "monday").await }).unwrap();
+    cell.run(|admin| async move { admin.add_site("v", place(2, 0), false).await }).unwrap();
+    let sites = [place(1, 1), place(1, 0), place(0, 1), place(0, 0)];
+    for (wanted, to) in placements().into_iter().zip(sites) {
+        place_on(&cell, wanted);
+        let options = MoveOptions { volume: "v".into(), from: None, to, live: false, drop_snapshots: false };
+        cell.run(|admin| async move { admin.move_volume(options).await }).unwrap();
+        assert_eq!(placement(&cell, to, volume), wanted, "on {to}");
+        let snapshots = cell.run(|admin| async move { admin.snapshots("v").await }).unwrap();
+        assert_eq!(placement(&cell, to, snapshots[0].volume), wanted, "snapshot on {to}");
+        let options = ReleaseOptions { volume: "v".into(), ..ReleaseOptions::default() };
+        cell.run(|admin| async move { admin.release(options).await }).unwrap();
+        let replica = cell.volumes(place(2, 0))[0];
+        assert_eq!(placement(&cell, place(2, 0), replica), wanted, "replica");
+        let (volume, name) =
+            ("v".into(), format!("w.{copies}", copies = wanted.copies.map_or(0, DriveCount::get)));
+        let (read_only, offline, live, shadow, incremental) = (false, false, false, false, false);
+        let to = place(2, 1);
+        let options =
+            CopyOptions { volume, name, to, read_only, offline, live, shadow, id: None, incremental };
+        let copied = cell.run(|admin| async move { admin.copy_volume(options).await }).unwrap();
+        assert_eq!(placement(&cell, to, copied.volume), wanted, "copy");
     }
 }

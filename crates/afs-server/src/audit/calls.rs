@@ -153,6 +153,8 @@ described! {
     Read: vol::DumpFormats |_| ();
     Read: vol::GetRoute |call| call.volume;
     Change: vol::SetRoute |call| call.transaction;
+    Read: vol::GetPlacement |call| call.volume;
+    Change: vol::SetPlacement |call| call.transaction;
     Read: vol::DumpByPath |call| call.transaction;
     Change: vol::RestoreByPath |call| call.transaction;
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_volume::VolumeHeader;
+use afs_volume::{VolumeHeader, VolumeStore};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::ids::{UnixSeconds, VolumeKind};
+use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::rpc::Nothing;
 use afs_wire::vol::{self, TransactionId};
 use afs_wire::xdr::ByteString;
@@ -42,10 +42,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
     });
     let table = anyone(table, |server: Server, call: vol::GetRoute| async move {
-        let all = server.partitions.iter().filter_map(|(_, store)| store.volume(call.volume));
-        // During a move from partition to partition there are two: the target is temporary.
-        let header = all.map(|volume| volume.header()).min_by_key(|header| header.destroy);
-        Ok(vol::GetRouteReply { route: header.ok_or(AbortCode::VNOVOL)?.route })
+        Ok(vol::GetRouteReply { route: server.shown(call.volume)?.0.route })
     });
     let table = administrators(table, |server: Server, call: vol::SetRoute| async move {
         let volume = server.enter(call.transaction, "SetRoute")?.id();
@@ -55,10 +52,30 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         server.states.revoke(volume);
         Ok(())
     });
+    let table = placement_calls(table);
     administrators(table, |server: Server, call: vol::SetIdsTypes| async move { server.set_ids(&call).await })
 }
 
+fn placement_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table = anyone(table, |server: Server, call: vol::GetPlacement| async move {
+        let (header, store) = server.shown(call.volume)?;
+        let drives = store.drives_in_use().len() as u32;
+        Ok(vol::GetPlacementReply { placement: header.placement, drives })
+    });
+    administrators(table, |server: Server, call: vol::SetPlacement| async move {
+        let placement = call.placement;
+        server.set(call.transaction, "SetPlacement", move |header| header.placement = placement).await
+    })
+}
+
 impl VolumeServer {
+    /// A volume's header, and its store. During a move from partition to partition there are two: the target is temporary.
+    fn shown(&self, volume: VolumeId) -> Result<(Arc<VolumeHeader>, &VolumeStore), AbortCode> {
+        let header = |store: &VolumeStore| Some(store.volume(volume)?.header());
+        let all = self.partitions.iter().filter_map(|(_, store)| Some((header(store)?, store)));
+        all.min_by_key(|(header, _)| header.destroy).ok_or(AbortCode::VNOVOL)
+    }
+
     /// Changes the header of a transaction's volume.
     async fn set(
         self: &Arc<Self>,

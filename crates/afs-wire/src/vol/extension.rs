@@ -1,7 +1,7 @@
 //! Andrew's extensions of the volume service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{DataRoute, Destination, RestoreCookie, SERVICE, TransactionId};
+use super::{DataRoute, Destination, Placement, RestoreCookie, SERVICE, TransactionId};
 use crate::fs::{DataPathReply, GetCapabilityReply};
 use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
 use crate::rpc::{Nothing, Streamed};
@@ -82,6 +82,12 @@ calls! {
 
     /// By which ways the bytes of a volume's files may travel.
     0x414E_4406 "GetRoute" GetRoute { volume: VolumeId } -> GetRouteReply { route: DataRoute };
+
+    /// Sets on which drives of its file server the new data of a transaction's volume go.
+    0x414E_4409 "SetPlacement" SetPlacement { transaction: TransactionId, placement: Placement } -> Nothing;
+
+    /// On which drives of its file server the data of a volume are, and how many drives there are for new data.
+    0x414E_4408 "GetPlacement" GetPlacement { volume: VolumeId } -> GetPlacementReply { placement: Placement, drives: u32 };
 
     /// As `DumpV2`, with the bytes on the data path: the reply is a [`StreamGrantBytes`], and ends when all of the dump was
     /// sent. -455 from a server without a data path for this volume.

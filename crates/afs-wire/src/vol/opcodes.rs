@@ -51,6 +51,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4404, "DumpFormats"),
     (0x414E_4406, "GetRoute"),
     (0x414E_4407, "SetRoute"),
+    (0x414E_4408, "GetPlacement"),
+    (0x414E_4409, "SetPlacement"),
     (0x414E_4430, "DumpByPath"),
     (0x414E_4431, "RestoreByPath"),
 ];

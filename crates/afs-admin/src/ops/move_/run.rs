@@ -98,6 +98,7 @@ impl MovePlan {
         // With its own id as parent it gets no root directory: the dump brings one.
         let target = admin.make(self.to, self.volume, &self.name, VolumeKind::ReadWrite, self.volume).await?;
         target.set_flags(UNPUBLISHED).await?;
+        admin.carry_placement_first(self.from.server, self.volume, &target).await?;
         Ok(target)
     }
 
@@ -166,7 +167,7 @@ impl MovePlan {
         }
         self.increments += 1;
         // Here, because until the source is held its setting may change.
-        admin.carry_route(self.from.server, self.volume, target).await?;
+        admin.carry_settings(self.from.server, self.volume, target).await?;
         self.next(Step::Seal, job).await?;
         // In the same transaction as the last increment: if the server had ended it in between, and clients
         // had written, this would fail.

@@ -81,7 +81,7 @@ impl MovePlan {
         let mut base = None;
         if self.shipped_count() > 0 {
             // They are cloned from the target, setting included.
-            admin.carry_route(self.from.server, self.volume, target).await?;
+            admin.carry_settings(self.from.server, self.volume, target).await?;
         }
         for snapshot in snapshots.iter().filter(|_| !self.drop_snapshots) {
             admin.progress().step(&format!("sending snapshot {} of {}", snapshot.name, self.name));

@@ -153,6 +153,7 @@ impl ReleasePlan {
         let name = format!("{}{}", self.name, VolumeKind::ReadOnly.suffix());
         let held = admin.make(place, self.read_only, &name, VolumeKind::ReadOnly, self.volume).await?;
         held.set_flags(UNPUBLISHED).await?;
+        admin.carry_placement_first(self.home.server, self.volume, &held).await?;
         Ok(ReceivingSite { held, since: UnixSeconds(0) })
     }
 
@@ -240,7 +241,7 @@ impl ReleasePlan {
     }
 
     async fn show(&self, admin: &Admin, held: &Transaction) -> AdminResult {
-        admin.carry_route(self.home.server, self.volume, held).await?;
+        admin.carry_settings(self.home.server, self.volume, held).await?;
         let name = format!("{}{}", self.name, VolumeKind::ReadOnly.suffix());
         held.set_ids(&name, VolumeKind::ReadOnly, [self.volume, VolumeId(0), VolumeId(0)]).await?;
         held.set_flags(VolumeFlags(0)).await

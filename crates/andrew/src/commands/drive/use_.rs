@@ -11,7 +11,8 @@ use std::fmt;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 What is stored stays where it is, and is read from there. A store is complete when it is durable on the drive; copies are made in
-the background, within about a minute, of old data too, and are read where the drive is away or has damage.
+the background, within about a minute, of old data too, and are read where the drive is away or has damage. `andrew vos setcopies` and
+`andrew vos setwidth` have the stores of a volume wait for several of these drives, and large files go round them.
 
 Examples:
   andrew drive use big

@@ -9,7 +9,7 @@ use crate::output;
 use afs_admin::{Admin, AdminResult, Group, ServerPartition};
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Site, SiteFlags};
-use afs_wire::vol::DataRoute;
+use afs_wire::vol::{DataRoute, DriveCount};
 use serde::Serialize;
 use std::fmt;
 
@@ -33,6 +33,12 @@ struct VolumeDetails {
     /// Where the bytes of its files may be read and stored, if its server can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     data_path: Option<&'static str>,
+    /// On how many drives its data are when a store is complete: 0 is the default of the partition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<u8>,
+    /// Over how many drives the data of each file go round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u8>,
     /// The operation that holds the entry's lock, if the journal may be read and has it.
     operation: Option<Operation>,
     /// Whether the journal was read and has no such operation.
@@ -75,11 +81,16 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
     let ids = group.entry.ids;
     let holder = open.iter().flatten().find(|record| ids.contains(&record.draft.volume));
     let (operation, held_by_nobody) = (holder.map(Operation::from), open.is_some() && holder.is_none());
-    let data_path = match volumes.first() {
-        Some(volume) => admin.route_at(volume.server, group.wanted()).await.map(DataRoute::name),
-        None => None,
+    let (data_path, placement) = match volumes.first() {
+        Some(volume) => {
+            let path = admin.route_at(volume.server, group.wanted()).await.map(DataRoute::name);
+            (path, admin.placement_at(volume.server, group.wanted()).await)
+        }
+        None => (None, None),
     };
-    Ok(VolumeDetails { volumes, entry, unreachable, data_path, operation, held_by_nobody })
+    let copies = placement.map(|placement| placement.copies.map_or(0, DriveCount::get));
+    let width = placement.map(|placement| placement.width.get());
+    Ok(VolumeDetails { volumes, entry, unreachable, data_path, copies, width, operation, held_by_nobody })
 }
 
 /// Whether a site has a volume of this kind. A backup volume is at the site of its read-write volume.
@@ -106,6 +117,12 @@ impl fmt::Display for VolumeDetails {
         // OpenAFS's tools show none, so the usual one is not told.
         if let Some(path) = self.data_path.filter(|path| *path != DataRoute::default().name()) {
             writeln!(f, "    Data path   {path}")?;
+        }
+        if let Some(copies) = self.copies.filter(|copies| *copies != 0) {
+            writeln!(f, "    Copies      {copies}")?;
+        }
+        if let Some(width) = self.width.filter(|width| *width != 1) {
+            writeln!(f, "    Width       {width}")?;
         }
         match &self.operation {
             Some(operation) => writeln!(f, "    by {operation} "),

@@ -22,6 +22,7 @@ mod move_;
 mod operations;
 pub(in crate::commands) mod ops;
 mod partinfo;
+mod placement;
 mod progress;
 mod release;
 mod removal;
@@ -129,6 +130,10 @@ enum Command {
     Setfields(single_volume::SetArgs),
     /// Set where the bytes of a volume's files may be read and stored
     Setpath(single_volume::PathArgs),
+    /// Set on how many drives the data of a volume are when a store is complete
+    Setcopies(placement::CopiesArgs),
+    /// Set over how many drives the data of each file of a volume go round
+    Setwidth(placement::WidthArgs),
     /// Show how large a dump would be
     Size(single_volume::SizeArgs),
     /// Lock the entry of a volume
@@ -185,6 +190,8 @@ impl Args {
             Command::Endtrans(args) => args.run(&ops()?, json),
             Command::Setfields(args) => args.run(&ops()?, json),
             Command::Setpath(args) => args.run(&ops()?, json),
+            Command::Setcopies(args) => args.run(&ops()?, json),
+            Command::Setwidth(args) => args.run(&ops()?, json),
             Command::Size(args) => args.run(&ops()?, json),
             Command::Lock(args) => args.lock(&ops()?, json, true),
             Command::Unlock(args) => args.lock(&ops()?, json, false),

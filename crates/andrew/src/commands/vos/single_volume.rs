@@ -192,7 +192,7 @@ impl SizeArgs {
     }
 }
 
-fn shown(json: bool, volume: String, done: impl Into<String>) -> CommandResult {
+pub(super) fn shown(json: bool, volume: String, done: impl Into<String>) -> CommandResult {
     output::show(json, &VolumeChange { volume, done: done.into() });
     Ok(())
 }
