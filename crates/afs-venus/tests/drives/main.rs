@@ -9,6 +9,7 @@ mod commanded;
 mod common;
 mod copies;
 mod host;
+mod placed;
 mod rekeyed;
 mod scene;
 mod secured;

@@ -8,7 +8,7 @@ use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNu
 use afs_datapath::session::{Identity, Offer, Security};
 use afs_drive::DriveId;
 use afs_remote::{DirectDrive, DriveKeys, RemoteDrive, RemoteOptions};
-use afs_volume::{DataRoute, Rebuild, VolumeStore};
+use afs_volume::{DataRoute, DriveCount, Placement, Rebuild, VolumeHeader, VolumeStore};
 use afs_wire::ids::PartitionId;
 
 use crate::common::{Cell, Client, LIMIT, ROOT, pattern};
@@ -19,8 +19,9 @@ pub const MIB: usize = 1 << 20;
 pub const OPENING: Duration = Duration::from_secs(5);
 const STORE: StoreNumber = StoreNumber(3);
 
+/// Not among the addresses of clients.
 fn address(number: u8) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::new(10, 0, 0, 9 + number), 7010))
+    SocketAddr::from((Ipv4Addr::new(10, 0, 1, 9 + number), 7010))
 }
 
 /// A drive of such a number, whose key is made of a secret.
@@ -48,6 +49,11 @@ impl Scene {
         Scene::with(seed, 2, None)
     }
 
+    /// Three drives.
+    pub fn with_three(seed: u64) -> Scene {
+        Scene::with(seed, 3, None)
+    }
+
     /// One drive with TLS, whose identity the file server knows.
     pub fn with_tls(seed: u64) -> Scene {
         Scene::with(seed, 1, Some(identity(0)))
@@ -69,10 +75,20 @@ impl Scene {
     }
 
     pub fn set_route(&self, route: DataRoute) {
+        self.edit(move |header| header.route = route);
+    }
+
+    /// On how many drives data are when a store is complete, and over how many the mebibytes of a file go round.
+    pub fn place(&self, copies: u32, width: u32) {
+        let (copies, width) = (DriveCount::new(copies), DriveCount::new(width).unwrap());
+        self.edit(move |header| header.placement = Placement { copies, width });
+    }
+
+    fn edit(&self, change: impl FnOnce(&mut VolumeHeader) + Send + 'static) {
         let volume = self.cell.partitions().volume(self.cell.volume(ROOT)).unwrap();
         self.at_server(async move {
             let set = volume.edit(move |tx| {
-                tx.edit_header().route = route;
+                change(tx.edit_header());
                 Ok(())
             });
             set.await.map_err(|error| error.to_string()).unwrap();
