@@ -14,6 +14,13 @@ impl Content {
         self.base_length = length;
     }
 
+    /// Records that a piece was stored into a version that another client has made since: what is cached of the earlier one is
+    /// not what the server has. The length here changes with that of the server, unless a program has changed it.
+    pub fn stored_into_another(&mut self, piece: &Piece, version: DataVersion, length: u64) {
+        self.storing.remove(piece.range.clone());
+        self.lay_on(version, length);
+    }
+
     /// Records that all pieces were stored.
     pub fn store_done(&mut self) {
         self.storing = Ranges::new();

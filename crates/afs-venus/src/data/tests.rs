@@ -261,3 +261,37 @@ fn another_version_under_unsaved_data_keeps_the_unsaved_data_only() {
     assert_eq!((content.present.iter().next(), content.present.count()), (Some(100..200), 1));
     assert_eq!((content.length, content.base_length, content.version), (400, 400, DataVersion(9)));
 }
+
+/// The other client has cut the file meanwhile.
+#[test]
+fn a_store_into_another_version_takes_over_its_length() {
+    for present in [Ranges::whole(100), Ranges::whole(10)] {
+        let mut content = Content { present, ..complete(100) };
+        content.wrote(0..5, NOW);
+        let pieces = content.begin_store(StoreScope::Dirty);
+        content.stored_into_another(&pieces[0], DataVersion(9), 50);
+        content.store_done();
+        assert_eq!((content.length, content.base_length, content.version), (50, 50, DataVersion(9)));
+        assert!(!content.is_dirty() && content.present.is_empty(), "{content:?}");
+    }
+    // What a program has added here is still to be stored.
+    let mut content = complete(100);
+    content.wrote(0..5, NOW);
+    content.wrote(150..160, NOW);
+    let pieces = content.begin_store(StoreScope::Dirty);
+    content.stored_into_another(&pieces[0], DataVersion(9), 50);
+    assert_eq!((content.length, content.base_length), (160, 50));
+    assert!(content.present.contains(&(100..160)) && !content.present.contains(&(50..100)));
+}
+
+/// As by a server that claims a length and then another one.
+#[test]
+fn bytes_that_were_never_fetched_do_not_become_cached_by_a_shorter_version() {
+    let mut content = Content::new(DataVersion(5), 1 << 31);
+    content.wrote(0..5, NOW);
+    let pieces = content.begin_store(StoreScope::Dirty);
+    content.stored(&pieces[0], DataVersion(6), 1);
+    content.store_done();
+    content.rebase(DataVersion(9), 1);
+    assert!(!content.is_complete() && content.present.end() <= 5, "{content:?}");
+}

@@ -21,18 +21,20 @@ impl Content {
 
     /// Changes the base version of data with dirty ranges: all other cached bytes are discarded.
     pub fn rebase(&mut self, version: DataVersion, base_length: u64) {
-        if version == self.version {
-            return;
+        if version != self.version {
+            self.lay_on(version, base_length);
         }
+    }
+
+    /// As [`Content::rebase`], of whatever version the server says.
+    pub(super) fn lay_on(&mut self, version: DataVersion, base_length: u64) {
         let unsaved: Vec<_> = self.dirty.iter().chain(self.storing.iter()).collect();
         let cut_here = self.cut < self.base_length;
         let grown = self.length > self.base_length;
-        let tail = self.base_length..self.length;
+        // What a program has added is cached, zeros too; what only a server has claimed may be not.
+        let added = if grown { self.present.parts(self.base_length..self.length) } else { Vec::new() };
         self.present = Ranges::new();
-        unsaved.into_iter().for_each(|range| self.present.insert(range));
-        if grown {
-            self.present.insert(tail);
-        }
+        unsaved.into_iter().chain(added).for_each(|range| self.present.insert(range));
         self.version = version;
         self.base_length = base_length;
         self.keep_holes_present();

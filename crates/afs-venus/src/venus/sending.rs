@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_wire::fs::{SetStatus, StatusReply};
+use afs_wire::fs::{SetStatus, Status, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
 
 use crate::calls::{CallOutcome, CallReply};
@@ -156,17 +156,23 @@ impl Venus {
             let answered = self.send_piece(sending, piece).await?;
             let reply = &answered.value;
             self.promises.record_change(volume, vnode, &answered.change(&reply.status, &reply.sync));
-            data.content().stored(piece, reply.status.data_version, reply.status.length);
-            sending.note_sums(piece);
             let is_other = reply.status.data_version != expected;
             // A piece that is the whole file leaves nothing of the other store, which may have been an earlier attempt
             // of this one.
             let is_whole = piece.range == (0..reply.status.length);
-            if is_other && scope == StoreScope::Dirty {
-                if !is_whole && self.handle_mixed(vnode, data) {
-                    return Ok(Sent::Mixed);
+            let is_mixed = is_other && scope == StoreScope::Dirty && !is_whole;
+            let is_to_be_repeated = match is_mixed {
+                true => self.handle_mixed(vnode, data, (piece, &reply.status)),
+                false => {
+                    data.content().stored(piece, reply.status.data_version, reply.status.length);
+                    false
                 }
-            } else if is_other && *any {
+            };
+            sending.note_sums(piece);
+            if is_to_be_repeated {
+                return Ok(Sent::Mixed);
+            }
+            if is_other && scope != StoreScope::Dirty && *any {
                 // The first piece replaced the previous contents; this one was applied to another store's.
                 data.content().mark_all_dirty();
                 return Ok(Sent::OtherVersion);
@@ -179,16 +185,15 @@ impl Venus {
     /// Handles a store by another client in between: ranges that were not sent are not what the server has, and are
     /// fetched again when needed. But if the kernel uses the file by passthrough it continues with the local contents,
     /// so all of the file becomes dirty; returns true then.
-    fn handle_mixed(&self, vnode: &Vnode, data: &FileData) -> bool {
+    fn handle_mixed(&self, vnode: &Vnode, data: &FileData, (piece, status): (&Piece, &Status)) -> bool {
         tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
         let mut content = data.content();
         if data.backed.load(Ordering::SeqCst) && content.is_complete() {
+            content.stored(piece, status.data_version, status.length);
             content.mark_all_dirty();
             return true;
         }
-        let (version, length) = (content.version, content.base_length);
-        content.version = DataVersion(u64::MAX);
-        content.rebase(version, length);
+        content.stored_into_another(piece, status.data_version, status.length);
         false
     }
 
