@@ -83,6 +83,12 @@ fn callbacks_are_not_diverted_to_a_client_that_uses_another_name() {
     kind(Move::Divert);
 }
 
+/// Packets are lost, so the server waits longer than usual for the reply to a break; the client that had the promise is gone.
+#[test]
+fn a_client_that_is_gone_delays_a_change_by_the_time_out_of_its_break() {
+    run(42, &plan_of(Move::Divert, 42));
+}
+
 /// Hundreds of clients come and go, and nothing of those that are gone is held.
 #[test]
 fn clients_that_were_impersonated_and_are_gone_take_no_memory() {

@@ -107,13 +107,17 @@ impl Plan {
     }
 
     /// Limits of one operation, and of all operations of a user together. A client waits half a minute for a drive that
-    /// takes no bytes, and more where they are many; then it leaves the path alone for a minute, and for two.
+    /// takes no bytes, and more where they are many; then it leaves the path alone for a minute, and for two. A change
+    /// waits for the break of a promise of a client that is gone, and there are many of those where names are diverted.
     fn time_max(&self) -> (Duration, Duration) {
-        let stalled = Duration::from_secs(45);
-        match self.has(Move::CutStreams) {
-            true => (OPERATION_MAX + stalled, WORK_MAX + 2 * stalled),
-            false => (OPERATION_MAX, WORK_MAX),
-        }
+        let drive = if self.has(Move::CutStreams) { Duration::from_secs(45) } else { Duration::ZERO };
+        let gone = if self.has(Move::Divert) && self.is_patient() { BREAK_REPLY } else { Duration::ZERO };
+        (OPERATION_MAX + drive + gone, WORK_MAX + 2 * (drive + gone))
+    }
+
+    /// Whether the server waits long for the replies to breaks: packets are lost, and all clients are to be told.
+    fn is_patient(&self) -> bool {
+        self.faults != FaultClass::None
     }
 
     /// Whether the bytes sent to false sources are checked.
@@ -137,8 +141,8 @@ impl Plan {
 
     fn settings(&self) -> CellSettings {
         let mut settings = CellSettings::guarded(self.proofs.clone(), !self.proofs.contains(&None));
-        if self.faults != FaultClass::None {
-            settings.files.timeouts.break_reply = Duration::from_secs(30);
+        if self.is_patient() {
+            settings.files.timeouts.break_reply = BREAK_REPLY;
         }
         if self.has(Move::SequenceGaps) {
             // As many calls as a server accepts by default, since the memory of each is what counts here.
@@ -411,6 +415,8 @@ fn in_time(history: &History, plan: &Plan) -> Result<(), String> {
 /// Number of the first client that starts when the others have done their work.
 const NEWCOMERS: usize = 9;
 const STEPS: u32 = 24;
+/// How long a patient server waits for the reply to a break; 4 s is the default.
+const BREAK_REPLY: Duration = Duration::from_secs(30);
 /// Limit of virtual time for a whole run.
 const RUN: Duration = Duration::from_secs(400_000);
 /// Limit of one operation while the server is up, during any attack.
