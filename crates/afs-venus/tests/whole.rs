@@ -5,14 +5,16 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_venus::{OpenFlags, Result};
+use afs_wire::vl::SiteFlags;
 use bytes::Bytes;
-use common::{Cell, Client};
+use common::fakes::{Fakes, Image, RW};
+use common::{Cell, Client, pattern};
 
 /// Offsets in the file that are changed together: so far apart that they are not sent as one range.
 const PLACES: [u64; 4] = [0, 600_000, 1_200_000, 1_800_000];
@@ -232,4 +234,37 @@ fn at_a_server_without_the_call_for_many_places_a_file_that_is_all_here_is_store
     let one = a.clone();
     cell.on(&a, async move { mark(&one, 10).await.unwrap() });
     assert_eq!((a.calls("StoreRanges"), cell.servers[0].calls("StoreData")), (1, 2));
+}
+
+/// The other machine rewrites the file shorter between the client's look at its version and its store.
+#[test]
+fn a_file_that_another_machine_cut_is_not_extended_by_a_store_into_its_middle() {
+    for is_cached in [false, true] {
+        let image = Arc::new(Mutex::new(Image::new(100).with("file", &pattern(200_000, 1))));
+        let cell = Fakes::new(1, 1, 1);
+        cell.servers[0].host(RW, &image, true);
+        cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
+        let (client, shorter) = (cell.client(0), pattern(50_000, 2));
+        let (one, mut expected) = (client.clone(), shorter.clone());
+        expected[10..15].copy_from_slice(b"there");
+        cell.on(&client, async move {
+            let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            if is_cached {
+                one.venus.read(handle, 0, 200_000).await.unwrap();
+            }
+            one.venus.write(handle, 10, Bytes::from_static(b"there")).await.unwrap();
+            {
+                let mut image = image.lock().unwrap();
+                let file = image.find(RW, b"file").unwrap();
+                image.store(file.vnode, 0, &shorter, 0).unwrap();
+            }
+            one.venus.flush(handle, 0).await.unwrap();
+            one.venus.release(handle).await.unwrap();
+            assert!(one.get("file").await.unwrap() == expected, "{is_cached}");
+            assert_eq!(one.find("file").await.unwrap().attr.size, 50_000);
+            let node = one.find("file").await.unwrap().node;
+            one.venus.setxattr(node, b"afs.flush", b"").await.unwrap();
+            assert!(one.get("file").await.unwrap() == expected, "at the server: {is_cached}");
+        });
+    }
 }
