@@ -16,6 +16,7 @@ use afs_datapath::frame::{ChunkReply, ChunkRequest, KeyBytes};
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Handle, Patience, Security};
 use afs_drive::{Drive, DriveError};
 use afs_remote::{DirectDrive, DriveKeys, GiveError, RemoteDrive, RemoteOptions, rekey};
+use afs_sim::crash::seeds;
 use afs_sim::{NodeId, StreamFault, StreamMishap};
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use bytes::Bytes;
@@ -231,7 +232,7 @@ fn a_drive_that_keeps_its_key_is_used_with_it() {
 
 #[test]
 fn stores_and_reads_go_on_while_keys_change() {
-    for seed in 0..10 {
+    for seed in seeds(10) {
         let world = World::new(seed);
         let keys = DriveKeys::from(Arc::new(key(1, 7)));
         let drive = RemoteDrive::new(world.kit.env(), world.options(&keys));
@@ -417,7 +418,7 @@ fn only_the_present_key_gives_the_next_one() {
 /// Requests by the present key that come together: one is first, and the others are by an earlier key then.
 #[test]
 fn of_keys_that_come_together_one_is_taken() {
-    for seed in 0..20 {
+    for seed in seeds(20) {
         let world = World::new(seed);
         let (env, secret) = (world.kit.env(), key(1, 7).seal(&managing()));
         let told = world.kit.run(async move {

@@ -20,6 +20,7 @@ use afs_datapath::session::{
 use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, LiveChunks, Usage};
 use afs_env::BoxFuture;
 use afs_remote::{GiveError, join};
+use afs_sim::crash::seeds;
 use bytes::Bytes;
 use kit::{Kit, Live, STORE, at, data};
 
@@ -277,7 +278,7 @@ fn new_drive(kit: &Kit, join_secret: [u8; 32]) -> Arc<AtomicU32> {
 
 #[test]
 fn a_join_key_is_good_once() {
-    for seed in 0..10 {
+    for seed in seeds(10) {
         let kit = Kit::new(seed);
         let adopted = new_drive(&kit, [5; 32]);
         let join_with = |secret: [u8; 32], new: [u8; 32]| {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use afs_drive::{ChunkRef, Drive, DriveError};
 use afs_remote::RemoteDrive;
+use afs_sim::crash::seeds;
 use afs_sim::{StreamFault, StreamMishap};
 use kit::{Kit, Live, data};
 
@@ -32,7 +33,7 @@ fn sweep(kit: &Kit, drive: &RemoteDrive, live: Vec<ChunkRef>) {
 
 #[test]
 fn a_chunk_of_an_earlier_run_never_becomes_durable() {
-    for seed in 0..20 {
+    for seed in seeds(20) {
         let kit = Kit::with_drive(seed);
         let drive = kit.remote();
         let own = drive.clone();

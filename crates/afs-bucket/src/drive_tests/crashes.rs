@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use afs_sim::crash::seeds;
 use afs_sim::{NodeId, Sim, SimRng};
 
 use super::faulty_bucket::{FaultyBucket, Rates};
@@ -232,7 +233,7 @@ fn a_crash_between_any_two_requests_loses_and_leaks_nothing() {
 
 #[test]
 fn faults_of_the_store_lose_and_leak_nothing() {
-    for seed in 0..30 {
+    for seed in seeds(30) {
         let machine = Machine::new(seed);
         for _ in 0..3 {
             let life = machine.life(Some(60 + seed * 3));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use afs_env::future::join_all;
 use afs_sim::Sim;
+use afs_sim::crash::seeds;
 
 use super::faulty_bucket::{FaultyBucket, Rates};
 use super::*;
@@ -52,7 +53,7 @@ fn an_outage_fails_the_sync_and_loses_nothing() {
 
 #[test]
 fn writes_wait_for_the_store_in_bounded_memory_and_time() {
-    for seed in 0..6 {
+    for seed in seeds(6) {
         with_drive(seed, |drive, bucket, _, _| async move {
             drive.write(data(0, 1000)).await.unwrap();
             bucket.set(Rates { silent: ALWAYS, ..Rates::default() });
@@ -75,14 +76,17 @@ fn writes_wait_for_the_store_in_bounded_memory_and_time() {
 
 #[test]
 fn a_put_whose_reply_is_lost_is_recognised() {
-    for seed in 0..8u8 {
-        with_drive(seed.into(), move |drive, bucket, objects, _| async move {
+    for seed in seeds(8) {
+        with_drive(seed, move |drive, bucket, objects, _| async move {
             drive.write(data(0, 10)).await.unwrap();
             bucket.set(Rates { broken: 400_000, ..Rates::default() });
-            for n in 0..8 {
-                let chunk = drive.write(data(n + seed, 700_000)).await.unwrap();
+            for n in 0..8u8 {
+                let chunk = drive.write(data(n.wrapping_add(seed as u8), 700_000)).await.unwrap();
                 drive.sync(&[]).await.unwrap();
-                assert_eq!(drive.read(chunk, whole(chunk)).await.unwrap(), data(n + seed, 700_000));
+                assert_eq!(
+                    drive.read(chunk, whole(chunk)).await.unwrap(),
+                    data(n.wrapping_add(seed as u8), 700_000)
+                );
             }
             assert_eq!(packs_in(&objects).len(), 8);
         });
