@@ -184,6 +184,9 @@ pub struct Limits {
     pub store_retries: u32,
     /// Files that bypass the disk cache.
     pub bypass: BypassLimits,
+    /// Whether leases of directories are taken, under which changes of names and small files are sent up to a second after they were made
+    /// (`docs/semantics.md` "Mounts with leases"). Default: no.
+    pub leases: bool,
 }
 
 /// Which files bypass the disk cache without a request or a name that says so, and the memory for their bytes.
@@ -234,6 +237,7 @@ impl Default for Limits {
             rights_max_age: Duration::from_secs(1),
             store_retries: 120,
             bypass: BypassLimits::default(),
+            leases: false,
         }
     }
 }

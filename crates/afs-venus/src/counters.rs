@@ -12,6 +12,14 @@ pub struct CounterValues {
     pub calls: BTreeMap<&'static str, u64>,
     /// Changes sent in lists, by the name of the call that each would have been by itself.
     pub changes_listed: BTreeMap<&'static str, u64>,
+    /// Leases of directories that were taken.
+    pub leases_taken: u64,
+    /// Leases that servers have recalled.
+    pub leases_recalled: u64,
+    /// Leases that were lost before all that was decided under them was sent, or of which a list was refused.
+    pub leases_lost: u64,
+    /// Changes that were decided under leases.
+    pub changes_decided: u64,
     /// Calls received from servers, by name.
     pub callbacks: BTreeMap<&'static str, u64>,
     /// Uses of a cached and promised status.
@@ -64,13 +72,18 @@ impl CounterValues {
             format!("{{{}}}", rows.join(","))
         };
         format!(
-            "{{\"calls\":{},\"changes_listed\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
+            "{{\"calls\":{},\"changes_listed\":{},\
+             \"leases\":{{\"taken\":{},\"recalled\":{},\"lost\":{},\"changes_decided\":{}}},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
              \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
              \"promises_broken\":{},\"callbacks_unproven\":{},\
              \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{},\
              \"fetched_at_drives\":{},\"stored_at_drives\":{},\"drive_fallbacks\":{}}}}}",
             table(&self.calls),
             table(&self.changes_listed),
+            self.leases_taken,
+            self.leases_recalled,
+            self.leases_lost,
+            self.changes_decided,
             table(&self.callbacks),
             self.status_hits,
             self.status_misses,
@@ -98,6 +111,10 @@ impl CounterValues {
 pub(crate) struct Counters {
     calls: Mutex<BTreeMap<&'static str, u64>>,
     changes_listed: Mutex<BTreeMap<&'static str, u64>>,
+    pub leases_taken: AtomicU64,
+    pub leases_recalled: AtomicU64,
+    pub leases_lost: AtomicU64,
+    pub changes_decided: AtomicU64,
     callbacks: Mutex<BTreeMap<&'static str, u64>>,
     pub status_hits: AtomicU64,
     pub status_misses: AtomicU64,
@@ -152,6 +169,10 @@ impl Counters {
         CounterValues {
             calls: self.calls.lock().clone(),
             changes_listed: self.changes_listed.lock().clone(),
+            leases_taken: get(&self.leases_taken),
+            leases_recalled: get(&self.leases_recalled),
+            leases_lost: get(&self.leases_lost),
+            changes_decided: get(&self.changes_decided),
             callbacks: self.callbacks.lock().clone(),
             status_hits: get(&self.status_hits),
             status_misses: get(&self.status_misses),

@@ -33,6 +33,7 @@
 //! | `files` | cache files, open handles, dirty data |
 //! | `names` | names in cached directories, and synthetic directories |
 //! | `rounds` | who changes names in a directory at present, and who waits |
+//! | `leases` | leases of directories, and what was decided under them |
 //! | `venus` | the operations |
 //!
 //! The semantics for applications are in `docs/semantics.md`, with a test for each sentence.
@@ -52,6 +53,7 @@ mod files;
 pub mod fuzzing;
 mod identity;
 mod key;
+mod leases;
 mod leftover_locks;
 mod location;
 mod locks;

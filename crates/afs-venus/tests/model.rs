@@ -39,6 +39,82 @@ fn any_history_of_two_kernels_matches_the_model() {
     }
 }
 
+/// One machine works for a while, so that it gets leases, then the other one looks.
+#[test]
+fn random_operations_under_leases_leave_the_state_of_the_model() {
+    for seed in seeds() {
+        let cell = Cell::new(seed);
+        cell.set_limits(|limits| {
+            (limits.chunk_bytes, limits.read_ahead_chunks, limits.statuses_max) = (4096, 2, 100);
+            limits.leases = true;
+        });
+        let mut rng = SimRng::new(seed);
+        let caches: Vec<Arc<dyn CacheStore>> =
+            (0..2).map(|_| Arc::new(MemoryCache::new(96 << 10)) as Arc<dyn CacheStore>).collect();
+        let mut clients: Vec<Client> = (0..2).map(|n| cell.client_with(n as u8, caches[n].clone())).collect();
+        let mut model = Model::new();
+        for step in 0..25u8 {
+            let machine = rng.below(2) as usize;
+            for part in 0..rng.between(1, 24) as u8 {
+                if rng.below(60) == 0 {
+                    cell.restart_server();
+                    cell.sim.run_for(std::time::Duration::from_secs(90));
+                }
+                cell.sim.run_for(std::time::Duration::from_millis(rng.below(2) * rng.below(700)));
+                let (client, mut fork, mut files) = (clients[machine].clone(), rng.fork(), model.clone());
+                let done = cell.on(&client.clone(), async move {
+                    let small = fork.below(3) > 0;
+                    let done = match small {
+                        true => small_work(&client, &mut fork, &mut files, step ^ part).await,
+                        false => work(&client, &mut fork, &mut files, step ^ part).await,
+                    };
+                    done.map(|()| files)
+                });
+                model = done.unwrap_or_else(|error| panic!("seed {seed} step {step} {part}: {error}"));
+            }
+            for looks in [machine, 1 - machine] {
+                let (client, want) = (clients[looks].clone(), model.clone());
+                cell.on(&client.clone(), async move { compare(&client, &want, seed, step).await });
+            }
+            if rng.below(6) == 0 {
+                cell.sim.crash(clients[machine].node);
+                clients[machine] = cell.client_with(10 + step, caches[machine].clone());
+            }
+        }
+    }
+}
+
+/// Changes of names and small files.
+async fn small_work(client: &Client, rng: &mut SimRng, files: &mut Model, step: u8) -> Result<()> {
+    let name = format!("file{}", rng.below(12));
+    let other = format!("file{}", rng.below(12));
+    let (venus, root) = (&client.venus, NodeId::ROOT);
+    match (files.contains_key(&name), rng.below(4)) {
+        (true, 0) => {
+            venus.unlink(root, name.as_bytes()).await?;
+            files.remove(&name);
+        }
+        (true, 1) => {
+            venus.rename(root, name.as_bytes(), root, other.as_bytes()).await?;
+            let data = files.remove(&name).unwrap();
+            files.insert(other, data);
+        }
+        (true, 2) => {
+            let node = client.find(&name).await?.node;
+            let mode = afs_wire::ids::Mode(0o600 + rng.below(8) as u32);
+            let set = SetAttr { mode: Some(mode), ..SetAttr::default() };
+            let attr = venus.setattr(node, None, set).await?;
+            assert_eq!((attr.mode, attr.size), (mode, files[&name].len() as u64));
+        }
+        _ => {
+            let data = vec![step; rng.below(3_000) as usize];
+            client.put(&name, &data).await?;
+            files.insert(name, data);
+        }
+    }
+    Ok(())
+}
+
 fn seeds() -> std::ops::Range<u64> {
     match number("VENUS_SEED") {
         Some(seed) => seed..seed + 1,

@@ -35,6 +35,7 @@ mod references;
 mod restored;
 mod room;
 mod set_aside;
+mod small_data;
 mod spare;
 mod store_retries;
 mod versions;

@@ -242,6 +242,8 @@ pub(crate) struct Server {
     pub single_capabilities_only: UnknownCall,
     /// Whether it takes one change per call.
     pub single_changes_only: UnknownCall,
+    /// Whether it lends no directories.
+    pub no_leases: UnknownCall,
     /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
@@ -270,6 +272,7 @@ impl Server {
             no_rooms: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
             single_changes_only: UnknownCall::default(),
+            no_leases: UnknownCall::default(),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use afs_rpc::Instant;
 use afs_wire::fs::{CallBack, Status, VolSync};
+use afs_wire::ids::Rights;
 
 use crate::identity::{TokenId, TokenRights};
 use crate::key::Key;
@@ -119,5 +120,16 @@ impl Promises {
         state.changed = state.changed.max(serial);
         drop(state);
         self.parts.pins.doubt(vnode.key);
+    }
+
+    /// Records the status of a directory that has come to the version to which this client decided to bring it. Returns false if
+    /// that is another version.
+    pub fn record_settled(&self, vnode: &Vnode, status: &Status) -> bool {
+        let mut state = vnode.state();
+        let as_decided = state.status.is_some_and(|decided| decided.data_version == status.data_version);
+        if as_decided {
+            state.status = Some(Status { caller_access: Rights::NONE, ..*status });
+        }
+        as_decided
     }
 }

@@ -71,9 +71,13 @@ impl Venus {
             self.set_pending_time(&vnode, time);
             wanted.mod_time = None;
         }
-        if !wanted.is_empty() && !vnode.state().file.is_orphan() {
-            let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
-            let answered = stored.map_err(|error| self.handle_error(&vnode, error))?;
+        if !wanted.is_empty()
+            && !vnode.state().file.is_orphan()
+            && !self.set_under_lease(&vnode, &wanted).await?
+        {
+            let request = fs::StoreStatus { fid: vnode.key.fid, status: wanted };
+            let stored = self.call_about(&volume, Some(&[vnode.key]), request).await;
+            let answered = stored.result.map_err(|error| self.handle_error(&vnode, error))?;
             self.promises.record_change(
                 &volume,
                 &vnode,

@@ -14,6 +14,9 @@ use crate::location::Volume;
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
+/// What was decided about the objects was sent before.
+const ABOUT: Option<&[Key]> = Some(&[]);
+
 impl Venus {
     /// Fetches the status of up to 50 objects of one volume. Objects that cannot be fetched are left out.
     pub(super) async fn bulk_status(&self, volume: &Arc<Volume>, keys: &[Key]) -> Result<()> {
@@ -32,6 +35,8 @@ impl Venus {
         let fids = Fids::first_of(vnodes.iter().map(|vnode| vnode.key.fid));
         let has_files = fids.iter().any(|fid| !fid.is_directory());
         let directory = directory.filter(|_| has_files).map(|directory| directory.fid);
+        let about: Vec<Key> = vnodes.iter().map(|vnode| vnode.key).collect();
+        self.send_first(volume, Some(&about)).await?;
         let answered = self.bulk_call(volume, fids, directory).await?;
         let reply = &answered.value;
         if reply.statuses.len() != vnodes.len() || reply.callbacks.len() != vnodes.len() {
@@ -61,7 +66,7 @@ impl Venus {
         let known_old =
             volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed));
         if !known_old {
-            match self.call(volume, fs::InlineBulkStatus { fids: fids.clone() }).await {
+            match self.call_about(volume, ABOUT, fs::InlineBulkStatus { fids: fids.clone() }).await.result {
                 Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
                     let sites = volume.sites(self.now());
                     sites.iter().for_each(|server| server.plain_bulk_only.store(true, Ordering::Relaxed));
@@ -69,7 +74,7 @@ impl Venus {
                 other => return other,
             }
         }
-        self.call(volume, fs::BulkStatus { fids }).await
+        self.call_about(volume, ABOUT, fs::BulkStatus { fids }).await.result
     }
 
     /// `None` if no capability is needed, or the server gives none with statuses.
@@ -85,7 +90,11 @@ impl Venus {
         }
         let resets: Vec<u64> = sites.iter().map(|server| server.reset.get()).collect();
         let wanted = fs::CapabilityRequest { fid: directory, access: fs::CapabilityAccess::READ };
-        match self.call(volume, fs::StatusAndCapability { fids: fids.clone(), wanted }).await {
+        match self
+            .call_about(volume, ABOUT, fs::StatusAndCapability { fids: fids.clone(), wanted })
+            .await
+            .result
+        {
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
                 let noted = sites.iter().zip(resets);
                 noted.for_each(|(server, reset)| server.single_capabilities_only.note(self.now(), reset));

@@ -149,7 +149,7 @@ impl Venus {
         let volume = self.volume_of(vnode.key).await?;
         let wanted = &Wanted { held: Some(claim.version()), ..wanted_of(vnode, data, range.clone()) };
         let outcome = self
-            .on_sites(&volume, FETCH, |target| {
+            .on_sites(&volume, vnode.key, FETCH, |target| {
                 let mut sink = MemorySink::new(wanted.range.end - wanted.range.start);
                 async move {
                     let fetched = self.transfer.fetch(&target, wanted, &mut sink).await?;

@@ -34,6 +34,9 @@ pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
         .call(|venus, caller, request: cb::InitCallBackState3| async move {
             reset(&upgraded(&venus, cb::InitCallBackState3::NAME)?, &caller, Some(request)).await
         })
+        .call(|venus, _, request: cb::RecallLease| async move {
+            upgraded(&venus, cb::RecallLease::NAME)?.lease_recalled(request).await
+        })
         .call(|venus, _, _: cb::Probe| async move { upgraded(&venus, cb::Probe::NAME).map(drop) })
         .call(|venus, _, request: cb::ProbeUuid| async move {
             let ours = upgraded(&venus, cb::ProbeUuid::NAME)?.uuid == request.client;

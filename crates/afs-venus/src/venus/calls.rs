@@ -9,7 +9,7 @@ use afs_wire::rpc::Request;
 use crate::calls::{CallContext, CallOutcome, CallReply, Target, WaitPolicy};
 use crate::error::Result;
 use crate::identity::User;
-use crate::key::CellIndex;
+use crate::key::{CellIndex, Key};
 use crate::location::{Group, Volume};
 use crate::venus::{Shared, Venus};
 
@@ -74,13 +74,30 @@ impl Venus {
     where
         R::Reply: Send,
     {
-        self.calls.call(&self.context, volume, request).await
+        self.call_about(volume, None, request).await
     }
 
-    /// Makes attempts at a volume's sites, see [`crate::calls::Calls::on_sites`].
+    /// The same for calls that concern these objects alone, see [`Venus::send_first`].
+    pub(super) async fn call_about<R: Request + Clone>(
+        &self,
+        volume: &Arc<Volume>,
+        about: Option<&[Key]>,
+        request: R,
+    ) -> CallOutcome<R::Reply>
+    where
+        R::Reply: Send,
+    {
+        match self.send_first(volume, about).await {
+            Ok(()) => self.calls.call(&self.context, volume, request).await,
+            Err(error) => CallOutcome { result: Err(error), maybe_executed: false },
+        }
+    }
+
+    /// Makes attempts at a volume's sites that concern an object, see [`crate::calls::Calls::on_sites`].
     pub(super) async fn on_sites<T, F, Fut>(
         &self,
         volume: &Arc<Volume>,
+        about: Key,
         operation: &'static str,
         attempt: F,
     ) -> CallOutcome<T>
@@ -89,7 +106,10 @@ impl Venus {
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
-        self.calls.on_sites(&self.context, volume, operation, attempt).await
+        match self.send_first(volume, Some(&[about])).await {
+            Ok(()) => self.calls.on_sites(&self.context, volume, operation, attempt).await,
+            Err(error) => CallOutcome { result: Err(error), maybe_executed: false },
+        }
     }
 
     /// Finds a volume by its number.

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::api::HandleId;
+use crate::api::{HandleId, NodeId};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::{Handle, ReleasedHandle};
+use crate::key::NodeTarget;
 use crate::venus::Venus;
 use crate::venus::maintenance::is_final;
 use crate::venus::store_reason::StoreReason;
@@ -21,6 +22,7 @@ impl Venus {
         };
         me.unlock_all(&handle.vnode, lock_owner).await;
         handle.close();
+        let stored = stored.and_then(|()| me.decided_data_is_lost(&handle));
         me.kept_if_failed(&handle, stored).await
     }
 
@@ -39,8 +41,25 @@ impl Venus {
             }
         }
         let me = self.as_user(handle.user);
+        me.settle_object(handle.vnode.key).await?;
         let stored = me.store(&handle.vnode, &data, StoreReason::Sync).await;
         me.kept_if_failed(&handle, stored).await
+    }
+
+    /// fsync(2) on a directory: the server has all changes of names in it that were decided under a lease.
+    pub async fn fsync_directory(&self, node: NodeId) -> Result<()> {
+        match self.node_target(node)? {
+            NodeTarget::Object(key) => self.settle_object(key).await,
+            NodeTarget::Cells | NodeTarget::Snapshots(..) => Ok(()),
+        }
+    }
+
+    /// The error of a file with data that was closed and could not be stored in the end.
+    fn decided_data_is_lost(&self, handle: &Handle) -> Result<()> {
+        match handle.may_change() {
+            true => self.leases.take_failure(handle.vnode.key).map_or(Ok(()), Err),
+            false => Ok(()),
+        }
     }
 
     /// The outcome of a store, for a program. What failed is listed and kept before the program learns of it.
@@ -119,6 +138,9 @@ impl Venus {
             if let Ok(volume) = self.volume_of(handle.vnode.key).await {
                 self.name_removed(handle.vnode.key, &volume, Some(serial)).await;
             }
+        }
+        if handle.vnode.state().file.opens() == 0 {
+            self.leases.take_failure(handle.vnode.key);
         }
         self.files.retire(&handle.vnode, &handle.data(), self.context.user).await;
     }

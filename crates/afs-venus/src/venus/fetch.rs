@@ -13,6 +13,7 @@ use crate::counters::{add, count};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
+use crate::key::Key;
 use crate::location::Volume;
 use crate::transfer::{CacheSink, FETCH, Fetched, MemorySink, Received, Wanted, directory_of};
 use crate::venus::Venus;
@@ -34,7 +35,7 @@ impl Venus {
         max: u64,
     ) -> Result<CallReply<(Vec<u8>, FetchDataReply)>> {
         let outcome = self
-            .on_sites(volume, FETCH, |target| async move {
+            .on_sites(volume, Key::new(volume.cell, fid), FETCH, |target| async move {
                 let mut sink = MemorySink::new(max);
                 let wanted = Wanted::with_status(fid, 0..max);
                 let fetched = self.transfer.fetch(&target, &wanted, &mut sink).await?;
@@ -153,7 +154,7 @@ impl Venus {
         let volume = self.volume_of(vnode.key).await?;
         let wanted = &wanted_of(vnode, data, range);
         let outcome = self
-            .on_sites(&volume, FETCH, |target| {
+            .on_sites(&volume, vnode.key, FETCH, |target| {
                 let mut sink = CacheSink::new(self.files.worker(), data, wanted.range.clone());
                 async move {
                     let fetched = self.transfer.fetch(&target, wanted, &mut sink).await?;

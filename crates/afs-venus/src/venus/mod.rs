@@ -16,6 +16,7 @@ mod failed_open;
 mod fetch;
 mod holes;
 mod late_release;
+mod leasing;
 mod leftover_locks;
 mod listing;
 mod lock_keeping;
@@ -67,6 +68,7 @@ use crate::files::Files;
 use crate::identity::Identity;
 use crate::kernel::KernelCaches;
 use crate::key::{Key, NodeTarget};
+use crate::leases::Leases;
 use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
@@ -110,6 +112,8 @@ pub struct Shared {
     names: Names,
     /// Changes of names in progress, by directory.
     rounds: Arc<Rounds>,
+    /// Leases of directories.
+    leases: Leases,
     files: Files,
     identity: Arc<Identity>,
     counters: Arc<Counters>,

@@ -93,6 +93,9 @@ impl Venus {
             &answered.origin(),
         );
         self.added(dir, volume, name, reply.fid, &answered.change_of_names(&reply.dir_status, &reply.sync));
+        if self.limits.leases {
+            self.leases.learn(dir.key, answered.token, &reply.status);
+        }
         if reply.fid.is_directory() {
             self.names.directories().keep_new(&child, dir.key.fid, &reply.status);
         }

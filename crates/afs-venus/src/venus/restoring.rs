@@ -26,8 +26,13 @@ impl Venus {
         self.distrust(vnode);
         self.invalidate(vnode.key);
         if let Some(number) = number {
-            self.files.keep_set_aside(vnode, number, self.has_or_had_token(vnode)).await;
+            self.keep_aside(vnode, number).await;
         }
+    }
+
+    /// Keeps data that was set aside beyond the end of the mount.
+    pub(super) async fn keep_aside(&self, vnode: &Vnode, number: u64) {
+        self.files.keep_set_aside(vnode, number, self.has_or_had_token(vnode)).await;
     }
 
     fn has_or_had_token(&self, vnode: &Vnode) -> bool {

@@ -214,7 +214,7 @@ impl Venus {
         let Sending { status, .. } = *sending;
         let (fid, directory) = (sending.fid(), sending.directory());
         let change = &StoreRequest { fid, directory, status, pieces, expected };
-        self.on_sites(sending.volume, change.operation(), |target| async move {
+        self.on_sites(sending.volume, sending.vnode.key, change.operation(), |target| async move {
             let mut source =
                 CacheSource::new(self.files.worker(), sending.data, sending.cuts, &sending.report);
             self.transfer.store(&target, change, &mut source).await

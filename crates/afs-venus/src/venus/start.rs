@@ -19,6 +19,7 @@ use crate::files::{Files, Handle};
 use crate::identity::Identity;
 use crate::kernel::KernelCaches;
 use crate::key::{CellIndex, Key, NodeTarget};
+use crate::leases::Leases;
 use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
@@ -121,6 +122,7 @@ impl Venus {
             promises,
             names,
             rounds: Arc::default(),
+            leases: Leases::default(),
             files,
             identity,
             counters,
@@ -171,6 +173,7 @@ impl Venus {
             let done = self.release(handle.id).await;
             outcome = outcome.and(done);
         }
+        outcome = outcome.and(self.end_leases().await);
         for (key, user) in self.files.store_retries() {
             let data = self
                 .vnodes

@@ -94,7 +94,8 @@ impl Venus {
 
     /// Fetches the status from the server, whatever is cached.
     pub(super) async fn fetch_status(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
-        let answered = self.call(volume, fs::FetchStatus { fid: vnode.key.fid }).await;
+        let request = fs::FetchStatus { fid: vnode.key.fid };
+        let answered = self.call_about(volume, Some(&[vnode.key]), request).await.result;
         let answered = answered.map_err(|error| self.handle_error(vnode, error))?;
         let reply = &answered.value;
         self.promises.record_reply(

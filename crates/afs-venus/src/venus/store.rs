@@ -51,6 +51,9 @@ impl Venus {
         }
         let volume = self.volume_of(vnode.key).await?;
         self.check_lock(vnode, &volume, data).await?;
+        if self.store_under_lease(vnode, data, reason).await? {
+            return Ok(());
+        }
         self.attempt_store(vnode, &volume, data, reason).await
     }
 

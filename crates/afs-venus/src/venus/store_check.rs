@@ -69,7 +69,7 @@ impl Venus {
     ) -> Result<bool> {
         let fid = vnode.key.fid;
         let outcome = self
-            .on_sites(volume, FETCH, |target| {
+            .on_sites(volume, vnode.key, FETCH, |target| {
                 let range = range.clone();
                 async move {
                     let mut sink = ComparingSink::new(self.files.worker(), data, range.start);

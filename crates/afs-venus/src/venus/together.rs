@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Change};
+use afs_wire::fs::{self, Change, ChangeReply};
 use afs_wire::ids::DataVersion;
 use afs_wire::rpc::Request;
 
 use crate::calls::{CallOutcome, CallReply};
 use crate::error::{ErrorKind, VenusError};
+use crate::key::Key;
 use crate::location::Volume;
 use crate::rounds::{Doubt, Seat, Sending, Step, Wish};
 use crate::venus::Venus;
@@ -62,8 +63,10 @@ pub(super) struct Changed<T> {
 impl Venus {
     /// Waits for a place among those who change other names of a directory, while nobody else changes any.
     pub(super) async fn enter(&self, dir: &Vnode, names: &[&[u8]]) -> Seat {
-        let names = names.iter().map(|name| name.to_vec()).collect();
-        self.rounds.enter(dir.key, Wish { user: self.context.user, names: Some(names) }).await
+        // What is decided here is decided by one after the other.
+        let is_leased = self.leases.known(dir.key).is_some();
+        let names = (!is_leased).then(|| names.iter().map(|name| name.to_vec()).collect());
+        self.rounds.enter(dir.key, Wish { user: self.context.user, names }).await
     }
 
     /// The same, while nobody else changes names of the directory at all.
@@ -83,6 +86,11 @@ impl Venus {
         R::Reply: Send,
     {
         if seat.is_alone() {
+            if let Some(decided) = self.decide(dir, volume, || request.clone().into_change()).await
+                && let Some(reply) = R::reply(decided.value.clone())
+            {
+                return Changed { result: Ok(decided.with(reply, false)), doubt: None };
+            }
             return self.change_alone(seat, dir, volume, request, None).await;
         }
         let mut step = seat.submit(request.clone().into_change()).await;
@@ -119,9 +127,13 @@ impl Venus {
         R::Reply: Send,
     {
         let itself = Doubt { before: version_of(dir), changes: 1 };
-        let outcome: CallOutcome<R::Reply> = self.call_tried(volume, request).await;
+        let about = concerned_by(dir.key, &request);
+        let outcome: CallOutcome<R::Reply> = self.call_about(volume, about.as_deref(), request).await;
         if outcome.result.is_ok() {
             seat.was_not_made();
+            if self.limits.leases {
+                self.leases.note_change(dir.key);
+            }
         }
         let doubt = doubt.or(outcome.maybe_executed.then_some(itself));
         Changed { result: outcome.result, doubt }
@@ -163,7 +175,7 @@ impl Venus {
 }
 
 /// Name of the call that a change would be by itself.
-fn name_of(change: &Change) -> &'static str {
+pub(super) fn name_of(change: &Change) -> &'static str {
     match change {
         Change::CreateFile(_) => fs::CreateFile::NAME,
         Change::MakeDir(_) => fs::MakeDir::NAME,
@@ -174,6 +186,29 @@ fn name_of(change: &Change) -> &'static str {
         Change::RemoveFile(_) => fs::RemoveFile::NAME,
         Change::RemoveDir(_) => fs::RemoveDir::NAME,
         Change::Rename(_) => fs::Rename::NAME,
+    }
+}
+
+/// Name of the call to which a reply would be one by itself.
+pub(super) fn name_of_reply(reply: &ChangeReply) -> &'static str {
+    match reply {
+        ChangeReply::CreateFile(_) => fs::CreateFile::NAME,
+        ChangeReply::MakeDir(_) => fs::MakeDir::NAME,
+        ChangeReply::Symlink(_) => fs::Symlink::NAME,
+        ChangeReply::Link(_) => fs::Link::NAME,
+        ChangeReply::Store(_) => fs::StoreData64::NAME,
+        ChangeReply::StoreStatus(_) => fs::StoreStatus::NAME,
+        ChangeReply::RemoveFile(_) => fs::RemoveFile::NAME,
+        ChangeReply::RemoveDir(_) => fs::RemoveDir::NAME,
+        ChangeReply::Rename(_) => fs::Rename::NAME,
+    }
+}
+
+/// The objects that a change concerns; `None` if others may be among them, by their names.
+fn concerned_by<R: Listed>(dir: Key, request: &R) -> Option<Vec<Key>> {
+    match request.clone().into_change() {
+        Change::CreateFile(_) | Change::MakeDir(_) | Change::Symlink(_) => Some(vec![dir]),
+        _ => None,
     }
 }
 

@@ -145,6 +145,10 @@ impl Venus {
         let acl = AclText::new(text).map_err(|_| VenusError::new(ErrorKind::Refused(7), "StoreACL"))?;
         let vnode = self.vnode(key);
         let volume = self.volume_of(key).await?;
+        if let Some(lease) = self.leases.known(key) {
+            // The rights of what is made under it will be others.
+            self.end_lease(&lease).await;
+        }
         let sites = volume.sites(self.now());
         let old = sites.iter().any(|server| server.old_store_acl.load(Ordering::Relaxed));
         let stored = match old {

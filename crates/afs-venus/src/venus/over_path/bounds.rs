@@ -86,7 +86,7 @@ fn sixteen_transfers_use_a_connection_at_a_time_and_the_next_ones_are_made_by_ca
         let volume = venus.volume_of(key()).await.unwrap();
         let (venus, wanted, volume) = (&venus, &wanted, &volume);
         let one = || {
-            venus.on_sites(volume, FETCH, move |target| async move {
+            venus.on_sites(volume, key(), FETCH, move |target| async move {
                 let mut sink = MemorySink::new(LENGTH);
                 venus.transfer.fetch(&target, wanted, &mut sink).await?;
                 Ok(sink.into_bytes())

@@ -29,6 +29,16 @@ type Falsification = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
 /// What is replied to a list, of which nothing is done.
 type ListAnswer = Arc<dyn Fn(&fs::ChangeList) -> fs::ChangeListReply + Send + Sync>;
 
+/// What is replied to a list under a lease, of which nothing is done.
+type LeaseAnswer = Arc<dyn Fn(&fs::LeaseList) -> Result<fs::ChangeListReply, AbortCode> + Send + Sync>;
+
+/// What is lent, and what is replied to lists under the lease.
+#[derive(Clone)]
+struct Lending {
+    fids: Arc<dyn Fn(Fid) -> Vec<Fid> + Send + Sync>,
+    answer: LeaseAnswer,
+}
+
 /// A server.
 #[derive(Clone)]
 pub struct FakeServer {
@@ -54,6 +64,8 @@ struct Inner {
     falsifications: Mutex<BTreeMap<&'static str, Falsification>>,
     /// `None`: the server does not know lists of changes.
     lists: Mutex<Option<ListAnswer>>,
+    /// `None`: the server lends no directories.
+    lending: Mutex<Option<Lending>>,
     /// Calls that fail with a code.
     failing: Mutex<BTreeMap<&'static str, AbortCode>>,
     /// Objects whose data begins to come and never ends.
@@ -91,6 +103,7 @@ impl FakeServer {
             snapshots: Mutex::default(),
             falsifications: Mutex::default(),
             lists: Mutex::default(),
+            lending: Mutex::default(),
             failing: Mutex::default(),
             endless: Mutex::default(),
             locks: Mutex::default(),
@@ -144,6 +157,26 @@ impl FakeServer {
         answer: impl Fn(&fs::ChangeList) -> fs::ChangeListReply + Send + Sync + 'static,
     ) {
         *self.inner.lists.lock().unwrap() = Some(Arc::new(answer));
+    }
+
+    /// Lends these fids with each directory that is asked for, and replies to lists without doing anything.
+    pub fn lend(
+        &self,
+        fids: impl Fn(Fid) -> Vec<Fid> + Send + Sync + 'static,
+        answer: impl Fn(&fs::LeaseList) -> Result<fs::ChangeListReply, AbortCode> + Send + Sync + 'static,
+    ) {
+        let lending = Lending { fids: Arc::new(fids), answer: Arc::new(answer) };
+        *self.inner.lending.lock().unwrap() = Some(lending);
+    }
+
+    /// Recalls a lease at all clients.
+    pub async fn recall(&self, dir: Fid, lease: fs::LeaseId) {
+        let callers: Vec<SocketAddr> = self.inner.callers.lock().unwrap().iter().copied().collect();
+        let rx = self.inner.rx.lock().unwrap().clone().unwrap();
+        for caller in callers {
+            let connection = rx.connection(caller, ServiceId::CALLBACK, Security::null());
+            connection.call(&cb::RecallLease { dir, lease }).await.ok();
+        }
     }
 
     /// Sets the lifetime of promises, which the server need not keep.
@@ -385,6 +418,24 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
             inner.count("ChangeList");
             let answer = inner.lists.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
             Ok::<_, AbortCode>(answer(&request))
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::TakeLease| async move {
+            inner.count("TakeLease");
+            let lending = inner.lending.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
+            let reply = inner.fetch_status("TakeLease", caller.peer, request.dir)?;
+            Ok::<_, AbortCode>(fs::TakeLeaseReply {
+                lease: fs::LeaseId(7),
+                status: reply.status,
+                callback: reply.callback,
+                sync: reply.sync,
+                fids: BoundedVec::first_of((lending.fids)(request.dir)),
+                space: u64::MAX,
+            })
+        })
+        .call(|inner: Arc<Inner>, _, request: fs::LeaseList| async move {
+            inner.count("LeaseList");
+            let lending = inner.lending.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
+            (lending.answer)(&request)
         })
         .call(|inner: Arc<Inner>, _, request: fs::ListSnapshots| async move {
             inner.count("ListSnapshots");

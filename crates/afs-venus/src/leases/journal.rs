@@ -1,0 +1,227 @@
+//! Journal of a lease: the changes that were decided here and that the server does not have yet, in order, and the numbered
+//! list of the first ones that is on its way.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use afs_rpc::Instant;
+use afs_wire::fs::{CHANGES_MAX, Change, LeasedChange, LeasedChanges, ListNumber, SmallData};
+use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
+use afs_wire::xdr::Encode;
+
+use crate::identity::User;
+use crate::key::Key;
+use crate::vnode::Vnode;
+
+/// Most bytes of the changes in a list: a request has at most 64 KiB (docs/protocol/extensions.md "Leases of directories").
+const LIST_BYTES_MAX: usize = 60 << 10;
+/// Changes and bytes with which the journal is full.
+const ENTRIES_MAX: usize = 256;
+const BYTES_MAX: usize = 512 << 10;
+
+/// A change that was decided here.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    /// Whose change it is: a list is one of one user.
+    pub user: User,
+    pub since: Instant,
+    /// The lent fid of the object that the change makes; the zero fid if it makes none.
+    pub object: Fid,
+    pub change: Change,
+    /// The object that is made or changed. It stays in the status cache until the server has the change.
+    pub vnode: Arc<Vnode>,
+    /// The directory whose names are changed, and its version after the change.
+    pub dir: Option<(Arc<Vnode>, DataVersion)>,
+    /// What the change concerns: the server is told of it before it is asked about one of these.
+    pub concerns: Vec<Key>,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        Fid::WIRE_LEN + self.change.to_bytes().len()
+    }
+
+    fn makes_file(&self, file: Key) -> bool {
+        matches!(self.change, Change::CreateFile(_)) && self.vnode.key == file
+    }
+}
+
+/// A list: the same changes each time it is sent.
+pub(crate) struct List {
+    pub number: ListNumber,
+    pub user: User,
+    pub entries: Vec<Entry>,
+}
+
+impl List {
+    /// An object that the list makes and no later change of it concerns.
+    pub fn made_object(&self) -> Option<Key> {
+        let later = |at: usize, key: Key| {
+            self.entries.iter().skip(at + 1).any(|entry| entry.dir.is_some() && entry.concerns.contains(&key))
+        };
+        let mut made = self.entries.iter().enumerate().filter(|(_, entry)| entry.change.makes_object());
+        made.find(|(at, entry)| !later(*at, entry.vnode.key)).map(|(_, entry)| entry.vnode.key)
+    }
+
+    /// The directory of the last change of names, and its version after that.
+    pub fn last_directory(&self) -> Option<(Key, DataVersion)> {
+        let last = self.entries.iter().rev().find_map(|entry| entry.dir.as_ref());
+        last.map(|(dir, version)| (dir.key, *version))
+    }
+
+    pub fn changes(&self) -> LeasedChanges {
+        let leased = |entry: &Entry| LeasedChange { object: entry.object, change: entry.change.clone() };
+        LeasedChanges::first_of(self.entries.iter().map(leased))
+    }
+}
+
+/// The changes of one lease that the server does not have.
+#[derive(Default)]
+pub(crate) struct Journal {
+    waiting: VecDeque<Entry>,
+    /// Bytes of those that wait.
+    bytes: usize,
+    sent: Option<Arc<List>>,
+    /// Number of the last list.
+    last: ListNumber,
+    /// How many of the changes concern an object.
+    concerned: BTreeMap<Key, usize>,
+    /// Number of changes so far, and of those that are settled.
+    pushed: u64,
+    over: u64,
+}
+
+impl Journal {
+    pub fn push(&mut self, entry: Entry) {
+        for key in &entry.concerns {
+            *self.concerned.entry(*key).or_default() += 1;
+        }
+        self.pushed += 1;
+        self.bytes += entry.bytes();
+        self.waiting.push_back(entry);
+    }
+
+    /// Number of changes so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Whether the first so many changes are settled.
+    pub fn is_settled(&self, changes: u64) -> bool {
+        self.over >= changes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.sent.is_none()
+    }
+
+    /// Whether it takes no more changes for now.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= ENTRIES_MAX || self.bytes >= BYTES_MAX
+    }
+
+    /// Whether there is enough for a list.
+    pub fn fills_a_list(&self) -> bool {
+        self.waiting.len() >= CHANGES_MAX || self.bytes >= LIST_BYTES_MAX
+    }
+
+    /// Since when the oldest change waits.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.waiting.front().map(|entry| entry.since)
+    }
+
+    /// Whether a change concerns the object.
+    pub fn concerns(&self, key: Key) -> bool {
+        self.concerned.contains_key(&key)
+    }
+
+    /// The list to be sent: the one whose outcome is not known, or the next.
+    pub fn list(&mut self) -> Option<Arc<List>> {
+        if self.sent.is_none() {
+            let entries = self.take_first();
+            let user = entries.first()?.user;
+            self.last.0 += 1;
+            self.sent = Some(Arc::new(List { number: self.last, user, entries }));
+        }
+        self.sent.clone()
+    }
+
+    /// The first changes that fit into a list, of one user.
+    fn take_first(&mut self) -> Vec<Entry> {
+        let (mut entries, mut bytes) = (Vec::<Entry>::new(), 0);
+        while let Some(next) = self.waiting.front() {
+            let more = next.bytes();
+            let is_other = entries.first().is_some_and(|first| first.user != next.user);
+            if is_other
+                || entries.len() >= CHANGES_MAX
+                || (bytes + more > LIST_BYTES_MAX && !entries.is_empty())
+            {
+                break;
+            }
+            bytes += more;
+            self.bytes -= more;
+            entries.extend(self.waiting.pop_front());
+        }
+        entries
+    }
+
+    /// The first `made` changes of the list were made, and the others were not: they wait again, in front.
+    pub fn list_is_over(&mut self, made: usize) {
+        let Some(list) = self.sent.take() else { return };
+        let (made, left) = list.entries.split_at(made.min(list.entries.len()));
+        made.iter().for_each(|entry| self.forget(entry));
+        for entry in left.iter().rev() {
+            self.bytes += entry.bytes();
+            self.waiting.push_front(entry.clone());
+        }
+    }
+
+    /// The first change that waits.
+    pub fn first(&self) -> Option<Entry> {
+        self.waiting.front().cloned()
+    }
+
+    /// It was settled in another way than by a list.
+    pub fn first_is_over(&mut self) {
+        if let Some(entry) = self.waiting.pop_front() {
+            self.bytes -= entry.bytes();
+            self.forget(&entry);
+        }
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        self.over += 1;
+        for key in &entry.concerns {
+            if let Some(count) = self.concerned.get_mut(key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.concerned.remove(key);
+                }
+            }
+        }
+    }
+
+    /// Adds the bytes of a new file to its creation, if that waits, has none, and is of the same user.
+    pub fn add_data(&mut self, file: &SmallFile<'_>) -> bool {
+        let is_its = |entry: &&mut Entry| entry.makes_file(file.key);
+        let Some(entry) = self.waiting.iter_mut().rev().find(is_its) else { return false };
+        let (before, is_same_user) = (entry.bytes(), entry.user == file.user);
+        match &mut entry.change {
+            Change::CreateFile(small) if small.data.is_empty() && is_same_user => {
+                small.data = file.data.clone();
+                small.create.status.mod_time = Some(file.time);
+                self.bytes += entry.bytes() - before;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The bytes of a small file.
+pub(crate) struct SmallFile<'a> {
+    pub key: Key,
+    pub user: User,
+    pub data: &'a SmallData,
+    pub time: UnixSeconds,
+}

@@ -1,0 +1,260 @@
+//! A lease that this client holds: what is lent with it, and the journal of what was decided under it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afs_rpc::Instant;
+use afs_rpc::sync::{self, Notify};
+use afs_wire::fs::{CallBack, LeaseId, TakeLeaseReply, VolSync};
+use afs_wire::ids::Fid;
+use parking_lot::Mutex;
+
+use crate::calls::CallReply;
+use crate::key::Key;
+use crate::leases::journal::{Entry, Journal, SmallFile};
+use crate::leases::models::Models;
+use crate::location::{Server, Volume};
+use crate::promise::Promise;
+use crate::vnode::Vnode;
+
+/// A lease of a directory.
+pub(crate) struct Lease {
+    pub id: LeaseId,
+    pub dir: Key,
+    /// The promise on the directory that came with it. A server that breaks it, or has forgotten it, has ended the lease.
+    promise: Promise,
+    vnode: Arc<Vnode>,
+    pub volume: Arc<Volume>,
+    /// The server that lends it.
+    pub server: Arc<Server>,
+    pub sync: VolSync,
+    /// The promise that came with it: that of each object that is made under it.
+    pub callback: CallBack,
+    /// Held by the task that sends lists, or settles what no list can.
+    pub sending: sync::Mutex<()>,
+    /// Notified when there is enough for a list.
+    pub enough: Notify,
+    /// A task sends the journal when its oldest change is old enough.
+    is_timed: AtomicBool,
+    /// It is returned when all is settled.
+    is_to_be_returned: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Whether something may be decided under it.
+    holds: bool,
+    /// Whether the server takes no more lists of it.
+    lost: bool,
+    journal: Journal,
+    /// What was lent and is not used.
+    files: Vec<Fid>,
+    directories: Vec<Fid>,
+    /// Bytes of quota that are reserved and not used.
+    space: u64,
+    /// Changes that were decided.
+    decided: u64,
+    models: Models,
+    /// What became of lent fids whose objects had to be made by single calls.
+    replaced: BTreeMap<Fid, Fid>,
+}
+
+impl Lease {
+    /// The lease of a reply, with the lent fids that can be used.
+    pub fn new(
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        taken: &CallReply<TakeLeaseReply>,
+        promise: Promise,
+        fids: Vec<Fid>,
+        models: Models,
+    ) -> Self {
+        let reply = &taken.value;
+        let (directories, files) = fids.into_iter().rev().partition(|fid| fid.is_directory());
+        let state = State {
+            holds: true,
+            lost: false,
+            journal: Journal::default(),
+            files,
+            directories,
+            space: reply.space,
+            decided: 0,
+            models,
+            replaced: BTreeMap::new(),
+        };
+        Lease {
+            id: reply.lease,
+            dir: dir.key,
+            promise,
+            vnode: dir.clone(),
+            volume: volume.clone(),
+            server: taken.server.clone(),
+            sync: reply.sync,
+            callback: reply.callback,
+            sending: sync::Mutex::new(()),
+            enough: Notify::new(),
+            is_timed: AtomicBool::new(false),
+            is_to_be_returned: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Whether something may be decided under it.
+    pub fn holds(&self, now: Instant) -> bool {
+        self.state.lock().holds && self.is_promised(now)
+    }
+
+    fn is_promised(&self, now: Instant) -> bool {
+        let broken = self.vnode.state().broken.max(self.volume.broken.load(Ordering::SeqCst));
+        self.promise.is_valid(now, broken)
+    }
+
+    /// Nothing more is decided under it. What was decided is still sent.
+    pub fn stop(&self) {
+        self.state.lock().holds = false;
+    }
+
+    /// The server takes no more lists: what it does not have is settled by single calls. The first `made` changes of the last list
+    /// were made.
+    pub fn lose(&self, made: usize) {
+        let mut state = self.state.lock();
+        (state.holds, state.lost) = (false, true);
+        state.journal.list_is_over(made);
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.state.lock().lost
+    }
+
+    /// It is to be returned when all is settled.
+    pub fn return_later(&self) {
+        self.is_to_be_returned.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_to_be_returned(&self) -> bool {
+        self.is_to_be_returned.load(Ordering::SeqCst)
+    }
+
+    /// Runs work on the journal.
+    pub fn journal<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> T {
+        work(&mut self.state.lock().journal)
+    }
+
+    /// What is known of new objects.
+    pub fn models<T>(&self, work: impl FnOnce(&mut Models) -> T) -> T {
+        work(&mut self.state.lock().models)
+    }
+
+    /// Number of changes that were decided.
+    pub fn decided(&self) -> u64 {
+        self.state.lock().decided
+    }
+
+    /// Takes what a change needs: so many bytes of the quota, and the fid of a new object (the zero fid if it makes none).
+    pub fn take(&self, cost: u64, kind: New) -> Taken {
+        let mut state = self.state.lock();
+        let has_fid = state.of(kind).is_none_or(|fids| !fids.is_empty());
+        if !state.holds {
+            return Taken::Nothing;
+        }
+        if state.space < cost || !has_fid {
+            return Taken::UsedUp;
+        }
+        state.space -= cost;
+        Taken::Fid(state.of(kind).and_then(Vec::pop).unwrap_or_default())
+    }
+
+    /// Adds a change that was decided. Returns false if nothing is decided under the lease any more.
+    pub fn push(&self, entry: Entry) -> bool {
+        let mut state = self.state.lock();
+        if !state.holds {
+            return false;
+        }
+        state.decided += 1;
+        state.journal.push(entry);
+        if state.journal.fills_a_list() {
+            self.enough.notify_waiters();
+        }
+        true
+    }
+
+    /// Adds the bytes of a small file that was made under the lease: to its creation if that waits and has none, else as a change
+    /// of their own. Returns false if nothing is decided any more, or there is no room for so many bytes.
+    pub fn push_data(&self, small: SmallFile<'_>, alone: impl FnOnce() -> Entry) -> bool {
+        let mut state = self.state.lock();
+        let cost = (small.data.len() as u64).next_multiple_of(1024);
+        if !state.holds || state.space < cost {
+            return false;
+        }
+        state.space -= cost;
+        if !state.journal.add_data(&small) {
+            state.decided += 1;
+            state.journal.push(alone());
+        }
+        if state.journal.fills_a_list() {
+            self.enough.notify_waiters();
+        }
+        true
+    }
+
+    /// The object that was made in the place of the one with this lent fid, or that object itself.
+    pub fn in_place_of(&self, fid: Fid) -> Fid {
+        self.state.lock().replaced.get(&fid).copied().unwrap_or(fid)
+    }
+
+    /// An object was made by a single call in the place of one with a lent fid.
+    pub fn replace(&self, lent: Fid, by: Fid) {
+        self.state.lock().replaced.insert(lent, by);
+    }
+
+    /// Begins to be timed, unless it is so already.
+    pub fn begins_timing(&self) -> bool {
+        !self.is_timed.swap(true, Ordering::SeqCst)
+    }
+
+    /// Ends to be timed if nothing waits.
+    pub fn ends_timing(&self) -> bool {
+        let state = self.state.lock();
+        let is_over = state.journal.is_empty();
+        if is_over {
+            self.is_timed.store(false, Ordering::SeqCst);
+        }
+        is_over
+    }
+
+    /// Runs `work` on an object of which no change waits; no change of it is decided meanwhile.
+    pub fn if_settled<T>(&self, key: Key, work: impl FnOnce() -> T) -> Option<T> {
+        let state = self.state.lock();
+        (!state.journal.concerns(key)).then(work)
+    }
+}
+
+impl State {
+    fn of(&mut self, kind: New) -> Option<&mut Vec<Fid>> {
+        match kind {
+            New::Nothing => None,
+            New::File => Some(&mut self.files),
+            New::Directory => Some(&mut self.directories),
+        }
+    }
+}
+
+/// What a change makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum New {
+    Nothing,
+    /// A file or a link.
+    File,
+    Directory,
+}
+
+/// What a lease has for a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    Fid(Fid),
+    /// Nothing is decided under it any more.
+    Nothing,
+    /// What was lent is used up.
+    UsedUp,
+}

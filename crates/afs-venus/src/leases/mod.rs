@@ -1,0 +1,225 @@
+//! Leases of directories that this client holds (docs/protocol/extensions.md "Leases of directories"): which directories are
+//! leased, which may be soon, and which objects were made under a lease.
+//!
+//! This part makes no calls. A lease is in the table until all that was decided under it is settled, also when nothing more is
+//! decided under it.
+
+mod journal;
+mod lease;
+mod models;
+mod runs;
+
+pub(crate) use journal::{Entry, Journal, List, SmallFile};
+pub(crate) use lease::{Lease, New, Taken};
+pub(crate) use models::{Models, NewObject};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afs_rpc::Instant;
+use afs_wire::fs::{LeaseId, Status};
+use afs_wire::ids::Fid;
+use parking_lot::Mutex;
+
+use crate::error::VenusError;
+use crate::identity::TokenId;
+use crate::key::{Key, Map};
+use crate::location::Volume;
+use runs::Runs;
+
+/// Most leases, as many as a server lends to one client.
+const LEASES_MAX: usize = 32;
+/// Most recalls that are remembered while a lease is asked for.
+const RECALLS_MAX: usize = 64;
+
+/// Changes with which a lease was worth its calls.
+const USEFUL_MIN: u64 = 8;
+
+/// The leases of this client.
+#[derive(Default)]
+pub(crate) struct Leases {
+    /// Whether there is one: without any, nothing is looked at.
+    any: AtomicBool,
+    table: Mutex<Table>,
+    runs: Mutex<Runs>,
+    /// Errors of files that are open, to be returned by their next close or fsync.
+    failed: Mutex<BTreeMap<Key, VenusError>>,
+}
+
+#[derive(Default)]
+struct Table {
+    all: Vec<Arc<Lease>>,
+    /// The leased directories, and what was made under their leases.
+    by_object: Map<Key, Arc<Lease>>,
+    /// Directories of which the lease is asked for, with the leases of which a recall came meanwhile.
+    asked: BTreeMap<Key, Recalled>,
+}
+
+impl Leases {
+    /// The lease under which names in a directory may be decided, and objects with lent fids changed.
+    pub fn of(&self, key: Key, now: Instant) -> Option<Arc<Lease>> {
+        self.known(key).filter(|lease| lease.holds(now))
+    }
+
+    /// The same, also if nothing more is decided under it.
+    pub fn known(&self, key: Key) -> Option<Arc<Lease>> {
+        if !self.any.load(Ordering::SeqCst) {
+            return None;
+        }
+        self.table.lock().by_object.get(&key).cloned()
+    }
+
+    /// The leases in a volume with something that the server does not have; if there are objects, something that concerns one of them.
+    pub fn unsettled(&self, volume: &Volume, about: Option<&[Key]>) -> Vec<Arc<Lease>> {
+        if !self.any.load(Ordering::SeqCst) {
+            return Vec::new();
+        }
+        let mut all = self.table.lock().all.clone();
+        all.retain(|lease| lease.dir.volume() == (volume.cell, volume.id));
+        all.retain(|lease| {
+            lease.journal(|journal| match about {
+                Some(keys) => keys.iter().any(|key| journal.concerns(*key)),
+                None => !journal.is_empty(),
+            })
+        });
+        all
+    }
+
+    /// All leases.
+    pub fn all(&self) -> Vec<Arc<Lease>> {
+        self.table.lock().all.clone()
+    }
+
+    /// The lease that a server recalls. One that is not known yet is not used when it comes.
+    pub fn recalled(&self, dir: Fid, id: LeaseId) -> Option<Arc<Lease>> {
+        let mut table = self.table.lock();
+        let found = table.all.iter().find(|lease| lease.dir.fid == dir && lease.id == id).cloned();
+        if found.is_none() {
+            let asked = table.asked.iter_mut().filter(|(key, _)| key.fid == dir);
+            asked.for_each(|(_, recalled)| recalled.note(id));
+        }
+        found
+    }
+
+    /// Begins to ask for the lease of a directory, unless it is asked for, or there are enough leases.
+    pub fn begin_asking(&self, dir: Key) -> Option<Asking<'_>> {
+        let mut table = self.table.lock();
+        let is_new = !table.asked.contains_key(&dir) && !table.all.iter().any(|lease| lease.dir == dir);
+        if !is_new || table.all.len() + table.asked.len() >= LEASES_MAX {
+            return None;
+        }
+        table.asked.insert(dir, Recalled::default());
+        Some(Asking { leases: self, dir })
+    }
+
+    /// An object was made under a lease.
+    pub fn made(&self, lease: &Arc<Lease>, object: Key) {
+        self.table.lock().by_object.insert(object, lease.clone());
+    }
+
+    /// Removes a lease, of which everything is settled.
+    pub fn remove(&self, lease: &Arc<Lease>) {
+        lease.stop();
+        let mut table = self.table.lock();
+        table.all.retain(|other| !Arc::ptr_eq(other, lease));
+        table.by_object.retain(|_, other| !Arc::ptr_eq(other, lease));
+        self.any.store(!table.all.is_empty(), Ordering::SeqCst);
+    }
+
+    /// This client has changed names in a directory by a single call.
+    pub fn note_change(&self, dir: Key) {
+        self.runs.lock().changed(dir);
+    }
+
+    /// The server has made an object for the user of a token.
+    pub fn learn(&self, dir: Key, token: TokenId, status: &Status) {
+        match self.known(dir) {
+            Some(lease) => lease.models(|models| models.learn(token, status)),
+            None => self.runs.lock().learn(dir, token, status),
+        }
+    }
+
+    /// Whether the lease of a directory is worth asking for.
+    pub fn is_due(&self, dir: Key) -> bool {
+        self.runs.lock().is_due(dir)
+    }
+
+    /// The lease of a directory was refused, or lost.
+    pub fn was_in_vain(&self, dir: Key) {
+        self.runs.lock().was_in_vain(dir);
+    }
+
+    /// The lease of a directory has ended in order.
+    pub fn has_ended(&self, lease: &Lease) {
+        match lease.decided() {
+            0..USEFUL_MIN => self.runs.lock().was_in_vain(lease.dir),
+            _ if lease.is_lost() => {}
+            _ => self.runs.lock().was_useful(lease.dir),
+        }
+    }
+
+    /// What was decided of an open file could not be done.
+    pub fn note_failure(&self, file: Key, error: VenusError) {
+        self.failed.lock().insert(file, error);
+    }
+
+    /// Takes the error of an open file.
+    pub fn take_failure(&self, file: Key) -> Option<VenusError> {
+        self.failed.lock().remove(&file)
+    }
+}
+
+/// Leases that were recalled while one was asked for.
+#[derive(Default)]
+struct Recalled(Vec<LeaseId>);
+
+impl Recalled {
+    fn note(&mut self, id: LeaseId) {
+        if self.0.len() < RECALLS_MAX {
+            self.0.push(id);
+        }
+    }
+
+    /// Whether this one is among them, or there were too many to tell.
+    fn may_be(&self, id: LeaseId) -> bool {
+        self.0.len() >= RECALLS_MAX || self.0.contains(&id)
+    }
+}
+
+/// A lease that is asked for. If it is dropped, there is none.
+pub(crate) struct Asking<'a> {
+    leases: &'a Leases,
+    dir: Key,
+}
+
+impl Asking<'_> {
+    /// What is known of new objects in the directory.
+    pub fn models(&self) -> Models {
+        self.leases.runs.lock().models(self.dir)
+    }
+
+    /// The lease was granted. `None` if it was recalled before this.
+    pub fn granted(self, lease: Lease) -> Option<Arc<Lease>> {
+        let mut table = self.leases.table.lock();
+        if table.asked.get(&self.dir).is_none_or(|recalled| recalled.may_be(lease.id)) {
+            return None;
+        }
+        let lease = Arc::new(lease);
+        table.all.push(lease.clone());
+        table.by_object.insert(self.dir, lease.clone());
+        self.leases.any.store(true, Ordering::SeqCst);
+        drop(table);
+        self.leases.runs.lock().leased(self.dir);
+        Some(lease)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.leases.table.lock().asked.remove(&self.dir);
+    }
+}
+
+#[cfg(test)]
+mod tests;

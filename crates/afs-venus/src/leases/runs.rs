@@ -1,0 +1,119 @@
+//! Directories in which this client has changed names by single calls: how often since the last lease, and how new objects there are.
+
+use std::collections::BTreeMap;
+
+use afs_wire::fs::Status;
+
+use crate::identity::TokenId;
+use crate::key::Key;
+use crate::leases::models::Models;
+
+/// Changes after which a lease is asked for: as many as a server requires (docs/protocol/extensions.md "TakeLease").
+const CHANGES_MIN: u32 = 3;
+/// Changes after which it is asked for again after it was refused or of little use; twice as many each time.
+const AGAIN_MIN: u32 = 32;
+const AGAIN_MAX: u32 = 4096;
+/// Directories that are remembered. Of more, one is forgotten, which costs a lease at most.
+const DIRECTORIES_MAX: usize = 1024;
+
+#[derive(Default)]
+pub(super) struct Runs(BTreeMap<Key, Run>);
+
+struct Run {
+    changes: u32,
+    /// So many are needed.
+    needed: u32,
+    models: Models,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Run { changes: 0, needed: CHANGES_MIN, models: Models::default() }
+    }
+}
+
+impl Runs {
+    pub fn changed(&mut self, dir: Key) {
+        let run = self.run(dir);
+        run.changes = run.changes.saturating_add(1);
+    }
+
+    pub fn learn(&mut self, dir: Key, token: TokenId, status: &Status) {
+        self.run(dir).models.learn(token, status);
+    }
+
+    pub fn is_due(&self, dir: Key) -> bool {
+        self.0.get(&dir).is_some_and(|run| run.changes >= run.needed)
+    }
+
+    pub fn models(&self, dir: Key) -> Models {
+        self.0.get(&dir).map(|run| run.models.clone()).unwrap_or_default()
+    }
+
+    /// The directory was leased: the next lease needs changes of its own.
+    pub fn leased(&mut self, dir: Key) {
+        self.run(dir).changes = 0;
+    }
+
+    /// A lease of the directory was of use.
+    pub fn was_useful(&mut self, dir: Key) {
+        self.run(dir).needed = CHANGES_MIN;
+    }
+
+    pub fn was_in_vain(&mut self, dir: Key) {
+        let run = self.run(dir);
+        run.changes = 0;
+        run.needed = (run.needed * 2).clamp(AGAIN_MIN, AGAIN_MAX);
+    }
+
+    fn run(&mut self, dir: Key) -> &mut Run {
+        if self.0.len() >= DIRECTORIES_MAX && !self.0.contains_key(&dir) {
+            self.0.pop_first();
+        }
+        self.0.entry(dir).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::{Fid, VolumeId};
+
+    use super::*;
+    use crate::key::CellIndex;
+
+    fn dir(n: u32) -> Key {
+        Key::new(CellIndex(0), Fid::root(VolumeId(n)))
+    }
+
+    #[test]
+    fn a_lease_is_asked_for_after_some_changes_and_seldom_where_it_was_in_vain() {
+        let mut runs = Runs::default();
+        let until_due = |runs: &mut Runs| {
+            let mut changes = 0;
+            while !runs.is_due(dir(1)) {
+                runs.changed(dir(1));
+                changes += 1;
+            }
+            changes
+        };
+        assert_eq!(until_due(&mut runs), 3);
+        runs.was_in_vain(dir(1));
+        assert_eq!(until_due(&mut runs), 32);
+        runs.was_in_vain(dir(1));
+        assert_eq!(until_due(&mut runs), 64);
+        (0..100).for_each(|_| runs.was_in_vain(dir(1)));
+        assert_eq!(until_due(&mut runs), 4096);
+        runs.leased(dir(1));
+        assert_eq!(until_due(&mut runs), 4096);
+        runs.leased(dir(1));
+        runs.was_useful(dir(1));
+        assert_eq!(until_due(&mut runs), 3);
+    }
+
+    #[test]
+    fn the_directories_that_are_remembered_are_bounded() {
+        let mut runs = Runs::default();
+        (0..5000).for_each(|n| runs.changed(dir(n)));
+        assert_eq!(runs.0.len(), DIRECTORIES_MAX);
+    }
+}

@@ -1,0 +1,176 @@
+//! Tests of this part alone: no server and no Venus.
+
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CHANGES_MAX, Change, CreateSmall, SetStatus, SmallData};
+use afs_wire::ids::{DataVersion, Uniquifier, UnixSeconds, VnodeId, VolumeId};
+use afs_wire::xdr::Encode;
+
+use super::*;
+use crate::api::TokenOwner;
+use crate::identity::User;
+use crate::key::CellIndex;
+use crate::vnode::Vnode;
+
+const DIR: Key = Key { cell: CellIndex(0), fid: Fid::root(VolumeId(7)) };
+const ALICE: User = Some(TokenOwner::Uid(1));
+const BOB: User = Some(TokenOwner::Uid(2));
+
+fn file(n: u32) -> Key {
+    DIR.sibling(VnodeId(2 * n + 2), Uniquifier(n + 9))
+}
+
+fn name(text: &str) -> fs::Name {
+    fs::Name::new(text).unwrap()
+}
+
+fn entry(user: User, object: Fid, vnode: Key, change: Change) -> Entry {
+    let dir = Some((Arc::new(Vnode::new(DIR)), DataVersion(1)));
+    let (vnode, since, concerns) = (Arc::new(Vnode::new(vnode)), Instant::ZERO, vec![DIR, vnode]);
+    Entry { user, since, object, change, vnode, dir, concerns }
+}
+
+fn create(user: User, n: u32, data: &[u8]) -> Entry {
+    let create = fs::CreateFile { dir: DIR.fid, name: name(&format!("f{n}")), status: SetStatus::default() };
+    let data = SmallData::new(data).unwrap();
+    entry(user, file(n).fid, file(n), Change::CreateFile(CreateSmall { create, data }))
+}
+
+fn remove(user: User, n: u32) -> Entry {
+    let remove = fs::RemoveFile { dir: DIR.fid, name: name(&format!("f{n}")) };
+    entry(user, Fid::default(), file(n), Change::RemoveFile(remove))
+}
+
+#[test]
+fn lists_are_numbered_and_have_the_changes_in_order_of_one_user() {
+    let mut journal = Journal::default();
+    (0..70).for_each(|n| journal.push(create(ALICE, n, b"")));
+    (70..72).for_each(|n| journal.push(create(BOB, n, b"")));
+    journal.push(create(ALICE, 72, b""));
+    let mut seen = Vec::new();
+    while let Some(list) = journal.list() {
+        let again = journal.list().unwrap();
+        assert!(Arc::ptr_eq(&list, &again), "a list is the same each time it is sent");
+        seen.push((list.number.0, list.user, list.entries.len()));
+        journal.list_is_over(list.entries.len());
+    }
+    assert_eq!(seen, [(1, ALICE, CHANGES_MAX), (2, ALICE, 6), (3, BOB, 2), (4, ALICE, 1)]);
+    assert!(journal.is_empty() && journal.is_settled(73) && !journal.is_settled(74));
+    assert!(!journal.concerns(DIR), "nothing is left");
+}
+
+#[test]
+fn a_list_fits_into_a_request_and_a_journal_is_bounded() {
+    let mut journal = Journal::default();
+    let mut pushed = 0;
+    while !journal.is_full() {
+        journal.push(create(ALICE, pushed, &[7; 16 << 10]));
+        pushed += 1;
+    }
+    assert!((30..40).contains(&pushed), "{pushed}");
+    while let Some(list) = journal.list() {
+        assert!(list.changes().to_bytes().len() < 64 << 10 && !list.entries.is_empty());
+        journal.list_is_over(list.entries.len());
+    }
+    (0..256).for_each(|n| journal.push(create(ALICE, n, b"")));
+    assert!(journal.is_full() && journal.fills_a_list());
+}
+
+#[test]
+fn what_a_list_has_not_made_waits_again_in_front() {
+    let mut journal = Journal::default();
+    (0..5).for_each(|n| journal.push(create(ALICE, n, b"")));
+    journal.list().unwrap();
+    journal.push(create(ALICE, 5, b""));
+    journal.list_is_over(2);
+    assert!(!journal.concerns(file(1)) && journal.concerns(file(2)) && journal.is_settled(2));
+    let mut left = Vec::new();
+    while let Some(first) = journal.first() {
+        left.push(first.vnode.key);
+        journal.first_is_over();
+    }
+    assert_eq!(left, [2, 3, 4, 5].map(file));
+    assert!(journal.is_empty() && journal.is_settled(6));
+}
+
+#[test]
+fn data_goes_with_the_name_that_waits_and_to_no_other() {
+    let mut journal = Journal::default();
+    journal.push(create(ALICE, 1, b""));
+    journal.push(create(ALICE, 2, b""));
+    let data = SmallData::new(*b"data").unwrap();
+    let add = |journal: &mut Journal, n, user| {
+        journal.add_data(&SmallFile { key: file(n), user, data: &data, time: UnixSeconds(5) })
+    };
+    assert!(!add(&mut journal, 1, BOB), "it would be stored by somebody else");
+    assert!(!add(&mut journal, 3, ALICE));
+    assert!(add(&mut journal, 1, ALICE) && !add(&mut journal, 1, ALICE), "it has data");
+    let list = journal.list().unwrap();
+    assert!(!add(&mut journal, 2, ALICE), "a list stays as it is");
+    let Change::CreateFile(first) = &list.entries[0].change else { panic!() };
+    assert_eq!((first.data.as_bytes(), first.create.status.mod_time), (&b"data"[..], Some(UnixSeconds(5))));
+}
+
+#[test]
+fn a_list_is_known_by_an_object_that_it_makes_for_good() {
+    let mut journal = Journal::default();
+    journal.push(create(ALICE, 1, b""));
+    journal.push(remove(ALICE, 1));
+    assert_eq!(journal.list().unwrap().made_object(), None);
+    assert_eq!(journal.list().unwrap().last_directory(), Some((DIR, DataVersion(1))));
+    journal.list_is_over(2);
+    journal.push(create(ALICE, 2, b""));
+    journal.push(create(ALICE, 3, b""));
+    journal.push(remove(ALICE, 2));
+    assert_eq!(journal.list().unwrap().made_object(), Some(file(3)));
+}
+
+#[test]
+fn a_lease_that_was_recalled_before_it_was_known_is_not_used() {
+    let leases = Leases::default();
+    let asking = leases.begin_asking(DIR).unwrap();
+    assert!(leases.begin_asking(DIR).is_none(), "it is asked for once at a time");
+    assert!(leases.recalled(DIR.fid, LeaseId(5)).is_none());
+    {
+        let table = leases.table.lock();
+        assert!(table.asked[&DIR].may_be(LeaseId(5)) && !table.asked[&DIR].may_be(LeaseId(6)));
+    }
+    // A server that recalls without end.
+    (0..1000).for_each(|n| drop(leases.recalled(DIR.fid, LeaseId(n + 10))));
+    {
+        let table = leases.table.lock();
+        assert!(table.asked[&DIR].may_be(LeaseId(6)) && table.asked[&DIR].0.len() == RECALLS_MAX);
+    }
+    drop(asking);
+    assert!(leases.begin_asking(DIR).is_some() && leases.of(DIR, Instant::ZERO).is_none());
+}
+
+#[test]
+fn a_new_object_is_as_the_last_one_of_the_same_user() {
+    let mut models = Models::default();
+    let new = |kind| NewObject {
+        kind,
+        fid: file(4).fid,
+        dir: DIR.fid,
+        length: 3,
+        mode: afs_wire::ids::Mode(0o640),
+        time: UnixSeconds(77),
+    };
+    let status = |kind, length| Status {
+        kind,
+        length,
+        owner: afs_wire::ids::ViceId(12),
+        error: AbortCode::OK,
+        ..Status::default()
+    };
+    assert_eq!(models.new_object(TokenId::NONE, &new(fs::FileKind::File)), None);
+    models.learn(TokenId::NONE, &status(fs::FileKind::File, 9));
+    assert_eq!(models.new_object(TokenId::NONE, &new(fs::FileKind::File)), None, "that one was not empty");
+    models.learn(TokenId::NONE, &status(fs::FileKind::File, 0));
+    let made = models.new_object(TokenId::NONE, &new(fs::FileKind::Symlink)).unwrap();
+    assert_eq!((made.kind, made.owner.0, made.length, made.mode.0), (fs::FileKind::Symlink, 12, 3, 0o640));
+    assert_eq!((made.parent, made.client_mod_time.0), (DIR.fid.vnode, 77));
+    assert_eq!(models.new_object(TokenId::NONE, &new(fs::FileKind::Directory)), None);
+    models.learn(TokenId::NONE, &status(fs::FileKind::Directory, 2048));
+    let made = models.new_object(TokenId::NONE, &new(fs::FileKind::Directory)).unwrap();
+    assert_eq!((made.length, made.parent), (2048, file(4).fid.vnode));
+}

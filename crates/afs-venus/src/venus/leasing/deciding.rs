@@ -1,0 +1,163 @@
+//! Decision of a change of names under a lease: what the server's reply will be, and the entry in the journal.
+
+use std::sync::Arc;
+
+use afs_wire::fs::{self, CallBack, Change, ChangeReply, FileKind, Status};
+use afs_wire::ids::{Fid, Rights};
+
+use super::plan::Plan;
+use crate::calls::CallReply;
+use crate::counters::count;
+use crate::key::Key;
+use crate::leases::{Entry, Lease, New, NewObject, Taken};
+use crate::location::Volume;
+use crate::promises::ReplyOrigin;
+use crate::venus::Venus;
+use crate::vnode::Vnode;
+
+/// Seconds for which an object that was made under a lease is promised before the server has been told of it.
+const PROMISED: u32 = 120;
+
+/// What is required of a user who decides names: what a server requires for a lease.
+fn may_decide(rights: Rights) -> bool {
+    [Rights::LOOKUP, Rights::INSERT, Rights::DELETE, Rights::WRITE]
+        .into_iter()
+        .all(|right| rights.contains(right))
+}
+
+impl Venus {
+    /// Decides a change of names in a directory for a caller that alone changes names there. `None`: a single call decides.
+    pub(in crate::venus) async fn decide(
+        &self,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        change: impl FnOnce() -> Change,
+    ) -> Option<CallReply<ChangeReply>> {
+        let lease = self.lease_of(dir, volume).await?;
+        if lease.journal(|journal| journal.is_full()) {
+            self.settle(&lease).await.ok()?;
+        }
+        if !self.rights_in(dir, volume, may_decide).await.is_ok_and(may_decide) {
+            return None;
+        }
+        let change = change();
+        let plan = self.plan(dir, volume, &change)?;
+        let fid = match lease.take(plan.cost, plan.new) {
+            Taken::Fid(fid) => fid,
+            Taken::Nothing => return None,
+            Taken::UsedUp => {
+                self.end_lease(&lease).await;
+                return None;
+            }
+        };
+        let reply = self.decided(&lease, dir, plan, fid, change)?;
+        if !lease.holds(self.now()) {
+            // It may have ended before this was decided: nobody waits for its recall any more.
+            self.settle(&lease).await.ok();
+        }
+        count(&self.counters.changes_decided);
+        self.send_soon(&lease);
+        Some(reply)
+    }
+
+    /// Adds the change to the journal.
+    fn decided(
+        &self,
+        lease: &Arc<Lease>,
+        dir: &Arc<Vnode>,
+        mut plan: Plan,
+        fid: Fid,
+        change: Change,
+    ) -> Option<CallReply<ChangeReply>> {
+        let dir_status = self.next_status(dir, &plan)?;
+        let token = self.token_for(dir.key.cell);
+        let (vnode, status) = match plan.new {
+            New::Nothing => (dir.clone(), Status::default()),
+            New::File | New::Directory => {
+                let (kind, length) = (plan.kind, plan.length);
+                let (mode, time) =
+                    (plan.set.mode.unwrap_or_default(), plan.set.mod_time.unwrap_or(self.wall()));
+                let new = NewObject { kind, fid, dir: dir.key.fid, length, mode, time };
+                let status = lease.models(|models| models.new_object(token, &new))?;
+                (self.vnode(Key::new(dir.key.cell, fid)), status)
+            }
+        };
+        if plan.new != New::Nothing {
+            plan.concerns.push(vnode.key);
+        }
+        let callback = CallBack { expires_in: lease.callback.expires_in.min(PROMISED), ..lease.callback };
+        let value = reply_to(&change, fid, status, dir_status, callback, lease)?;
+        let server = lease.server.clone();
+        let (serial, started) = (self.promises.serial(), self.now());
+        let reply = CallReply { value, server, serial, started, token, follows: false };
+        let entry = Entry {
+            user: self.context.user,
+            since: started,
+            object: fid,
+            change,
+            vnode: vnode.clone(),
+            dir: Some((dir.clone(), dir_status.data_version)),
+            concerns: plan.concerns,
+        };
+        if !lease.push(entry) {
+            return None;
+        }
+        if plan.new != New::Nothing {
+            self.leases.made(lease, vnode.key);
+        }
+        if plan.kind == FileKind::Symlink {
+            // The reply to this change brings no promise, and nothing would be promised.
+            self.record_link(lease, &vnode, &status, &callback, &reply.origin());
+        }
+        Some(reply)
+    }
+
+    fn record_link(
+        &self,
+        lease: &Lease,
+        vnode: &Arc<Vnode>,
+        status: &Status,
+        callback: &CallBack,
+        origin: &ReplyOrigin<'_>,
+    ) {
+        self.promises.record_reply(&lease.volume, vnode, status, callback, &lease.sync, origin);
+    }
+
+    /// The status of the directory after a change of its names.
+    fn next_status(&self, dir: &Vnode, plan: &Plan) -> Option<Status> {
+        let status = dir.state().status?;
+        Some(Status {
+            data_version: status.data_version.next(),
+            link_count: status.link_count.saturating_add_signed(plan.subdirectories),
+            client_mod_time: self.wall(),
+            ..status
+        })
+    }
+}
+
+/// The reply of the server to a change that succeeds.
+fn reply_to(
+    change: &Change,
+    fid: Fid,
+    status: Status,
+    dir_status: Status,
+    callback: CallBack,
+    lease: &Lease,
+) -> Option<ChangeReply> {
+    let sync = lease.sync;
+    let created = fs::CreateReply { fid, status, dir_status, callback, sync };
+    let removed = fs::RemoveReply { dir_status, sync };
+    Some(match change {
+        Change::CreateFile(_) => ChangeReply::CreateFile(created),
+        Change::MakeDir(_) => ChangeReply::MakeDir(created),
+        Change::Symlink(_) => ChangeReply::Symlink(fs::SymlinkReply { fid, status, dir_status, sync }),
+        Change::RemoveFile(_) => ChangeReply::RemoveFile(removed),
+        Change::RemoveDir(_) => ChangeReply::RemoveDir(removed),
+        Change::Rename(_) => ChangeReply::Rename(fs::RenameReply {
+            old_dir_status: dir_status,
+            new_dir_status: dir_status,
+            sync,
+        }),
+        Change::Link(_) | Change::Store(_) | Change::StoreStatus(_) => return None,
+    })
+}

@@ -1,0 +1,224 @@
+//! Lists of changes that were decided under a lease: sent in order and in time, and what their replies say.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_rpc::future::select;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CallBack, ChangeListReply, ChangeReply, Status};
+
+use super::may_be_sent_again;
+use crate::calls::CallReply;
+use crate::counters::count;
+use crate::error::{ErrorKind, Result};
+use crate::leases::{Entry, Lease, List};
+use crate::promises::ChangeReply as Changed;
+use crate::venus::together::{name_of, name_of_reply};
+use crate::venus::{Shared, Venus};
+use crate::vnode::Vnode;
+
+/// Longest time for which a change that was decided is not sent.
+const AGE_MAX: Duration = Duration::from_secs(1);
+
+impl Venus {
+    /// Sends what is in the journal of a lease when its oldest change is old enough, or when there is enough for a list.
+    pub(super) fn send_soon(&self, lease: &Arc<Lease>) {
+        if lease.begins_timing() {
+            let (shared, lease) = (Arc::downgrade(&self.shared), lease.clone());
+            self.env.spawn(Box::pin(Venus::send_in_time(shared, lease)));
+        }
+    }
+
+    /// Holds no reference while it sleeps.
+    async fn send_in_time(shared: Weak<Shared>, lease: Arc<Lease>) {
+        let upgraded = || shared.upgrade().map(Venus::anonymous);
+        let Some(mut pause) = upgraded().map(|venus| venus.until_due(&lease)) else { return };
+        loop {
+            let enough = lease.enough.notified();
+            let Some(venus) = upgraded() else { return };
+            let sleep = venus.env.sleep(pause);
+            drop(venus);
+            if !lease.journal(|journal| journal.fills_a_list()) {
+                select(enough, sleep).await;
+            }
+            let Some(venus) = upgraded() else { return };
+            if venus.is_closing() {
+                return;
+            }
+            let settled = venus.settle(&lease).await;
+            if lease.ends_timing() {
+                if lease.is_to_be_returned() {
+                    venus.return_lease(&lease).await;
+                }
+                return;
+            }
+            pause = match settled {
+                Ok(()) => venus.until_due(&lease),
+                Err(error) => {
+                    tracing::warn!(%error, "what was decided under a lease is sent later");
+                    let pause = venus.limits.probe_down;
+                    drop(venus);
+                    Venus::pause(&shared, pause).await;
+                    Duration::ZERO
+                }
+            };
+        }
+    }
+
+    async fn pause(shared: &Weak<Shared>, pause: Duration) {
+        let sleep = shared.upgrade().map(|shared| shared.env.sleep(pause));
+        if let Some(sleep) = sleep {
+            sleep.await;
+        }
+    }
+
+    fn until_due(&self, lease: &Lease) -> Duration {
+        let oldest = lease.journal(|journal| journal.oldest());
+        let age = oldest.map_or(Duration::ZERO, |since| self.now().saturating_since(since));
+        AGE_MAX.saturating_sub(age)
+    }
+
+    /// Sends a list. It can be sent any number of times: the server makes it once.
+    pub(super) async fn send_lease_list(&self, lease: &Arc<Lease>, list: &List) -> Result<()> {
+        let me = self.as_user(list.user);
+        list.entries.iter().for_each(|entry| self.counters.listed(name_of(&entry.change)));
+        let request = fs::LeaseList {
+            dir: lease.dir.fid,
+            lease: lease.id,
+            number: list.number,
+            changes: list.changes(),
+        };
+        match self.calls.call(&me.context, &lease.volume, request).await.result {
+            Ok(answered) => me.list_answered(lease, list, &answered),
+            Err(error) if may_be_sent_again(&error) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, dir = %lease.dir.fid, "a lease was lost: what was decided under it is made by single calls");
+                // A server that was started again may have made it before, when the same packet came for the first time.
+                // A number that it does not take is the one refusal that a list made before cannot bring.
+                let made = error.kind != ErrorKind::Invalid && me.list_was_made(lease, list).await?;
+                self.lost(lease, if made { list.entries.len() } else { 0 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a list to which no reply came was made, as a whole: by an object that only it makes, or else by the version of a
+    /// directory, which changes by others may also explain.
+    async fn list_was_made(&self, lease: &Lease, list: &List) -> Result<bool> {
+        let (object, version) = match (list.made_object(), list.last_directory()) {
+            (Some(made), _) => (made, None),
+            (None, Some((dir, version))) => (dir, Some(version)),
+            // Stores and statuses alone: they can be made twice.
+            (None, None) => return Ok(false),
+        };
+        let request = fs::FetchStatus { fid: object.fid };
+        let now = match self.calls.call(&self.context, &lease.volume, request).await.result {
+            Ok(answered) => answered.value.status.data_version,
+            Err(error) if may_be_sent_again(&error) => return Err(error),
+            Err(_) => return Ok(false),
+        };
+        if version.is_some_and(|version| now > version) {
+            tracing::error!(dir = %object.fid, "others have changed a directory: removals and renames that were decided may not have been made");
+        }
+        Ok(version.is_none_or(|version| now >= version))
+    }
+
+    fn lost(&self, lease: &Lease, made: usize) {
+        count(&self.counters.leases_lost);
+        self.leases.was_in_vain(lease.dir);
+        lease.lose(made);
+    }
+
+    fn list_answered(&self, lease: &Arc<Lease>, list: &List, answered: &CallReply<ChangeListReply>) {
+        let made = answered.value.done.iter().zip(&list.entries);
+        let made = made.take_while(|(reply, entry)| self.was_made(lease, entry, reply, answered)).count();
+        if made < list.entries.len() || answered.value.code != AbortCode::OK {
+            let code = answered.value.code;
+            tracing::warn!(dir = %lease.dir.fid, %code, made, "a change that was decided under a lease was not made");
+            self.lost(lease, made);
+        } else {
+            lease.journal(|journal| journal.list_is_over(made));
+        }
+        // Of each directory, the status after its last change.
+        let mut settled = BTreeMap::new();
+        for (reply, entry) in answered.value.done.iter().zip(&list.entries).take(made) {
+            if let (Some((dir, _)), Some(status)) = (&entry.dir, dir_status(reply)) {
+                settled.insert(dir.key, (dir, status));
+            }
+        }
+        settled.into_values().for_each(|(dir, status)| self.dir_is_settled(lease, dir, status));
+    }
+
+    /// Records the reply of a change that was made. Returns false if it is none of that change.
+    fn was_made(
+        &self,
+        lease: &Lease,
+        entry: &Entry,
+        reply: &ChangeReply,
+        answered: &CallReply<ChangeListReply>,
+    ) -> bool {
+        let new = match reply {
+            ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => {
+                Some((made.fid, &made.status, &made.callback))
+            }
+            ChangeReply::Symlink(made) => Some((made.fid, &made.status, &CallBack::NONE)),
+            ChangeReply::Store(stored) | ChangeReply::StoreStatus(stored) => {
+                let change = Changed { status: &stored.status, sync: &stored.sync, serial: u64::MAX };
+                self.promises.record_change(&lease.volume, &entry.vnode, &change);
+                None
+            }
+            _ => None,
+        };
+        if name_of(&entry.change) != name_of_reply(reply) || new.is_some_and(|(fid, ..)| fid != entry.object)
+        {
+            return false;
+        }
+        if let Some((_, status, callback)) = new {
+            self.made_object_is_known(lease, &entry.vnode, status, callback, answered);
+        }
+        true
+    }
+
+    fn made_object_is_known(
+        &self,
+        lease: &Lease,
+        vnode: &Arc<Vnode>,
+        status: &Status,
+        callback: &CallBack,
+        answered: &CallReply<ChangeListReply>,
+    ) {
+        let before = vnode.state().status;
+        let origin = answered.origin();
+        self.promises.record_reply(&lease.volume, vnode, status, callback, &lease.sync, &origin);
+        let after = vnode.state().status;
+        match callback.expires_in {
+            // A link: nothing is promised of it any more.
+            0 => self.invalidate(vnode.key),
+            _ if after != before => drop(self.kernel.invalidate_attributes(vnode.key)),
+            _ => {}
+        }
+    }
+
+    /// The status of a directory after a list: if nothing more of it waits, it is as it was decided, or the copy is not what the
+    /// server has.
+    fn dir_is_settled(&self, lease: &Lease, dir: &Arc<Vnode>, status: &Status) {
+        let as_decided = lease.if_settled(dir.key, || self.promises.record_settled(dir, status));
+        if as_decided == Some(false) {
+            tracing::debug!(dir = %dir.key.fid, "a directory is of another version than was decided");
+            self.forget_copy(dir);
+        }
+    }
+}
+
+/// The status of the directory after a change of names.
+fn dir_status(reply: &ChangeReply) -> Option<&Status> {
+    match reply {
+        ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => Some(&made.dir_status),
+        ChangeReply::Symlink(made) => Some(&made.dir_status),
+        ChangeReply::RemoveFile(removed) | ChangeReply::RemoveDir(removed) => Some(&removed.dir_status),
+        ChangeReply::Rename(renamed) => Some(&renamed.new_dir_status),
+        ChangeReply::Link(_) | ChangeReply::Store(_) | ChangeReply::StoreStatus(_) => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! Close of a small file that was made under a lease: its bytes go into the journal, with the creation if that was not sent.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_wire::fs::{self, Change, FileKind, SMALL_DATA_MAX, SetStatus, SmallData, Status};
+use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
+use bytes::Bytes;
+
+use super::plan::is_plain;
+use crate::counters::{add, count};
+use crate::data::FileData;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::leases::{Entry, Lease, SmallFile};
+use crate::promises::ChangeReply;
+use crate::venus::Venus;
+use crate::venus::store_reason::StoreReason;
+use crate::vnode::Vnode;
+
+impl Venus {
+    /// Stores the data of a closed file in the journal of its lease. Returns false if an ordinary store has to do it.
+    pub(in crate::venus) async fn store_under_lease(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        reason: StoreReason,
+    ) -> Result<bool> {
+        let is_close = matches!(reason, StoreReason::Close | StoreReason::Release);
+        let Some(lease) = self.leases.of(vnode.key, self.now()).filter(|_| is_close) else {
+            return Ok(false);
+        };
+        if !vnode.state().locks.is_empty() {
+            return Ok(false);
+        }
+        let _length = data.change_lock.block_cuts().await;
+        let _quiet = data.change_lock.block_changes().await;
+        let Some(length) = small_length(data) else { return Ok(false) };
+        let bytes = self.whole(data, length).await?;
+        let Ok(small) = SmallData::new(bytes.to_vec()) else { return Ok(false) };
+        let time = data.content().changed_at.unwrap_or(self.wall());
+        let Some(status) = self.journal_data(&lease, vnode, data, small, time) else { return Ok(false) };
+        add(&self.counters.bytes_stored, length);
+        self.send_soon(&lease);
+        self.note_sums(data, &bytes);
+        data.content().was_stored(status.data_version);
+        data.stored_unsynced.store(true, Ordering::SeqCst);
+        *data.ready.lock() = None;
+        let serial = self.promises.serial();
+        self.promises.record_change(
+            &lease.volume,
+            vnode,
+            &ChangeReply { status: &status, sync: &lease.sync, serial },
+        );
+        self.files.clear_store_retry(vnode.key);
+        self.after_store(vnode, data);
+        Ok(true)
+    }
+
+    /// All bytes of a file in the cache.
+    async fn whole(&self, data: &Arc<FileData>, length: u64) -> Result<Bytes> {
+        let ready = data.ready.lock().clone();
+        if let Some(bytes) = ready.filter(|bytes| bytes.len() as u64 == length) {
+            return Ok(bytes);
+        }
+        let file = data.file.clone();
+        let bytes = self.files.disk_briefly(move || file.read_at(0, length as usize)).await?;
+        match bytes.len() as u64 == length {
+            true => Ok(bytes),
+            false => Err(VenusError::new(ErrorKind::Cache, "StoreData")),
+        }
+    }
+
+    /// The checksum by which a later write through a mapping is noticed.
+    fn note_sums(&self, data: &FileData, bytes: &Bytes) {
+        data.change_sums(|sums| {
+            sums.forget(0..u64::MAX);
+            if data.content().uses.passthrough() > 0 {
+                sums.insert(0..bytes.len() as u64, crc32c::crc32c(bytes));
+            }
+        });
+    }
+
+    /// Adds the bytes to the journal, and returns the status that the file has with them.
+    fn journal_data(
+        &self,
+        lease: &Arc<Lease>,
+        vnode: &Arc<Vnode>,
+        data: &FileData,
+        small: SmallData,
+        time: UnixSeconds,
+    ) -> Option<Status> {
+        let version = data.content().version;
+        let status = vnode.fresh_status(&lease.volume, self.now());
+        let status = status.filter(|status| status.data_version == version)?;
+        let (key, user, length) = (vnode.key, self.context.user, small.len() as u64);
+        let alone = || self.store_entry(vnode, version, &small, time);
+        if !lease.push_data(SmallFile { key, user, data: &small, time }, alone) {
+            return None;
+        }
+        Some(Status { data_version: version.next(), length, client_mod_time: time, ..status })
+    }
+}
+
+impl Venus {
+    /// The bytes as a change of their own.
+    fn store_entry(
+        &self,
+        vnode: &Arc<Vnode>,
+        expected: DataVersion,
+        data: &SmallData,
+        time: UnixSeconds,
+    ) -> Entry {
+        let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
+        let (fid, data) = (vnode.key.fid, data.clone());
+        let store = fs::StoreSmall { fid, status, expected, position: 0, file_length: 0, data };
+        self.entry_of_object(vnode, Change::Store(store))
+    }
+
+    /// A change of an object that was made under the lease.
+    fn entry_of_object(&self, vnode: &Arc<Vnode>, change: Change) -> Entry {
+        Entry {
+            user: self.context.user,
+            since: self.now(),
+            object: Fid::default(),
+            change,
+            vnode: vnode.clone(),
+            dir: None,
+            concerns: vec![vnode.key],
+        }
+    }
+
+    /// Changes mode and time of an object that was made under a lease, in its journal. Returns false if a call has to do it.
+    pub(in crate::venus) async fn set_under_lease(
+        &self,
+        vnode: &Arc<Vnode>,
+        set: &SetStatus,
+    ) -> Result<bool> {
+        let Some(lease) = self.leases.of(vnode.key, self.now()).filter(|lease| lease.dir != vnode.key) else {
+            return Ok(false);
+        };
+        if !is_plain(set) {
+            return Ok(false);
+        }
+        self.require_write(vnode).await?;
+        let Some(status) = vnode.fresh_status(&lease.volume, self.now()) else { return Ok(false) };
+        if status.kind == FileKind::Symlink {
+            return Ok(false);
+        }
+        let status = Status {
+            mode: set.mode.unwrap_or(status.mode),
+            client_mod_time: set.mod_time.unwrap_or(status.client_mod_time),
+            ..status
+        };
+        let request = fs::StoreStatus { fid: vnode.key.fid, status: *set };
+        if !lease.push(self.entry_of_object(vnode, Change::StoreStatus(request))) {
+            return Ok(false);
+        }
+        count(&self.counters.changes_decided);
+        self.send_soon(&lease);
+        let change = ChangeReply { status: &status, sync: &lease.sync, serial: self.promises.serial() };
+        self.promises.record_change(&lease.volume, vnode, &change);
+        Ok(true)
+    }
+}
+
+/// The length of a file that fits into a change: all of it cached, and without holes.
+fn small_length(data: &FileData) -> Option<u64> {
+    let content = data.content();
+    let fits = content.length > 0 && content.length <= SMALL_DATA_MAX as u64;
+    (fits && content.is_complete() && content.holes.is_empty()).then_some(content.length)
+}

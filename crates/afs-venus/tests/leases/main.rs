@@ -1,0 +1,265 @@
+//! Leases of directories: changes that this client decides and sends later, and that nobody else ever misses.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod liars;
+mod losses;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_venus::{ErrorKind, OpenFlags, Result, SetAttr};
+use common::{Cell, Client, pattern};
+
+/// A cell whose clients take leases.
+fn cell(seed: u64) -> Cell {
+    let cell = Cell::new(seed);
+    cell.set_limits(|limits| limits.leases = true);
+    cell
+}
+
+/// Makes the changes after which a lease is asked for, and one more, so that it is taken.
+async fn lease(client: &Client, dir: &str) {
+    client.mkdir(dir).await.unwrap();
+    let taken = client.venus.counters().leases_taken;
+    for n in 0..4 {
+        client.put(&format!("{dir}/first{n}"), b"x").await.unwrap();
+    }
+    assert_eq!(client.venus.counters().leases_taken, taken + 1);
+}
+
+/// Names and contents of a directory with files alone, as a machine sees them.
+async fn contents(client: &Client, dir: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for name in client.names(dir).await.unwrap() {
+        if !matches!(name.as_str(), "." | "..") {
+            let data = client.get(&format!("{dir}/{name}")).await;
+            all.insert(name.clone(), data.unwrap_or_else(|error| panic!("{name}: {error}")));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
+    let cell = cell(1);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    let (calls, before) = cell.on(&a, async move {
+        client.mkdir("dir").await.unwrap();
+        client.names("").await.unwrap();
+        let before = client.venus.counters();
+        for n in 0..100 {
+            client.put(&format!("dir/file{n}"), format!("data {n}").as_bytes()).await.unwrap();
+        }
+        (client.calls_since(&before), before)
+    });
+    assert_eq!(calls, ["CreateFile 3", "StoreData64 3", "TakeLease 1"]);
+    // The other machine opens each of them: the recall comes before its first reply.
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in 0..100 {
+            assert_eq!(other.get(&format!("dir/file{n}")).await.unwrap(), format!("data {n}").as_bytes());
+        }
+    });
+    let client = a.clone();
+    cell.on(&a, async move {
+        let counters = client.venus.counters();
+        assert_eq!((counters.leases_recalled, counters.leases_lost), (1, 0));
+        assert_eq!(
+            client.calls_since(&before),
+            ["CreateFile 3", "LeaseList 2", "StoreData64 3", "TakeLease 1"]
+        );
+        // What was made is promised: nothing is asked again.
+        for n in 0..100 {
+            assert_eq!(client.get(&format!("dir/file{n}")).await.unwrap(), format!("data {n}").as_bytes());
+        }
+        let calls = client.calls_since(&before);
+        assert_eq!(calls, ["CreateFile 3", "LeaseList 2", "StoreData64 3", "TakeLease 1"]);
+    });
+}
+
+#[test]
+fn without_the_option_no_lease_is_asked_for() {
+    let cell = Cell::new(2);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.mkdir("dir").await.unwrap();
+        client.names("").await.unwrap();
+        let before = client.venus.counters();
+        for n in 0..100 {
+            client.put(&format!("dir/file{n}"), b"data").await.unwrap();
+        }
+        assert_eq!(client.calls_since(&before), ["CreateFile 100", "StoreData64 100"]);
+    });
+}
+
+#[test]
+fn all_kinds_of_changes_are_decided_and_sent_within_a_second() {
+    let cell = cell(3);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.mkdir("dir/model").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let before = client.venus.counters();
+        let dir = client.find("dir").await.unwrap().node;
+        client.put("dir/small", b"small").await.unwrap();
+        client.mkdir("dir/sub").await.unwrap();
+        client.put("dir/sub/inner", b"inner").await.unwrap();
+        client.venus.symlink(dir, b"link", b"small").await.unwrap();
+        client.venus.rename(dir, b"first0", dir, b"renamed").await.unwrap();
+        client.venus.rename(dir, b"first1", dir, b"first2").await.unwrap();
+        client.venus.unlink(dir, b"first3").await.unwrap();
+        client.mkdir("dir/gone").await.unwrap();
+        client.venus.rmdir(dir, b"gone").await.unwrap();
+        let small = client.find("dir/small").await.unwrap();
+        let set = SetAttr { mode: Some(afs_wire::ids::Mode(0o600)), ..SetAttr::default() };
+        let attr = client.venus.setattr(small.node, None, set).await.unwrap();
+        assert_eq!((attr.mode.0, attr.size), (0o600, 5));
+        client.put("dir/small", b"rewritten").await.unwrap();
+        assert_eq!(client.calls_since(&before), [""; 0]);
+        assert_eq!(client.get("dir/small").await.unwrap(), b"rewritten");
+        client.env.sleep(Duration::from_millis(1500)).await;
+        assert_eq!(client.calls_since(&before), ["LeaseList 1"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        let mut names = other.names("dir").await.unwrap();
+        names.sort();
+        assert_eq!(names, [".", "..", "first2", "link", "model", "renamed", "small", "sub"]);
+        assert_eq!(other.get("dir/sub/inner").await.unwrap(), b"inner");
+        assert_eq!(other.get("dir/small").await.unwrap(), b"rewritten");
+        assert_eq!(other.find("dir/small").await.unwrap().attr.mode.0, 0o600);
+        assert_eq!(other.get("dir/link").await.map_err(|error| error.kind).unwrap_err(), ErrorKind::Loop);
+    });
+    let client = a.clone();
+    cell.on(&a, async move { assert_eq!(client.venus.counters().leases_lost, 0) });
+}
+
+#[test]
+fn what_was_decided_is_at_the_server_after_fsync() {
+    let cell = cell(4);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.put("dir/before", b"before").await.unwrap();
+        let closed = client.open("dir/before", OpenFlags::READ_WRITE).await.unwrap();
+        let lists = client.calls("LeaseList");
+        client.venus.fsync(closed).await.unwrap();
+        assert_eq!(client.calls("LeaseList"), lists + 1);
+        let synced = client.venus.counters();
+        client.put("dir/sent", b"sent").await.unwrap();
+        assert_eq!(client.calls_since(&synced), [""; 0]);
+        let handle = client.open_new("dir/file").await.unwrap();
+        client.write_all(handle, b"synced").await.unwrap();
+        client.venus.fsync(handle).await.unwrap();
+        client.put("dir/after", b"after").await.unwrap();
+        let dir = client.find("dir").await.unwrap().node;
+        client.venus.fsync_directory(dir).await.unwrap();
+        client.put("dir/lost", b"lost").await.unwrap();
+    });
+    cell.sim.crash(a.node);
+    let b = cell.client(2);
+    let other = b.clone();
+    cell.on(&b, async move {
+        let all = contents(&other, "dir").await;
+        assert_eq!(all["file"], b"synced");
+        assert_eq!((&all["before"][..], &all["after"][..]), (&b"before"[..], &b"after"[..]));
+        assert!(!all.contains_key("lost"), "this test would notice nothing");
+    });
+}
+
+#[test]
+fn larger_files_and_open_ones_are_stored_as_ever() {
+    let cell = cell(5);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.put("dir/large", &pattern(100_000, 1)).await.unwrap();
+        client.put("dir/small", b"small").await.unwrap();
+        let handle = client.open_new("dir/open").await.unwrap();
+        client.write_all(handle, b"not closed").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        let all = contents(&other, "dir").await;
+        assert_eq!(all["large"], pattern(100_000, 1));
+        assert_eq!((&all["small"][..], &all["open"][..]), (&b"small"[..], &b""[..]));
+    });
+}
+
+#[test]
+fn an_orderly_stop_sends_what_was_decided() {
+    let cell = cell(7);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.put("dir/last", b"last").await.unwrap();
+        client.venus.shut_down().await.unwrap();
+    });
+    cell.sim.crash(a.node);
+    let other = b.clone();
+    cell.on(&b, async move { assert_eq!(other.get("dir/last").await.unwrap(), b"last") });
+}
+
+#[test]
+fn the_quota_is_reported_where_it_is_exceeded() {
+    let cell = cell(8);
+    let a = cell.client(1);
+    let client = a.clone();
+    let (made, kinds) = cell.on(&a, async move {
+        client.mount("small", &format!("%{}.", common::SMALL)).await.unwrap();
+        let (mut made, mut kinds) = (Vec::new(), Vec::new());
+        for n in 0..60 {
+            match client.put(&format!("small/file{n}"), &[7; 1000]).await {
+                Ok(()) => made.push(n),
+                Err(error) => kinds.push(error.kind),
+            }
+        }
+        client.env.sleep(Duration::from_secs(3)).await;
+        assert_eq!(client.venus.counters().leases_lost, 0);
+        (made, kinds)
+    });
+    assert!(
+        made.len() > 5 && !kinds.is_empty() && kinds.iter().all(|kind| *kind == ErrorKind::OverQuota),
+        "{made:?} {kinds:?}"
+    );
+    let b = cell.client(2);
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in made {
+            assert_eq!(other.get(&format!("small/file{n}")).await.unwrap(), [7; 1000], "{n}");
+        }
+    });
+}
+
+#[test]
+fn a_lock_comes_after_what_was_decided() {
+    let cell = cell(9);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.put("dir/file", b"first").await.unwrap();
+        let handle = client.open("dir/file", OpenFlags::READ_WRITE).await.unwrap();
+        let (kind, range) = (afs_venus::LockKind::Write, afs_venus::LockRange::WHOLE);
+        client.venus.lock(handle, 1, 1, range, kind, false).await.unwrap();
+        client.write_all(handle, b"other").await.unwrap();
+        client.venus.flush(handle, 1).await.unwrap();
+        client.venus.release(handle).await.unwrap();
+    });
+    cell.sim.crash(a.node);
+    let other = b.clone();
+    cell.on(&b, async move { assert_eq!(other.get("dir/file").await.unwrap(), b"other") });
+}
