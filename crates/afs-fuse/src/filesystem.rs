@@ -299,9 +299,8 @@ impl Filesystem for AndrewFs {
         self.run(request, move |m| async move { m.readdirplus(ino, offset, reply).await });
     }
 
-    /// A change of a directory is durable at the server when its call returns.
-    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply.ok();
+    fn fsyncdir(&self, request: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.run(request, move |m| async move { m.fsync_directory(ino, reply).await });
     }
 
     fn statfs(&self, request: &Request, ino: INodeNo, reply: ReplyStatfs) {

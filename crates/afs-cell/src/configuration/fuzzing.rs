@@ -26,6 +26,7 @@ mount = "/afs"
 cache_size = 1000000000
 bypass_size = 5000000000
 bypass_streams = 50
+lease = true
 snapshots = "daily=7"
 "#,
     r#"[connections]

@@ -45,6 +45,9 @@ pub struct KeptOptions {
     /// `--bypass-streams`, in percent of the cache; 0 is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bypass_streams: Option<u8>,
+    /// `--lease`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<bool>,
     /// `--snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<String>,
@@ -91,6 +94,7 @@ impl KeptOptions {
             cache_size: self.cache_size.or(before.cache_size),
             bypass_size: self.bypass_size.or(before.bypass_size),
             bypass_streams: self.bypass_streams.or(before.bypass_streams),
+            lease: self.lease.or(before.lease),
             snapshots: self.snapshots.or(before.snapshots),
             serve_data_path: self.serve_data_path.or(before.serve_data_path),
             data_path: self.data_path.or(before.data_path),
@@ -137,14 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn the_bypass_options_stay_as_before() {
+    fn the_options_of_the_mount_stay_as_before() {
         let dir = tempfile::tempdir().unwrap();
-        let first =
-            KeptOptions { bypass_size: Some(1 << 30), bypass_streams: Some(0), ..KeptOptions::default() };
+        let first = KeptOptions { bypass_size: Some(1 << 30), lease: Some(true), ..KeptOptions::default() };
         first.write(dir.path()).unwrap();
         let given = KeptOptions { bypass_streams: Some(50), ..KeptOptions::default() };
         let both = given.or(KeptOptions::read(dir.path()).unwrap());
-        assert_eq!((both.bypass_size, both.bypass_streams), (Some(1 << 30), Some(50)));
+        assert_eq!(
+            (both.bypass_size, both.bypass_streams, both.lease),
+            (Some(1 << 30), Some(50), Some(true))
+        );
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl Client {
             sink: Arc::new(sink),
             snapshots: options.snapshots.clone(),
             sysnames: sysnames(),
-            limits: Limits { bypass: options.bypass.clone(), ..Limits::default() },
+            limits: Limits { bypass: options.bypass.clone(), leases: options.lease, ..Limits::default() },
             security: self.security(own),
             data_path: options.data_path.clone(),
         })

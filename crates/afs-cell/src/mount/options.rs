@@ -22,6 +22,8 @@ pub struct ClientOptions {
     pub cache_bytes: Option<u64>,
     /// Which files bypass the disk cache.
     pub bypass: BypassLimits,
+    /// Whether leases of directories are taken (`docs/semantics.md` "Mounts with leases").
+    pub lease: bool,
     /// The mount point: an empty directory.
     pub directory: PathBuf,
     /// Other users may use the mount.

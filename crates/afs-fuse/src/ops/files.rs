@@ -149,6 +149,14 @@ impl Mount {
         done(outcome, reply);
     }
 
+    /// Changes of names are durable at the server when their call returns, except under a lease.
+    pub(crate) async fn fsync_directory(&self, ino: INodeNo, reply: ReplyEmpty) {
+        match self.node(ino) {
+            Ok(node) => done(self.venus.fsync_directory(node).await, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
     /// `flock_owner` is given if a lock of flock(2) ends with the file.
     pub(crate) async fn release(
         &self,

@@ -45,6 +45,10 @@ pub struct Args {
     cache_size: Option<u64>,
     #[command(flatten)]
     bypass: BypassOptions,
+    /// Decide changes in directories that no other machine uses here, and send them up to a second later. Faster for programs that
+    /// make many small files; what was closed in the last second is lost if this machine crashes, except after fsync
+    #[arg(long)]
+    lease: bool,
     /// Admit other users of this machine, each with the rights of their own token
     #[arg(long)]
     allow_other: bool,
@@ -133,6 +137,7 @@ impl Args {
             cache: cache.clone(),
             cache_bytes: self.cache_size,
             bypass: self.bypass.limits(),
+            lease: self.lease,
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),
