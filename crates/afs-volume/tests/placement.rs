@@ -390,6 +390,11 @@ fn the_format_is_the_fifth_from_the_first_placement_on() {
     assert_eq!(format(), 3u32.to_be_bytes(), "a program of before opens it");
     place(&volume, 2, 1);
     file(&volume, b"f", 1);
+    world.away(1, true);
+    file(&volume, b"g", 1);
+    world.away(1, false);
+    world.wait();
+    assert_eq!(rebuild(&store).copies, 1);
     assert_eq!(format(), 5u32.to_be_bytes(), "a copy does not lower it");
     drop((store, volume));
     let (store, _) = world.open();

@@ -91,7 +91,10 @@ fn a_store_succeeds_without_a_drive_that_its_server_cannot_reach() {
         assert!(scene.cell.sim.now() - began < Duration::from_secs(5), "host {away}");
         let reader = scene.cell.client(2);
         for (name, mebibytes, seed) in [("before", 2, 1), ("first", 4, 2), ("second", 4, 3)] {
-            assert!(scene.get(&reader, name).unwrap() == pattern(mebibytes * MIB, seed), "{name}, host {away}");
+            assert!(
+                scene.get(&reader, name).unwrap() == pattern(mebibytes * MIB, seed),
+                "{name}, host {away}"
+            );
         }
         // When it is back, a pass makes what is missing, and either drive may go.
         scene.cell.sim.mend(server, drive);
