@@ -230,6 +230,21 @@ fn a_reply_that_never_ends_delays_no_other_request() {
     cell.on(&honest, async move { assert_eq!(one.get("here").await.unwrap(), b"at once") });
 }
 
+/// Worlds by the thousand run in the memory of one.
+#[test]
+fn a_world_is_gone_with_its_test() {
+    let image = Arc::new(Mutex::new(image()));
+    let cell = Fakes::new(9, 2, 1);
+    cell.servers[0].host(RW, &image, true);
+    cell.locate(&[(0, MASTER)]);
+    let client = cell.client(0);
+    let one = client.clone();
+    cell.on(&client, async move { drop(one.get("file").await) });
+    let (venus, served) = (Arc::downgrade(&client.venus), Arc::downgrade(&image));
+    drop((client, image, cell));
+    assert_eq!((venus.strong_count(), served.strong_count()), (0, 0));
+}
+
 /// Whatever the statuses are, every operation ends, with an error or not, and nothing panics.
 #[test]
 fn every_operation_ends_whatever_statuses_a_server_returns() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::future::join_all;
-use afs_rpc::{Caller, EnvExt, EnvRef, Rx, Security, ServerCall, Table};
+use afs_rpc::{Caller, EnvExt, EnvRef, Rx, Security, ServerCall, Table, WeakRx};
 use afs_sim::NodeId;
 use afs_wire::cb;
 use afs_wire::error::{AbortCode, Errno};
@@ -47,12 +47,14 @@ pub struct FakeServer {
     /// What it does with fetches of data.
     pub fetches: Arc<Fetches>,
     inner: Arc<Inner>,
+    /// The endpoint, which owns the service.
+    rx: Arc<Mutex<Option<Rx>>>,
 }
 
 struct Inner {
     fetches: Arc<Fetches>,
     env: EnvRef,
-    rx: Mutex<Option<Rx>>,
+    rx: Mutex<Option<WeakRx>>,
     has: Mutex<BTreeMap<VolumeId, Hosted>>,
     /// Clients that may hold promises.
     callers: Mutex<BTreeSet<SocketAddr>>,
@@ -113,14 +115,15 @@ impl FakeServer {
             give_up_pause: Mutex::default(),
             space: Mutex::default(),
         };
-        FakeServer { node, address, fetches, inner: Arc::new(inner) }
+        FakeServer { node, address, fetches, inner: Arc::new(inner), rx: Arc::default() }
     }
 
     /// Serves at an endpoint, also after a restart. Promises are lost then.
     pub fn serve(&self, rx: Rx) {
         self.inner.callers.lock().unwrap().clear();
         rx.listen(Arc::new(service(self.inner.clone()))).unwrap();
-        *self.inner.rx.lock().unwrap() = Some(rx);
+        *self.inner.rx.lock().unwrap() = Some(rx.downgrade());
+        *self.rx.lock().unwrap() = Some(rx);
     }
 
     pub fn host(&self, volume: VolumeId, image: &Shared, writable: bool) {
@@ -172,7 +175,7 @@ impl FakeServer {
     /// Recalls a lease at all clients.
     pub async fn recall(&self, dir: Fid, lease: fs::LeaseId) {
         let callers: Vec<SocketAddr> = self.inner.callers.lock().unwrap().iter().copied().collect();
-        let rx = self.inner.rx.lock().unwrap().clone().unwrap();
+        let rx = self.inner.rx.lock().unwrap().as_ref().and_then(WeakRx::upgrade).unwrap();
         for caller in callers {
             let connection = rx.connection(caller, ServiceId::CALLBACK, Security::null());
             connection.call(&cb::RecallLease { dir, lease }).await.ok();
@@ -233,7 +236,7 @@ impl Inner {
     }
 
     async fn send_break(&self, fid: Fid, but: Option<SocketAddr>) {
-        let rx = self.rx.lock().unwrap().clone().unwrap();
+        let rx = self.rx.lock().unwrap().as_ref().and_then(WeakRx::upgrade).unwrap();
         let others: Vec<SocketAddr> = {
             let given_up = self.given_up.lock().unwrap();
             let is_notified = |peer: &SocketAddr| Some(*peer) != but && !given_up.contains(&(*peer, fid));
