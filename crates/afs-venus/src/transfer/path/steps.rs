@@ -111,6 +111,9 @@ impl ServerPath {
             self.capabilities.lock().refused(need, given, *why, self.now());
             link.withdraw(given);
         }
+        if matches!(error, Error::Failed(Failure::Unavailable)) {
+            self.capabilities.lock().leave_alone(need, self.now());
+        }
         Fallback::of(error)
     }
 }

@@ -114,6 +114,11 @@ impl Capabilities {
         self.slots.put((need.token, need.used, Group::File(need.fid)), slot, now);
     }
 
+    /// The drive cannot have the bytes of a file now: they are moved by calls for a while.
+    pub fn leave_alone(&mut self, need: &Need, now: Instant) {
+        self.refuse(need, now);
+    }
+
     /// The drive has refused a capability for a need.
     pub fn refused(&mut self, need: &Need, refused: &Arc<Given>, why: Refusal, now: Instant) {
         if matches!(why, Refusal::NotAllowed | Refusal::OtherObject | Refusal::OutOfRange) {
