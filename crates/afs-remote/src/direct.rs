@@ -38,6 +38,8 @@ pub struct Sealing {
     pub key: Arc<DriveKey>,
     /// The latest generation that it told.
     pub generation: Generation,
+    /// It believes no binding of an earlier generation than this one, whatever it is for.
+    pub valid_from: Generation,
 }
 
 /// A connection, the capability presented on it, and the key that the drive had then.
@@ -59,6 +61,8 @@ struct Inner {
 struct State {
     open: Option<Open>,
     latest: Generation,
+    /// The latest that was told with a revocation of all, or of which this end does not know what else it revoked.
+    valid_from: Generation,
     failed: Option<Instant>,
     /// Revocations of which the drive may not know, the start of this process included; and how many of them it was told of since.
     missed: u64,
@@ -112,7 +116,12 @@ impl DirectDrive {
 
     /// As [`DirectDrive::revoke`], for everything.
     pub async fn revoke_all(&self) -> bool {
-        self.tell(|_| ChunkRequest::RevokeAll).await
+        let is_told = self.tell(|_| ChunkRequest::RevokeAll).await;
+        // What was sealed since then may count as revoked too: it is asked for again.
+        let mut state = self.0.state.lock();
+        state.valid_from = state.latest;
+        drop(state);
+        is_told
     }
 
     /// Commands a transfer to a client that waits for it. `false` if the drive was not told: it is away, or has too many commands.
@@ -159,7 +168,8 @@ impl Inner {
         let epoch = self.options.keys.present().epoch();
         let state = self.state.lock();
         let open = state.open.as_ref().filter(|open| open.is_good(epoch))?;
-        let sealing = Sealing { key: open.key.clone(), generation: state.latest };
+        let sealing =
+            Sealing { key: open.key.clone(), generation: state.latest, valid_from: state.valid_from };
         (state.missed == state.made_good).then_some(sealing)
     }
 
@@ -236,10 +246,14 @@ impl Inner {
         let reply = reply?;
         let ChunkReply::Revoked { latest } = reply else { return Err(Error::Length) };
         let mut state = self.state.lock();
+        if is_unsure || latest > state.latest {
+            state.valid_from = state.valid_from.max(latest);
+        }
         state.latest = state.latest.max(latest);
         state.made_good = missed;
         state.failed = None;
-        let sealing = Sealing { key: open.key.clone(), generation: state.latest };
+        let sealing =
+            Sealing { key: open.key.clone(), generation: state.latest, valid_from: state.valid_from };
         state.open = Some(open);
         Ok(sealing)
     }

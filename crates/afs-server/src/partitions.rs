@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_datapath::capability::DriveId as NamedDrive;
 use afs_drive::DriveId;
 use afs_remote::DirectDrive;
 use afs_volume::{Volume, VolumeStore};
@@ -45,6 +46,14 @@ impl Partitions {
     /// A drive to which clients may go.
     pub(crate) fn direct(&self, partition: PartitionId, drive: DriveId) -> Option<DirectDrive> {
         self.direct.read().get(&(partition, drive)).cloned()
+    }
+
+    /// The one of a partition that has this id itself. There are few.
+    pub(crate) fn direct_named(&self, partition: PartitionId, named: NamedDrive) -> Option<DirectDrive> {
+        let direct = self.direct.read();
+        let mut of_partition = direct.iter().filter(|((of, _), _)| *of == partition);
+        let found = of_partition.find(|(_, direct)| direct.options().keys.present().drive() == named);
+        found.map(|(_, direct)| direct.clone())
     }
 
     /// All of them.

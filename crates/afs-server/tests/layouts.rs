@@ -11,15 +11,15 @@ use std::time::Duration;
 use afs_datapath::capability::{Binding, Capability, Refusal, Secret, TransferId};
 use afs_datapath::session::{Client as Session, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::ChunkRef;
-use afs_remote::TELL_MAX;
+use afs_remote::{DirectDrive, RemoteOptions, TELL_MAX};
 use afs_rpc::{CallError, Class, Level};
 use afs_sim::NodeId;
 use afs_volume::{DataRoute, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, GetLayoutReply, LayoutPart};
-use afs_wire::ids::{DataVersion, Fid, PartitionNumber};
+use afs_wire::fs::{self, GetLayoutReply, LayoutPart, LayoutRenewal, LayoutRenewals, LayoutRenewed};
+use afs_wire::ids::{DataVersion, Fid, PartitionId, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
-use afs_wire::xdr::{Decode, Fixed};
+use afs_wire::xdr::{BoundedVec, Decode, Fixed};
 use rig::drive::READ;
 use rig::far::{self, Far, acl};
 use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
@@ -340,4 +340,106 @@ fn a_transfer_is_commanded_for_who_may_read_what_is_there() {
     scene.set_route(DataRoute::Commanded);
     scene.cell.sim.cut(scene.cell.server, scene.host);
     refused(carol(right), Errno::ENXIO.to_uae());
+}
+
+impl Scene {
+    /// The capability of a file's layout, given again.
+    fn renew(&self, by: &Client, fid: Fid, drive: Fixed<16>) -> CallResult<LayoutRenewed> {
+        let wanted = LayoutRenewals::first_of([LayoutRenewal { fid, drive }]);
+        let renewed = by.ask(fs::RenewLayouts { wanted })?.outcomes.into_vec().remove(0);
+        match renewed.outcome.error {
+            AbortCode::OK => Ok(renewed),
+            code => Err(CallError::Abort(code)),
+        }
+    }
+}
+
+/// A layout with another capability.
+fn with(layout: &GetLayoutReply, renewed: &LayoutRenewed) -> GetLayoutReply {
+    let mut drives = layout.drives.clone().into_vec();
+    drives[0].capability = renewed.outcome.clone().into_reply().unwrap();
+    GetLayoutReply { drives: BoundedVec::try_from(drives).unwrap(), ..layout.clone() }
+}
+
+#[test]
+fn one_capability_given_again_serves_all_layouts_of_a_directory_until_rights_change() {
+    let scene = Scene::new(20);
+    let [fid, other] = ["f", "other"].map(|name| scene.file(name));
+    let held = [fid, other].map(|fid| scene.ask(fid, 0, ALL).unwrap());
+    scene.cell.sim.run_for(Duration::from_secs(61));
+    let expired = Error::Failed(Failure::Refused(Refusal::Expired));
+    held.iter().for_each(|layout| assert_eq!(scene.first(layout), Err(expired.clone())));
+    let renewed = scene.renew(&scene.carol, fid, held[0].drives[0].drive).unwrap();
+    let again = held.each_ref().map(|layout| with(layout, &renewed));
+    again.iter().for_each(|layout| assert!(scene.first(layout).is_ok()));
+    // A file whose mode changes is bound no more; the one beside it is.
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
+    assert_eq!(scene.first(&again[0]), Err(revoked()));
+    assert!(scene.first(&again[1]).is_ok());
+    scene.owner.ask(fs::StoreAcl { fid: scene.dir, acl: acl("1\n0\nadmin\t127\n") }).unwrap();
+    assert_eq!(scene.first(&again[1]), Err(revoked()));
+    let drive = held[1].drives[0].drive;
+    refused(scene.renew(&scene.carol, other, drive).map(drop), Errno::EACCES.to_uae());
+}
+
+/// All was revoked at the drive: a client that knows it drops its layouts, and is not refused once for each.
+#[test]
+fn a_renewal_tells_from_which_generation_on_bindings_are_good() {
+    let scene = Scene::new(21);
+    let fid = scene.file("f");
+    let held = scene.ask(fid, 0, ALL).unwrap();
+    // A change of the volume's setting revokes all.
+    let (volume, partition) = (fid.volume, PartitionNumber(0));
+    let begin = vol::TransCreate { volume, partition, flags: AttachFlags::BUSY };
+    let transaction = scene.owner.ask(begin).unwrap().transaction;
+    scene.owner.ask(vol::SetRoute { transaction, route: DataRoute::Drives }).unwrap();
+    scene.owner.ask(vol::EndTrans { transaction }).unwrap();
+    scene.cell.sim.run_for(Duration::from_secs(1));
+    let renewed = scene.renew(&scene.carol, fid, held.drives[0].drive).unwrap();
+    let oldest = Binding::from_bytes(&held.parts[0].copies[0].binding.0).unwrap().terms.generation;
+    assert!(oldest.0 < renewed.valid_from);
+    assert_eq!(scene.first(&with(&held, &renewed)), Err(revoked()));
+    let fresh = with(&scene.ask(fid, 0, ALL).unwrap(), &renewed);
+    assert!(scene.first(&fresh).is_ok());
+    scene.owner.ask(fs::StoreAcl { fid: scene.dir, acl: acl("1\n0\nadmin\t127\n") }).unwrap();
+    assert_eq!(scene.first(&fresh), Err(revoked()));
+}
+
+#[test]
+fn a_renewal_is_for_who_may_read_where_the_volume_permits_it() {
+    let scene = Scene::new(22);
+    let fid = scene.file("f");
+    let drive = scene.ask(fid, 0, ALL).unwrap().drives[0].drive;
+    let renew = |client: &Client, fid, drive| scene.renew(client, fid, drive).map(drop);
+    renew(&scene.carol, fid, drive).unwrap();
+    refused(renew(&scene.cell.client(2), fid, drive), Errno::EACCES.to_uae());
+    refused(renew(&scene.carol, scene.dir, drive), Errno::EISDIR.to_uae());
+    refused(renew(&scene.carol, fid, Fixed([9; 16])), Errno::EOPNOTSUPP.to_uae());
+    let none = scene.carol.ask(fs::RenewLayouts { wanted: LayoutRenewals::default() });
+    refused(none.map(drop), Errno::EINVAL.to_uae());
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
+    refused(renew(&scene.carol, fid, drive), Errno::EACCES.to_uae());
+    scene.owner.ask(fs::StoreStatus { fid, status: mode(0o644) }).unwrap();
+    scene.set_route(DataRoute::Server);
+    refused(renew(&scene.carol, fid, drive), Errno::EOPNOTSUPP.to_uae());
+    scene.set_route(DataRoute::Drives);
+    scene.cell.sim.cut(scene.cell.server, scene.host);
+    scene.cell.sim.run_for(Duration::from_secs(60));
+    refused(renew(&scene.carol, fid, drive), Errno::EOPNOTSUPP.to_uae());
+}
+
+/// Replies name drives by IPv4, as all of AFS does: what is at another one is read and stored at the file server.
+#[test]
+fn nobody_is_sent_to_a_drive_without_an_address_in_the_form_of_replies() {
+    let scene = Scene::new(23);
+    let fid = scene.file("f");
+    let at = "[2001:db8::9]:7010".parse().unwrap();
+    let options = RemoteOptions::new("far", at, Security::Clear, Arc::new(far::key()), far::STORE);
+    let direct = DirectDrive::new(scene.cell.sim.env(scene.cell.server), options);
+    scene.cell.partitions().add_direct(PartitionId(0), far::FAR, direct);
+    refused(scene.ask(fid, 0, ALL).map(drop), Errno::EOPNOTSUPP.to_uae());
+    let room = scene.carol.ask(fs::GetRoom { fid, bytes: 1, length: 1 });
+    refused(room.map(drop), Errno::EACCES.to_uae());
+    let room = scene.owner.ask(fs::GetRoom { fid, bytes: 1, length: 1 });
+    refused(room.map(drop), Errno::EOPNOTSUPP.to_uae());
 }

@@ -210,6 +210,10 @@ const OTHERS: &[Attempt] = &[
         let wanted = [fs::CapabilityRequest { fid: dir, access: fs::CapabilityAccess::READ }];
         b.ask(fs::BulkCapability { wanted: fs::CapabilityRequests::first_of(wanted) }).unwrap();
     }),
+    ("RenewLayouts", |b, _, file, _| {
+        let renewal = fs::LayoutRenewal { fid: file, drive: afs_wire::xdr::Fixed([0; 16]) };
+        b.ask(fs::RenewLayouts { wanted: fs::LayoutRenewals::first_of([renewal]) }).unwrap();
+    }),
     ("GetLayout", |b, _, file, _| {
         let version = afs_wire::ids::DataVersion(1);
         let _ = b.ask(fs::GetLayout { fid: file, version, start: 0, end: 10 });

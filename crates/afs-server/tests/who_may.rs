@@ -357,6 +357,13 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetLayout { fid, version, start: 0, end: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    // Each renewal is refused by itself: `layouts.rs`.
+    ("RenewLayouts", "aco", |s, who| {
+        let renewal = fs::LayoutRenewal { fid: s.file().0, drive: Fixed([0; 16]) };
+        let wanted = fs::LayoutRenewals::first_of([renewal]);
+        let reply = s.caller(who).ask(fs::RenewLayouts { wanted }).unwrap();
+        may_ask(reply.outcomes[0].outcome.clone().into_reply().map_err(CallError::Abort))
+    }),
     // The same.
     ("Deliver", "aco", |s, who| {
         let ((fid, _), version, id) = (s.file(), DataVersion(0), Fixed([0; 16]));

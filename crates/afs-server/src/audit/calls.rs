@@ -76,6 +76,7 @@ described! {
     Read: fs::GetCapability |call| call.fid;
     Read: fs::GetLayout |call| call.fid;
     Read: fs::Deliver |call| call.fid;
+    Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::GetRoom |call| call.fid;
     Change: fs::CommitStore |call| call.fid;
     Change: fs::CommitChunks |call| call.fid;

@@ -65,15 +65,9 @@ impl FileServer {
             return Err(none);
         }
         self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
-        let found = self.find_to_send(context, call.fid, wanted).await?;
-        if self::group(call.fid, &found, wanted.reach(context, &found)?) != group {
-            return Err(AbortCode::VBUSY);
-        }
+        let found = self.find_unchanged(context, (call.fid, wanted), group).await?;
         let layout = self.layout(&found, (call.fid, call.version), range).await?;
-        let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
-        if seconds == 0 {
-            return Err(Errno::EACCES.to_uae());
-        }
+        let seconds = self.seconds_of_layout(context)?;
         let mut drives: Vec<_> = sents.values().collect();
         drives.sort_by_key(|sent| sent.place);
         let drives =
@@ -85,6 +79,28 @@ impl FileServer {
             parts: bounded(parts)?,
             end: layout.end,
         })
+    }
+
+    /// The file again, if the caller's rights still reach as far.
+    pub(super) async fn find_unchanged(
+        &self,
+        context: &CallContext,
+        (fid, wanted): (Fid, Wanted),
+        group: Group,
+    ) -> Result<Found, AbortCode> {
+        let found = self.find_to_send(context, fid, wanted).await?;
+        match self::group(fid, &found, wanted.reach(context, &found)?) == group {
+            true => Ok(found),
+            false => Err(AbortCode::VBUSY),
+        }
+    }
+
+    /// How long the capabilities of a layout last.
+    pub(super) fn seconds_of_layout(&self, context: &CallContext) -> Result<u64, AbortCode> {
+        match lifetime(&context.identity, self.env.wall().secs).min(LIFETIME) {
+            0 => Err(Errno::EACCES.to_uae()),
+            seconds => Ok(seconds),
+        }
     }
 
     /// A file that the caller may read, of a volume whose bytes may be read at the drives.
@@ -128,22 +144,27 @@ impl FileServer {
                 continue;
             }
             let Some(direct) = self.partitions.direct(partition, id) else { continue };
-            let is_open = self.guard.policy().is_open_to_all(found.header.name.as_str());
-            if direct.options().security == Security::Clear && !is_open {
-                continue;
-            }
-            if let Some(sealing) = direct.sealing().await {
-                let place = sents.len() as u32;
-                sents.insert(id, Sent { direct, sealing, place });
+            if let Some(sent) = self.sent_to(found, direct, sents.len() as u32).await {
+                sents.insert(id, sent);
             }
         }
         sents
     }
 
+    /// A drive, if a client may be sent there for a file and it can be told of revocations now.
+    pub(super) async fn sent_to(&self, found: &Found, direct: DirectDrive, place: u32) -> Option<Sent> {
+        let is_open = self.guard.policy().is_open_to_all(found.header.name.as_str());
+        if direct.options().security == Security::Clear && !is_open || !has_address(direct.options()) {
+            return None;
+        }
+        let sealing = direct.sealing().await?;
+        Some(Sent { direct, sealing, place })
+    }
+
     /// What a client needs for a drive. `None` for one without an address in the reply's form.
-    fn send(&self, sent: &Sent, group: Group, seconds: u64) -> Option<LayoutDrive> {
+    pub(super) fn send(&self, sent: &Sent, group: Group, seconds: u64) -> Option<LayoutDrive> {
         let (options, sealing) = (sent.direct.options(), &sent.sealing);
-        let Sealing { key, generation } = sealing;
+        let Sealing { key, generation, .. } = sealing;
         let capability = Capability {
             drive: key.drive(),
             epoch: key.epoch(),
@@ -156,6 +177,11 @@ impl FileServer {
         };
         offer(options, sealing, capability, seconds)
     }
+}
+
+/// Whether a drive has an address in the form of replies, which is IPv4 as everywhere in AFS.
+pub(super) fn has_address(options: &RemoteOptions) -> bool {
+    options.address.is_ipv4()
 }
 
 /// What a client needs to use a capability at its drive. `None` for a drive without an address in the reply's form.
@@ -223,7 +249,7 @@ impl Sent {
         if Pieces::covering(at.chunk.len, &range).ok()? != range {
             return None;
         }
-        let Sealing { key, generation } = &self.sealing;
+        let Sealing { key, generation, .. } = &self.sealing;
         let (store, file) = (self.direct.options().store, key.tag(Group::File(file)));
         Some(Terms { store, start: range.start, end: range.end, file, generation: *generation })
     }

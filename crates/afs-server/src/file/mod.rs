@@ -17,6 +17,7 @@ mod delivery;
 mod fetch;
 mod info;
 mod layout;
+mod layout_renewals;
 mod lease;
 mod lease_list;
 mod link;
@@ -78,6 +79,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = capabilities::add(table);
     let table = bulk_capabilities::add(table);
     let table = layout::add(table);
+    let table = layout_renewals::add(table);
     let table = delivery::add(table);
     let table = rooms::add(table);
     let table = info::add(table);

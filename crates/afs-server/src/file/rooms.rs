@@ -17,7 +17,7 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CommitPart, SetStatus};
 use afs_wire::xdr::{Decode, Fixed};
 
-use super::layout::offer;
+use super::layout::{has_address, offer};
 use super::object::Found;
 use super::server::{CallContext, FileServer};
 use super::storing::{self, Change, NO_TICKET, SHORT_DATA};
@@ -97,7 +97,8 @@ impl FileServer {
         let drive = found.served.volume.staging_drive().await?;
         let direct = self.partitions.direct(found.served.site.partition, drive)?;
         let is_open = self.guard.policy().is_open_to_all(found.header.name.as_str());
-        (direct.options().security != Security::Clear || is_open).then_some(direct)
+        let is_usable = direct.options().security != Security::Clear || is_open;
+        (is_usable && has_address(direct.options())).then_some(direct)
     }
 
     /// A ticket with the quota and the space of a store that is to come.

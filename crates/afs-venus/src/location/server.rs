@@ -236,6 +236,8 @@ pub(crate) struct Server {
     pub no_data_path: UnknownCall,
     /// Whether it tells no layouts.
     pub no_layouts: UnknownCall,
+    /// Whether it renews no layouts.
+    pub no_renewals: UnknownCall,
     /// Whether it gives no rooms at drives.
     pub no_rooms: UnknownCall,
     /// Whether it gives one capability of the data path per call, and none with statuses.
@@ -269,6 +271,7 @@ impl Server {
             single_ranges_only: AtomicBool::new(false),
             no_data_path: UnknownCall::default(),
             no_layouts: UnknownCall::default(),
+            no_renewals: UnknownCall::default(),
             no_rooms: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
             single_changes_only: UnknownCall::default(),
@@ -292,6 +295,11 @@ impl Server {
     /// Whether it has said that it tells no layouts of files, and is not asked again yet.
     pub fn has_no_layouts(&self, now: Instant) -> bool {
         self.no_layouts.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it is worth asking for the capabilities of several layouts again in one call.
+    pub fn may_renew_layouts(&self, now: Instant) -> bool {
+        !self.no_renewals.is_noted(now, self.reset.get())
     }
 
     /// Whether it has said that it gives no rooms at drives, and is not asked again yet.

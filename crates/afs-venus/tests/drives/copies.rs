@@ -65,3 +65,19 @@ fn where_both_drives_lie_the_file_server_is_read() {
     let after = moved(&client);
     assert!(after.0 > before.0 && after.1 == before.1, "{before:?} {after:?}");
 }
+
+#[test]
+fn a_damaged_copy_is_asked_once_and_then_the_last_one() {
+    let (scene, client, big) = two(7);
+    scene.set_conduct(Conduct::Lies);
+    // Each of the four chunks is damaged at the first drive.
+    for round in 0..4 {
+        let here = client.clone();
+        scene.cell.on(&client, async move {
+            here.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        });
+        assert!(scene.get(&client, "big").unwrap() == big, "round {round}");
+        assert_eq!(fallbacks(&client, "damaged"), 4, "round {round}");
+    }
+    assert_eq!(fallbacks(&client, "paused"), 0, "{:?}", client.venus.counters().drive_fallbacks);
+}

@@ -13,6 +13,7 @@ use afs_wire::ids::PartitionId;
 
 use crate::common::{Cell, Client, LIMIT, ROOT, pattern};
 use crate::host::{Conduct, Host, serve};
+use crate::older::gate;
 
 pub const MIB: usize = 1 << 20;
 /// Long enough for a connection to be opened.
@@ -59,12 +60,21 @@ impl Scene {
         Scene::with(seed, 1, Some(identity(0)))
     }
 
+    /// One drive, whose program speaks no later version of the protocol.
+    pub fn with_older_drive(seed: u64, latest: u32) -> Scene {
+        Scene::made(seed, 1, None, Some(latest))
+    }
+
     fn with(seed: u64, drives: u8, identity: Option<Identity>) -> Scene {
+        Scene::made(seed, drives, identity, None)
+    }
+
+    fn made(seed: u64, drives: u8, identity: Option<Identity>, latest: Option<u32>) -> Scene {
         let cell = Cell::with_data_path(seed, identity.is_none());
         cell.users.add("alice", 11);
         cell.users.add("bob", 12);
         cell.set_limits(|limits| limits.read_ahead_chunks = 0);
-        let hosts = (0..drives).map(|number| host(&cell, number, identity.as_ref()));
+        let hosts = (0..drives).map(|number| host(&cell, number, identity.as_ref(), latest));
         let (hosts, keys) = hosts.unzip();
         let ids: Vec<_> = (1..=u32::from(drives)).map(DriveId).collect();
         cell.partitions().store(PartitionId(0)).unwrap().use_drives(&ids).unwrap();
@@ -151,11 +161,13 @@ fn identity(secret: u8) -> Identity {
 }
 
 /// A drive of the cell's file server, and its keys there.
-fn host(cell: &Cell, number: u8, identity: Option<&Identity>) -> (Host, DriveKeys) {
+fn host(cell: &Cell, number: u8, identity: Option<&Identity>, latest: Option<u32>) -> (Host, DriveKeys) {
     let at = address(number);
     let node = cell.sim.node(&format!("drive {number}"), at.ip());
     let offer = identity.map_or_else(Offer::clear, |identity| Offer::tls(identity.clone()));
-    let host = serve(cell, (node, at), key(number, 7), offer);
+    let behind = latest.map_or(at, |_| SocketAddr::new(at.ip(), at.port() + 1));
+    let host = serve(cell, (node, behind), key(number, 7), offer);
+    latest.inspect(|latest| gate(&cell.sim.env(node), at, behind, *latest));
     let security = identity.map_or(Security::Clear, |identity| Security::Tls(identity.fingerprint()));
     let name = format!("far-{number}");
     let keys = DriveKeys::from(Arc::new(key(number, 7)));

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{GetCapabilityReply, SERVICE};
+use super::{CapabilityOutcome, GetCapabilityReply, SERVICE};
 use crate::ids::{DataVersion, Fid};
 use crate::rpc::Nothing;
 use crate::xdr::{BoundedVec, Fixed};
@@ -13,6 +13,14 @@ pub const LAYOUT_DRIVES_MAX: usize = 3;
 pub const LAYOUT_PARTS_MAX: usize = 256;
 /// Most copies of one part.
 pub const LAYOUT_COPIES_MAX: usize = 3;
+
+/// Most renewals in one call.
+pub const LAYOUT_RENEWALS_MAX: usize = 32;
+
+/// Capabilities of layouts that are asked for again.
+pub type LayoutRenewals = BoundedVec<LayoutRenewal, LAYOUT_RENEWALS_MAX>;
+/// The outcomes, in the order of the requests.
+pub type LayoutsRenewed = BoundedVec<LayoutRenewed, LAYOUT_RENEWALS_MAX>;
 
 /// In the place of a binding: the drive sends the chunk to a client when the file server has commanded it.
 pub const COMMANDED: Fixed<48> = Fixed([0; 48]);
@@ -61,6 +69,26 @@ xdr_struct! {
     }
 }
 
+xdr_struct! {
+    /// A capability that is asked for again.
+    pub struct LayoutRenewal {
+        /// A file of which the client has a layout. The capability is for all for which that of the layout was.
+        pub fid: Fid,
+        /// The drive's id.
+        pub drive: Fixed<16>,
+    }
+}
+
+xdr_struct! {
+    /// A capability that was given again, or why it was not.
+    pub struct LayoutRenewed {
+        /// The capability.
+        pub outcome: CapabilityOutcome,
+        /// The drive believes no binding of an earlier generation.
+        pub valid_from: u64,
+    }
+}
+
 calls! {
     service SERVICE;
 
@@ -74,6 +102,13 @@ calls! {
         parts: BoundedVec<LayoutPart, LAYOUT_PARTS_MAX>,
         /// Where the layout ends. The client asks for the rest from there.
         end: u64,
+    };
+
+    /// Asks for capabilities of layouts again, each as by [`GetLayout`]. One that is refused does not affect the others. EOPNOTSUPP of one
+    /// where the volume's bytes do not travel that way, or the drive cannot be used now, or is none of the file server's.
+    0x414E_442A "RenewLayouts" RenewLayouts { wanted: LayoutRenewals } -> RenewLayoutsReply {
+        /// In the order of the requests.
+        outcomes: LayoutsRenewed,
     };
 
     /// Has a drive send the part of a file in which a position is to the client, which waits there for the transfer of this number.

@@ -62,6 +62,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4427, "Deliver"),
     (0x414E_4428, "BulkCapability"),
     (0x414E_4429, "StatusAndCapability"),
+    (0x414E_442A, "RenewLayouts"),
 ];
 
 #[cfg(test)]

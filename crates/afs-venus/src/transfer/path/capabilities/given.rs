@@ -4,6 +4,7 @@ use afs_datapath::capability::{Capability, Secret};
 use afs_rpc::Instant;
 
 /// A capability as the file server gave it.
+#[derive(Clone)]
 pub(crate) struct Given {
     /// Number of the capability among those of its table, which gives it.
     pub number: u64,

@@ -8,6 +8,7 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::rpc::Request;
 
+use super::super::capabilities::Given;
 use super::super::fallback::Fallback;
 use super::super::grants::WAIT;
 use super::super::opening::CALL_MAX;
@@ -15,10 +16,11 @@ use super::super::steps::Ended;
 use super::layout::{Asked, Layout};
 use super::layouts::{Key, Lookup, Refused};
 use super::server_drives::ServerDrives;
+use super::sites::Standing;
 use crate::calls::Target;
 
 impl ServerDrives {
-    /// The layout of a file for a position, if there is one in time.
+    /// The layout of a file for a position, if there is one in time whose capabilities are good.
     pub(super) async fn layout(
         self: &Arc<Self>,
         target: &Target,
@@ -33,7 +35,14 @@ impl ServerDrives {
             }
             let found = self.layouts.lock().look_up(key, at, self.now());
             match found {
-                Lookup::Here(layout) => return Ok(layout),
+                Lookup::Here(layout) => match self.stand(target, &layout) {
+                    Standing::Good | Standing::Due => return Ok(layout),
+                    Standing::Ended | Standing::Asked => {}
+                    Standing::Void => {
+                        self.layouts.lock().failed(key);
+                        continue;
+                    }
+                },
                 Lookup::None => return Err(Ended::NoPath),
                 Lookup::Missing(start) => self.ask_for(target, key, start),
                 Lookup::Asked => {}
@@ -57,14 +66,16 @@ impl ServerDrives {
     async fn get_layout(&self, target: &Target, key: Key, start: u64) -> Result<Layout, Refused> {
         self.common.counters.call(fs::GetLayout::NAME);
         let reset = self.server.reset.get();
-        let (_, fid, version) = key;
+        let (token, fid, version) = key;
         let asked = Asked { start, called: target.address.peer.ip(), at: self.now() };
         let request = fs::GetLayout { fid, version, start, end: i64::MAX as u64 };
         match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
             Ok(Ok(reply)) => {
-                let number = || self.given.fetch_add(1, Ordering::Relaxed);
-                let layout = Layout::new(&reply, &asked, &self.common.config, number);
-                layout.ok_or(Refused::File)
+                let site = |offer, given| {
+                    let number = self.given.fetch_add(1, Ordering::Relaxed);
+                    self.sites.lock().given((token, fid), offer, Given { number, ..given })
+                };
+                Layout::new(&reply, &asked, &self.common.config, site).ok_or(Refused::File)
             }
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
                 self.server.no_layouts.note(self.now(), reset);

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_datapath::capability::{Binding, Group};
+use afs_datapath::capability::{Binding, Generation};
 use afs_drive::{ChunkRef, MAX_CHUNK_LEN};
 use afs_rpc::Instant;
 use afs_wire::fs::{COMMANDED, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart};
@@ -13,6 +14,7 @@ use afs_wire::xdr::{Decode, Fixed};
 use super::super::capabilities::{Given, Use};
 use super::super::grants::given;
 use super::super::offer::Offer;
+use super::sites::Site;
 use crate::config::DataPathConfig;
 
 /// Most bytes that are read at once.
@@ -23,8 +25,8 @@ pub(super) struct Layout {
     /// The bytes of which it tells.
     pub range: Range<u64>,
     parts: Vec<Part>,
-    /// When the first of its capabilities ends.
-    pub ends: Instant,
+    /// The drives, each with the generation of the oldest binding there.
+    sites: Vec<(Arc<Site>, Generation)>,
 }
 
 /// Bytes that are together.
@@ -34,18 +36,13 @@ pub(super) struct Part {
     pub copies: Vec<PartCopy>,
 }
 
-/// A drive, and a capability for it.
-pub(super) struct Site {
-    pub offer: Offer,
-    pub given: Arc<Given>,
-}
-
 /// A chunk in which a part is.
 pub(super) struct PartCopy {
     pub site: Arc<Site>,
     pub chunk: ChunkRef,
     pub permission: Permission,
     offset: u32,
+    is_bad: AtomicBool,
 }
 
 /// Why the drive sends the chunk.
@@ -75,18 +72,21 @@ pub(super) struct Asked {
 
 impl Layout {
     /// What the file server has replied. `None` for what contradicts itself. Copies at drives that cannot be used from here are left
-    /// out; `number` numbers capabilities.
+    /// out; `site` knows those of capabilities.
     pub fn new(
         reply: &GetLayoutReply,
         asked: &Asked,
         config: &DataPathConfig,
-        mut number: impl FnMut() -> u64,
+        mut site: impl FnMut(Offer, Given) -> Option<Arc<Site>>,
     ) -> Option<Layout> {
         let end = reply.end;
         if end <= asked.start || end > i64::MAX as u64 {
             return None;
         }
-        let sites = reply.drives.iter().map(|drive| site(drive, asked, config, number()));
+        let sites = reply.drives.iter().map(|drive| {
+            let (offer, given) = used(drive, asked, config)?;
+            site(offer, given)
+        });
         let sites: Vec<_> = sites.collect();
         let mut parts: Vec<Part> = Vec::with_capacity(reply.parts.len());
         for told in reply.parts.iter() {
@@ -96,15 +96,24 @@ impl Layout {
             }
             parts.push(part);
         }
-        let ends = sites.iter().flatten().map(|site| site.given.ends).min()?;
-        Some(Layout { range: asked.start..end, parts, ends })
+        let with_oldest = |site: Arc<Site>| {
+            let oldest = oldest(&parts, &site);
+            (site, oldest)
+        };
+        let sites: Vec<_> = sites.into_iter().flatten().map(with_oldest).collect();
+        (!sites.is_empty()).then_some(Layout { range: asked.start..end, parts, sites })
     }
 
     /// One without bytes at a drive.
     #[cfg(test)]
-    pub fn of_holes(range: Range<u64>, parts: usize, ends: Instant) -> Layout {
+    pub fn of_holes(range: Range<u64>, parts: usize) -> Layout {
         let part = |n| Part { range: range.start + n..range.start + n + 1, copies: Vec::new() };
-        Layout { parts: (0..parts as u64).map(part).collect(), range: range.clone(), ends }
+        Layout { parts: (0..parts as u64).map(part).collect(), range: range.clone(), sites: Vec::new() }
+    }
+
+    /// The drives, each with the generation of the oldest binding there.
+    pub fn sites(&self) -> &[(Arc<Site>, Generation)] {
+        &self.sites
     }
 
     /// How many parts it has: its size.
@@ -149,7 +158,21 @@ impl Part {
     }
 }
 
+impl Part {
+    /// The copies in the order in which they are read: those that gave other bytes than they should, or none, are the last.
+    pub fn in_order(&self) -> impl Iterator<Item = &PartCopy> {
+        let is_bad = |copy: &&PartCopy| copy.is_bad.load(Ordering::Relaxed);
+        let good = self.copies.iter().filter(move |copy| !is_bad(copy));
+        good.chain(self.copies.iter().filter(is_bad))
+    }
+}
+
 impl PartCopy {
+    /// It is the last one to be read from now on.
+    pub fn note_bad(&self) {
+        self.is_bad.store(true, Ordering::Relaxed);
+    }
+
     /// The range of the chunk that has so many bytes of the part from a position in it.
     pub fn range(&self, at: u64, length: u64) -> Option<Range<u32>> {
         let start = self.offset.checked_add(u32::try_from(at).ok()?)?;
@@ -157,13 +180,20 @@ impl PartCopy {
     }
 }
 
-/// A drive of a reply; `None` if it cannot be used from here.
-fn site(told: &LayoutDrive, asked: &Asked, config: &DataPathConfig, number: u64) -> Option<Arc<Site>> {
+/// A drive of a reply, with its capability; `None` if it cannot be used from here.
+fn used(told: &LayoutDrive, asked: &Asked, config: &DataPathConfig) -> Option<(Offer, Given)> {
     let offer = Offer::of_layout(told, asked.called, config)?;
-    let given = given(&told.capability, Use::Read, asked.at)?;
-    let is_for_it =
-        given.capability.drive == offer.drive && matches!(given.capability.group, Group::Tagged(_));
-    is_for_it.then(|| Arc::new(Site { offer, given: Arc::new(Given { number, ..given }) }))
+    Some((offer, given(&told.capability, Use::Read, asked.at)?))
+}
+
+/// The generation of the oldest binding at a drive.
+fn oldest(parts: &[Part], site: &Arc<Site>) -> Generation {
+    let there = parts.iter().flat_map(|part| &part.copies).filter(|copy| Arc::ptr_eq(&copy.site, site));
+    let bound = there.filter_map(|copy| match &copy.permission {
+        Permission::Bound(binding) => Some(binding.terms.generation),
+        Permission::Commanded => None,
+    });
+    bound.min().unwrap_or(Generation(u64::MAX))
 }
 
 fn part(told: &LayoutPart, sites: &[Option<Arc<Site>>]) -> Option<Part> {
@@ -188,6 +218,7 @@ fn part_copy(told: &LayoutCopy, length: u32, site: &Arc<Site>) -> Option<PartCop
         chunk,
         permission,
         offset,
+        is_bad: AtomicBool::new(false),
     })
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::Instant;
-use afs_wire::ids::{DataVersion, Fid, VolumeId};
+use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 
 use super::layout::Layout;
 use crate::identity::TokenId;
 
 /// Most files of one server of which layouts are kept.
-const FILES_MAX: usize = 512;
-/// Most parts of all layouts together.
-const PARTS_MAX: usize = 16 << 10;
+const FILES_MAX: usize = 16 << 10;
+/// Most parts of all layouts together: about 150 bytes each.
+const PARTS_MAX: usize = 48 << 10;
 /// Most volumes of which is kept that they have no layouts.
 const VOLUMES_MAX: usize = 256;
 /// How long a volume is not asked about that has no layouts.
@@ -28,6 +28,7 @@ pub(super) type Key = (TokenId, Fid, DataVersion);
 
 /// What the table has.
 pub(super) enum Lookup {
+    /// Whether its capabilities are good, the layout says ([`Layout::stand`]).
     Here(Arc<Layout>),
     /// Being asked for.
     Asked,
@@ -50,6 +51,9 @@ pub(super) enum Refused {
 #[derive(Default)]
 pub(super) struct Layouts {
     files: BTreeMap<Key, File>,
+    /// The files by their last use, without those that are being asked for.
+    by_use: BTreeMap<u64, Key>,
+    parts: usize,
     none: BTreeMap<(TokenId, VolumeId), Instant>,
     uses: u64,
 }
@@ -63,10 +67,16 @@ struct File {
     used: u64,
 }
 
+impl File {
+    fn parts(&self) -> usize {
+        // A layout without parts takes room too.
+        self.layouts.values().map(|layout| layout.parts() + 1).sum()
+    }
+}
+
 impl Layouts {
     /// The layout for a position. Who is told that it is missing must call [`Layouts::answered`].
     pub fn look_up(&mut self, key: Key, at: u64, now: Instant) -> Lookup {
-        self.uses += 1;
         if self.none.get(&(key.0, key.1.volume)).is_some_and(|until| now < *until)
             && !self.files.contains_key(&key)
         {
@@ -75,10 +85,7 @@ impl Layouts {
         if !self.make_room(&key) {
             return Lookup::None;
         }
-        let uses = self.uses;
-        let file = self.files.entry(key).or_default();
-        file.used = uses;
-        file.layouts.retain(|_, layout| now < layout.ends);
+        let file = self.used(key);
         if let Some(layout) = file.layouts.values().rev().find(|layout| layout.range.contains(&at)) {
             return Lookup::Here(layout.clone());
         }
@@ -89,25 +96,29 @@ impl Layouts {
             return Lookup::Asked;
         }
         let window = at / WINDOW * WINDOW;
-        Lookup::Missing(if file.layouts.contains_key(&window) { at } else { window })
+        let start = if file.layouts.contains_key(&window) { at } else { window };
+        let used = file.used;
+        self.by_use.remove(&used);
+        Lookup::Missing(start)
     }
 
     /// What the file server has replied to who asked.
     pub fn answered(&mut self, key: Key, reply: Result<Layout, Refused>, now: Instant) {
-        let gives = self.gives(key.0, key.1.volume);
+        let gives = reply.as_ref().is_err() && self.gives(key.0, key.1.volume);
         let Some(file) = self.files.get_mut(&key) else { return };
         file.is_asked = false;
+        self.by_use.insert(file.used, key);
         match reply {
             Ok(layout) => {
                 file.refused_until = None;
-                file.layouts.insert(layout.range.start, Arc::new(layout));
+                self.change(key, |layouts| _ = layouts.insert(layout.range.start, Arc::new(layout)));
                 self.forget_others(key);
                 self.keep_within_bounds(key);
             }
             // Of a volume that gives layouts it is this file that has none.
             Err(Refused::Volume) if gives => file.refused_until = Some(now + NONE_FOR),
             Err(Refused::Volume) => {
-                self.files.remove(&key);
+                self.remove(&key);
                 self.note_none((key.0, key.1.volume), now);
             }
             Err(Refused::File) => file.refused_until = Some(now + REFUSED_FOR),
@@ -116,14 +127,40 @@ impl Layouts {
 
     /// What was told of a file does not hold.
     pub fn failed(&mut self, key: Key) {
-        if let Some(file) = self.files.get_mut(&key) {
-            file.layouts.clear();
+        self.change(key, BTreeMap::clear);
+    }
+
+    /// A file, which is there from now on, as the one that was used last.
+    fn used(&mut self, key: Key) -> &mut File {
+        self.uses += 1;
+        let file = self.files.entry(key).or_default();
+        self.by_use.remove(&file.used);
+        file.used = self.uses;
+        if !file.is_asked {
+            self.by_use.insert(self.uses, key);
+        }
+        file
+    }
+
+    fn change(&mut self, key: Key, change: impl FnOnce(&mut BTreeMap<u64, Arc<Layout>>)) {
+        let Some(file) = self.files.get_mut(&key) else { return };
+        self.parts -= file.parts();
+        change(&mut file.layouts);
+        self.parts += file.parts();
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(file) = self.files.remove(key) {
+            self.by_use.remove(&file.used);
+            self.parts -= file.parts();
         }
     }
 
     fn gives(&self, token: TokenId, volume: VolumeId) -> bool {
-        let mut files = self.files.iter();
-        files.any(|(key, file)| (key.0, key.1.volume) == (token, volume) && !file.layouts.is_empty())
+        let first = (token, Fid::new(volume, VnodeId(0), Uniquifier(0)), DataVersion(0));
+        let of_volume =
+            self.files.range(first..).take_while(|(key, _)| (key.0, key.1.volume) == (token, volume));
+        of_volume.into_iter().any(|(_, file)| !file.layouts.is_empty())
     }
 
     fn note_none(&mut self, volume: (TokenId, VolumeId), now: Instant) {
@@ -136,10 +173,10 @@ impl Layouts {
 
     /// Other versions of a file of which there is a layout are history.
     fn forget_others(&mut self, key: Key) {
-        self.files.retain(|other, file| {
-            let is_other = (other.0, other.1) == (key.0, key.1) && other.2 != key.2;
-            !is_other || file.is_asked
-        });
+        let versions = (key.0, key.1, DataVersion(0))..=(key.0, key.1, DataVersion(u64::MAX));
+        let others = self.files.range(versions).filter(|(other, file)| **other != key && !file.is_asked);
+        let others: Vec<_> = others.map(|(other, _)| *other).collect();
+        others.iter().for_each(|other| self.remove(other));
     }
 
     /// Whether there is room for a file, after the one was given up that was not used for longest.
@@ -148,26 +185,16 @@ impl Layouts {
     }
 
     fn keep_within_bounds(&mut self, newest: Key) {
-        while self.parts() > PARTS_MAX && self.give_up_oldest(Some(newest)) {}
+        while self.parts > PARTS_MAX && self.give_up_oldest(Some(newest)) {}
         // One file alone: its newest layout stays.
-        if self.parts() > PARTS_MAX
-            && let Some(file) = self.files.get_mut(&newest)
-        {
-            let last = file.layouts.pop_last();
-            file.layouts = last.into_iter().collect();
+        if self.parts > PARTS_MAX {
+            self.change(newest, |layouts| *layouts = layouts.pop_last().into_iter().collect());
         }
     }
 
     fn give_up_oldest(&mut self, except: Option<Key>) -> bool {
-        let idle = self.files.iter().filter(|(key, file)| !file.is_asked && Some(**key) != except);
-        let oldest = idle.min_by_key(|(_, file)| file.used).map(|(key, _)| *key);
-        oldest.is_some_and(|key| self.files.remove(&key).is_some())
-    }
-
-    fn parts(&self) -> usize {
-        // A layout without parts takes room too.
-        let of = |file: &File| file.layouts.values().map(|layout| layout.parts() + 1).sum::<usize>();
-        self.files.values().map(of).sum()
+        let oldest = self.by_use.values().find(|key| Some(**key) != except).copied();
+        oldest.inspect(|key| self.remove(key)).is_some()
     }
 }
 

@@ -11,7 +11,9 @@ mod links;
 mod opening;
 mod read;
 mod receive;
+mod renewing;
 mod server_drives;
+mod sites;
 mod storing;
 
 pub(super) use read::AtServer;

@@ -102,11 +102,16 @@ impl ServerDrives {
         bytes: Range<u64>,
     ) -> Result<Bytes, Fallback> {
         let mut last = Fallback::NoLayout;
-        for (place, copy) in part.copies.iter().enumerate() {
+        for (place, copy) in part.in_order().enumerate() {
             let most = patience(bytes.end - bytes.start, place + 1 < part.copies.len());
             match self.read_copy(fetch, (part, copy), (&bytes, most)).await {
                 Ok(bytes) => return Ok(bytes),
-                Err(why) => last = self.fallback(why),
+                Err(why) => {
+                    if why.is_of_request() {
+                        copy.note_bad();
+                    }
+                    last = self.fallback(why);
+                }
             }
         }
         Err(last)
@@ -122,7 +127,8 @@ impl ServerDrives {
         let range = copy.range(bytes.start, length).ok_or(Fallback::Protocol)?;
         let link = self.link(&copy.site.offer)?;
         let _permit = link.begin(self.now()).ok_or(Fallback::Full)?;
-        let read = match link.handle(&copy.site.given, self.now()) {
+        let given = copy.site.given();
+        let read = match link.handle(&given, self.now()) {
             Ok(handle) => {
                 let at = part.start() + bytes.start;
                 let read = self.read_by(fetch, (&link, &handle), copy, (at, range));
@@ -137,8 +143,14 @@ impl ServerDrives {
                 }
                 Ok(bytes)
             }
-            Ok(_) => Err(self.failed(&link, &copy.site.given, Fallback::Protocol)),
-            Err(error) => Err(self.failed(&link, &copy.site.given, Fallback::of(&error))),
+            Ok(_) => Err(self.failed(&link, &given, Fallback::Protocol)),
+            Err(error) => {
+                let why = self.failed(&link, &given, Fallback::of(&error));
+                if why == Fallback::Refused {
+                    copy.site.refused(&given, self.now());
+                }
+                Err(why)
+            }
         }
     }
 

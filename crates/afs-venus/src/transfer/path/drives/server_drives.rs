@@ -11,6 +11,7 @@ use super::super::fallback::Fallback;
 use super::super::server::Common;
 use super::layouts::Layouts;
 use super::links::DriveLinks;
+use super::sites::Sites;
 use super::storing::Rooms;
 use crate::api::ExplainedDrive;
 use crate::location::Server;
@@ -20,9 +21,10 @@ pub(crate) struct ServerDrives {
     pub(super) server: Arc<Server>,
     pub(super) common: Arc<Common>,
     pub(super) layouts: Mutex<Layouts>,
+    pub(super) sites: Mutex<Sites>,
     pub(super) links: Mutex<DriveLinks>,
     pub(super) rooms: Mutex<Rooms>,
-    /// A layout has come, or will not come.
+    /// A layout or a capability has come, or will not come.
     pub(super) changed: Notify,
     /// Counts capabilities, which the connections know by their numbers.
     pub(super) given: AtomicU64,
@@ -34,6 +36,7 @@ impl ServerDrives {
             server,
             common,
             layouts: Mutex::default(),
+            sites: Mutex::default(),
             links: Mutex::default(),
             rooms: Mutex::default(),
             changed: Notify::new(),

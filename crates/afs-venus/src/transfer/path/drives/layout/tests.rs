@@ -1,14 +1,18 @@
 use std::net::Ipv4Addr;
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, DriveKey, Generation, GroupTag, HolderId, KeyEpoch, StoreNumber,
-    Terms,
+    Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, GroupTag, HolderId, KeyEpoch,
+    StoreNumber, Terms,
 };
 use afs_drive::ChunkId;
 use afs_wire::fs::{CapabilityArguments, CapabilitySecret, GetCapabilityReply};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 
+use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+
+use super::super::sites::Sites;
 use super::*;
+use crate::identity::TokenId;
 
 const TAG: GroupTag = GroupTag([1; 12]);
 const CHUNK: u32 = 200_000;
@@ -59,7 +63,11 @@ fn reply(drives: Vec<LayoutDrive>, parts: Vec<LayoutPart>, end: u64) -> GetLayou
 
 fn checked(reply: &GetLayoutReply) -> Option<Layout> {
     let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO };
-    Layout::new(reply, &asked, &DataPathConfig::default(), || 1)
+    let fid = Fid::new(VolumeId(7), VnodeId(2), Uniquifier(1));
+    let mut sites = Sites::default();
+    Layout::new(reply, &asked, &DataPathConfig::default(), |offer, given| {
+        sites.given((TokenId(1), fid), offer, given)
+    })
 }
 
 fn of(parts: Vec<LayoutPart>, end: u64) -> Option<Layout> {
