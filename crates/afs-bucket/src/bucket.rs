@@ -1,6 +1,7 @@
 //! The trait of object stores: put, get a range, list, delete.
 
 use std::ops::Range;
+use std::time::SystemTime;
 
 use afs_drive::BoxFuture;
 use bytes::Bytes;
@@ -31,6 +32,26 @@ pub trait Bucket: Send + Sync + 'static {
 
     /// Deletes an object. Deleting one that does not exist is no error.
     fn delete(&self, key: &str) -> Reply<()>;
+
+    /// Whether requests to the store go without encryption. Default: no.
+    fn is_clear(&self) -> bool {
+        false
+    }
+
+    /// An address of HTTP(S) by which its holder reads a range of an object, and nothing else, for so many seconds from `at` on.
+    /// No request is made. Default: the store has none.
+    ///
+    /// # Errors
+    /// [`Failure::Denied`] without credentials.
+    fn signed_address(
+        &self,
+        _key: &str,
+        _range: Range<u64>,
+        _at: SystemTime,
+        _seconds: u32,
+    ) -> Reply<String> {
+        Box::pin(async { Err(Failure::Refused("this store signs no addresses".into())) })
+    }
 }
 
 /// A part of a listing.

@@ -6,6 +6,7 @@
 //!
 //! Objects and their bytes: `docs/format.md` "The bucket". Why it is so: `docs/decisions/2026-11-23-buckets.md`.
 
+mod addresses;
 mod admission;
 mod bucket;
 mod cache;

@@ -79,6 +79,11 @@ impl Requests {
         Self { bucket, env, name, away: AtomicBool::new(false) }
     }
 
+    /// The store, for what needs no request.
+    pub(crate) fn bucket(&self) -> &dyn Bucket {
+        &*self.bucket
+    }
+
     /// Puts an object, `proof` being the bytes by which it is recognised.
     ///
     /// An attempt without a reply may have put it, so that the next finds the key taken: then the object in the store is

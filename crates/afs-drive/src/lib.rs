@@ -9,6 +9,7 @@
 //! files ([`FileDrive`]), memory ([`MemoryDrive`]), or a simulated disk. Bytes on disk: `docs/format.md`. Drives on other
 //! hosts are in a crate of their own, `afs-remote`.
 
+mod addressed;
 mod chunk;
 mod disk_folder;
 mod drive;
@@ -25,6 +26,7 @@ mod segments;
 mod sweep;
 mod unclaimed;
 
+pub use addressed::{Addressed, ChunkAddress};
 pub use chunk::{ChunkId, ChunkRef, DriveId, MAX_CHUNK_LEN};
 pub use disk_folder::DiskFolder;
 pub use drive::{BoxFuture, Drive, LiveChunks, StagedChunks, SweepReport, Usage};

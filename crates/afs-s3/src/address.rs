@@ -52,6 +52,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// As an address, and the header `Host`, have it: without the port where it is that of the scheme.
+    pub(crate) fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let usual = if self.secure { 443 } else { 80 };
+        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+    }
+
     /// Whether requests to it leave this machine.
     pub(crate) fn is_remote(&self) -> bool {
         let is_loopback = self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());

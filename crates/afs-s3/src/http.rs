@@ -1,6 +1,7 @@
-//! HTTP/1.1 requests to one endpoint over a pool of connections, for `object_store`.
+//! HTTP/1.1 requests to one endpoint over a pool of connections, for `object_store` and for reads by signed addresses.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,6 +10,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{HOST, HeaderValue};
+use hyper::http::response::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use object_store::ClientOptions;
@@ -17,7 +19,7 @@ use object_store::client::{
     HttpService,
 };
 use parking_lot::Mutex;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -36,6 +38,7 @@ pub(crate) struct Connections(Arc<Inner>);
 struct Inner {
     endpoint: Endpoint,
     tls: Option<TlsConnector>,
+    reach: Reach,
     idle: Mutex<Vec<SendRequest<HttpRequestBody>>>,
 }
 
@@ -45,10 +48,58 @@ impl fmt::Debug for Connections {
     }
 }
 
+/// Which addresses an endpoint's name may lead to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Any: its owner has named the endpoint.
+    Any,
+    /// Those of other hosts: another host has named it.
+    OtherHosts,
+}
+
+impl Reach {
+    fn permits(self, address: IpAddr) -> bool {
+        self == Reach::Any || is_other_host(address.to_canonical())
+    }
+}
+
+/// Whether an address can be that of one other host: neither this machine, nor a group, nor what only a link knows, as the services of
+/// clouds that give out credentials are (169.254.169.254).
+fn is_other_host(address: IpAddr) -> bool {
+    let is_special = address.is_loopback() || address.is_unspecified() || address.is_multicast();
+    let is_of_link = match address {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast() || v4.octets()[0] == 0,
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    !is_special && !is_of_link
+}
+
 impl Connections {
     /// `tls` is required for an endpoint with https.
-    pub(crate) fn new(endpoint: Endpoint, tls: Option<TlsConnector>) -> Self {
-        Self(Arc::new(Inner { endpoint, tls, idle: Mutex::default() }))
+    pub(crate) fn new(endpoint: Endpoint, tls: Option<TlsConnector>, reach: Reach) -> Self {
+        Self(Arc::new(Inner { endpoint, tls, reach, idle: Mutex::default() }))
+    }
+
+    /// The reply to a request, with a body of at most so many bytes. Nothing is followed or tried again.
+    pub(crate) async fn exchange(
+        &self,
+        request: HttpRequest,
+        body_max: usize,
+    ) -> Result<(Parts, Bytes), HttpError> {
+        let request = self.0.in_origin_form(request)?;
+        let mut connection = self.0.connection().await?;
+        let reply = connection.send_request(request).await.map_err(broken)?;
+        let (head, body) = reply.into_parts();
+        let body: Response<Limited<Incoming>> = Response::new(Limited::new(body, body_max));
+        let body = body.into_body().collect().await;
+        let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error))?.to_bytes();
+        self.0.keep(connection);
+        Ok((head, body))
+    }
+
+    /// Closes what is idle: the store may have closed it unnoticed.
+    pub(crate) fn close_idle(&self) {
+        self.0.idle.lock().clear();
     }
 }
 
@@ -61,14 +112,7 @@ impl HttpConnector for Connections {
 #[async_trait]
 impl HttpService for Connections {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let request = self.0.in_origin_form(request)?;
-        let mut connection = self.0.connection().await?;
-        let reply = connection.send_request(request).await.map_err(broken)?;
-        let (head, body) = reply.into_parts();
-        let body: Response<Limited<Incoming>> = Response::new(Limited::new(body, BODY_MAX));
-        let body = body.into_body().collect().await;
-        let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error))?.to_bytes();
-        self.0.keep(connection);
+        let (head, body) = self.exchange(request, BODY_MAX).await?;
         if is_decided_above(head.status, &body) {
             return Ok(HttpResponse::from_parts(head, body.into()));
         }
@@ -118,13 +162,16 @@ impl Inner {
 
     async fn connect(&self) -> Result<SendRequest<HttpRequestBody>, HttpError> {
         let Endpoint { secure, host, port } = &self.endpoint;
-        let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(broken)?;
+        let found = lookup_host((host.as_str(), *port)).await.map_err(unreachable)?;
+        let addresses: Vec<_> = found.filter(|address| self.reach.permits(address.ip())).collect();
+        // No address at all is an error, too.
+        let stream = TcpStream::connect(&*addresses).await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(broken)?;
         match (&self.tls, secure) {
             (_, false) => shake(TokioIo::new(stream)).await,
             (Some(tls), true) => {
                 let name = ServerName::try_from(host.clone()).map_err(broken)?;
-                shake(TokioIo::new(tls.connect(name, stream).await.map_err(broken)?)).await
+                shake(TokioIo::new(tls.connect(name, stream).await.map_err(unreachable)?)).await
             }
             (None, true) => Err(broken(std::io::Error::other("https without authorities"))),
         }
@@ -139,6 +186,10 @@ where
     // Ends when the sender is dropped, or the store closes; waiting requests then fail.
     drop(tokio::spawn(connection));
     Ok(sender)
+}
+
+fn unreachable(error: std::io::Error) -> HttpError {
+    HttpError::new(HttpErrorKind::Connect, error)
 }
 
 fn broken(error: impl std::error::Error + Send + Sync + 'static) -> HttpError {

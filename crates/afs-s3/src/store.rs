@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use afs_bucket::{Bucket, Failure, Listed, Page, Reply};
 use bytes::Bytes;
@@ -10,20 +10,21 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
+    CredentialProvider, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
+    RetryConfig,
 };
-use tokio::runtime::{Builder, Runtime};
 
 use crate::config::{ConfigError, S3Config};
 use crate::credentials::{FileCredentials, read};
 use crate::failure::failure;
-use crate::http::Connections;
+use crate::http::{Connections, Reach};
+use crate::signing::SignedGet;
 use crate::tls;
+use crate::worker::Worker;
 
 /// The objects of one drive in a bucket. Has a thread of its own.
 pub struct S3Bucket {
-    /// Present until dropped.
-    runtime: Option<Runtime>,
+    worker: Worker,
     objects: Arc<Objects>,
 }
 
@@ -31,6 +32,7 @@ struct Objects {
     store: AmazonS3,
     /// Of all keys of the drive, with a `/` at its end.
     prefix: String,
+    config: S3Config,
 }
 
 impl S3Bucket {
@@ -59,15 +61,14 @@ impl S3Bucket {
             .with_endpoint(config.endpoint.to_string())
             .with_allow_http(!secure)
             .with_credentials(Arc::new(FileCredentials(config.credentials.clone())))
-            .with_http_connector(Connections::new(config.endpoint.clone(), tls))
+            .with_http_connector(Connections::new(config.endpoint.clone(), tls, Reach::Any))
             .with_retry(one_attempt())
             .with_disable_bulk_delete(true)
             .build()
             .map_err(|error| ConfigError::Store(error.to_string()))?;
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).thread_name("afs-s3").enable_all().build()?;
         let prefix = format!("{}/", config.address.prefix);
-        Ok(Self { runtime: Some(runtime), objects: Arc::new(Objects { store, prefix }) })
+        let objects = Objects { store, prefix, config: config.clone() };
+        Ok(Self { worker: Worker::start()?, objects: Arc::new(objects) })
     }
 
     /// Runs a request on the thread with the sockets. Dropping the reply ends the request.
@@ -76,31 +77,13 @@ impl S3Bucket {
         T: Send + 'static,
         F: Future<Output = Result<T, object_store::Error>> + Send + 'static,
     {
-        let task = self.runtime.as_ref().map(|runtime| Ending(runtime.spawn(request(self.objects.clone()))));
+        let running = self.worker.run(request(self.objects.clone()));
         Box::pin(async move {
-            let Some(mut task) = task else { return Err(Failure::Refused("closed".into())) };
-            match (&mut task.0).await {
+            match running.await {
                 Ok(reply) => reply.map_err(failure),
-                Err(error) => Err(Failure::Broken(error.to_string())),
+                Err(why) => Err(Failure::Broken(why)),
             }
         })
-    }
-}
-
-impl Drop for S3Bucket {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// A task that ends when this is dropped.
-struct Ending<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for Ending<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -112,6 +95,23 @@ fn one_attempt() -> RetryConfig {
 impl Objects {
     fn path(&self, key: &str) -> object_store::Result<Path> {
         Ok(Path::parse(format!("{}{key}", self.prefix))?)
+    }
+
+    /// The credentials are read now, so that renewed ones are used at once.
+    async fn signed_address(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        (at, seconds): (SystemTime, u32),
+    ) -> object_store::Result<String> {
+        let credential = FileCredentials(self.config.credentials.clone()).get_credential().await?;
+        let host = self.config.endpoint.authority();
+        // Of bytes that need no escape: addresses and keys are checked.
+        let path = format!("/{}/{}{key}", self.config.address.bucket, self.prefix);
+        let region = &self.config.region;
+        let get = SignedGet { region, host: &host, path: &path, range: Some(range), at, seconds };
+        let scheme = if self.config.endpoint.secure { "https" } else { "http" };
+        Ok(format!("{scheme}://{host}{}", get.target(&credential)))
     }
 
     async fn list(&self, prefix: &str, after: Option<String>) -> object_store::Result<Page> {
@@ -158,5 +158,14 @@ impl Bucket for S3Bucket {
     fn delete(&self, key: &str) -> Reply<()> {
         let key = key.to_owned();
         self.there(|objects| async move { objects.store.delete(&objects.path(&key)?).await })
+    }
+
+    fn is_clear(&self) -> bool {
+        !self.objects.config.endpoint.secure
+    }
+
+    fn signed_address(&self, key: &str, range: Range<u64>, at: SystemTime, seconds: u32) -> Reply<String> {
+        let key = key.to_owned();
+        self.there(|objects| async move { objects.signed_address(&key, range, (at, seconds)).await })
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the drive over stores in memory: without faults here, with faults and crashes in the other files.
 
+mod addresses;
 mod admission;
 mod crashes;
 mod faults;
