@@ -65,6 +65,36 @@ pub enum LabError {
     /// The small operation beside the experiment failed.
     #[error("the small operation beside it: {0}")]
     Other(#[from] LoadError),
+    /// A call to a file server failed.
+    #[error("a call to the file server: {0}")]
+    Calls(LoadError),
+    /// A command ended with an error.
+    #[error("`{command}` ended with {status}: {stderr}")]
+    Command {
+        /// The command, as a shell would take it.
+        command: String,
+        /// Exit status or signal.
+        status: String,
+        /// The last line it wrote to standard error.
+        stderr: String,
+    },
+    /// A command said something else than was expected.
+    #[error("`{command}` did not say what it should; run it by hand to see why")]
+    Answer {
+        /// The command, as a shell would take it.
+        command: String,
+    },
+    /// A socket could not be opened or used.
+    #[error("cannot {operation}: {source}")]
+    Network {
+        /// What was attempted.
+        operation: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// No ports are free for the servers of a cell.
+    #[error("no ports from 29000 to 31999 are free at 127.0.0.1 and 127.0.0.2 for a cell of its own")]
+    NoPorts,
     /// The caller ended the experiment.
     #[error("interrupted; what was written is removed")]
     Stopped,

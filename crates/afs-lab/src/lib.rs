@@ -5,8 +5,8 @@
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
 //! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, which
-//! [`replay`] replays, [`closed`] is a server with many clients, [`prototype`] that of 1984, [`measure`] measures, [`runs`] runs experiments and keeps
-//! their results, [`report`] writes them into one page.
+//! [`replay`] replays, [`closed`] is a server with many clients, [`prototype`] that of 1984, [`measure`] measures, [`layers`] those of the network,
+//! [`volumes`] operations on volumes, [`runs`] runs experiments and keeps their results, [`report`] writes them into one page.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
 //! therefore reads the clock, starts threads and runs commands, which the crates of the file system itself
@@ -18,6 +18,7 @@ pub mod catalogue;
 mod close;
 pub mod closed;
 pub mod error;
+pub mod layers;
 pub mod load;
 pub mod measure;
 pub mod model;
@@ -29,6 +30,7 @@ pub mod runs;
 mod split_mix;
 pub mod spread;
 pub mod trace;
+pub mod volumes;
 
 pub use error::LabError;
 pub use spread::Spread;

@@ -11,7 +11,7 @@ fn the_list_has_every_table_with_what_it_lacks() {
     let home = Home::new();
     let list: Value = serde_json::from_str(&home.done("lab list --json")).unwrap();
     let list = list.as_array().unwrap();
-    assert_eq!(list.len(), 54);
+    assert_eq!(list.len(), 55);
     for line in list {
         let is_refused = line["state"] == "refused";
         assert_eq!(is_refused, line["reason"].is_string(), "{line}");
@@ -33,7 +33,7 @@ fn all_is_run_and_nothing_twice() {
     let run = |line: &str| -> Value { serde_json::from_str(&home.done(line)).unwrap() };
     let first = run("lab run all --quick --out results --json");
     let results = first["results"].as_array().unwrap();
-    assert_eq!(results.len(), 54);
+    assert_eq!(results.len(), 55);
     for result in results {
         let id = result["id"].as_str().unwrap();
         let text = std::fs::read_to_string(home.file(&format!("results/{id}.json"))).unwrap();
@@ -50,7 +50,7 @@ fn all_is_run_and_nothing_twice() {
     assert_eq!((states(&again, "ran"), states(&again, "was_done")), (0, states(&first, "ran")));
 
     let report = run("lab report results --json");
-    assert_eq!(report["results"], 54);
+    assert_eq!(report["results"], 55);
     let page = std::fs::read_to_string(home.file("results/index.html")).unwrap();
     for result in results {
         assert!(page.contains(&format!("<section id={}>", result["id"])), "{result}");
@@ -79,4 +79,37 @@ fn all_is_run_and_nothing_twice() {
     assert!(costs.starts_with("andrew: lab: --costs: the points of FetchStatus are none"), "{costs}");
     let missing = home.refused(2, "lab report nowhere");
     assert!(missing.starts_with("andrew: lab: nowhere is not a directory; "), "{missing}");
+}
+
+#[test]
+fn operations_on_volumes_are_measured_in_a_cell_of_its_own() {
+    let home = Home::new();
+    let run: Value = serde_json::from_str(&home.done("lab run howard88.section6 --quick --json")).unwrap();
+    assert_eq!(run["results"][0]["state"], "ran", "{run}");
+    let text = std::fs::read_to_string(home.file("andrew-lab/howard88.section6.json")).unwrap();
+    let result: Value = serde_json::from_str(&text).unwrap();
+    let rows = result["sheet"]["rows"].as_array().unwrap();
+    // Of the largest volume: operation, megabytes, seconds with their range, megabytes that travelled and were written.
+    let row = |operation: &str| {
+        let is_it = |row: &&Value| row[0].as_str().unwrap().starts_with(operation) && row[1] != 1.0;
+        rows.iter().find(is_it).unwrap_or_else(|| panic!("no {operation}: {rows:?}"))
+    };
+    let travelled = |operation: &str| row(operation)[5].as_f64().unwrap();
+    assert_eq!(travelled("clone"), 0.0);
+    assert!(travelled("release, to a new site") > 8.0);
+    assert!((1.0..3.0).contains(&travelled("release, 1 MB changed")), "{rows:?}");
+    assert!(travelled("release, nothing changed") < 0.1, "{rows:?}");
+    assert!(travelled("move") > 8.0 && row("move")[7].as_str().unwrap().contains("passes"));
+    let quota = rows.iter().find(|row| row[0] == "change of the quota").unwrap();
+    assert_eq!(quota[7], "a store of 2 MB beyond it is refused, without a quota taken");
+}
+
+#[test]
+fn a_peer_says_where_it_listens_and_ends_with_its_input() {
+    let home = Home::new();
+    let said: Value = serde_json::from_str(&home.done("lab peer --listen 127.0.0.1:0 --json")).unwrap();
+    assert!(said["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{said}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = format!("lab peer --listen {}", taken.local_addr().unwrap());
+    assert!(home.refused(1, &line).contains("cannot listen at 127.0.0.1:"));
 }

@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::process_clock::ProcessClock;
-use crate::error::LabError;
+use crate::error::{Context, LabError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,6 +45,17 @@ impl Process {
         let clock =
             ProcessClock::in_procfs(procfs, pid).map_err(|source| LabError::Process { pid, source })?;
         Ok(Self { name, pid, clock })
+    }
+
+    /// Bytes that it has given to the disk so far, or to its page cache (`write_bytes` of proc_pid_io(5)).
+    ///
+    /// # Errors
+    /// It has ended, or is not of this user.
+    pub fn written_bytes(&self) -> Result<u64, LabError> {
+        let path = PathBuf::from(format!("/proc/{}/io", self.pid));
+        let text = std::fs::read_to_string(&path).during("read", &path)?;
+        let bytes = text.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
+        bytes.ok_or(LabError::Process { pid: self.pid, source: std::io::Error::other("no bytes in its io") })
     }
 
     /// Its processor time so far.

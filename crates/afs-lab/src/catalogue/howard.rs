@@ -46,6 +46,11 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     at("howard88.table13", "packets during one run of the benchmark", Benchmark(Benchmarks::Packets)),
     at("howard88.table14", "time to open a file, read its first byte and close it", Method::Latency),
     at(
+        "howard88.section6",
+        "nothing; the section tells of clones, moves, quotas, read-only replicas and backup",
+        Method::Volumes,
+    ),
+    at(
         "howard88.fig1",
         "relative time of the benchmark, prototype and revised system, by load",
         Method::Loads(Loads::Relative),

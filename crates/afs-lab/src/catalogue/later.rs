@@ -1,15 +1,19 @@
 //! Experiments of CITI TR 01-3 and of Gibson et al. 1997.
 
-use super::method::{CostTable, Experiment, FetchTests, Generated, Method, Recomputed, at};
-use Method::{Costs, Description, Fetch, Generate, Recompute};
+use super::method::{CostTable, Experiment, FetchTests, Generated, LayerTable, Method, Recomputed, at};
+use Method::{Costs, Description, Fetch, Generate, Layers, Recompute};
 
-const LAYERS: Method = Method::NotBuilt(
-    "throughput of raw packets, UDP, Rx and TCP between two processes, with layers taken out",
-);
-const PREFETCH: Method = Method::NotBuilt("a reader with and without fetches ahead that block it");
 pub(super) const CITI: &[Experiment] = &[
-    at("citi01-3.table1", "throughput of the layers of the network, raw to Rx and TCP", LAYERS),
-    at("citi01-3.table2", "throughput of Rx with the layer below it exchanged", LAYERS),
+    at(
+        "citi01-3.table1",
+        "throughput of the layers of the network, raw to Rx and TCP",
+        Layers(LayerTable::Stack),
+    ),
+    at(
+        "citi01-3.table2",
+        "throughput of Rx with the layer below it exchanged",
+        Layers(LayerTable::Exchanged),
+    ),
     at(
         "citi01-3.table3",
         "time to fetch a file through the disk cache and past it",
@@ -21,7 +25,11 @@ pub(super) const CITI: &[Experiment] = &[
         Fetch(FetchTests::Combined),
     ),
     at("citi01-3.fig1", "the testbed", Description),
-    at("citi01-3.fig2", "time for five chunks, with and without a lock that the reader needs", PREFETCH),
+    at(
+        "citi01-3.fig2",
+        "time for five chunks, with and without a lock that the reader needs",
+        Layers(LayerTable::Chunks),
+    ),
     at("citi01-3.fig3", "who uses which path", Description),
     at("citi01-3.fig4", "time to fetch 100 MB", Fetch(FetchTests::Largest)),
     at("citi01-3.fig5", "throughput by size of the file", Fetch(FetchTests::Throughput)),

@@ -34,6 +34,10 @@ pub enum Method {
     Latency,
     /// Fetches of large files.
     Fetch(FetchTests),
+    /// Layers of the network between two processes.
+    Layers(LayerTable),
+    /// Operations on volumes in a cell that the lab starts.
+    Volumes,
     /// Costs of calls that were measured on a server.
     Costs(CostTable),
     /// Nothing was measured: a list, a diagram or a description.
@@ -104,6 +108,17 @@ pub enum FetchTests {
     Largest,
     /// Throughput by size.
     Throughput,
+}
+
+/// What is told of the layers of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerTable {
+    /// Throughput of each.
+    Stack,
+    /// Of Rx, and of what takes its place.
+    Exchanged,
+    /// Times of a reader of chunks.
+    Chunks,
 }
 
 /// A table of costs of calls.
@@ -180,6 +195,12 @@ impl Method {
         self == Self::Replay || self.needs_costs() || has_work
     }
 
+    /// Whether it starts servers, for which it needs the program.
+    #[must_use]
+    pub fn needs_program(self) -> bool {
+        self == Self::Volumes
+    }
+
     /// Whether it needs a C compiler.
     #[must_use]
     pub fn needs_compiler(self) -> bool {
@@ -193,6 +214,21 @@ impl Method {
             Self::Benchmark(Benchmarks::Phases) | Self::Fetch(FetchTests::Bypass) if quick => 10,
             Self::Benchmark(Benchmarks::Phases) | Self::Fetch(FetchTests::Bypass) => 60,
             Self::Generate(_) if !quick => 10,
+            Self::Volumes => {
+                if quick {
+                    5
+                } else {
+                    60
+                }
+            }
+            // The others have the streams of the first.
+            Self::Layers(LayerTable::Stack) => {
+                if quick {
+                    5
+                } else {
+                    60
+                }
+            }
             Self::Replay => 3,
             _ => 1,
         }

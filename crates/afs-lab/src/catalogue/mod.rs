@@ -4,7 +4,9 @@ mod howard;
 mod later;
 mod method;
 
-pub use method::{Benchmarks, CostTable, Experiment, FetchTests, Generated, Loads, Method, Recomputed};
+pub use method::{
+    Benchmarks, CostTable, Experiment, FetchTests, Generated, LayerTable, Loads, Method, Recomputed,
+};
 
 /// All experiments, in the order of the papers.
 pub fn experiments() -> impl Iterator<Item = &'static Experiment> {

@@ -38,7 +38,7 @@ pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), Lo
 ///
 /// # Errors
 /// The error of the call.
-pub(super) async fn put(target: &Target, fid: Fid, length: u64) -> Result<Throughput, LoadError> {
+pub(crate) async fn put(target: &Target, fid: Fid, length: u64) -> Result<Throughput, LoadError> {
     let pattern = pattern();
     let start = target.env.now();
     let request = StoreData64 { fid, status: SetStatus::default(), position: 0, length, file_length: length };

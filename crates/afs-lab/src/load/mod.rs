@@ -15,11 +15,13 @@ mod latency;
 mod listing;
 mod repeated;
 
+pub(crate) use bulk::put;
 pub use bulk::{Throughput, fetch, remove, store};
 pub use caller::callbacks;
 pub use calls::{Rate, creations, names, statuses};
 pub use connections::{Connect, connections, first_calls};
 pub use costs::{BULK_BY_ENTRIES, Costs, ENTRIES, SIZES};
+pub(crate) use error::During;
 pub use error::LoadError;
 pub use latency::Latency;
 pub(crate) use latency::Times;
@@ -32,7 +34,6 @@ use afs_rpc::{Connection, EnvExt, EnvRef};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
-use error::During;
 
 /// Target of a load.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 impl Target {
     /// Makes a call. OpenAFS's file server answers `VBUSY` while it identifies a client that comes with many
     /// connections at once: like every client, this one retries.
-    async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, LoadError> {
+    pub(crate) async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, LoadError> {
         for _ in 1..TRIES {
             match self.files.call(request).await {
                 Err(error) if error.abort_code() == Some(AbortCode::VBUSY) => self.env.sleep(PAUSE).await,

@@ -3,6 +3,7 @@
 use super::folder::{FolderError, ResultFolder};
 use super::measured::{Memo, latency, refused};
 use super::outcome::{FORMAT, Outcome, RunResult};
+use super::own::volumes;
 use super::setting::Setting;
 use crate::catalogue::{CostTable, Experiment, Generated, Method, Recomputed};
 use crate::model::{self, Inputs, TraceKind};
@@ -114,6 +115,8 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
         Method::Loads(what) => memo.loads(setting, what),
         Method::Compared(what) => memo.compared(setting, what),
         Method::Latency => latency(setting),
+        Method::Layers(what) => memo.layers(setting, what),
+        Method::Volumes => volumes(setting),
         Method::Fetch(what) => memo.fetch(setting, what),
         Method::Generate(what) => match generate(setting, what) {
             Ok(sheet) => Outcome::Ran { sheet, notes: generated_notes(setting.quick) },
@@ -277,6 +280,8 @@ mod tests {
             local: directory.path(),
             costs,
             mount: None,
+            program: None,
+            peer: None,
             servers_are_apart: false,
             others: Vec::new(),
         };
@@ -333,6 +338,7 @@ mod tests {
                         || method.needs_mount()
                         || method.needs_other()
                         || method.needs_costs()
+                        || method.needs_program()
                         || method.needs_compiler();
                     assert!(cannot && lacks.len() > 10, "{id}: {lacks}");
                 }

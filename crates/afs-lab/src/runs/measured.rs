@@ -6,6 +6,7 @@ use crate::LabError;
 use crate::bulk::{KernelCache, Place};
 use crate::catalogue::{Benchmarks, FetchTests, Loads};
 use crate::closed::{self, Compared, Demands, Told};
+use crate::layers::Layers;
 use crate::measure::{self, Benchmarked, Fetches, Latencies, Mounted};
 use crate::papers::Sheet;
 use std::cell::OnceCell;
@@ -15,6 +16,7 @@ use std::cell::OnceCell;
 pub(super) struct Memo {
     benchmarked: OnceCell<Result<Benchmarked, String>>,
     fetches: OnceCell<Result<Fetches, String>>,
+    pub(super) layers: OnceCell<Result<Layers, String>>,
 }
 
 const MODELLED: &str = "Not measured: a model of a server with one processor and one disk, each with a queue, from what the paper \
@@ -220,7 +222,7 @@ pub(super) fn latency(setting: &Setting<'_>) -> Outcome {
     }
 }
 
-fn ran(sheet: Option<Sheet>, lacks: &str, notes: &[&str]) -> Outcome {
+pub(super) fn ran(sheet: Option<Sheet>, lacks: &str, notes: &[&str]) -> Outcome {
     let notes = notes.iter().map(|note| (*note).to_owned()).collect();
     sheet.map_or_else(|| refused(lacks), |sheet| Outcome::Ran { sheet, notes })
 }
@@ -276,6 +278,8 @@ mod tests {
             local: directory.path(),
             costs: None,
             mount: place.as_ref().map(|place| Mounted { place, probe: None }),
+            program: None,
+            peer: None,
             servers_are_apart: false,
             others: Vec::new(),
         };
@@ -353,6 +357,8 @@ mod tests {
             local: directory.path(),
             costs: None,
             mount: Some(Mounted { place: &place, probe: Some(&probe) }),
+            program: None,
+            peer: None,
             servers_are_apart: false,
             others: ["nfs", "kafs"]
                 .map(|name| OtherMount { name, mounted: Mounted { place: &place, probe: Some(&probe) } })

@@ -5,6 +5,7 @@ mod execute;
 mod folder;
 mod measured;
 mod outcome;
+mod own;
 mod setting;
 
 pub use environment::{Environment, load_average};

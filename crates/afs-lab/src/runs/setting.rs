@@ -4,6 +4,7 @@ use super::environment::Environment;
 use crate::measure::{Mounted, OtherMount};
 use crate::papers::Paper;
 use crate::replay::MeasuredCosts;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -25,6 +26,10 @@ pub struct Setting<'a> {
     pub costs: Option<&'a MeasuredCosts>,
     /// A directory in a mount of Andrew, likewise.
     pub mount: Option<Mounted<'a>>,
+    /// The program, for what starts servers or a peer.
+    pub program: Option<&'a Path>,
+    /// A peer on another machine, for streams by the layers of the network (`andrew lab peer`); without one they are of this machine.
+    pub peer: Option<SocketAddr>,
     /// Whether the servers run on another machine than this one, or outside of it where it is emulated.
     pub servers_are_apart: bool,
     /// Other file systems to compare with, likewise.

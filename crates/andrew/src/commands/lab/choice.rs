@@ -30,7 +30,7 @@ mod tests {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             chosen(&names).map(|all| all.len()).map_err(|error| error.message)
         };
-        assert_eq!(ids(&["all"]), Ok(54));
+        assert_eq!(ids(&["all"]), Ok(55));
         assert_eq!(ids(&["citi01-3", "citi01-3.fig4", "howard88.table1"]), Ok(10));
         assert_eq!(
             ids(&["howard88.table99"]).unwrap_err(),

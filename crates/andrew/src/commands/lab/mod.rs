@@ -4,6 +4,7 @@ mod choice;
 mod costs;
 mod list;
 mod others;
+mod peer;
 mod report;
 mod run;
 
@@ -28,6 +29,8 @@ enum Command {
     Costs(costs::Args),
     /// Repeat experiments, and keep their results in a directory
     Run(run::Args),
+    /// Be the other end of a link, for streams by the layers of the network
+    Peer(peer::Args),
     /// Write a page of all tables and figures with the results of a directory
     Report(report::Args),
 }
@@ -42,6 +45,7 @@ impl Args {
             Command::List(args) => args.run(json),
             Command::Costs(args) => args.run(json),
             Command::Run(args) => args.run(json),
+            Command::Peer(args) => args.run(json),
             Command::Report(args) => args.run(json),
         }
     }

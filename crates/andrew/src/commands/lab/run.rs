@@ -16,6 +16,7 @@ use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Options of `andrew lab run`.
@@ -63,6 +64,10 @@ pub struct Args {
     /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
+    /// The other end of a link, where `andrew lab peer` listens, for streams by the layers of the network [default: a
+    /// process on this machine]
+    #[arg(long, value_name = "IP:PORT")]
+    peer: Option<SocketAddr>,
     /// Run also what has a result
     #[arg(long)]
     again: bool,
@@ -89,6 +94,7 @@ impl Args {
         let served = served.map(|(mount, server)| Served { probe: &mount.probe, server });
         let others = Others::of(&self.beside, &self.beside_server, &|pid| self.process(pid))?;
         let probes = others.probes();
+        let program = std::env::current_exe().ok();
         let setting = Setting {
             papers: &papers,
             environment: others.added_to(Environment::of(env!("CARGO_PKG_VERSION"))),
@@ -98,6 +104,8 @@ impl Args {
             local: &local,
             costs: costs.as_ref(),
             mount: mount.as_ref().map(|mount| mount.mounted(served.as_ref())),
+            program: program.as_deref(),
+            peer: self.peer,
             servers_are_apart: self.proc.is_some(),
             others: others.mounted(&probes),
         };
