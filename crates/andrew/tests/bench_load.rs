@@ -124,6 +124,16 @@ fn costs_of_calls_are_measured_and_replayed() {
         ["FetchStatus", "BulkStatus", "FetchData", "RemoveFile", "read"].map(points),
         [1, 1, 11, 11, 11]
     );
+    // The server has a data path and no drive.
+    let beside = ["GetCapability", "BulkCapability by requests", "store by the data path", "GetLayout"];
+    assert_eq!(beside.map(points), [1, 4, 10, 0]);
+    let refused = String::from_utf8(
+        cell.run(&format!("{server} --server-pid {pid} --mount . --out costs.json")).stderr,
+    );
+    assert!(refused.unwrap().contains(". is in no mount of Andrew"));
+    cell.done(&format!("{server} --server-pid {pid} --only capabilities --onto costs.json --out both.json"));
+    let both = std::fs::read_to_string(cell.home.path().join("both.json")).unwrap();
+    assert!(both.contains("FetchStatus") && both.matches("calls to 127.0.0.1").count() == 2, "{both}");
     let stored: Vec<f64> = costs["calls"]["StoreData"]
         .as_array()
         .unwrap()
@@ -139,7 +149,7 @@ fn costs_of_calls_are_measured_and_replayed() {
     );
     let table7 = std::fs::read_to_string(cell.home.path().join("results/gibson97.table7-nfs.json")).unwrap();
     assert!(
-        table7.contains("NASD_here_pct") && table7.contains(&format!("calls to 127.0.0.1:{port}")),
+        table7.contains("SID_here_pct") && table7.contains(&format!("calls to 127.0.0.1:{port}")),
         "{table7}"
     );
 

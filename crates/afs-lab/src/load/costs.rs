@@ -1,6 +1,8 @@
 //! Processor time of the server for each kind of call, as Tables 4(b) to 4(d) of Gibson et al. 1997 have it: many equal
 //! calls with warm caches, and the time of the server's process before and after them.
 
+use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -21,9 +23,9 @@ pub const SIZES: [u64; 11] = [0, 1, 512, 1024, 2048, 4096, 8192, 16_384, 32_768,
 pub const ENTRIES: [usize; 6] = [1, 3, 10, 13, 20, 25];
 const ENTRIES_MEAN: usize = 13;
 /// Most bytes of files that there are at a time.
-const BYTES_MAX: u64 = 256 << 20;
+pub(super) const BYTES_MAX: u64 = 256 << 20;
 /// Fewest calls of a kind: the clock counts in nanoseconds.
-const CALLS_MIN: u32 = 64;
+pub(super) const CALLS_MIN: u32 = 64;
 
 /// Name of the costs of a BulkStatus by entries: the trace has one cost for it.
 pub const BULK_BY_ENTRIES: &str = "BulkStatus by entries";
@@ -32,6 +34,8 @@ pub const BULK_BY_ENTRIES: &str = "BulkStatus by entries";
 pub struct Costs<'a> {
     /// The server, and a directory in which files are made and removed.
     pub target: &'a Target,
+    /// The server's address.
+    pub server: SocketAddr,
     /// Processor time of the server's process so far.
     pub clock: &'a (dyn Fn() -> Result<Duration, LoadError> + Sync),
     /// Calls of each kind; fewer of those with many bytes.
@@ -41,11 +45,11 @@ pub struct Costs<'a> {
 }
 
 /// Files of the measurement; each has its fid when it was created.
-type Files = Arc<Vec<OnceLock<Fid>>>;
+pub(super) type Files = Arc<Vec<OnceLock<Fid>>>;
 
 /// A kind of call. Each is made on the file of its number.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Create,
     FetchStatus,
     StoreStatus,
@@ -60,22 +64,21 @@ enum Kind {
 }
 
 impl Costs<'_> {
-    /// Costs by the names of Table 6, in microseconds. NFS's are those of the AFS calls that come nearest to them: the
+    /// Adds costs by the names of Table 6, in microseconds. NFS's are those of the AFS calls that come nearest to them: the
     /// server speaks no NFS.
     ///
     /// # Errors
     /// The first call that fails ends the measurement; files may then be left behind, named `load-N`.
-    pub async fn measure(&self, what: String) -> Result<MeasuredCosts, LoadError> {
-        let mut costs = MeasuredCosts::new(what);
-        self.unsized_calls(&mut costs).await?;
+    pub async fn add_calls(&self, costs: &mut MeasuredCosts) -> Result<(), LoadError> {
+        self.unsized_calls(costs).await?;
         for bytes in SIZES {
-            self.calls_of_size(bytes, &mut costs).await?;
+            self.calls_of_size(bytes, costs).await?;
         }
         costs.add_mean("Others", &["FetchStatus", "StoreStatus", "CreateFile", "Rename"]);
         for (nfs, afs) in NFS {
             costs.copy(nfs, afs);
         }
-        Ok(costs)
+        Ok(())
     }
 
     async fn unsized_calls(&self, costs: &mut MeasuredCosts) -> Result<(), LoadError> {
@@ -97,8 +100,7 @@ impl Costs<'_> {
     }
 
     async fn calls_of_size(&self, bytes: u64, costs: &mut MeasuredCosts) -> Result<(), LoadError> {
-        let most = u32::try_from(BYTES_MAX / bytes.max(1)).unwrap_or(u32::MAX);
-        let files = files(self.calls.max(CALLS_MIN).min(most));
+        let files = files(self.calls_with(bytes));
         self.each(Kind::Create, &files).await?;
         costs.add("StoreData", bytes as f64, self.each(Kind::Store(bytes), &files).await?);
         self.each(Kind::Fetch(bytes), &files).await?;
@@ -107,14 +109,29 @@ impl Costs<'_> {
         Ok(())
     }
 
+    /// Calls with so many bytes each.
+    pub(super) fn calls_with(&self, bytes: u64) -> u32 {
+        let most = u32::try_from(BYTES_MAX / bytes.max(1)).unwrap_or(u32::MAX);
+        self.calls.max(CALLS_MIN).min(most)
+    }
+
     /// Microseconds of the server for a call of a kind, the mean of one on each file.
-    async fn each(&self, kind: Kind, files: &Files) -> Result<f64, LoadError> {
+    pub(super) async fn each(&self, kind: Kind, files: &Files) -> Result<f64, LoadError> {
         let (calls, files) = (files.len() as u32, files.clone());
-        let before = (self.clock)()?;
         let one = move |target: Target, number| {
             let files = files.clone();
             async move { kind.call(&target, &files, number as usize).await }
         };
+        self.mean(calls, one).await
+    }
+
+    /// Microseconds of the server for a call, the mean of so many.
+    pub(super) async fn mean<F, W>(&self, calls: u32, one: F) -> Result<f64, LoadError>
+    where
+        F: Fn(Target, u32) -> W + Clone + Send + Sync + 'static,
+        W: Future<Output = Result<(), LoadError>> + Send,
+    {
+        let before = (self.clock)()?;
         many(self.target, calls, self.in_flight, one).await?;
         let used = (self.clock)()?.saturating_sub(before);
         let microseconds = used.as_secs_f64() * 1e6 / f64::from(calls);
@@ -166,6 +183,6 @@ const NFS: [(&str, &str); 7] = [
     ("remove", "RemoveFile"),
 ];
 
-fn files(count: u32) -> Files {
+pub(super) fn files(count: u32) -> Files {
     Arc::new((0..count).map(|_| OnceLock::new()).collect())
 }

@@ -24,6 +24,14 @@ pub enum LoadError {
         /// The byte stored.
         want: u8,
     },
+    /// The data path broke, or a request on it failed.
+    #[error("{operation} by the data path: {reason}")]
+    Path {
+        /// What was attempted.
+        operation: &'static str,
+        /// Why it failed.
+        reason: String,
+    },
     /// Fewer bytes were read than stored.
     #[error("{got} of {want} bytes came back")]
     WrongLength {

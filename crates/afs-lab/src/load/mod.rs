@@ -6,8 +6,10 @@
 //! tasks are those of an [`Env`](afs_rpc::Env) given by the caller.
 
 mod bulk;
+mod by_path;
 mod caller;
 mod calls;
+mod capability_costs;
 mod connections;
 mod costs;
 mod error;
@@ -17,8 +19,10 @@ mod repeated;
 
 pub(crate) use bulk::put;
 pub use bulk::{Throughput, fetch, remove, store};
+pub use by_path::{PATH_READ, PATH_STORE};
 pub use caller::callbacks;
 pub use calls::{Rate, creations, names, statuses};
+pub use capability_costs::{BULK_BY_REQUESTS, CAPABILITY_CALLS, REQUESTS};
 pub use connections::{Connect, connections, first_calls};
 pub use costs::{BULK_BY_ENTRIES, Costs, ENTRIES, SIZES};
 pub(crate) use error::During;

@@ -7,6 +7,7 @@ mod latency;
 mod net_probe;
 mod program;
 mod served;
+mod warm_client;
 
 pub use benchmark::{
     Benchmarked, Side, calls, compared, demands, other_demands, packets, phases, revised, server_work, side,
@@ -16,6 +17,7 @@ pub use latency::{Latencies, latency};
 pub use net_probe::NetProbe;
 pub(crate) use program::{FILES, MODULES};
 pub use served::Served;
+pub use warm_client::warm_client;
 
 use crate::andrew::Probe;
 use crate::bulk::Place;

@@ -2,7 +2,8 @@
 
 use super::draw::{Kind, Sent};
 use super::measured::{MeasuredCosts, at};
-use crate::model::{Inputs, SYSTEMS, TraceKind, charged, cost};
+use super::systems::System;
+use crate::model::{Inputs, TraceKind, cost};
 use crate::papers::PaperError;
 
 /// Clock of the file manager in the paper's replay, in cycles a second.
@@ -20,47 +21,28 @@ pub enum ReplayError {
 }
 
 /// Seconds by bytes: one point is a fixed cost.
-type Points = Vec<(f64, f64)>;
+pub(super) type Points = Vec<(f64, f64)>;
 
-/// Costs of the operations of a trace, in the shape's order, with that of an open at the end; `None` if nothing reaches
-/// the file manager.
-pub(super) struct Charges(Vec<[Option<Points>; 3]>);
+/// Costs of the operations of a trace, in the shape's order, with that of an open at the end; for each system its own, `None` if
+/// nothing reaches the file manager.
+pub(super) struct Charges(Vec<Vec<Option<Points>>>);
 
 impl Charges {
     pub(super) fn of(
         inputs: Inputs<'_>,
         kind: TraceKind,
+        systems: &[System],
         measured: Option<&MeasuredCosts>,
     ) -> Result<Self, ReplayError> {
         let mut names = inputs.operations(kind.table7())?;
         names.retain(|name| *name != "Open");
         names.push("Open");
-        let charges = names.into_iter().map(|name| Self::operation(inputs, kind, name, measured));
-        Ok(Self(charges.collect::<Result<_, _>>()?))
+        let of =
+            |name: &str| systems.iter().map(|system| system.points(inputs, kind, name, measured)).collect();
+        Ok(Self(names.into_iter().map(of).collect::<Result<_, _>>()?))
     }
 
-    fn operation(
-        inputs: Inputs<'_>,
-        kind: TraceKind,
-        name: &str,
-        measured: Option<&MeasuredCosts>,
-    ) -> Result<[Option<Points>; 3], ReplayError> {
-        let mut points = [const { None }; 3];
-        for (system, rule) in charged(inputs, kind, name)?.into_iter().enumerate() {
-            let Some(rule) = rule else { continue };
-            points[system] = Some(match measured {
-                Some(costs) => costs.points(&rule).ok_or(ReplayError::NotMeasured(rule))?,
-                None => printed(inputs, &rule)?,
-            });
-        }
-        // Table 7 counts opens for capabilities only.
-        if name == "Open" {
-            points[..SYSTEMS.len() - 1].fill(None);
-        }
-        Ok(points)
-    }
-
-    /// Seconds of a request in a system; `None` if it does not reach the file manager.
+    /// Seconds of a request in a system, given by its position; `None` if it does not reach the file manager.
     pub(super) fn seconds(&self, system: usize, sent: &Sent) -> Option<f64> {
         let operation = match sent.kind {
             Kind::Request(operation) => self.0.get(operation)?,
@@ -70,7 +52,7 @@ impl Charges {
     }
 }
 
-fn printed(inputs: Inputs<'_>, rule: &str) -> Result<Points, PaperError> {
+pub(super) fn printed(inputs: Inputs<'_>, rule: &str) -> Result<Points, PaperError> {
     let mut points = match rule {
         "read" | "write" => inputs.sheet("table3b")?.points("bytes", rule),
         "FetchData" | "StoreData" => inputs.sheet("table4b")?.points("bytes", rule),

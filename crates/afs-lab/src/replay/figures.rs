@@ -5,6 +5,7 @@ use super::draw::{Draws, Sent};
 use super::interval::Interval;
 use super::measured::MeasuredCosts;
 use super::queue::{Served, serve};
+use super::systems::System;
 use crate::model::{self, Inputs, SYSTEMS, TraceKind};
 use crate::papers::{Cell, Sheet};
 
@@ -20,12 +21,13 @@ const OVERRUN: f64 = 60.6;
 /// The draws of one number of client-minutes, served in each system.
 struct Point {
     minutes: u32,
-    draws: [Vec<Served>; 3],
+    /// For each system its own.
+    draws: Vec<Vec<Served>>,
 }
 
 impl Point {
-    fn of(draws: &Draws, charges: &Charges, minutes: u32, kind: TraceKind) -> Self {
-        let mut point = Self { minutes, draws: [const { Vec::new() }; 3] };
+    fn of(draws: &Draws, charges: &Charges, systems: usize, minutes: u32, kind: TraceKind) -> Self {
+        let mut point = Self { minutes, draws: vec![Vec::new(); systems] };
         for number in 0..DRAWS {
             let seed = u64::from(minutes) * 100 + number * 2 + u64::from(kind == TraceKind::Afs);
             let sent = draws.draw(minutes, seed);
@@ -37,7 +39,7 @@ impl Point {
     }
 
     fn interval(&self, system: usize, of: impl Fn(&Served) -> f64) -> Option<Interval> {
-        Interval::of(&self.draws[system].iter().map(of).collect::<Vec<_>>())
+        Interval::of(&self.draws.get(system)?.iter().map(of).collect::<Vec<_>>())
     }
 
     fn mean(&self, system: usize, of: impl Fn(&Served) -> f64) -> f64 {
@@ -59,11 +61,12 @@ fn points(
     kind: TraceKind,
     measured: Option<&MeasuredCosts>,
 ) -> Result<Vec<Point>, ReplayError> {
-    let charges = Charges::of(inputs, kind, measured)?;
+    let systems = System::all(measured);
+    let charges = Charges::of(inputs, kind, &systems, measured)?;
     let draws = Draws::of(inputs, kind)?;
     let more = (kind == TraceKind::Afs).then_some(AFS_MOST);
     let minutes = MINUTES.into_iter().chain(more);
-    Ok(minutes.map(|minutes| Point::of(&draws, &charges, minutes, kind)).collect())
+    Ok(minutes.map(|minutes| Point::of(&draws, &charges, systems.len(), minutes, kind)).collect())
 }
 
 /// Figure 6: the means that follow from Tables 5 and 7, and mean and 90 % interval of draws out of a generated trace.
@@ -96,12 +99,12 @@ pub fn figure6(inputs: Inputs<'_>) -> Result<Sheet, ReplayError> {
 pub fn figure7(inputs: Inputs<'_>, measured: Option<&MeasuredCosts>) -> Result<Sheet, ReplayError> {
     let mut sheet =
         Sheet::new(&[("trace", ""), ("client_minutes", ""), ("what", ""), ("value", ""), ("value_ci90", "")]);
-    let mut lacking = None;
+    let (mut lacking, systems) = (None, System::all(measured));
     for (kind, name) in [(TraceKind::Nfs, "NFS"), (TraceKind::Afs, "AFS")] {
         match points(inputs, kind, measured) {
             Ok(points) => {
-                said(&mut sheet, name, &points);
-                points.iter().for_each(|point| curve(&mut sheet, name, point));
+                said(&mut sheet, name, &systems, &points);
+                points.iter().for_each(|point| curve(&mut sheet, name, &systems, point));
             }
             Err(error @ ReplayError::NotMeasured(_)) => lacking = Some(error),
             Err(error) => return Err(error),
@@ -111,29 +114,29 @@ pub fn figure7(inputs: Inputs<'_>, measured: Option<&MeasuredCosts>) -> Result<S
 }
 
 /// What the text says: savings at 90 client-minutes, overruns, and the largest ratios.
-fn said(sheet: &mut Sheet, trace: &str, points: &[Point]) {
+fn said(sheet: &mut Sheet, trace: &str, systems: &[System], points: &[Point]) {
     let mut row = |minutes: Cell, what: &str, value: Cell| {
         sheet.rows.push(vec![trace.into(), minutes, what.into(), value, Cell::from("")]);
     };
     if let Some(at90) = points.iter().find(|point| point.minutes == 90) {
-        for (system, name) in SYSTEMS.into_iter().enumerate().skip(1) {
+        for (system, name) in systems.iter().map(|system| system.name()).enumerate().skip(1) {
             let less = 100.0 * (1.0 - at90.busy(system) / at90.busy(0));
             row(90.0.into(), &format!("{name} less than SAD by, %"), tenths(less));
         }
     }
-    for (system, name) in SYSTEMS.into_iter().enumerate() {
+    for (system, name) in systems.iter().map(|system| system.name()).enumerate() {
         let overran = |point: &&Point| point.mean(system, |served| served.elapsed) > OVERRUN;
         let first = points.iter().find(overran).map(|point| f64::from(point.minutes));
         row("".into(), &format!("first overrun, {name}"), first.map_or("none".into(), Cell::from));
     }
-    for (system, name) in SYSTEMS.into_iter().enumerate().skip(1) {
+    for (system, name) in systems.iter().map(|system| system.name()).enumerate().skip(1) {
         let largest = points.iter().map(|point| point.busy(0) / point.busy(system)).fold(0.0, f64::max);
         row("".into(), &format!("largest SAD / {name}"), tenths(largest));
     }
 }
 
-fn curve(sheet: &mut Sheet, trace: &str, point: &Point) {
-    for (system, name) in SYSTEMS.into_iter().enumerate() {
+fn curve(sheet: &mut Sheet, trace: &str, systems: &[System], point: &Point) {
+    for (system, name) in systems.iter().map(|system| system.name()).enumerate() {
         let mut row = |what: &str, interval: Option<Interval>| {
             let what = format!("{name}, {what}");
             let head = [trace.into(), f64::from(point.minutes).into(), Cell::Text(what)];

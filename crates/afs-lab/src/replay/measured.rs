@@ -1,5 +1,7 @@
 //! Costs of calls measured on a server, from a file.
 
+use super::warm_client::WarmClient;
+use crate::load::BULK_BY_REQUESTS;
 use crate::model::line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +19,9 @@ pub struct MeasuredCosts {
     /// What was measured: the server, its processor, and how.
     pub what: String,
     calls: BTreeMap<String, Vec<(f64, f64)>>,
+    /// Calls for capabilities of a client that goes on using its files, if they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_client: Option<WarmClient>,
 }
 
 /// Why a file gives no costs.
@@ -31,6 +36,9 @@ pub enum CostsError {
     /// It is not JSON of this form.
     #[error(transparent)]
     Form(#[from] serde_json::Error),
+    /// A count of the warm client is negative, or it opened nothing.
+    #[error("the calls of the warm client are negative, or of no opens")]
+    WarmClient,
     /// The points of a call are none, not in order of bytes, or negative.
     #[error("the points of {0} are none, not in order of bytes, or negative")]
     Points(String),
@@ -62,18 +70,24 @@ impl MeasuredCosts {
                 return Err(CostsError::Points(call.clone()));
             }
         }
-        Ok(costs)
+        match &costs.warm_client {
+            Some(warm) if !warm.is_valid() => Err(CostsError::WarmClient),
+            _ => Ok(costs),
+        }
     }
 
     /// None yet.
     #[must_use]
     pub fn new(what: String) -> Self {
-        Self { what, calls: BTreeMap::new() }
+        Self { what, calls: BTreeMap::new(), warm_client: None }
     }
 
-    /// Adds a point: calls of a size are added in its order.
+    /// Adds a point, or replaces that of this size.
     pub fn add(&mut self, call: &str, bytes: f64, microseconds: f64) {
-        self.calls.entry(call.to_owned()).or_default().push((bytes, microseconds));
+        let points = self.calls.entry(call.to_owned()).or_default();
+        points.retain(|point| point.0.total_cmp(&bytes).is_ne());
+        points.push((bytes, microseconds));
+        points.sort_by(|one, next| one.0.total_cmp(&next.0));
     }
 
     /// Adds a call that costs the mean of others without a size, as the paper's "Others" does.
@@ -101,9 +115,24 @@ impl MeasuredCosts {
         at(&self.points(call)?, bytes)
     }
 
+    /// Seconds of the capability calls of the warm client in a minute; `None` if it was not counted, or made a call without a cost.
+    pub(crate) fn warm_seconds(&self) -> Option<f64> {
+        let warm = self.warm_client.as_ref()?;
+        let cost = |call: &str| match call {
+            "BulkCapability" => self.seconds(BULK_BY_REQUESTS, warm.directories.into()),
+            _ => self.seconds(call, 0.0),
+        };
+        warm.calls_per_minute.iter().map(|(call, count)| Some(cost(call)? * count)).sum()
+    }
+
     /// Microseconds by bytes of a call.
     pub(crate) fn microseconds(&self, call: &str) -> &[(f64, f64)] {
         self.calls.get(call).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a call was measured.
+    pub(super) fn has(&self, call: &str) -> bool {
+        self.calls.contains_key(call)
     }
 
     /// Seconds by bytes of a call.
@@ -138,6 +167,17 @@ mod tests {
         );
         for wrong in ["[]", "[[1, 1], [1, 2]]", "[[2, 1], [1, 2]]", "[[0, -1]]", "[[-1, 1]]"] {
             assert!(matches!(of(wrong), Err(CostsError::Points(_))), "{wrong}");
+        }
+        let warm = |opens: u32, count: f64| {
+            let calls = format!(
+                "\"opens_per_minute\": {opens}, \"calls_per_minute\": {{\"GetCapability\": {count}}}"
+            );
+            let warm = format!("{{\"minutes\": 1, \"directories\": 1, {calls}}}");
+            MeasuredCosts::parse(&format!("{{\"what\": \"x\", \"calls\": {{}}, \"warm_client\": {warm}}}"))
+        };
+        assert!(warm(1, 0.5).is_ok());
+        for wrong in [warm(0, 0.5), warm(1, -1.0)] {
+            assert!(matches!(wrong, Err(CostsError::WarmClient)), "{wrong:?}");
         }
         assert!(matches!(of("7"), Err(CostsError::Form(_))));
         assert!(matches!(MeasuredCosts::parse("{\"calls\": {}}"), Err(CostsError::Form(_))));

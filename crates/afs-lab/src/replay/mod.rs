@@ -9,7 +9,9 @@
 //!   or with costs measured here ([`MeasuredCosts`]). It has neither disks nor a limit of threads: the paper tells no times
 //!   of disks, and its AFS server overran for lack of threads. So it overruns later than the paper's.
 //!
-//! Server-integrated disks (SID) have no line: the paper models them as disks behind a server (SAD), at a lower price.
+//! Two systems have numbers only with measured costs. Server-integrated disks (SID), which the paper takes for disks behind a server (SAD) at
+//! a lower price, are a server whose bytes leave by its own data path. NASD with groups has as many calls for capabilities
+//! as a client was counted to make ([`WarmClient`]), where the paper counts one for each file and day.
 
 mod charges;
 mod draw;
@@ -17,9 +19,12 @@ mod figures;
 mod interval;
 mod measured;
 mod queue;
+mod systems;
 mod tables;
+mod warm_client;
 
 pub use charges::ReplayError;
 pub use figures::{figure6, figure7};
 pub use measured::{CostsError, MeasuredCosts};
 pub use tables::{add_work, costs_table};
+pub use warm_client::WarmClient;

@@ -1,10 +1,11 @@
 //! Costs measured on a server in the form of the paper's tables: 3(b) to 3(d), 4(b) to 4(d), and the work of Table 7.
 
 use super::charges::ReplayError;
-use super::measured::MeasuredCosts;
+use super::measured::{MeasuredCosts, at};
+use super::systems::System;
 use crate::catalogue::CostTable;
 use crate::load::BULK_BY_ENTRIES;
-use crate::model::{Inputs, SYSTEMS, TraceKind, charged, work};
+use crate::model::{Inputs, TraceKind, work};
 use crate::papers::{Cell, Sheet};
 
 /// A table of costs, in microseconds; `None` if none of its calls was measured.
@@ -67,28 +68,27 @@ pub fn add_work(
     kind: TraceKind,
     costs: &MeasuredCosts,
 ) -> Result<(), ReplayError> {
+    let systems = System::all(Some(costs));
     let mut rows = Vec::new();
     for one in work(inputs, kind)? {
         let bytes = one.mean_bytes(inputs, kind)?;
-        let mut seconds = [0.0; 3];
-        for (system, rule) in charged(inputs, kind, &one.operation)?.into_iter().enumerate() {
-            // Table 7 counts opens for capabilities only.
-            let is_charged = one.operation != "Open" || system == SYSTEMS.len() - 1;
-            if let Some(rule) = rule.filter(|_| is_charged) {
-                let cost = costs.seconds(&rule, bytes).ok_or(ReplayError::NotMeasured(rule))?;
-                seconds[system] = one.count_k * 1e3 * cost;
-            }
-        }
-        rows.push(seconds);
+        let seconds = |system: &System| -> Result<f64, ReplayError> {
+            let points = system.points(inputs, kind, &one.operation, Some(costs))?;
+            let each = points.and_then(|points| at(&points, bytes)).unwrap_or_default();
+            Ok(one.count_k * 1e3 * each)
+        };
+        rows.push(systems.iter().map(seconds).collect::<Result<Vec<f64>, _>>()?);
     }
-    let total = [0, 1, 2].map(|system| rows.iter().map(|seconds| seconds[system]).sum::<f64>());
-    rows.push(total);
-    for system in SYSTEMS {
+    let total: Vec<f64> =
+        (0..systems.len()).map(|system| rows.iter().map(|seconds| seconds[system]).sum()).collect();
+    rows.push(total.clone());
+    for system in systems.iter().map(|system| system.name()) {
         sheet.columns.extend([format!("{system}_here"), format!("{system}_here_pct")]);
         sheet.units.extend(["s".to_owned(), "%".to_owned()]);
     }
+    let sad = total.first().copied().unwrap_or(f64::NAN);
     for (row, seconds) in sheet.rows.iter_mut().zip(rows) {
-        row.extend(seconds.into_iter().flat_map(|one| [tenths(one), tenths(100.0 * one / total[0])]));
+        row.extend(seconds.into_iter().flat_map(|one| [tenths(one), tenths(100.0 * one / sad)]));
     }
     Ok(())
 }
@@ -101,8 +101,10 @@ fn tenths(number: f64) -> Cell {
 #[allow(clippy::unwrap_used)] // A test that cannot go on says where.
 mod tests {
     use super::*;
+    use crate::load::{BULK_BY_REQUESTS, PATH_READ, PATH_STORE};
     use crate::model::table7;
     use crate::papers::papers;
+    use crate::replay::WarmClient;
 
     /// Costs of a server on which a call without a size takes 10 µs, and one with a size as many more as it has KB.
     fn measured() -> MeasuredCosts {
@@ -144,6 +146,39 @@ mod tests {
         assert!(sheet.rows.iter().all(|row| row.len() == sheet.columns.len()));
         let lacking = add_work(&mut sheet, inputs, TraceKind::Nfs, &measured());
         assert!(matches!(lacking, Err(ReplayError::NotMeasured(_))), "{lacking:?}");
+    }
+
+    /// Calls for capabilities that the client makes take the place of its opens; bytes of SID are charged as the path's.
+    #[test]
+    fn groups_and_integrated_disks_have_columns_where_they_were_measured() {
+        let papers = papers().unwrap();
+        let inputs = Inputs::of(&papers).unwrap();
+        let with = |costs: &MeasuredCosts| {
+            let mut sheet = table7(inputs, TraceKind::Afs).unwrap();
+            add_work(&mut sheet, inputs, TraceKind::Afs, costs).unwrap();
+            sheet
+        };
+        let mut costs = measured();
+        assert!(["SID_here", "NASD_groups_here"].iter().all(|column| with(&costs).column(column).is_none()));
+        costs.add("GetCapability", 0.0, 20.0);
+        costs.add(PATH_READ, 0.0, 5.0);
+        costs.add(PATH_STORE, 0.0, 5.0);
+        costs.add(BULK_BY_REQUESTS, 8.0, 30.0);
+        let calls_per_minute = [("BulkCapability".to_owned(), 2.0)].into();
+        let warm = WarmClient { minutes: 10, opens_per_minute: 171, directories: 8, calls_per_minute };
+        costs.warm_client = Some(warm.clone());
+        let sheet = with(&costs);
+        let here = |row: &str, column: &str| sheet.number(row, column).unwrap();
+        // 480.8 thousand opens at 20 µs; two calls of 30 µs in each of 2,809 minutes.
+        assert_eq!((here("Open", "NASD_here"), here("Open", "NASD_groups_here")), (9.6, 0.2));
+        assert_eq!(here("Open", "SID_here"), 0.2);
+        assert!(here("FetchData", "SID_here") < here("FetchData", "SAD_here"));
+        assert_eq!(here("FetchStatus", "SID_here"), here("FetchStatus", "SAD_here"));
+        assert!(here("total", "NASD_groups_here") < here("total", "NASD_here"));
+        // A call that was counted and has no cost.
+        costs.warm_client =
+            Some(WarmClient { calls_per_minute: [("GetLayout".to_owned(), 1.0)].into(), ..warm });
+        assert!(with(&costs).column("NASD_groups_here").is_none());
     }
 
     #[test]

@@ -86,10 +86,16 @@ const CHARTS: &[Chart] = &[
         &["nfs", "afs"],
     ),
     Chart { form: drawn, ..plot("gibson97.fig6", MINUTES, "processor time, s", CURVES) },
-    Chart { form: by_curve, ..plot("gibson97.fig7", MINUTES, "processor time, s", CURVES) },
+    Chart {
+        form: by_curve,
+        ..plot("gibson97.fig7", MINUTES, "processor time, s", CURVES).and_here(CURVES_HERE)
+    },
 ];
 
 const MINUTES: (&str, &str, bool) = ("client_minutes", "busy client-minutes", false);
+
+/// Curves of systems that have numbers only with measured costs.
+const CURVES_HERE: &[&str] = &["nfs_SID", "nfs_NASD_groups", "afs_SID", "afs_NASD_groups"];
 
 const CURVES: &[&str] = &["nfs_SAD", "nfs_NetSCSI", "nfs_NASD", "afs_SAD", "afs_NetSCSI", "afs_NASD"];
 
@@ -110,7 +116,8 @@ fn drawn(sheet: &Sheet) -> Sheet {
 /// other rows of the sheet are no points of a curve, as are all of the paper's.
 fn by_curve(sheet: &Sheet) -> Sheet {
     let mut wide = Sheet::new(&[("client_minutes", "")]);
-    wide.columns.extend(CURVES.iter().flat_map(|curve| [(*curve).to_owned(), format!("{curve}_ci90")]));
+    let curves = CURVES.iter().chain(CURVES_HERE);
+    wide.columns.extend(curves.flat_map(|curve| [(*curve).to_owned(), format!("{curve}_ci90")]));
     wide.units = vec![String::new(); wide.columns.len()];
     for row in &sheet.rows {
         let [trace, minutes, what, value, half] = row.as_slice() else { continue };

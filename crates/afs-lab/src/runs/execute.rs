@@ -184,11 +184,32 @@ fn replayed(setting: &Setting<'_>) -> Outcome {
                 "Neither disks, cold caches nor a limit of threads: the paper tells no times of disks, and its AFS server \
                  overran for lack of threads. So processor times are to be compared, overruns only in their order."
                     .into(),
-                "Server-integrated disks (SID) have no line: the paper gives them no costs of their own.".into(),
+                systems_note(setting),
             ],
         },
         Err(error) => Outcome::Failed { error: error.to_string() },
     }
+}
+
+/// What is known of the systems that the paper does not charge.
+fn systems_note(setting: &Setting<'_>) -> String {
+    let Some(costs) = setting.costs else {
+        return "Server-integrated disks (SID) and NASD with groups have lines with measured costs alone (--costs): the paper gives them none.".into();
+    };
+    let sid = "SID: bytes leave a server by its own data path; the calls are those of SAD. NASD charges each open a GetCapability, if that was measured.";
+    let Some(warm) = &costs.warm_client else {
+        return format!(
+            "{sid} NASD with groups has no line: the calls of a client were not counted (`andrew lab costs --mount`)."
+        );
+    };
+    let calls = warm.calls_per_minute.iter().map(|(call, count)| format!("{call} {count:.2}"));
+    let calls: Vec<String> = calls.collect();
+    let calls = if calls.is_empty() { "none".to_owned() } else { calls.join(", ") };
+    format!(
+        "{sid} NASD_groups, and opens of SID: calls for capabilities and layouts that a client made in a minute in which it opened {} \
+         files in {} directories, counted for {} minutes after a first one: {calls}. Each busy client-minute is charged with these in the place of its opens.",
+        warm.opens_per_minute, warm.directories, warm.minutes
+    )
 }
 
 /// Costs measured on a server; `None` without any.
@@ -213,6 +234,7 @@ fn recomputed_notes(setting: &Setting<'_>, method: Method, what: Recomputed) -> 
     }
     if method.uses_costs() && setting.costs.is_some() {
         notes.push(format!("Columns with 'here' are of the same requests at these costs. {MICROSECONDS}"));
+        notes.push(systems_note(setting));
     }
     if what == Recomputed::Curves {
         notes.push(format!("Columns with 'drawn': {DRAWN}"));

@@ -1,10 +1,13 @@
 //! `andrew lab costs`.
 
+use super::run::Mount;
+use crate::commands::bench_bulk::Stop;
 use crate::commands::bench_load::{CallSecurity, Client, fid, server};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::bulk::Process;
 use afs_lab::load::{Costs, LoadError};
+use afs_lab::measure::warm_client;
 use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{Environment, load_average};
 use afs_wire::ids::Fid;
@@ -17,11 +20,17 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Makes many equal calls of each kind to a file server on this machine, and divides the processor time of its process by
-their number. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
+their number: the calls of Tables 3 and 4, those for capabilities, reads and stores by the server's data path, and GetLayout
+where the volume's bytes are on drives that clients may use. What a server does not have is left out. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
 which files named load-N are made and removed.
+
+With --mount, 171 files are read there past the cache in each minute, as many as are opened in a busy client-minute of the AFS
+trace, and the calls for capabilities and layouts are counted, for the replay of NASD with groups.
 
 Example:
   andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --out costs.json
+  andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --only layouts --mount ~/afs \\
+      --onto costs.json --out costs.json
   andrew lab run gibson97 --costs costs.json")]
 pub struct Args {
     /// File server, with its port if that is not 7000
@@ -33,6 +42,23 @@ pub struct Args {
     /// Process id of the server
     #[arg(long, value_name = "PID")]
     server_pid: u32,
+    /// What to measure
+    #[arg(
+        long,
+        value_name = "PART",
+        value_delimiter = ',',
+        default_value = "calls,capabilities,path,layouts"
+    )]
+    only: Vec<Part>,
+    /// Directory in a mount of Andrew, in which the calls of a client that goes on using its files are counted
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
+    /// Minutes for which they are counted
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1440))]
+    minutes: u32,
+    /// Costs to which these are added
+    #[arg(long, value_name = "FILE")]
+    onto: Option<PathBuf>,
     /// Calls of each kind, at least 64; fewer of large files
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(64..=60_000))]
     calls: u32,
@@ -46,25 +72,64 @@ pub struct Args {
     security: CallSecurity,
 }
 
+/// The parts of the costs.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// The calls of Tables 3 and 4
+    Calls,
+    /// Calls for capabilities
+    Capabilities,
+    /// Reads and stores by the server's data path
+    Path,
+    /// Calls for layouts
+    Layouts,
+}
+
 impl Args {
     /// Measures the costs and writes them.
     ///
     /// # Errors
-    /// No key to call with; no such process; the first call that fails; the file cannot be written.
+    /// No key to call with; no such process; a directory in no mount; the first call that fails; a file cannot be read or
+    /// written; a signal.
     pub fn run(self, json: bool) -> CommandResult {
+        let onto = self.onto.as_deref().map(MeasuredCosts::read).transpose();
+        let onto = onto.map_err(|error| CommandError::usage(format!("lab: --onto: {error}")))?;
+        let mount = self.mount.as_deref().map(Mount::of).transpose()?;
+        // Before any thread is started.
+        let stop = Stop::on_signals()?;
         let failed = |error: String| CommandError::failed(format!("lab: costs: {error}"));
         let process = Process::new("server".into(), self.server_pid);
         let process = process.map_err(|error| CommandError::usage(format!("lab: --server-pid: {error}")))?;
         let clock = || process.time().map_err(|error| LoadError::Clock(error.to_string()));
         let client = Client::open(self.server, &self.security)?;
         let target = client.target(self.directory);
-        let measured = Costs { target: &target, clock: &clock, calls: self.calls, in_flight: self.in_flight };
-        let costs = client.system.block_on(measured.measure(self.what()));
-        let costs = costs.map_err(|error| failed(format!("{}: {error}", self.server)))?;
+        let (calls, in_flight, server) = (self.calls, self.in_flight, self.server);
+        let measured = Costs { target: &target, server, clock: &clock, calls, in_flight };
+        let mut costs = onto.unwrap_or_else(|| MeasuredCosts::new(String::new()));
+        costs.what =
+            [std::mem::take(&mut costs.what), self.what()].join("; ").trim_start_matches("; ").to_owned();
+        let parts = client.system.block_on(self.measure(&measured, &mut costs));
+        parts.map_err(|error| failed(format!("{}: {error}", self.server)))?;
+        if let Some(mount) = &mount {
+            let counted = warm_client(&mount.mounted(None), self.minutes, stop.flag());
+            costs.warm_client = Some(counted.map_err(|error| failed(error.to_string()))?);
+        }
         let text = serde_json::to_string_pretty(&costs).map_err(|error| failed(error.to_string()))?;
         let shown = self.out.display().to_string();
         std::fs::write(&self.out, text).map_err(|error| failed(format!("cannot write {shown}: {error}")))?;
         output::show(json, &Written { out: shown, costs });
+        Ok(())
+    }
+
+    async fn measure(&self, costs: &Costs<'_>, all: &mut MeasuredCosts) -> Result<(), LoadError> {
+        for part in &self.only {
+            match part {
+                Part::Calls => costs.add_calls(all).await?,
+                Part::Capabilities => costs.add_capabilities(all).await?,
+                Part::Path => costs.add_path(all).await?,
+                Part::Layouts => costs.add_layouts(all).await?,
+            }
+        }
         Ok(())
     }
 
@@ -98,6 +163,12 @@ impl fmt::Display for Written {
                 }
             }
             writeln!(f, " us")?;
+        }
+        if let Some(warm) = &self.costs.warm_client {
+            writeln!(f, "a client that opens {} files a minute makes in it:", warm.opens_per_minute)?;
+            for (call, count) in &warm.calls_per_minute {
+                writeln!(f, "{call:<22} {count:.2} calls")?;
+            }
         }
         writeln!(f, "the costs are in {}", self.out)
     }

@@ -139,7 +139,7 @@ impl Args {
 }
 
 /// A directory in a mount, with what the mount tells of itself.
-struct Mount {
+pub(super) struct Mount {
     place: Place,
     probe: MountProbe,
 }
@@ -147,7 +147,7 @@ struct Mount {
 impl Mount {
     /// # Errors
     /// It is no directory, or in no mount of Andrew's.
-    fn of(directory: &Path) -> CommandResult<Self> {
+    pub(super) fn of(directory: &Path) -> CommandResult<Self> {
         let place = places::writer(directory, &[])?;
         let Some(probe) = MountProbe::of(directory, None)? else {
             let shown = directory.display();
@@ -158,7 +158,7 @@ impl Mount {
         Ok(Self { place, probe })
     }
 
-    fn mounted<'a>(&'a self, served: Option<&'a Served<'a>>) -> Mounted<'a> {
+    pub(super) fn mounted<'a>(&'a self, served: Option<&'a Served<'a>>) -> Mounted<'a> {
         let probe = served.map_or(&self.probe as &dyn Probe, |served| served);
         Mounted { place: &self.place, probe: Some(probe) }
     }
