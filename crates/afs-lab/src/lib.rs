@@ -5,7 +5,7 @@
 //! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
 //! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
 //! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, which
-//! [`replay`] replays, [`closed`] is a server with many clients, [`prototype`] that of 1984, [`measure`] measures, [`layers`] those of the network,
+//! [`replay`] replays, [`closed`] is a server with many clients, [`clients`] runs them, [`prototype`] that of 1984, [`measure`] measures, [`layers`] those of the network,
 //! [`volumes`] operations on volumes, [`runs`] runs experiments and keeps their results, [`report`] writes them into one page.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
@@ -15,6 +15,7 @@
 pub mod andrew;
 pub mod bulk;
 pub mod catalogue;
+pub mod clients;
 mod close;
 pub mod closed;
 pub mod error;

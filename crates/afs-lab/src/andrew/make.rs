@@ -2,8 +2,11 @@
 
 use crate::andrew::tree::SourceTree;
 use crate::error::{Context, LabError};
+use std::fs;
+use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// How a copy is compiled and linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +17,9 @@ pub enum MakeCommand {
     Make,
     /// `cc -c` for each of these files, then `ar rcs` of the objects: the tree has C sources and no Makefile.
     Archive(Vec<PathBuf>),
+    /// What compiling does to files, for each of these sources, and waiting in the place of the compiler's work: so many
+    /// clients fit on one machine.
+    Think(Vec<PathBuf>, Duration),
     /// The tree has nothing to compile; the phase takes no time.
     Nothing,
 }
@@ -32,6 +38,14 @@ impl MakeCommand {
         if sources.is_empty() { Self::Nothing } else { Self::Archive(sources) }
     }
 
+    /// Waiting for so long in the place of compiling `tree`.
+    #[must_use]
+    pub fn think(tree: &SourceTree, all: Duration) -> Self {
+        let is_c = |path: &Path| path.extension().is_some_and(|e| e == "c");
+        let sources = tree.files.iter().filter(|f| is_c(&f.path)).map(|f| f.path.clone());
+        Self::Think(sources.collect(), all)
+    }
+
     /// The command line, for display.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -39,6 +53,13 @@ impl MakeCommand {
             Self::Shell(line) => line.clone(),
             Self::Make => "make".into(),
             Self::Archive(sources) => format!("cc -c ({} files), ar rcs", sources.len()),
+            Self::Think(sources, all) => {
+                format!(
+                    "waiting for {} s in the place of compiling {} files",
+                    all.as_secs_f64(),
+                    sources.len()
+                )
+            }
             Self::Nothing => "nothing to compile".into(),
         }
     }
@@ -49,6 +70,7 @@ impl MakeCommand {
             Self::Shell(line) => checked(Command::new("sh").arg("-c").arg(line), line, copy),
             Self::Make => checked(&mut Command::new("make"), "make", copy),
             Self::Archive(sources) => archive(sources, copy),
+            Self::Think(sources, all) => think(sources, *all, copy),
             Self::Nothing => Ok(()),
         }
     }
@@ -68,6 +90,25 @@ fn archive(sources: &[PathBuf], copy: &Path) -> Result<(), LabError> {
         link.arg(object);
     }
     checked(&mut link, "ar rcs andrew-benchmark.a", copy)
+}
+
+/// Reads each source, waits, and writes an object as long; then reads all objects, and writes what they have together.
+fn think(sources: &[PathBuf], all: Duration, copy: &Path) -> Result<(), LabError> {
+    let each = all / u32::try_from(sources.len().max(1)).unwrap_or(u32::MAX);
+    let objects: Vec<PathBuf> = sources.iter().map(|source| copy.join(source).with_extension("o")).collect();
+    for (source, object) in sources.iter().zip(&objects) {
+        let source = copy.join(source);
+        let text = fs::read(&source).during("read", &source)?;
+        std::thread::sleep(each);
+        fs::write(object, text).during("write", object)?;
+    }
+    let archive = copy.join("andrew-benchmark.a");
+    let mut file = fs::File::create(&archive).during("create", &archive)?;
+    for object in &objects {
+        let mut object_file = fs::File::open(object).during("open", object)?;
+        std::io::copy(&mut object_file, &mut file).during("copy", object)?;
+    }
+    crate::close::close(file.into_raw_fd()).during("close", &archive)
 }
 
 /// Runs a command in `copy`, without output; its last error line becomes part of the error.
@@ -91,7 +132,6 @@ fn checked(command: &mut Command, shown: &str, copy: &Path) -> Result<(), LabErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     fn choice(files: &[&str]) -> MakeCommand {
         let dir = tempfile::tempdir().unwrap();
@@ -106,6 +146,19 @@ mod tests {
         assert_eq!(choice(&["Makefile", "a.c"]), MakeCommand::Make);
         assert_eq!(choice(&["a.c"]), MakeCommand::Archive(vec!["a.c".into()]));
         assert_eq!(choice(&["readme"]), MakeCommand::Nothing);
+    }
+
+    #[test]
+    fn thinking_leaves_what_compiling_leaves_and_takes_its_time() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.c"), "int a;").unwrap();
+        fs::write(dir.path().join("b.c"), "int b;").unwrap();
+        let make = MakeCommand::think(&SourceTree::list(dir.path()).unwrap(), Duration::from_millis(20));
+        let began = std::time::Instant::now();
+        make.run(dir.path()).unwrap();
+        assert!(began.elapsed() >= Duration::from_millis(20));
+        assert_eq!(fs::read(dir.path().join("a.o")).unwrap(), b"int a;");
+        assert_eq!(fs::read(dir.path().join("andrew-benchmark.a")).unwrap().len(), 12);
     }
 
     #[test]

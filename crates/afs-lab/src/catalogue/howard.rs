@@ -5,7 +5,7 @@ use crate::closed::Told;
 use Method::{Benchmark, Compared};
 
 const LIVE: Method =
-    Method::NotBuilt("statistics of a cell in daily use by many people; no record of one is at hand");
+    Method::NotBuilt("statistics of days in which many people use a cell: no run of a program has them");
 const PROTOTYPE: Method = Method::NotBuilt(
     "what a run needed of the prototype's server, which the paper does not print and which grew with the load",
 );

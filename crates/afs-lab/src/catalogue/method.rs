@@ -230,6 +230,14 @@ impl Method {
                 }
             }
             Self::Replay => 3,
+            // Its processes wait for most of the time.
+            Self::Loads(Loads::Server) => {
+                if quick {
+                    20
+                } else {
+                    150
+                }
+            }
             _ => 1,
         }
     }

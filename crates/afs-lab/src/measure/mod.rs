@@ -15,7 +15,7 @@ pub use benchmark::{
 pub use fetches::{Fetches, bypassed, combined, fetches, hundred, throughput};
 pub use latency::{Latencies, latency};
 pub use net_probe::NetProbe;
-pub(crate) use program::{FILES, MODULES};
+pub(crate) use program::{FILES, MODULES, Program};
 pub use served::Served;
 pub use warm_client::warm_client;
 

@@ -13,14 +13,14 @@ pub(crate) const FILES: u32 = 13;
 const FUNCTIONS: u32 = 22;
 
 /// A directory with the source, removed when it is dropped.
-pub(super) struct Program(PathBuf);
+pub(crate) struct Program(PathBuf);
 
 impl Program {
     /// Writes the source into a new directory below `parent`.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn write_in(parent: &Path) -> Result<Self, LabError> {
+    pub(crate) fn write_in(parent: &Path) -> Result<Self, LabError> {
         let root = parent.join(format!("andrew-lab-source-{}", std::process::id()));
         fs::create_dir(&root).during("make the directory", &root)?;
         let program = Self(root);
@@ -30,7 +30,7 @@ impl Program {
         Ok(program)
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.0
     }
 

@@ -1,10 +1,12 @@
 //! Outcomes of measured experiments. What several entries share is measured once in a run.
 
 use super::outcome::Outcome;
+use super::own::{many, ran_note};
 use super::setting::Setting;
 use crate::LabError;
 use crate::bulk::{KernelCache, Place};
 use crate::catalogue::{Benchmarks, FetchTests, Loads};
+use crate::clients::{self, Ran};
 use crate::closed::{self, Compared, Demands, Told};
 use crate::layers::Layers;
 use crate::measure::{self, Benchmarked, Fetches, Latencies, Mounted};
@@ -16,6 +18,7 @@ use std::cell::OnceCell;
 pub(super) struct Memo {
     benchmarked: OnceCell<Result<Benchmarked, String>>,
     fetches: OnceCell<Result<Fetches, String>>,
+    clients: OnceCell<Result<Option<Ran>, String>>,
     pub(super) layers: OnceCell<Result<Layers, String>>,
 }
 
@@ -83,11 +86,24 @@ impl Memo {
             Loads::Server => closed::table7(setting.papers, here),
             Loads::Relative => closed::figure1(setting.papers, here),
         };
+        let mut sheet = match sheet {
+            Ok(sheet) => sheet,
+            Err(error) => return Outcome::Failed { error: error.to_string() },
+        };
         let own = if here.is_some() { MEASURED } else { "With --mount also from a run measured here." };
-        match sheet {
-            Ok(sheet) => ran(Some(sheet), "", &[MODELLED, own]),
-            Err(error) => Outcome::Failed { error: error.to_string() },
+        let mut notes = vec![MODELLED.to_owned(), own.to_owned()];
+        if what == Loads::Server {
+            let measure = || many(setting).map_err(|error| error.to_string());
+            match self.clients.get_or_init(measure) {
+                Ok(Some(many)) => {
+                    clients::add_ran(&mut sheet, many);
+                    notes.push(ran_note(many));
+                }
+                Ok(None) => {}
+                Err(error) => return Outcome::Failed { error: error.clone() },
+            }
         }
+        Outcome::Ran { sheet, notes }
     }
 
     /// NFS and Andrew by load, and other file systems.

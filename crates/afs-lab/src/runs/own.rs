@@ -5,6 +5,7 @@ use super::outcome::Outcome;
 use super::setting::Setting;
 use crate::LabError;
 use crate::catalogue::LayerTable;
+use crate::clients::{Clients, Ran};
 use crate::layers::{self, Layers, Link, Peer, PeerProcess};
 use crate::volumes::{self, OwnCell};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -71,4 +72,38 @@ fn ends(setting: &Setting<'_>) -> String {
         (None, Some(_)) => "Both ends are processes of this machine, over the loopback interface.".into(),
         (None, None) => "Both ends are in one process, over the loopback interface.".into(),
     }
+}
+
+/// Many clients as processes, in a mount whose server tells its processor time.
+pub(super) fn many(setting: &Setting<'_>) -> Result<Option<Ran>, LabError> {
+    let (Some(mount), Some(program)) = (&setting.mount, setting.program) else { return Ok(None) };
+    let Some(probe) = mount.probe else { return Ok(None) };
+    // A process that is the mount too would be bounded with it.
+    let server = mount.place.processes.iter().find(|process| process.name == "server");
+    let clients = Clients {
+        program,
+        local: setting.local,
+        directory: &mount.place.directory,
+        probe,
+        server: server.filter(|_| !setting.servers_are_apart).map(|server| server.pid),
+        quick: setting.quick,
+        stop: setting.stop,
+    };
+    clients.run()
+}
+
+pub(super) fn ran_note(ran: &Ran) -> String {
+    let server = if ran.part < 1.0 {
+        format!(
+            "The server had {:.3} of a processor, by a control group: so much that one client uses 8.1 % of it, as in the paper.",
+            ran.part
+        )
+    } else {
+        "The server was not bounded: that needs root, control groups, and a server whose process is not the mount's, and uses less than a processor.".to_owned()
+    };
+    format!(
+        "Columns with 'ran' were run: so many processes in one mount at once, each on a copy of its own, with 4 s of waiting in the place of \
+         compiling (`andrew bench andrew --think`); the mean of their times, medians of runs. {server} 'ran model' is the model of the same \
+         clients from load 1. They share the mount's cache and connections, and with the server this machine."
+    )
 }

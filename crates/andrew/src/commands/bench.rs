@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// `andrew bench`.
 #[derive(clap::Args, Debug)]
@@ -72,6 +73,9 @@ pub struct AndrewArgs {
     /// Command for the Make phase [default: make, or cc and ar if the tree has no Makefile]
     #[arg(long, value_name = "COMMAND")]
     make: Option<String>,
+    /// Wait so long in the place of compiling, and write as much: many clients fit on one machine then
+    #[arg(long, value_name = "SECONDS", conflicts_with = "make", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    think: Option<u64>,
     /// State directory of the cell, for the server's processor time
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -120,6 +124,15 @@ impl AndrewArgs {
         Ok(())
     }
 
+    /// How a copy is compiled.
+    fn make(&self, source: &SourceTree) -> MakeCommand {
+        match (&self.make, self.think) {
+            (Some(line), _) => MakeCommand::Shell(line.clone()),
+            (None, Some(seconds)) => MakeCommand::think(source, Duration::from_secs(seconds)),
+            (None, None) => MakeCommand::for_tree(source),
+        }
+    }
+
     /// One run on one directory.
     fn benchmark<'a>(
         &self,
@@ -132,7 +145,7 @@ impl AndrewArgs {
             target: target.directory.clone(),
             loads: self.loads.clone(),
             runs: 1,
-            make: self.make.clone().map_or_else(|| MakeCommand::for_tree(source), MakeCommand::Shell),
+            make: self.make(source),
             probe: target.probe.as_ref().map(|p| p as &dyn Probe),
             progress,
         }
