@@ -8,8 +8,9 @@ use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::peers::Hosts;
+use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::Scratch;
-use andrew_tests::live::wait::until_equal;
+use andrew_tests::live::wait::until;
 use serde_json::Value;
 
 use crate::drive::Drive;
@@ -88,6 +89,15 @@ impl<'a> Lan<'a> {
         self.command(&["fs", "setacl", point, "system:anyuser", "all"]);
     }
 
+    /// The data of a volume are on so many drives when a store is complete, and those of each file go round so many.
+    pub fn place(&self, name: &str, copies: u8, width: u8) {
+        self.administer(&["vos", "setcopies", name, &copies.to_string()]);
+        self.administer(&["vos", "setwidth", name, &width.to_string()]);
+        let said: Value =
+            serde_json::from_str(&self.administer(&["vos", "examine", name, "--json"])).unwrap();
+        assert_eq!((&said["copies"], &said["width"]), (&copies.into(), &width.into()), "{said}");
+    }
+
     /// A mount of ours, on a host of its own.
     pub fn mount(&self, name: &str) -> Mount {
         let taken = (MOUNTS..).find(|number| !self.marker(*number).exists()).unwrap();
@@ -125,16 +135,17 @@ impl<'a> Lan<'a> {
         &self.drives.iter().find(|drive| drive.name == name).unwrap().address
     }
 
-    /// Waits until each chunk of a drive has a copy on another one, and both can be read.
+    /// Waits until each chunk of a drive has a copy on another one, and both can be read. A drive that was away is left alone for a
+    /// minute, and a pass that makes copies comes each minute.
     pub fn wait_for_copies(&self, of: &str, on: &str) {
         let chunks = |name: &str| {
             let said: Value = serde_json::from_str(&self.drive(&["check", name, "--json"])).unwrap();
             assert_eq!(said["bad"], 0, "{name}: {said}");
             said["chunks"].as_u64().unwrap()
         };
-        until_equal("copies of all chunks", &true, || {
+        until("copies of all chunks", seconds(240), || {
             let (of, on) = (chunks(of), chunks(on));
-            of > 0 && of == on
+            (of > 0 && of == on).then_some(())
         });
     }
 

@@ -1,5 +1,5 @@
 //! Drives on hosts of their own, a cell whose bytes lie there, two mounts of ours and OpenAFS's own client: drives are killed,
-//! rebuilt and drained while a program is built, and one without copies is lost for a while.
+//! rebuilt and drained while a program is built, one without copies is lost for a while, and stores wait for two.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -145,6 +145,34 @@ fn without_copies_a_drive_that_is_away_costs_its_files_alone_and_is_named() {
         });
     }
     lan.openafs("cl2", |top| check(&top.join("single"), &["far", "near"]));
+}
+
+#[test]
+fn what_waited_for_two_drives_is_read_after_the_loss_of_either() {
+    if !all_there(NEEDS) {
+        return;
+    }
+    let scratch = Scratch::new("drive-hosts-pair");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("drive_hosts_pair", seconds(600), move || unmount_below(&folder));
+    let mut lan = Lan::new(&scratch, 39, &["zero", "one", "two"]);
+    lan.use_drives(&["one", "two"]);
+    lan.make_volume("pair");
+    lan.place("pair", 2, 2);
+    let writer = lan.mount("writer");
+    let top = writer.path().join("pair");
+    fs::write(top.join("before"), content("before")).unwrap();
+    // At once, before any pass of the rebuild could have made a copy.
+    lan.kill("one");
+    check(&lan.mount("second").path().join("pair"), &["before"]);
+    fs::write(top.join("during"), content("during")).unwrap();
+    // It gets what it missed without an order.
+    lan.again("one");
+    lan.wait_for_copies("one", "two");
+    lan.kill("two");
+    check(&lan.mount("third").path().join("pair"), &["before", "during"]);
+    lan.openafs("cl1", |top| check(&top.join("pair"), &["before", "during"]));
+    lan.again("two");
 }
 
 fn content(name: &str) -> Vec<u8> {
