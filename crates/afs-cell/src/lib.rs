@@ -25,7 +25,7 @@ pub use configuration::{
     ServerOptions, key_store,
 };
 pub use error::{CellError, CellResult};
-pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen, NotStored};
+pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen, NotStored, StoreOptions};
 pub use servers::{
     ADMIN_NAME, Collisions, DataPathState, DataPathTable, DriveCounts, ImportRequest, Imported, ImportedFile,
     PartitionScrub, ScrubPass, Servers, StartError,

@@ -4,23 +4,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_datapath::capability::DriveId as NamedDrive;
-use afs_drive::DriveId;
+use afs_drive::{Addressed, DriveId};
 use afs_remote::DirectDrive;
 use afs_volume::{Volume, VolumeStore};
 use afs_wire::ids::{PartitionId, VolumeId};
 use parking_lot::RwLock;
+
+/// Drives of whose chunks clients may have addresses.
+type Buckets = BTreeMap<(PartitionId, DriveId), Arc<dyn Addressed>>;
 
 /// The volume stores of a server by partition. Cheap to clone.
 #[derive(Clone)]
 pub struct Partitions {
     stores: Arc<BTreeMap<PartitionId, VolumeStore>>,
     direct: Arc<RwLock<BTreeMap<(PartitionId, DriveId), DirectDrive>>>,
+    addressed: Arc<RwLock<Buckets>>,
 }
 
 impl Partitions {
     /// A map of these stores.
     pub fn new(stores: impl IntoIterator<Item = (PartitionId, VolumeStore)>) -> Self {
-        Partitions { stores: Arc::new(stores.into_iter().collect()), direct: Arc::default() }
+        Partitions {
+            stores: Arc::new(stores.into_iter().collect()),
+            direct: Arc::default(),
+            addressed: Arc::default(),
+        }
     }
 
     /// A map with one partition, `/vicepa`.
@@ -41,6 +49,17 @@ impl Partitions {
     /// Sends no client to a drive any more. What was given out there ends within a minute.
     pub fn remove_direct(&self, drive: DriveId) {
         self.direct.write().retain(|(_, id), _| *id != drive);
+        self.addressed.write().retain(|(_, id), _| *id != drive);
+    }
+
+    /// Gives clients addresses of chunks on a drive that is an object store, where a volume's setting permits it.
+    pub fn add_addressed(&self, partition: PartitionId, drive: DriveId, addressed: Arc<dyn Addressed>) {
+        self.addressed.write().insert((partition, drive), addressed);
+    }
+
+    /// A drive of whose chunks clients may have addresses.
+    pub(crate) fn addressed(&self, partition: PartitionId, drive: DriveId) -> Option<Arc<dyn Addressed>> {
+        self.addressed.read().get(&(partition, drive)).cloned()
     }
 
     /// A drive to which clients may go.

@@ -369,6 +369,11 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let ((fid, _), version, id) = (s.file(), DataVersion(0), Fixed([0; 16]));
         may_ask(s.caller(who).ask(fs::Deliver { fid, version, position: 0, drive: id, transfer: id }))
     }),
+    ("GetAddress", "aco", |s, who| {
+        let ((fid, _), version) = (s.file(), DataVersion(0));
+        let (drive, chunk) = (Fixed([0; 16]), Fixed([0; 24]));
+        may_ask(s.caller(who).ask(fs::GetAddress { fid, version, position: 0, drive, chunk }))
+    }),
     // As for GetLayout: `rooms.rs`.
     ("GetRoom", "aco", |s, who| {
         let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };

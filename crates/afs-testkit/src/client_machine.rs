@@ -64,6 +64,7 @@ impl ClientMachine {
             limits: Limits::default(),
             security: SecurityConfig::default(),
             data_path: Default::default(),
+            objects: None,
         };
         Self { node, env, config, world: world.clone() }
     }

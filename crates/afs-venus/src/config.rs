@@ -10,6 +10,7 @@ use afs_wire::ids::{CellName, Uuid, VolumeName};
 
 use crate::api::SessionLookup;
 use crate::cache::CacheStore;
+use crate::objects::ObjectReader;
 use crate::sink::InvalidationSink;
 
 /// Configuration of Venus, and the parts of the environment that it uses.
@@ -40,6 +41,8 @@ pub struct VenusConfig {
     pub security: SecurityConfig,
     /// Use of the data path.
     pub data_path: DataPathConfig,
+    /// Reads what file servers have in object stores there. `None`: it is read at the file servers.
+    pub objects: Option<Arc<dyn ObjectReader>>,
 }
 
 /// Use of the data path: bytes of files over a byte stream, from servers that have one (`docs/protocol/data-path.md`).

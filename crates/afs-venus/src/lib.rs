@@ -14,6 +14,7 @@
 //! | `key` | internal keys of cells and objects |
 //! | `counters` | counters of calls, hits and bytes |
 //! | `sink` | the interface for invalidations |
+//! | `objects` | the interface for reads of object stores |
 //! | [`cache`] | stores of cached data: a directory, or memory |
 //! | `fuzzing` | functions for the fuzz targets |
 //! | `config` | configuration of Venus |
@@ -58,6 +59,7 @@ mod leftover_locks;
 mod location;
 mod locks;
 mod names;
+mod objects;
 mod pins;
 mod promise;
 mod promises;
@@ -82,5 +84,6 @@ pub use config::{
 };
 pub use counters::CounterValues;
 pub use error::{ErrorKind, Result, VenusError};
+pub use objects::{ObjectError, ObjectReader};
 pub use sink::{InvalidationSink, NoSink};
 pub use venus::Venus;

@@ -1,9 +1,11 @@
 //! Options of a mount's data path, as `options.toml` keeps them in the table `data_path`.
 
+use crate::mount::StoreOptions;
 use afs_venus::DataPathConfig;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 /// Value of `--data-path`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +34,12 @@ pub struct KeptDataPath {
     /// `--data-path-address`: the drive's address by the file server's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addresses: Option<BTreeMap<IpAddr, SocketAddr>>,
+    /// `--data-path-store`: endpoints of object stores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stores: Option<BTreeSet<String>>,
+    /// `--data-path-store-authority`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_authority: Option<PathBuf>,
 }
 
 impl KeptDataPath {
@@ -47,6 +55,17 @@ impl KeptDataPath {
             used: self.used.or(before.used),
             minimum_size: self.minimum_size.or(before.minimum_size),
             addresses: self.addresses.or(before.addresses),
+            stores: self.stores.or(before.stores),
+            store_authority: self.store_authority.or(before.store_authority),
+        }
+    }
+
+    /// Which object stores are read.
+    #[must_use]
+    pub fn stores(&self) -> StoreOptions {
+        StoreOptions {
+            allowed: self.stores.clone().unwrap_or_default(),
+            authority: self.store_authority.clone(),
         }
     }
 
@@ -76,6 +95,8 @@ mod tests {
             used: Some(DataPathUse::Clear),
             minimum_size: None,
             addresses: Some(BTreeMap::from([address])),
+            stores: Some(BTreeSet::from(["http://127.0.0.1:9000".into()])),
+            store_authority: Some("/etc/ca.pem".into()),
         };
         let given = KeptDataPath { minimum_size: Some(1 << 20), ..KeptDataPath::default() };
         let data_path = given.or(before);
@@ -85,6 +106,8 @@ mod tests {
         let config = options.data_path.config();
         assert!(config.enabled && config.allow_clear && config.minimum_size == Some(1 << 20));
         assert_eq!(config.addresses, BTreeMap::from([address]));
+        let stores = options.data_path.stores();
+        assert_eq!((stores.allowed.len(), stores.authority), (1, Some("/etc/ca.pem".into())));
     }
 
     #[test]

@@ -153,6 +153,9 @@ impl Inner {
         {
             self.partitions.add_direct(partition, id, DirectDrive::new(self.env.clone(), options));
         }
+        if let Opened::Bucket(bucket) = &opened {
+            self.partitions.add_addressed(partition, id, Arc::new(bucket.clone()));
+        }
         self.opened.lock().insert((id, partition), opened);
         self.env.spawn(Box::pin(sweep(self.env.clone(), store.clone(), id, entry.name.clone())));
     }

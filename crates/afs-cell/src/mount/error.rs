@@ -69,6 +69,9 @@ pub enum ClientError {
         /// Their port.
         port: u16,
     },
+    /// What was said of object stores cannot be used.
+    #[error("object stores cannot be read: {0}")]
+    Stores(afs_s3::ConfigError),
     /// The mount failed.
     #[error(transparent)]
     Mount(#[from] MountError),

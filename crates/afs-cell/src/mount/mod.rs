@@ -9,12 +9,14 @@ mod left_open;
 mod local_accounts;
 mod not_stored;
 mod options;
+mod store_reader;
 
 pub use cache_directory::CACHE_BYTES_MIN;
 pub use error::ClientError;
 pub use left_open::LeftOpen;
 pub use not_stored::NotStored;
 pub use options::ClientOptions;
+pub use store_reader::StoreOptions;
 
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
@@ -41,6 +43,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use store_reader::StoreReader;
 
 /// A cache manager with its socket, not mounted yet.
 pub struct Client {
@@ -174,6 +177,7 @@ impl Client {
         self.system.env().blocking(Box::new(move || sweep(sweeper)));
         let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
         let root = VolumeName::new(ROOT_CELL).map_err(ClientError::Name)?;
+        let objects = StoreReader::new(&options.stores).map_err(ClientError::Stores)?;
         Ok(VenusConfig {
             env: self.system.env(),
             rx: self.udp.rx().clone(),
@@ -191,6 +195,7 @@ impl Client {
             limits: Limits { bypass: options.bypass.clone(), leases: options.lease, ..Limits::default() },
             security: self.security(own),
             data_path: options.data_path.clone(),
+            objects: Some(Arc::new(objects)),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Options of a mount.
 
 use crate::configuration::ports::Ports;
+use crate::mount::StoreOptions;
 use afs_fuse::Owner;
 use afs_venus::{BypassLimits, DataPathConfig};
 use afs_wire::ids::CellName;
@@ -32,6 +33,8 @@ pub struct ClientOptions {
     pub snapshots: Option<String>,
     /// Use of the data path.
     pub data_path: DataPathConfig,
+    /// Which object stores are read.
+    pub stores: StoreOptions,
     /// The cell's servers are in this process, which continues when the directory is unmounted.
     pub with_servers: bool,
     /// The owner of files that is shown as the user who mounts.

@@ -158,6 +158,7 @@ impl Machine {
                 ..SecurityConfig::default()
             },
             data_path: Default::default(),
+            objects: None,
         };
         (own, sink, config)
     }

@@ -77,6 +77,7 @@ described! {
     Read: fs::GetLayout |call| call.fid;
     Read: fs::Deliver |call| call.fid;
     Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
+    Read: fs::GetAddress |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
     Change: fs::CommitStore |call| call.fid;
     Change: fs::CommitChunks |call| call.fid;

@@ -20,6 +20,7 @@ use afs_wire::fs::{
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 
+use super::addresses::Buckets;
 use super::capabilities::{Wanted, group};
 use super::object::{Found, is_file};
 use super::server::{CallContext, FileServer};
@@ -61,7 +62,8 @@ impl FileServer {
         let range = call.start..call.end;
         let layout = self.layout(&found, (call.fid, call.version), range.clone()).await?;
         let sents = self.drives_of(&found, &layout).await;
-        if sents.is_empty() {
+        let buckets = self.buckets_of(&found, drives_in(&layout), sents.len());
+        if sents.is_empty() && buckets.is_empty() {
             return Err(none);
         }
         self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
@@ -72,13 +74,11 @@ impl FileServer {
         drives.sort_by_key(|sent| sent.place);
         let drives =
             drives.into_iter().map(|sent| self.send(sent, group, seconds)).collect::<Option<Vec<_>>>();
-        let giving = Giving { sents: &sents, group, file: call.fid, route: found.header.route };
+        let drives = [drives.ok_or(none)?, buckets.offers(seconds)].concat();
+        let (file, route) = (call.fid, found.header.route);
+        let giving = Giving { sents: &sents, buckets: &buckets, group, file, route };
         let parts = layout.parts.iter().map(|part| giving.part(part)).collect();
-        Ok(fs::GetLayoutReply {
-            drives: bounded(drives.ok_or(none)?)?,
-            parts: bounded(parts)?,
-            end: layout.end,
-        })
+        Ok(fs::GetLayoutReply { drives: bounded(drives)?, parts: bounded(parts)?, end: layout.end })
     }
 
     /// The file again, if the caller's rights still reach as far.
@@ -139,7 +139,7 @@ impl FileServer {
     /// The drives of a layout that can be told of revocations now.
     pub(super) async fn drives_of(&self, found: &Found, layout: &Layout) -> Sents {
         let (partition, mut sents) = (found.served.site.partition, Sents::new());
-        for id in layout.parts.iter().flat_map(|part| &part.copies).map(|(at, _)| at.drive) {
+        for id in drives_in(layout) {
             if sents.contains_key(&id) || sents.len() >= LAYOUT_DRIVES_MAX {
                 continue;
             }
@@ -184,6 +184,11 @@ pub(super) fn has_address(options: &RemoteOptions) -> bool {
     options.address.is_ipv4()
 }
 
+/// The drives of a layout's chunks, each as often as it has one.
+fn drives_in(layout: &Layout) -> impl Iterator<Item = DriveId> {
+    layout.parts.iter().flat_map(|part| &part.copies).map(|(at, _)| at.drive)
+}
+
 /// What a client needs to use a capability at its drive. `None` for a drive without an address in the reply's form.
 pub(super) fn offer(
     options: &RemoteOptions,
@@ -211,6 +216,7 @@ pub(super) fn offer(
 /// What a client gets of a file.
 struct Giving<'a> {
     sents: &'a Sents,
+    buckets: &'a Buckets,
     group: Group,
     file: Fid,
     route: DataRoute,
@@ -225,7 +231,7 @@ impl Giving<'_> {
     }
 
     fn copy(&self, at: LocatedChunk, offset: u32, len: u32) -> Option<LayoutCopy> {
-        let sent = self.sents.get(&at.drive)?;
+        let Some(sent) = self.sents.get(&at.drive) else { return self.buckets.copy(at, offset, len) };
         let terms = sent.terms(at, offset, len, self.file)?;
         let chunk = Fixed(at.chunk.to_bytes());
         let binding = match self.route {

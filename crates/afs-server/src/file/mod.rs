@@ -5,6 +5,7 @@
 //! Changes repeat the checks inside the transaction, where no other change can intervene.
 
 mod acl;
+mod addresses;
 mod broken;
 mod bulk;
 mod bulk_capabilities;
@@ -81,6 +82,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = layout::add(table);
     let table = layout_renewals::add(table);
     let table = delivery::add(table);
+    let table = addresses::add(table);
     let table = rooms::add(table);
     let table = info::add(table);
     obsolete::add(table)

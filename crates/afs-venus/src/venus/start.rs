@@ -39,8 +39,11 @@ impl Venus {
     /// Fails if the root cannot be found: no location server replies, or it does not know the volume. Also if `config`
     /// has no cell, or the endpoint has a service of number 1 already.
     pub async fn start(config: VenusConfig) -> Result<Arc<Venus>> {
-        Venus::start_with(config, |env, path, counters| Arc::new(OverPath::new(Rpc, env, path, counters)))
-            .await
+        let objects = config.objects.clone();
+        Venus::start_with(config, |env, path, counters| {
+            Arc::new(OverPath::new(Rpc, env, path, counters).reading(objects))
+        })
+        .await
     }
 
     /// The same with another route for file data.

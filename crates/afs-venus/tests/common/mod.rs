@@ -62,6 +62,8 @@ pub struct Cell {
     pub sessions: Mutex<Option<Arc<dyn afs_venus::SessionLookup>>>,
     /// How clients made from now on use the data path.
     pub data_path: Mutex<DataPathConfig>,
+    /// With what clients made from now on read object stores.
+    pub objects: Mutex<Option<Arc<dyn afs_venus::ObjectReader>>>,
 }
 
 impl Cell {
@@ -96,6 +98,7 @@ impl Cell {
             own: Mutex::default(),
             sessions: Mutex::default(),
             data_path: Mutex::default(),
+            objects: Mutex::default(),
             users,
             machine,
             sim,
@@ -169,6 +172,7 @@ impl Cell {
             callback_classes: classes(),
         };
         config.data_path = self.data_path.lock().unwrap().clone();
+        config.objects = self.objects.lock().unwrap().clone();
         Client::start(machine, self.sim.world())
     }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod away;
+mod buckets;
 mod commanded;
 #[path = "../common/mod.rs"]
 mod common;

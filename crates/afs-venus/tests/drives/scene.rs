@@ -4,10 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_bucket::{BucketDrive, Config, OwnerId};
 use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNumber};
 use afs_datapath::session::{Identity, Offer, Security};
 use afs_drive::DriveId;
 use afs_remote::{DirectDrive, DriveKeys, RemoteDrive, RemoteOptions};
+use afs_testkit::SignedStore;
 use afs_volume::{DataRoute, DriveCount, Placement, Rebuild, VolumeHeader, VolumeStore};
 use afs_wire::ids::PartitionId;
 
@@ -18,6 +20,8 @@ use crate::older::gate;
 pub const MIB: usize = 1 << 20;
 /// Long enough for a connection to be opened.
 pub const OPENING: Duration = Duration::from_secs(5);
+/// The bucket, where there is one.
+pub const BUCKET: DriveId = DriveId(2);
 const STORE: StoreNumber = StoreNumber(3);
 
 /// Not among the addresses of clients.
@@ -34,6 +38,7 @@ pub fn key(number: u8, secret: u8) -> DriveKey {
 pub struct Scene {
     pub cell: Cell,
     pub hosts: Vec<Host>,
+    store: Option<SignedStore>,
     /// Keys of each drive, as the file server has them.
     pub keys: Vec<DriveKeys>,
     pub writer: Client,
@@ -65,6 +70,27 @@ impl Scene {
         Scene::made(seed, 1, None, Some(latest))
     }
 
+    /// One drive, and a bucket as the second, which takes new data and is read by clients.
+    pub fn with_bucket(seed: u64) -> Scene {
+        let mut scene = Scene::new(seed);
+        let (env, partitions) = (scene.cell.sim.env(scene.cell.server), scene.cell.partitions());
+        let store = SignedStore::new(env.clone());
+        let bucket: Arc<dyn afs_bucket::Bucket> = Arc::new(store.clone());
+        let making = BucketDrive::create(bucket, OwnerId([7; 16]), env, Config::default());
+        let drive = scene.cell.sim.block_on(scene.cell.server, LIMIT, making).unwrap().unwrap();
+        partitions.store(PartitionId(0)).unwrap().add_drive(BUCKET, Arc::new(drive.clone())).unwrap();
+        partitions.add_addressed(PartitionId(0), BUCKET, Arc::new(drive));
+        *scene.cell.objects.lock().unwrap() = Some(Arc::new(store.clone()));
+        scene.use_drives(&[BUCKET]);
+        scene.store = Some(store);
+        scene
+    }
+
+    /// The store of the bucket.
+    pub fn store(&self) -> &SignedStore {
+        self.store.as_ref().unwrap()
+    }
+
     fn with(seed: u64, drives: u8, identity: Option<Identity>) -> Scene {
         Scene::made(seed, drives, identity, None)
     }
@@ -79,7 +105,7 @@ impl Scene {
         let ids: Vec<_> = (1..=u32::from(drives)).map(DriveId).collect();
         cell.partitions().store(PartitionId(0)).unwrap().use_drives(&ids).unwrap();
         let writer = cell.client(1);
-        let scene = Scene { cell, hosts, keys, writer };
+        let scene = Scene { cell, hosts, store: None, keys, writer };
         scene.set_route(DataRoute::Drives);
         scene
     }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{CapabilityOutcome, GetCapabilityReply, SERVICE};
+use super::{CapabilityOutcome, GetCapabilityReply, ObjectAddress, SERVICE};
 use crate::ids::{DataVersion, Fid};
 use crate::rpc::Nothing;
 use crate::xdr::{BoundedVec, Fixed};
@@ -24,11 +24,17 @@ pub type LayoutsRenewed = BoundedVec<LayoutRenewed, LAYOUT_RENEWALS_MAX>;
 
 /// In the place of a binding: the drive sends the chunk to a client when the file server has commanded it.
 pub const COMMANDED: Fixed<48> = Fixed([0; 48]);
+/// In the place of a binding: the client fetches the whole chunk from an object store, by an address that it gets by [`GetAddress`].
+pub const ADDRESSED: Fixed<48> = Fixed([0xff; 48]);
+/// Longest time that such an address is good for, in seconds.
+pub const OBJECT_ADDRESS_LIFE_MAX: u32 = 60;
 
 xdr_struct! {
     /// A drive, and a capability for it that is good for all chunks of the layout there.
+    ///
+    /// Or a bucket: without address, port, fingerprint and capability. Its copies are [`ADDRESSED`] for `seconds` of the capability.
     pub struct LayoutDrive {
-        /// Its address.
+        /// Its address; 0.0.0.0 for a bucket.
         pub address: Ipv4Addr,
         /// Its TCP port.
         pub port: u16,
@@ -53,6 +59,7 @@ xdr_struct! {
         /// Where the part begins in it.
         pub offset: u32,
         /// Terms and binding, in that form. [`COMMANDED`]: each transfer is to be commanded, by [`Deliver`].
+        /// [`ADDRESSED`]: the part is the whole chunk, in a bucket.
         pub binding: Fixed<48>,
     }
 }
@@ -123,4 +130,26 @@ calls! {
         /// The client's number for the transfer.
         transfer: Fixed<16>,
     } -> Nothing;
+
+    /// Asks for an address by which the chunk with the part of a file in which a position is can be fetched from its object store, by
+    /// the holder of the address, until it expires. Requires what FetchData requires, at each call. EOPNOTSUPP where the volume's
+    /// bytes do not travel that way; EAGAIN as for [`GetLayout`]; ENXIO if the part is not this whole chunk, durable in this bucket.
+    0x414E_442B "GetAddress" GetAddress {
+        fid: Fid,
+        version: DataVersion,
+        position: u64,
+        /// The bucket's id in the layout.
+        drive: Fixed<16>,
+        /// The chunk, as in [`LayoutCopy`].
+        chunk: Fixed<24>,
+    } -> GetAddressReply {
+        /// An address of HTTP(S). Its signature covers the header `Range` of the request, so that no other bytes can be read by it.
+        address: ObjectAddress,
+        /// First byte of the object that the request names in its range.
+        start: u64,
+        /// Bytes of the range: those of the chunk.
+        length: u32,
+        /// Seconds until it expires, at most [`OBJECT_ADDRESS_LIFE_MAX`].
+        seconds: u32,
+    };
 }

@@ -63,6 +63,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4428, "BulkCapability"),
     (0x414E_4429, "StatusAndCapability"),
     (0x414E_442A, "RenewLayouts"),
+    (0x414E_442B, "GetAddress"),
 ];
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Options of the data path, of all commands that mount.
 
-use afs_cell::{DataPathUse, KeptDataPath};
+use afs_cell::{DataPathUse, KeptDataPath, StoreOptions};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 /// How a mount uses the data path of the servers.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -17,16 +18,25 @@ pub struct DataPathOptions {
     /// Where the data path of a server is reached, instead of where the server says
     #[arg(long, value_name = "SERVER=IP:PORT", value_delimiter = ',', value_parser = address)]
     data_path_address: Vec<(IpAddr, SocketAddr)>,
+    /// An object store that a file server may send this mount to although it has no TLS, or is on this machine. Others are read
+    /// over TLS alone
+    #[arg(long, value_name = "http[s]://HOST[:PORT]", value_delimiter = ',', value_parser = endpoint)]
+    data_path_store: Vec<String>,
+    /// Certificates (PEM) of the authorities that certificates of object stores are verified by [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    data_path_store_authority: Option<PathBuf>,
 }
 
 impl DataPathOptions {
     /// What was given.
     pub fn given(&self) -> KeptDataPath {
-        let addresses = &self.data_path_address;
+        let (addresses, stores) = (&self.data_path_address, &self.data_path_store);
         KeptDataPath {
             used: self.data_path,
             minimum_size: self.data_path_min,
             addresses: (!addresses.is_empty()).then(|| addresses.iter().copied().collect()),
+            stores: (!stores.is_empty()).then(|| stores.iter().cloned().collect()),
+            store_authority: self.data_path_store_authority.clone(),
         }
     }
 }
@@ -39,6 +49,10 @@ fn used(text: &str) -> Result<DataPathUse, String> {
         "clear" => Ok(DataPathUse::Clear),
         _ => Err("one of on, server, off and clear".to_owned()),
     }
+}
+
+fn endpoint(text: &str) -> Result<String, String> {
+    StoreOptions::endpoint(text).map_err(|error| error.to_string())
 }
 
 fn address(text: &str) -> Result<(IpAddr, SocketAddr), String> {

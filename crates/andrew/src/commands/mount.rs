@@ -142,6 +142,7 @@ impl Args {
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),
             data_path: self.data_path.given().config(),
+            stores: self.data_path.given().stores(),
             with_servers: false,
             owner: None,
         };

@@ -188,6 +188,7 @@ fn client(state: &StateDir, kept: &KeptOptions, serving: &Serving, mount: &Mount
         allow_other: kept.allow_other == Some(true),
         snapshots: SnapshotOptions::shown(kept.snapshots.clone()),
         data_path: kept.data_path.config(),
+        stores: kept.data_path.stores(),
         with_servers: true,
         owner: Some(Owner {
             vice: ADMIN,

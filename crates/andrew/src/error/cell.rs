@@ -139,7 +139,10 @@ fn is_input_of_start(error: &StartError) -> bool {
 /// A fault of the mount point is invalid input; a fault of the machine is not.
 fn is_input_of_client(error: &ClientError) -> bool {
     match error {
-        ClientError::Cache { .. } | ClientError::CacheInUse { .. } | ClientError::OtherCell { .. } => true,
+        ClientError::Cache { .. }
+        | ClientError::CacheInUse { .. }
+        | ClientError::OtherCell { .. }
+        | ClientError::Stores(_) => true,
         ClientError::Mount(error) => matches!(
             error,
             MountError::Missing(_)

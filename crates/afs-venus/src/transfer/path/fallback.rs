@@ -31,6 +31,8 @@ pub(crate) enum Fallback {
     Unreachable,
     /// The drive has another key than the file server told.
     WrongKey,
+    /// The file server named an object store that is not to be used from here.
+    Forbidden,
     /// The connection ended.
     Broken,
     /// Nothing moved for too long.
@@ -73,6 +75,7 @@ impl Fallback {
             Fallback::Unavailable => "unavailable",
             Fallback::Unreachable => "unreachable",
             Fallback::WrongKey => "wrong_key",
+            Fallback::Forbidden => "forbidden",
             Fallback::Broken => "broken",
             Fallback::Stalled => "stalled",
             Fallback::Protocol => "protocol",
@@ -97,6 +100,7 @@ impl Fallback {
             self,
             Fallback::Unreachable
                 | Fallback::WrongKey
+                | Fallback::Forbidden
                 | Fallback::Broken
                 | Fallback::Stalled
                 | Fallback::Protocol

@@ -38,7 +38,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use self::drives::{AtServer, ServerDrives};
-use self::server::{Common, ServerPath};
+use self::server::{Common, Objects, ServerPath};
 use self::steps::Ended;
 use crate::api::ExplainedDrive;
 use crate::calls::Target;
@@ -46,6 +46,7 @@ use crate::config::DataPathConfig;
 use crate::counters::{Counters, add};
 use crate::identity::TokenId;
 use crate::location::Server;
+use crate::objects::ObjectReader;
 use crate::transfer::{
     FETCH, Fetched, MemorySink, Sink, Source, StoreRequest, Transfer, TransferResult, Wanted,
 };
@@ -77,8 +78,16 @@ impl Paths {
 
 impl<T: Transfer> OverPath<T> {
     pub fn new(calls: T, env: EnvRef, config: DataPathConfig, counters: Arc<Counters>) -> Self {
-        let common = Arc::new(Common { env, config, counters });
+        let common = Arc::new(Common { env, config, counters, objects: None });
         OverPath { calls, common, servers: Mutex::default() }
+    }
+
+    /// The same, which reads object stores where it can. To be called before anything is moved.
+    pub fn reading(self, objects: Option<Arc<dyn ObjectReader>>) -> Self {
+        let Common { env, config, counters, .. } = &*self.common;
+        let (env, config, counters) = (env.clone(), config.clone(), counters.clone());
+        let common = Arc::new(Common { env, config, counters, objects: objects.map(Objects::new) });
+        OverPath { common, ..self }
     }
 
     /// The paths of a server, for so many bytes; `None` where calls are better.

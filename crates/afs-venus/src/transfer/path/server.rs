@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::sync::Notify;
+use afs_rpc::sync::{Notify, Semaphore};
 use afs_rpc::{EnvExt, EnvRef, Instant};
 use parking_lot::Mutex;
 
@@ -18,12 +18,16 @@ use crate::config::DataPathConfig;
 use crate::counters::Counters;
 use crate::identity::TokenId;
 use crate::location::Server;
+use crate::objects::ObjectReader;
 
 /// Most tokens of which is kept what the server told them. Others ask again.
 const TOKENS_MAX: usize = 256;
 /// Most connections to drives with different keys. More than one is open when a server has been started again, or when somebody
 /// between it and one of the users tells of another drive.
 const LINKS_MAX: usize = 4;
+
+/// Most objects that are read at a time; each takes as much memory as its chunk has bytes, usually 1 MiB.
+const OBJECTS_MAX: usize = 16;
 
 /// The word for a path that is open.
 pub(super) const IN_USE: &str = "in use";
@@ -33,6 +37,20 @@ pub(crate) struct Common {
     pub env: EnvRef,
     pub config: DataPathConfig,
     pub counters: Arc<Counters>,
+    pub objects: Option<Objects>,
+}
+
+/// How object stores are read.
+pub(crate) struct Objects {
+    pub reader: Arc<dyn ObjectReader>,
+    /// Reads in progress, of all buckets of all servers.
+    pub reads: Arc<Semaphore>,
+}
+
+impl Objects {
+    pub fn new(reader: Arc<dyn ObjectReader>) -> Self {
+        Objects { reader, reads: Arc::new(Semaphore::new(OBJECTS_MAX)) }
+    }
 }
 
 /// The data path of one server.

@@ -94,6 +94,7 @@ impl Kit {
             limits: Limits::default(),
             security: Default::default(),
             data_path,
+            objects: None,
         };
         let venus = sim.block_on(client, LIMIT, start(config)).unwrap().unwrap();
         let node = venus.kernel.nodes().remember(NodeTarget::Object(key()), None);

@@ -66,7 +66,7 @@ Paths:
   sad      by calls alone
   sid      by calls, and by the data path of the file server (the default)
   netscsi  the same, and from the drives of the volume, each transfer commanded by the file server
-  nasd     the same, and at the drives of the volume themselves, for clients that can
+  nasd     the same, and at the drives of the volume themselves, or in its bucket, for clients that can
 
 Whatever is set, a client that cannot go one way goes another, and programs do not notice.
 A move, release or copy takes the setting along; what is restored from a dump has the default.

@@ -67,7 +67,8 @@ impl ServerDrives {
         self.common.counters.call(fs::GetLayout::NAME);
         let reset = self.server.reset.get();
         let (token, fid, version) = key;
-        let asked = Asked { start, called: target.address.peer.ip(), at: self.now() };
+        let buckets = self.common.objects.is_some();
+        let asked = Asked { start, called: target.address.peer.ip(), at: self.now(), buckets };
         let request = fs::GetLayout { fid, version, start, end: i64::MAX as u64 };
         match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
             Ok(Ok(reply)) => {

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use afs_datapath::capability::{Binding, Generation};
+use afs_datapath::capability::{Binding, DriveId, Generation};
 use afs_drive::{ChunkRef, MAX_CHUNK_LEN};
 use afs_rpc::Instant;
-use afs_wire::fs::{COMMANDED, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart};
+use afs_wire::fs::{ADDRESSED, COMMANDED, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart};
 use afs_wire::xdr::{Decode, Fixed};
 
 use super::super::capabilities::{Given, Use};
@@ -17,6 +18,8 @@ use super::super::offer::Offer;
 use super::sites::Site;
 use crate::config::DataPathConfig;
 
+/// Longest time for which it is believed that chunks are in a bucket.
+const LAYOUT_LIFE_MAX: Duration = Duration::from_secs(600);
 /// Most bytes that are read at once.
 const STEP: u64 = 1 << 20;
 
@@ -27,6 +30,8 @@ pub(super) struct Layout {
     parts: Vec<Part>,
     /// The drives, each with the generation of the oldest binding there.
     sites: Vec<(Arc<Site>, Generation)>,
+    /// When the file server is asked again where its chunks in buckets are; `None` without any.
+    ends: Option<Instant>,
 }
 
 /// Bytes that are together.
@@ -38,11 +43,23 @@ pub(super) struct Part {
 
 /// A chunk in which a part is.
 pub(super) struct PartCopy {
-    pub site: Arc<Site>,
+    pub place: Place,
     pub chunk: ChunkRef,
-    pub permission: Permission,
     offset: u32,
     is_bad: AtomicBool,
+}
+
+/// Where a chunk is, and why it is sent.
+pub(super) enum Place {
+    Drive(Arc<Site>, Permission),
+    /// A bucket of this id, by addresses that the file server signs.
+    Bucket(DriveId),
+}
+
+/// A place in the list of drives that can be used from here.
+enum Listed {
+    Drive(Arc<Site>),
+    Bucket { id: DriveId, ends: Instant },
 }
 
 /// Why the drive sends the chunk.
@@ -68,6 +85,8 @@ pub(super) struct Asked {
     pub start: u64,
     pub called: IpAddr,
     pub at: Instant,
+    /// Whether buckets are read from here.
+    pub buckets: bool,
 }
 
 impl Layout {
@@ -83,10 +102,7 @@ impl Layout {
         if end <= asked.start || end > i64::MAX as u64 {
             return None;
         }
-        let sites = reply.drives.iter().map(|drive| {
-            let (offer, given) = used(drive, asked, config)?;
-            site(offer, given)
-        });
+        let sites = reply.drives.iter().map(|drive| listed(drive, asked, config, &mut site));
         let sites: Vec<_> = sites.collect();
         let mut parts: Vec<Part> = Vec::with_capacity(reply.parts.len());
         for told in reply.parts.iter() {
@@ -96,24 +112,36 @@ impl Layout {
             }
             parts.push(part);
         }
+        let ends = sites.iter().flatten().filter_map(Listed::ends).min();
         let with_oldest = |site: Arc<Site>| {
             let oldest = oldest(&parts, &site);
             (site, oldest)
         };
-        let sites: Vec<_> = sites.into_iter().flatten().map(with_oldest).collect();
-        (!sites.is_empty()).then_some(Layout { range: asked.start..end, parts, sites })
+        let has_any = sites.iter().any(Option::is_some);
+        let sites: Vec<_> = sites.into_iter().flatten().filter_map(Listed::site).map(with_oldest).collect();
+        has_any.then_some(Layout { range: asked.start..end, parts, sites, ends })
     }
 
     /// One without bytes at a drive.
     #[cfg(test)]
     pub fn of_holes(range: Range<u64>, parts: usize) -> Layout {
         let part = |n| Part { range: range.start + n..range.start + n + 1, copies: Vec::new() };
-        Layout { parts: (0..parts as u64).map(part).collect(), range: range.clone(), sites: Vec::new() }
+        Layout {
+            parts: (0..parts as u64).map(part).collect(),
+            range: range.clone(),
+            sites: Vec::new(),
+            ends: None,
+        }
     }
 
     /// The drives, each with the generation of the oldest binding there.
     pub fn sites(&self) -> &[(Arc<Site>, Generation)] {
         &self.sites
+    }
+
+    /// Whether what it says of buckets is too old.
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.ends.is_some_and(|ends| now >= ends)
     }
 
     /// How many parts it has: its size.
@@ -125,7 +153,10 @@ impl Layout {
     pub fn has_copies(&self, range: &Range<u64>) -> bool {
         let inside =
             self.parts.iter().filter(|part| part.range.start < range.end && range.start < part.range.end);
-        inside.into_iter().any(|part| !part.copies.is_empty())
+        inside.into_iter().any(|part| {
+            let length = part.range.end.min(range.end) - part.range.start.max(range.start);
+            part.copies.iter().any(|copy| copy.is_worth(length))
+        })
     }
 
     /// How the bytes of a range that is not empty begin; `None` if it does not tell.
@@ -151,9 +182,9 @@ impl Part {
     }
 
     fn segment(&self, at: u64, length: u64) -> Segment<'_> {
-        match self.copies.is_empty() {
-            true => Segment::Server(length),
-            false => Segment::Drives { part: self, at: at - self.range.start, length },
+        match self.copies.iter().any(|copy| copy.is_worth(length)) {
+            true => Segment::Drives { part: self, at: at - self.range.start, length },
+            false => Segment::Server(length),
         }
     }
 }
@@ -173,11 +204,61 @@ impl PartCopy {
         self.is_bad.store(true, Ordering::Relaxed);
     }
 
+    /// Whether so many bytes of it are to be read here. A bucket gives whole chunks alone: for less than half of one it is the file
+    /// server that is read, which keeps a chunk that it reads in parts.
+    pub fn is_worth(&self, length: u64) -> bool {
+        match self.place {
+            Place::Drive(..) => true,
+            Place::Bucket(_) => length.saturating_mul(2) >= self.chunk.len.into(),
+        }
+    }
+
     /// The range of the chunk that has so many bytes of the part from a position in it.
     pub fn range(&self, at: u64, length: u64) -> Option<Range<u32>> {
         let start = self.offset.checked_add(u32::try_from(at).ok()?)?;
         Some(start..start.checked_add(u32::try_from(length).ok()?)?)
     }
+}
+
+impl Listed {
+    /// When it is asked about again; a drive's capability is renewed instead.
+    fn ends(&self) -> Option<Instant> {
+        match self {
+            Listed::Drive(_) => None,
+            Listed::Bucket { ends, .. } => Some(*ends),
+        }
+    }
+
+    fn site(self) -> Option<Arc<Site>> {
+        match self {
+            Listed::Drive(site) => Some(site),
+            Listed::Bucket { .. } => None,
+        }
+    }
+}
+
+/// A drive or a bucket of a reply; `None` if it cannot be used from here.
+fn listed(
+    told: &LayoutDrive,
+    asked: &Asked,
+    config: &DataPathConfig,
+    site: &mut impl FnMut(Offer, Given) -> Option<Arc<Site>>,
+) -> Option<Listed> {
+    if is_bucket(told) {
+        return bucket(told, asked);
+    }
+    let (offer, given) = used(told, asked, config)?;
+    site(offer, given).map(Listed::Drive)
+}
+
+fn is_bucket(told: &LayoutDrive) -> bool {
+    told.address.is_unspecified() && told.port == 0 && told.capability.arguments.is_empty()
+}
+
+fn bucket(told: &LayoutDrive, asked: &Asked) -> Option<Listed> {
+    let life = Duration::from_secs(told.capability.seconds.into()).min(LAYOUT_LIFE_MAX);
+    let id = DriveId(u128::from_be_bytes(told.drive.0));
+    (asked.buckets && !life.is_zero()).then_some(Listed::Bucket { id, ends: asked.at + life })
 }
 
 /// A drive of a reply, with its capability; `None` if it cannot be used from here.
@@ -188,15 +269,17 @@ fn used(told: &LayoutDrive, asked: &Asked, config: &DataPathConfig) -> Option<(O
 
 /// The generation of the oldest binding at a drive.
 fn oldest(parts: &[Part], site: &Arc<Site>) -> Generation {
-    let there = parts.iter().flat_map(|part| &part.copies).filter(|copy| Arc::ptr_eq(&copy.site, site));
-    let bound = there.filter_map(|copy| match &copy.permission {
-        Permission::Bound(binding) => Some(binding.terms.generation),
-        Permission::Commanded => None,
+    let copies = parts.iter().flat_map(|part| &part.copies);
+    let bound = copies.filter_map(|copy| match &copy.place {
+        Place::Drive(there, Permission::Bound(binding)) if Arc::ptr_eq(there, site) => {
+            Some(binding.terms.generation)
+        }
+        _ => None,
     });
     bound.min().unwrap_or(Generation(u64::MAX))
 }
 
-fn part(told: &LayoutPart, sites: &[Option<Arc<Site>>]) -> Option<Part> {
+fn part(told: &LayoutPart, sites: &[Option<Listed>]) -> Option<Part> {
     let end = told.start.checked_add(told.length.into())?;
     let mut copies = Vec::new();
     for copy in told.copies.iter() {
@@ -208,18 +291,21 @@ fn part(told: &LayoutPart, sites: &[Option<Arc<Site>>]) -> Option<Part> {
     (told.length > 0 && end <= i64::MAX as u64).then_some(Part { range: told.start..end, copies })
 }
 
-fn part_copy(told: &LayoutCopy, length: u32, site: &Arc<Site>) -> Option<PartCopy> {
+fn part_copy(told: &LayoutCopy, length: u32, site: &Listed) -> Option<PartCopy> {
     let chunk = ChunkRef::from_bytes(&told.chunk.0)?;
-    let permission = permission(&told.binding)?;
     let (offset, end) = (told.offset, told.offset.checked_add(length)?);
     let is_inside = end <= chunk.len && chunk.len as usize <= MAX_CHUNK_LEN;
-    (is_inside && permission.permits(offset..end)).then(|| PartCopy {
-        site: site.clone(),
-        chunk,
-        permission,
-        offset,
-        is_bad: AtomicBool::new(false),
-    })
+    let place = match site {
+        Listed::Drive(site) => {
+            let permission = permission(&told.binding)?;
+            permission.permits(offset..end).then(|| Place::Drive(site.clone(), permission))?
+        }
+        Listed::Bucket { id, .. } => {
+            let is_whole = (offset, end) == (0, chunk.len);
+            (told.binding == ADDRESSED && is_whole).then_some(Place::Bucket(*id))?
+        }
+    };
+    is_inside.then_some(PartCopy { place, chunk, offset, is_bad: AtomicBool::new(false) })
 }
 
 fn permission(told: &Fixed<48>) -> Option<Permission> {

@@ -5,9 +5,11 @@
 //! that reads does not notice. Stores go there in the same way ([`storing`]).
 
 mod asking;
+mod buckets;
 mod layout;
 mod layouts;
 mod links;
+mod objects;
 mod opening;
 mod read;
 mod receive;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::session::{Error, Handle};
+use afs_drive::ChunkRef;
 use afs_rpc::{BoxFuture, CallError, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::DataVersion;
@@ -15,9 +16,10 @@ use super::super::connect::STALL;
 use super::super::fallback::Fallback;
 use super::super::link::Link;
 use super::super::steps::{Ended, RATE_MIN};
-use super::layout::{Layout, Part, PartCopy, Permission, Segment};
+use super::layout::{Layout, Part, PartCopy, Permission, Place, Segment};
 use super::layouts::Key;
 use super::server_drives::ServerDrives;
+use super::sites::Site;
 use crate::calls::Target;
 use crate::transfer::{PIECE, Sink, Wanted};
 
@@ -101,9 +103,10 @@ impl ServerDrives {
         part: &Part,
         bytes: Range<u64>,
     ) -> Result<Bytes, Fallback> {
-        let mut last = Fallback::NoLayout;
-        for (place, copy) in part.in_order().enumerate() {
-            let most = patience(bytes.end - bytes.start, place + 1 < part.copies.len());
+        let (mut last, length) = (Fallback::NoLayout, bytes.end - bytes.start);
+        let copies: Vec<_> = part.in_order().filter(|copy| copy.is_worth(length)).collect();
+        for (place, copy) in copies.iter().enumerate() {
+            let most = patience(length, place + 1 < copies.len());
             match self.read_copy(fetch, (part, copy), (&bytes, most)).await {
                 Ok(bytes) => return Ok(bytes),
                 Err(why) => {
@@ -125,13 +128,21 @@ impl ServerDrives {
     ) -> Result<Bytes, Fallback> {
         let length = bytes.end - bytes.start;
         let range = copy.range(bytes.start, length).ok_or(Fallback::Protocol)?;
-        let link = self.link(&copy.site.offer)?;
+        let (site, permission) = match &copy.place {
+            Place::Drive(site, permission) => (site, permission),
+            Place::Bucket(bucket) => {
+                let what = (*bucket, copy.chunk, part.start());
+                return self.read_object(fetch, what, (range, most)).await;
+            }
+        };
+        let link = self.link(&site.offer)?;
         let _permit = link.begin(self.now()).ok_or(Fallback::Full)?;
-        let given = copy.site.given();
+        let given = site.given();
         let read = match link.handle(&given, self.now()) {
             Ok(handle) => {
                 let at = part.start() + bytes.start;
-                let read = self.read_by(fetch, (&link, &handle), copy, (at, range));
+                let what = (&**site, permission, copy.chunk);
+                let read = self.read_by(fetch, (&link, &handle), what, (at, range));
                 self.common.env.timeout(most, read).await.unwrap_or(Err(Error::Stalled))
             }
             Err(error) => Err(error),
@@ -147,7 +158,7 @@ impl ServerDrives {
             Err(error) => {
                 let why = self.failed(&link, &given, Fallback::of(&error));
                 if why == Fallback::Refused {
-                    copy.site.refused(&given, self.now());
+                    site.refused(&given, self.now());
                 }
                 Err(why)
             }
@@ -159,12 +170,15 @@ impl ServerDrives {
         self: &Arc<Self>,
         fetch: &Fetch<'_>,
         (link, handle): (&Link, &Handle),
-        copy: &PartCopy,
+        (site, permission, chunk): (&Site, &Permission, ChunkRef),
         (position, range): (u64, Range<u32>),
     ) -> Result<Bytes, Error> {
-        match &copy.permission {
-            Permission::Bound(binding) => link.session.read_bound(handle, (copy.chunk, binding), range).await,
-            Permission::Commanded => self.receive(fetch, (link, handle), copy, (position, range)).await,
+        match permission {
+            Permission::Bound(binding) => link.session.read_bound(handle, (chunk, binding), range).await,
+            Permission::Commanded => {
+                let what = (site.offer.drive, chunk);
+                self.receive(fetch, (link, handle), what, (position, range)).await
+            }
         }
     }
 

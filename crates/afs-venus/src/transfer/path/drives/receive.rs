@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use afs_datapath::capability::TransferId;
+use afs_datapath::capability::{DriveId, TransferId};
 use afs_datapath::session::{Error, Failure, Handle};
+use afs_drive::ChunkRef;
 use afs_rpc::future::{Either, select};
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::fs;
@@ -13,7 +14,6 @@ use afs_wire::xdr::Fixed;
 use bytes::Bytes;
 
 use super::super::link::Link;
-use super::layout::PartCopy;
 use super::read::Fetch;
 use super::server_drives::ServerDrives;
 
@@ -23,14 +23,14 @@ impl ServerDrives {
         self: &Arc<Self>,
         fetch: &Fetch<'_>,
         (link, handle): (&Link, &Handle),
-        copy: &PartCopy,
+        (drive, chunk): (DriveId, ChunkRef),
         (position, range): (u64, Range<u32>),
     ) -> Result<Bytes, Error> {
         let transfer = self.common.env.random_bytes();
         let number = TransferId(u128::from_be_bytes(transfer));
-        let mut received = Box::pin(link.session.receive(handle, number, (copy.chunk, range)));
+        let mut received = Box::pin(link.session.receive(handle, number, (chunk, range)));
         let (_, fid, version) = fetch.key;
-        let drive = Fixed(copy.site.offer.drive.0.to_be_bytes());
+        let drive = Fixed(drive.0.to_be_bytes());
         let command = fs::Deliver { fid, version, position, drive, transfer: Fixed(transfer) };
         self.common.counters.call(fs::Deliver::NAME);
         let commanded = Box::pin(fetch.target.connection.call(&command));

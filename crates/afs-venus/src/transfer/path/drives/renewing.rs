@@ -22,6 +22,9 @@ impl ServerDrives {
     /// How a layout stands. What is due of it is asked for again in the background, together with what else is in use.
     pub(super) fn stand(self: &Arc<Self>, target: &Target, layout: &Layout) -> Standing {
         let now = self.now();
+        if layout.is_over(now) {
+            return Standing::Void;
+        }
         let mut worst = Standing::Good;
         let mut asked = Vec::new();
         for (site, oldest) in layout.sites() {

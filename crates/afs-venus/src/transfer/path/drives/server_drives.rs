@@ -7,8 +7,10 @@ use afs_rpc::Instant;
 use afs_rpc::sync::Notify;
 use parking_lot::Mutex;
 
+use super::super::connect::IDLE;
 use super::super::fallback::Fallback;
 use super::super::server::Common;
+use super::buckets::Buckets;
 use super::layouts::Layouts;
 use super::links::DriveLinks;
 use super::sites::Sites;
@@ -23,6 +25,7 @@ pub(crate) struct ServerDrives {
     pub(super) layouts: Mutex<Layouts>,
     pub(super) sites: Mutex<Sites>,
     pub(super) links: Mutex<DriveLinks>,
+    pub(super) buckets: Mutex<Buckets>,
     pub(super) rooms: Mutex<Rooms>,
     /// A layout or a capability has come, or will not come.
     pub(super) changed: Notify,
@@ -38,6 +41,7 @@ impl ServerDrives {
             layouts: Mutex::default(),
             sites: Mutex::default(),
             links: Mutex::default(),
+            buckets: Mutex::default(),
             rooms: Mutex::default(),
             changed: Notify::new(),
             given: AtomicU64::new(0),
@@ -48,9 +52,10 @@ impl ServerDrives {
         self.common.env.now()
     }
 
-    /// Whether any drive is connected.
+    /// Whether any drive is connected, or a bucket was read a moment ago.
     pub fn is_in_use(&self) -> bool {
-        self.links.lock().is_any_open()
+        let now = self.now();
+        self.links.lock().is_any_open() || self.buckets.lock().is_any_in_use(now, IDLE)
     }
 
     /// The drives that are known, for a user.

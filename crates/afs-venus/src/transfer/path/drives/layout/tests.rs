@@ -62,7 +62,11 @@ fn reply(drives: Vec<LayoutDrive>, parts: Vec<LayoutPart>, end: u64) -> GetLayou
 }
 
 fn checked(reply: &GetLayoutReply) -> Option<Layout> {
-    let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO };
+    checked_with(reply, true)
+}
+
+fn checked_with(reply: &GetLayoutReply, buckets: bool) -> Option<Layout> {
+    let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO, buckets };
     let fid = Fid::new(VolumeId(7), VnodeId(2), Uniquifier(1));
     let mut sites = Sites::default();
     Layout::new(reply, &asked, &DataPathConfig::default(), |offer, given| {
@@ -162,4 +166,69 @@ fn a_drive_that_cannot_be_used_from_here_gives_nothing() {
     let layout =
         checked(&reply(vec![drive([127, 0, 0, 1], 9), good()], vec![part(0, 9, vec![copy(0, CHUNK, 0)])], 9));
     assert_eq!(segments(&layout.unwrap(), 0..9), [('s', 9)]);
+}
+
+/// A bucket in the place of a drive, as file servers say it.
+fn bucket() -> LayoutDrive {
+    let arguments = CapabilityArguments::default();
+    LayoutDrive {
+        address: Ipv4Addr::UNSPECIFIED,
+        port: 0,
+        clear: false,
+        drive: Fixed(2u128.to_be_bytes()),
+        fingerprint: Fixed([0; 32]),
+        capability: GetCapabilityReply { arguments, secret: CapabilitySecret([0; 32]), seconds: 60 },
+    }
+}
+
+fn addressed(drive: u32, chunk: u32, offset: u32) -> LayoutCopy {
+    LayoutCopy { binding: ADDRESSED, ..copy(drive, chunk, offset) }
+}
+
+#[test]
+fn a_whole_chunk_in_a_bucket_is_read_there_unless_little_of_it_is_wanted() {
+    let told = reply(vec![bucket()], vec![part(0, CHUNK, vec![addressed(0, CHUNK, 0)])], CHUNK.into());
+    let layout = checked(&told).unwrap();
+    assert_eq!(layout.ends, Some(Instant::ZERO + Duration::from_secs(60)));
+    let (all, half) = (u64::from(CHUNK), u64::from(CHUNK) / 2);
+    assert_eq!(segments(&layout, 0..all), [('d', all)]);
+    assert_eq!(segments(&layout, 10..10 + half), [('d', half)]);
+    assert_eq!(segments(&layout, 10..9 + half), [('s', half - 1)]);
+    assert!(layout.has_copies(&(0..all)) && !layout.has_copies(&(0..100)));
+    assert!(matches!(layout.parts[0].copies[0].place, Place::Bucket(DriveId(2))));
+    let long = LayoutDrive {
+        capability: GetCapabilityReply { seconds: u32::MAX, ..bucket().capability },
+        ..bucket()
+    };
+    let layout = checked(&reply(vec![long], vec![], 9)).unwrap();
+    assert_eq!(layout.ends, Some(Instant::ZERO + LAYOUT_LIFE_MAX));
+    assert!(layout.is_over(Instant::ZERO + LAYOUT_LIFE_MAX));
+}
+
+#[test]
+fn what_is_said_of_a_bucket_and_contradicts_itself_is_none() {
+    let of = |copy: LayoutCopy, length| checked(&reply(vec![bucket()], vec![part(0, length, vec![copy])], 9));
+    assert!(of(addressed(0, CHUNK, 0), CHUNK).is_some());
+    assert!(of(addressed(0, CHUNK, 0), CHUNK - 1).is_none(), "a part of a chunk");
+    assert!(of(addressed(0, CHUNK, 1), CHUNK - 1).is_none(), "the end of a chunk");
+    assert!(of(addressed(0, u32::MAX, 0), u32::MAX).is_none(), "a chunk larger than chunks are");
+    assert!(of(copy(0, CHUNK, 0), CHUNK).is_none(), "a binding");
+    assert!(of(LayoutCopy { binding: COMMANDED, ..copy(0, CHUNK, 0) }, CHUNK).is_none(), "a command");
+    let at_a_drive = vec![part(0, 9, vec![addressed(0, CHUNK, 0)])];
+    assert!(checked(&reply(vec![drive([10, 0, 0, 9], 9)], at_a_drive, 9)).is_none(), "an address at a drive");
+}
+
+/// What clients do that know no buckets: `Offer::of_layout` is all that they ask of a place in the list.
+#[test]
+fn a_bucket_is_no_drive_to_a_client_that_reads_none() {
+    let configs =
+        [DataPathConfig::default(), DataPathConfig { allow_clear: true, ..DataPathConfig::default() }];
+    for config in configs {
+        assert!(Offer::of_layout(&bucket(), [10, 0, 0, 1].into(), &config).is_none());
+    }
+    let parts = || vec![part(0, CHUNK, vec![addressed(0, CHUNK, 0), copy(1, CHUNK, 0)])];
+    let layout = |drives| checked_with(&reply(drives, parts(), 9), false);
+    let both = layout(vec![bucket(), drive([10, 0, 0, 9], 9)]).unwrap();
+    assert!(matches!(both.parts[0].copies[..], [PartCopy { place: Place::Drive(..), .. }]));
+    assert!(layout(vec![bucket(), bucket()]).is_none(), "no drive that it can use");
 }
