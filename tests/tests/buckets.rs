@@ -10,6 +10,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
@@ -187,6 +189,86 @@ fn stores_in_the_background(top: &Path) -> Receiver<usize> {
         }
     });
     receiver
+}
+
+/// Bytes that a mount has read in all, and those of them that it read past the file server.
+fn fetched(netns: &Netns, mount: &Mount) -> (u64, u64) {
+    let said = command(netns, &["top", "--once", "--json", mount.path().to_str().unwrap()]);
+    let reports: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let count = |name: &str| reports[0]["counts"][name].as_u64().unwrap();
+    (count("fetched_bytes"), count("fetched_at_drives_bytes"))
+}
+
+/// The store, moto, does not verify signatures: that an address permits its range alone is not tested here.
+#[test]
+fn clients_fetch_what_is_in_a_bucket_from_its_store() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("bucket-addresses");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("bucket_addresses", seconds(400), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-addresses");
+    let Some(bucket) = Bucket::in_namespace(&netns) else { return };
+    let cell = Cell::serve(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
+    let store = format!("http://{}", bucket.proxy.address);
+    let mount = |name: &str, more: &[&str]| Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), name, more);
+    let writer = mount("writer", &[]);
+    bucket.add(&netns, &cell, scratch.path());
+    let _ =
+        command(&netns, &["vos", "setpath", "root.cell", "nasd", "--state", cell.state().to_str().unwrap()]);
+    write_all(writer.path(), 0);
+
+    let signed = Arc::new(AtomicUsize::new(0));
+    let count = {
+        let signed = signed.clone();
+        move |fate: Fate| {
+            let signed = signed.clone();
+            bucket.proxy.choose(move |_, line: &str| {
+                let is_signed = line.contains("X-Amz-SignedHeaders=host%3Brange&X-Amz-Signature=");
+                signed.fetch_add(usize::from(is_signed), Ordering::SeqCst);
+                if is_signed { fate } else { Fate::Served }
+            });
+        }
+    };
+    // All but what is in the index of the file server, and less than half a mebibyte of each file: what a reader waits for first
+    // comes from the file server, which has it ready.
+    let large: Vec<u64> = LENGTHS[2..].iter().map(|length| *length as u64).collect();
+    let least = large.iter().sum::<u64>() - (large.len() as u64) * (512 << 10);
+    let all: u64 = LENGTHS.iter().sum::<usize>() as u64;
+    count(Fate::Served);
+    let mut names = 0..;
+    until("nearly everything is read in the bucket", seconds(200), || {
+        // A file server that is slow to give the first layout is read itself.
+        let reader = mount(&format!("reader{}", names.next()?), &["--data-path-store", &store]);
+        signed.store(0, Ordering::SeqCst);
+        check_all(reader.path(), 0);
+        let (total, at_drives) = fetched(&netns, &reader);
+        assert!(total >= all, "{total} bytes, directories among them");
+        eprintln!("{at_drives} of {all} bytes from the bucket by {signed:?} signed requests");
+        (at_drives >= least && signed.load(Ordering::SeqCst) > 0).then_some(())
+    });
+
+    // Without permission for a store without TLS it is not asked at all.
+    signed.store(0, Ordering::SeqCst);
+    let strict = mount("strict", &[]);
+    check_all(strict.path(), 0);
+    assert_eq!((fetched(&netns, &strict).1, signed.load(Ordering::SeqCst)), (0, 0));
+
+    for (fate, name) in [
+        (Fate::SlowDown, "slow"),
+        (Fate::Forbidden, "refused"),
+        (Fate::Cut, "cut"),
+        (Fate::Wrong, "wrong"),
+        (Fate::Lost, "lost"),
+    ] {
+        count(fate);
+        let reader = mount(name, &["--data-path-store", &store]);
+        check_all(reader.path(), 0);
+        assert_eq!(fetched(&netns, &reader).1, 0, "{fate:?}");
+    }
+    drop((writer, strict));
+    cell.stop();
 }
 
 #[test]
