@@ -9,6 +9,7 @@ mod commanded;
 #[path = "../common/mod.rs"]
 mod common;
 mod copies;
+mod crowded;
 mod host;
 mod older;
 mod placed;

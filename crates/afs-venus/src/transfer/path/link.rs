@@ -63,6 +63,12 @@ impl Link {
         self.transfers.clone().try_acquire_owned().ok()
     }
 
+    /// Waits until a transfer may begin; `None` if the connection was given up meanwhile.
+    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = self.transfers.clone().acquire_owned().await.ok();
+        permit.filter(|_| !self.failed.load(Ordering::Relaxed))
+    }
+
     /// The handle of a capability, which is presented if it has not been.
     pub fn handle(&self, given: &Given, now: Instant) -> Result<Handle, Error> {
         let mut handles = self.handles.lock();

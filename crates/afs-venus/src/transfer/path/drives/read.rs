@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use afs_datapath::session::{Error, Handle};
 use afs_drive::ChunkRef;
+use afs_rpc::sync::OwnedSemaphorePermit;
 use afs_rpc::{BoxFuture, CallError, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::DataVersion;
@@ -136,7 +137,7 @@ impl ServerDrives {
             }
         };
         let link = self.link(&site.offer)?;
-        let _permit = link.begin(self.now()).ok_or(Fallback::Full)?;
+        let _permit = self.turn(&link, most).await.ok_or(Fallback::Full)?;
         let given = site.given();
         let read = match link.handle(&given, self.now()) {
             Ok(handle) => {
@@ -162,6 +163,14 @@ impl ServerDrives {
                 }
                 Err(why)
             }
+        }
+    }
+
+    /// A place among the transfers of a connection. Those who find none wait: the file server would have to read at the same drive.
+    async fn turn(&self, link: &Link, most: Duration) -> Option<OwnedSemaphorePermit> {
+        match link.begin(self.now()) {
+            Some(permit) => Some(permit),
+            None => self.common.env.timeout(most, link.turn()).await.ok().flatten(),
         }
     }
 
