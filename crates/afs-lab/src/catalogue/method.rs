@@ -110,7 +110,7 @@ pub enum FetchTests {
     Throughput,
 }
 
-/// What is told of the layers of the network.
+/// The tables about layers of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerTable {
     /// Throughput of each.

@@ -1,4 +1,4 @@
-//! The end that sends: a listener, on which it is told what to send, and the endpoints that send it.
+//! The end that sends: a listener that takes orders, and the endpoints that send what is ordered.
 
 use super::key;
 use super::served::{Files, endpoints};
@@ -23,7 +23,7 @@ const CONNECTIONS_MAX: u32 = 64;
 /// How long a connection may wait for a request, or for its client to take bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A peer. It sends to whoever connects, and to no other address.
+/// A peer. It sends to the address that has connected, and to no other.
 pub struct Peer {
     address: SocketAddr,
     _endpoints: Vec<Udp>,

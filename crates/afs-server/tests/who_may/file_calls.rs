@@ -258,7 +258,7 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };
         may_ask(s.caller(who).ask(call))
     }),
-    // Who may store is told that there is no such room.
+    // A caller that may store learns that there is no such room.
     ("CommitChunks", "aco", |s, who| {
         let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
         // One byte.

@@ -30,7 +30,7 @@ pub struct PinRecord {
     pub cell: CellName,
     /// The file or directory.
     pub fid: Fid,
-    /// Who pinned it, and with whose tokens it is fetched; `None`: nobody in particular.
+    /// The user who pinned it, with whose tokens it is fetched; `None`: it is not known.
     pub owner: Option<TokenOwner>,
     /// With all that is below it.
     pub is_recursive: bool,

@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub vnode: Arc<Vnode>,
     /// The directory whose names are changed, and its version after the change.
     pub dir: Option<(Arc<Vnode>, DataVersion)>,
-    /// What the change concerns: the server is told of it before it is asked about one of these.
+    /// The objects that the change concerns: it is sent before any call about one of them.
     pub concerns: Vec<Key>,
 }
 

@@ -101,7 +101,7 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
     let add = |journal: &mut Journal, n, user| {
         journal.add_data(&SmallFile { key: file(n), user, data: &data, time: UnixSeconds(5) })
     };
-    assert!(!add(&mut journal, 1, BOB), "it would be stored by somebody else");
+    assert!(!add(&mut journal, 1, BOB), "it would be stored by another user");
     assert!(!add(&mut journal, 3, ALICE));
     assert!(add(&mut journal, 1, ALICE) && !add(&mut journal, 1, ALICE), "it has data");
     let list = journal.list().unwrap();

@@ -40,9 +40,9 @@ struct State {
 pub(super) enum Standing {
     /// It is used.
     Good,
-    /// It is used, and the capability asked for again by who is told so.
+    /// It is used; the caller asks for the capability again.
     Due,
-    /// The capability has ended, and is asked for again by who is told so.
+    /// The capability has ended; the caller asks for it again.
     Ended,
     /// It has ended, and was asked for.
     Asked,
