@@ -73,8 +73,8 @@ pub use api::{
     Access, Activity, ActivityCounts, Allocate, Attr, Backing, BypassRequest, CacheActivity, DirEntry,
     DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid,
     ExplainedLock, ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus,
-    ExplainedVolume, Explanation, HandleId, Kind, LockHolder, LockKind, LockRange, NewTime, NodeId,
-    OngoingCall, OpenFlags, Opened, OpenedDir, PinState, Pinned, Requester, Seek, ServerActivity,
+    ExplainedVolume, Explanation, HandleId, Kind, LeaseActivity, LockHolder, LockKind, LockRange, NewTime,
+    NodeId, OngoingCall, OpenFlags, Opened, OpenedDir, PinState, Pinned, Requester, Seek, ServerActivity,
     SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo, TokenOwner, Unpinned,
     Unsaved, UnsavedPiece, Unsettled,
 };

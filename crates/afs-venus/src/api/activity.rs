@@ -13,6 +13,9 @@ pub struct Activity {
     pub cache: CacheActivity,
     /// The counters.
     pub counts: ActivityCounts,
+    /// Leases of directories.
+    #[serde(default)]
+    pub leases: LeaseActivity,
     /// The known file servers. At most 64.
     pub servers: Vec<ServerActivity>,
     /// Calls in progress, the oldest first. At most 32.
@@ -72,6 +75,23 @@ pub struct ActivityCounts {
     pub stored_at_drives_bytes: u64,
     /// Promises broken by servers.
     pub promises_broken: u64,
+}
+
+/// Leases of directories (docs/semantics.md "Mounts with leases"). All are zero on a mount that takes none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct LeaseActivity {
+    /// Leases that are held now, those that are being given back included. At most 32.
+    pub held: u64,
+    /// Changes that were decided here and that the server does not have yet.
+    pub waiting_changes: u64,
+    /// Leases taken since the start.
+    pub taken: u64,
+    /// Of these, leases that a server has recalled.
+    pub recalled: u64,
+    /// Of these, leases that were lost before all that was decided under them was sent, or of which a list was refused.
+    pub lost: u64,
+    /// Changes decided under leases since the start.
+    pub decided_changes: u64,
 }
 
 /// A file server, and the calls to it.

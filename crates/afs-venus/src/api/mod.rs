@@ -17,7 +17,9 @@ mod requester;
 mod space;
 mod unsaved;
 
-pub use activity::{Activity, ActivityCounts, CacheActivity, OngoingCall, ServerActivity, SlowCall};
+pub use activity::{
+    Activity, ActivityCounts, CacheActivity, LeaseActivity, OngoingCall, ServerActivity, SlowCall,
+};
 pub use attr::{Attr, Kind, NewTime, SetAttr};
 pub use bypass::BypassRequest;
 pub use explanation::{

@@ -111,6 +111,11 @@ impl Journal {
         self.over >= changes
     }
 
+    /// Number of changes that are not settled.
+    pub fn unsettled(&self) -> u64 {
+        self.pushed - self.over
+    }
+
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.sent.is_none()
     }

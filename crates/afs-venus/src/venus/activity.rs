@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use afs_rpc::Instant;
 
-use crate::api::{Activity, ActivityCounts, CacheActivity, OngoingCall, ServerActivity, SlowCall};
+use crate::api::{
+    Activity, ActivityCounts, CacheActivity, LeaseActivity, OngoingCall, ServerActivity, SlowCall,
+};
 use crate::calls::{EndedCall, TimedCall};
 use crate::location::Server;
 use crate::venus::Venus;
@@ -26,6 +28,7 @@ impl Venus {
             at_micros: now.as_nanos() / 1000,
             cache: self.cache_activity(),
             counts: self.activity_counts(),
+            leases: self.lease_activity(),
             servers: servers.iter().take(SERVERS_MAX).map(|it| self.server_activity(it, now)).collect(),
             in_progress: in_progress.iter().map(|call| ongoing(call, now)).collect(),
             slowest: self.calls.times().slowest(now).iter().map(|call| slow(call, now)).collect(),
@@ -67,6 +70,18 @@ impl Venus {
             stored_by_data_path_bytes: values.path_bytes_stored,
             stored_at_drives_bytes: values.drive_bytes_stored,
             promises_broken: values.promises_broken,
+        }
+    }
+
+    fn lease_activity(&self) -> LeaseActivity {
+        let (values, held) = (self.counters(), self.leases.all());
+        LeaseActivity {
+            held: held.len() as u64,
+            waiting_changes: held.iter().map(|lease| lease.journal(|journal| journal.unsettled())).sum(),
+            taken: values.leases_taken,
+            recalled: values.leases_recalled,
+            lost: values.leases_lost,
+            decided_changes: values.changes_decided,
         }
     }
 

@@ -58,6 +58,9 @@ fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
         (client.calls_since(&before), before)
     });
     assert_eq!(calls, ["CreateFile 3", "StoreData64 3", "TakeLease 1"]);
+    let told = a.venus.activity().leases;
+    assert_eq!((told.held, told.taken, told.recalled, told.lost), (1, 1, 0, 0));
+    assert_eq!((told.waiting_changes, told.decided_changes), (97, 97));
     // The other machine opens each of them: the recall comes before its first reply.
     let other = b.clone();
     cell.on(&b, async move {
@@ -69,6 +72,8 @@ fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
     cell.on(&a, async move {
         let counters = client.venus.counters();
         assert_eq!((counters.leases_recalled, counters.leases_lost), (1, 0));
+        let told = client.venus.activity().leases;
+        assert_eq!((told.held, told.waiting_changes, told.recalled), (0, 0, 1));
         assert_eq!(
             client.calls_since(&before),
             ["CreateFile 3", "LeaseList 2", "StoreData64 3", "TakeLease 1"]

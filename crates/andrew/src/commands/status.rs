@@ -44,21 +44,34 @@ struct MountStatus {
     uses: Vec<MountUse>,
     /// The file servers that it knows, and whether it uses their data path.
     data_paths: Vec<DataPath>,
-    /// What was read past its disk cache, where this user may ask.
+    /// What was read past its disk cache, and decided under leases, where this user may ask.
     #[serde(flatten)]
-    bypassed: Option<Bypassed>,
+    counted: Option<Counted>,
 }
 
-/// Of the counters of a mount, those of the files that bypass its disk cache.
-#[derive(Clone, Copy, Deserialize, Serialize)]
-struct Bypassed {
+/// Of the counters of a mount, those of the files that bypass its disk cache, and of its leases.
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+struct Counted {
     #[serde(rename(deserialize = "files_bypassed"))]
     bypassed_files: u64,
     #[serde(rename(deserialize = "bytes_bypassed"))]
     bypassed_bytes: u64,
+    /// None of a program that knows no leases.
+    #[serde(default)]
+    leases: CountedLeases,
 }
 
-impl Bypassed {
+/// Leases of directories, since the start of the mount.
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+struct CountedLeases {
+    taken: u64,
+    recalled: u64,
+    lost: u64,
+    #[serde(rename(deserialize = "changes_decided"))]
+    decided_changes: u64,
+}
+
+impl Counted {
     /// Answered from the memory of the mount's program.
     fn of(directory: &Path) -> Option<Self> {
         let mut text = vec![0; COUNTERS_LEN_MAX];
@@ -118,8 +131,8 @@ fn seen() -> CommandResult<Vec<MountStatus>> {
         let dead = mounts::is_dead(&mount.directory);
         let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
         let data_paths = if dead { Vec::new() } else { data_paths(&mount.directory) };
-        let bypassed = if dead { None } else { Bypassed::of(&mount.directory) };
-        MountStatus { mount, dead, uses, data_paths, bypassed }
+        let counted = if dead { None } else { Counted::of(&mount.directory) };
+        MountStatus { mount, dead, uses, data_paths, counted }
     };
     Ok(mounts::list()?.into_iter().map(one).collect())
 }
@@ -218,6 +231,23 @@ impl fmt::Display for Status {
     }
 }
 
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (files, bytes) = (self.bypassed_files, HumanBytes(self.bypassed_bytes));
+        if files > 0 {
+            writeln!(f, "  {bytes} of {files} open files read past its cache")?;
+        }
+        let CountedLeases { taken, recalled, lost, decided_changes } = self.leases;
+        if taken > 0 {
+            writeln!(
+                f,
+                "  {decided_changes} changes decided under leases of directories; {taken} taken, {recalled} recalled, {lost} lost"
+            )?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for MountStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mount { source, directory, .. } = &self.mount;
@@ -233,9 +263,7 @@ impl fmt::Display for MountStatus {
             (0, _) => writeln!(f)?,
             (all, writing) => writeln!(f, "; {all} in use, {writing} of them open for writing")?,
         }
-        if let Some(Bypassed { bypassed_files: files @ 1.., bypassed_bytes }) = self.bypassed {
-            writeln!(f, "  {} of {files} open files read past its cache", HumanBytes(bypassed_bytes))?;
-        }
+        self.counted.iter().try_for_each(|counted| counted.fmt(f))?;
         // Only what is not as everywhere: most servers have no data path, or have not been asked for it.
         let mut told =
             self.data_paths.iter().filter(|path| path.state == "in use" || path.state.starts_with("failed"));
@@ -284,10 +312,20 @@ mod tests {
         let data_paths = lines(text);
         assert_eq!(data_paths.len(), 3);
         let mount = Mount { directory: "/a".into(), source: "example.org".into(), device: "0:7".into() };
-        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths, bypassed: None };
+        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths, counted: None };
         assert_eq!(
             seen.to_string(),
             "cell example.org is mounted at /a\n  data path of server 10.0.0.1: in use\n  data path of server 10.0.0.3: failed: stalled\n"
         );
+    }
+
+    #[test]
+    fn leases_are_told_of_a_mount_that_took_one() {
+        let text = r#"{"files_bypassed":0,"bytes_bypassed":0,"leases":{"taken":2,"recalled":1,"lost":0,"changes_decided":70}}"#;
+        let counted: Counted = serde_json::from_str(text).unwrap();
+        let line = "  70 changes decided under leases of directories; 2 taken, 1 recalled, 0 lost\n";
+        assert_eq!(counted.to_string(), line);
+        let older: Counted = serde_json::from_str(r#"{"files_bypassed":1,"bytes_bypassed":2}"#).unwrap();
+        assert_eq!(older.to_string(), "  2 B of 1 open files read past its cache\n");
     }
 }

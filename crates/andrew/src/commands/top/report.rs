@@ -3,7 +3,7 @@
 use crate::commands::duration_text::in_words;
 use crate::size;
 use afs_cell::tokens::CellLocation;
-use afs_venus::{Activity, ActivityCounts, OngoingCall, ServerActivity, SlowCall};
+use afs_venus::{Activity, ActivityCounts, LeaseActivity, OngoingCall, ServerActivity, SlowCall};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -64,6 +64,7 @@ impl fmt::Display for MountReport {
         writeln!(f, "{} (cell {}, process {})", self.directory.display(), self.cell, self.pid)?;
         write_caches(f, &self.told)?;
         write_bytes(f, &self.told)?;
+        write_leases(f, &self.told.leases)?;
         if let Some(before) = &self.before {
             write_rates(f, before, &self.told)?;
         }
@@ -139,6 +140,18 @@ fn write_at_drives(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
         0 => Ok(()),
         bytes => write!(f, ", {} of it at drives", size::show(bytes)),
     }
+}
+
+/// What was decided under leases, if one was taken.
+fn write_leases(f: &mut fmt::Formatter<'_>, leases: &LeaseActivity) -> fmt::Result {
+    let LeaseActivity { held, waiting_changes, taken, recalled, lost, decided_changes } = leases;
+    if *taken == 0 {
+        return Ok(());
+    }
+    writeln!(
+        f,
+        "  leases  {held} held, {waiting_changes} changes not sent yet; {taken} taken, {recalled} recalled, {lost} lost; {decided_changes} changes in all"
+    )
 }
 
 fn write_rates(f: &mut fmt::Formatter<'_>, before: &Activity, now: &Activity) -> fmt::Result {

@@ -116,3 +116,13 @@ fn stores_to_be_tried_again_are_told() {
     told.cache.store_retries = 2;
     assert!(report(told).to_string().contains("the last store of 2 files failed"));
 }
+
+#[test]
+fn leases_are_told_once_one_was_taken() {
+    let mut told = activity();
+    assert!(!report(told.clone()).to_string().contains("leases"));
+    told.leases =
+        LeaseActivity { held: 1, waiting_changes: 12, taken: 3, recalled: 2, lost: 0, decided_changes: 640 };
+    let line = "  leases  1 held, 12 changes not sent yet; 3 taken, 2 recalled, 0 lost; 640 changes in all\n";
+    assert!(report(told).to_string().contains(line));
+}
