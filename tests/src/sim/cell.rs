@@ -83,6 +83,7 @@ impl Cell {
         machine.config.uuid = Uuid([client_byte(number); 16]);
         machine.config.cache = Arc::new(MemoryCache::new(settings.cache));
         machine.config.limits = settings.venus.clone();
+        machine.config.limits.leases &= settings.leases_of_first || number > 0;
         machine.config.data_path = settings.data_path_of_clients();
         machine.config.security = self.security_of(number, &machine.env);
         Ok(machine)

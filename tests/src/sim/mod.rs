@@ -13,5 +13,6 @@ pub mod identities;
 pub mod invariants;
 pub mod ledger;
 pub mod machine;
+pub mod saver;
 pub mod settings;
 pub mod user;

@@ -27,6 +27,8 @@ pub struct CellSettings {
     pub cache: u64,
     /// Bounds of the clients.
     pub venus: afs_venus::Limits,
+    /// Whether also the first client takes leases, if clients do. Default: yes.
+    pub leases_of_first: bool,
     /// Whether bytes of files travel by the data path. Default: no.
     pub data_path: bool,
 }
@@ -46,6 +48,7 @@ impl Default for CellSettings {
             files,
             cache: 16 << 20,
             venus: afs_venus::Limits::default(),
+            leases_of_first: true,
             data_path: false,
         }
     }

@@ -86,7 +86,7 @@ impl User {
         outcome
     }
 
-    async fn write_and_close(&self, handle: HandleId, content: Content) -> Outcome<()> {
+    pub(super) async fn write_and_close(&self, handle: HandleId, content: Content) -> Outcome<()> {
         let data = content::bytes(content);
         let mut pos = 0;
         while pos < data.len() {

@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod full_disk;
 mod liars;
 mod losses;
 
