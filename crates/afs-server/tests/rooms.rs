@@ -452,6 +452,32 @@ fn rights_and_quota_at_the_commit_decide() {
     assert!(after <= before + 16_384, "{before} {after}");
 }
 
+/// A client that stores by another way after all needs what the room has reserved.
+#[test]
+fn what_a_room_has_reserved_is_free_when_it_is_given_back() {
+    let scene = Scene::new(10);
+    let fid = scene.file("f");
+    let status = fs::SetVolumeStatus { quota_min: None, quota_max: Some(12 * 1024) };
+    let (name, offline_message, motd) = Default::default();
+    let volume = fid.volume;
+    scene.owner.ask(fs::StoreVolumeStatus { volume, status, name, offline_message, motd }).unwrap();
+    let all = || scene.room(fid, 8 * SLOT_LEN, 8 * SLOT_LEN);
+    let first = all().unwrap();
+    let staged = scene.stage(first.clone(), vec![content(7, SLOT)]).unwrap();
+    refused(all(), AbortCode::VOVERQUOTA);
+    let end = |client: &Client, room| client.ask(fs::EndRoom { room });
+    refused(end(&scene.owner, first.room), Errno::ESTALE.to_uae());
+    refused(end(&scene.carol, Fixed([9; 16])), Errno::ESTALE.to_uae());
+    refused(all(), AbortCode::VOVERQUOTA);
+    end(&scene.carol, first.room).unwrap();
+    let second = all().unwrap();
+    // It is over.
+    refused(end(&scene.carol, first.room), Errno::ESTALE.to_uae());
+    refused(scene.commit(fid, &staged), Errno::ESTALE.to_uae());
+    let staged = scene.stage(second, vec![content(7, SLOT), content(8, 5000)]).unwrap();
+    scene.commit(fid, &staged).unwrap();
+}
+
 /// Rooms that nobody uses hold quota and places for a bounded time.
 #[test]
 fn rooms_are_bounded_and_end() {
@@ -462,6 +488,13 @@ fn rooms_are_bounded_and_end() {
         given += 1;
     }
     assert_eq!(given, 1024);
+    refused(scene.room(fid, 1, 1), AbortCode::VBUSY);
+    // Nor do those that are given back make place at once: their capabilities last.
+    scene.cell.sim.run_for(Duration::from_secs(400));
+    for _ in 0..1024 {
+        let room = scene.room(fid, 1, 1).unwrap().room;
+        scene.carol.ask(fs::EndRoom { room }).unwrap();
+    }
     refused(scene.room(fid, 1, 1), AbortCode::VBUSY);
     scene.cell.sim.run_for(Duration::from_secs(400));
     scene.room(fid, 1, 1).unwrap();

@@ -79,6 +79,7 @@ described! {
     Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::GetAddress |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
+    Read: fs::EndRoom |_| ();
     Change: fs::CommitStore |call| call.fid;
     Change: fs::CommitChunks |call| call.fid;
     Read: fs::BulkCapability |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();

@@ -35,6 +35,9 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetRoom| async move {
         server.get_room(&context, call).await
     });
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::EndRoom| async move {
+        server.end_room(&context, &call)
+    });
     super::streamed(table, |server: Arc<FileServer>, context, call, request: fs::CommitChunks| async move {
         storing::answer(call, async move |call| server.commit_chunks(call, &context, request).await).await
     })
@@ -123,6 +126,17 @@ impl FileServer {
         self.check_under_way(&served, staged, &ticket.under_way)?;
         self.tickets.put(room, owner, ticket);
         Ok(room)
+    }
+
+    /// The room counts among its caller's until its time all the same, under a number that no client knows: its capability lasts as
+    /// long, and the number of rooms bounds what can be staged.
+    fn end_room(&self, context: &CallContext, call: &fs::EndRoom) -> Result<(), AbortCode> {
+        let no_room = NO_TICKET.to_uae();
+        let owner = Owner::Holder(self.data_path.holders().of(context).ok_or(no_room)?);
+        let mut ticket = self.tickets.take(TicketId::from_bytes(call.room.0), &owner).ok_or(no_room)?;
+        ticket.under_way.give_back_room();
+        self.tickets.open(owner, ticket);
+        Ok(())
     }
 
     async fn commit_chunks(

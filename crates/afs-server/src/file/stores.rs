@@ -192,6 +192,15 @@ impl StoreUnderWay {
         }
     }
 
+    /// Frees the quota and the space that are reserved: nothing becomes a file's.
+    pub(crate) fn give_back_room(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        take_away(&mut self.stores.state.lock().volumes, self.volume, |left| {
+            left.bytes -= taken.bytes;
+            left.growth = left.growth.saturating_sub(taken.growth);
+        });
+    }
+
     /// Adds time that the store spent between two calls, without memory.
     pub(crate) fn rested(&mut self, time: Duration) {
         self.waited += time;
@@ -227,13 +236,10 @@ impl StoreUnderWay {
 impl Drop for StoreUnderWay {
     fn drop(&mut self) {
         self.give_back_memory();
+        self.give_back_room();
         let mut state = self.stores.state.lock();
         state.all.stores -= 1;
         take_away(&mut state.addresses, self.address, |share| share.stores -= 1);
-        take_away(&mut state.volumes, self.volume, |left| {
-            left.bytes -= self.taken.bytes;
-            left.growth = left.growth.saturating_sub(self.taken.growth);
-        });
     }
 }
 

@@ -114,6 +114,11 @@ impl Scene {
         self.edit(move |header| header.route = route);
     }
 
+    /// Of the volume, in blocks of a kibibyte.
+    pub fn set_quota(&self, blocks: u32) {
+        self.edit(move |header| header.max_quota = blocks);
+    }
+
     /// On how many drives data are when a store is complete, and over how many the mebibytes of a file go round.
     pub fn place(&self, copies: u32, width: u32) {
         let (copies, width) = (DriveCount::new(copies), DriveCount::new(width).unwrap());

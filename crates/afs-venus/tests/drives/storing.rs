@@ -206,3 +206,23 @@ fn a_commit_whose_reply_is_lost_is_not_stored_by_another_way() {
         assert!(after.2 > before.2);
     }
 }
+
+#[test]
+fn a_store_that_goes_by_another_way_has_the_quota_that_its_room_had() {
+    // The drive is being connected; or it fails in the middle.
+    for conduct in [None, Some(Staging::Full), Some(Staging::NoReceipts), Some(Staging::FalseReceipts)] {
+        let scene = Scene::new(10);
+        let client = match conduct {
+            None => scene.cell.client(2),
+            Some(_) => warm(&scene, 2),
+        };
+        scene.hosts[0].set_staging(conduct.unwrap_or(Staging::Honest));
+        // Room for one such file.
+        scene.set_quota(8 * 1024);
+        let (before, big) = (stored(&client).1, pattern(5 * MIB, 8));
+        put(&scene, &client, "big", big.clone());
+        assert_eq!(client.calls("EndRoom"), 1, "{conduct:?}");
+        assert!(read_elsewhere(&scene, 7, "big") == big, "{conduct:?}");
+        assert_eq!(stored(&client).1 - before, 5 * MIB as u64, "{conduct:?}");
+    }
+}

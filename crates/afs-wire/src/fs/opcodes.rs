@@ -64,6 +64,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4429, "StatusAndCapability"),
     (0x414E_442A, "RenewLayouts"),
     (0x414E_442B, "GetAddress"),
+    (0x414E_442C, "EndRoom"),
 ];
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{LayoutDrive, SERVICE, SetStatus, StatusReply};
 use crate::ids::{DataVersion, Fid};
-use crate::rpc::Streamed;
+use crate::rpc::{Nothing, Streamed};
 use crate::xdr::Fixed;
 
 /// Most bytes of one room: as many as [`COMMIT_PARTS_MAX`] chunks have.
@@ -44,6 +44,10 @@ calls! {
         /// Number of the room, which the commit names.
         room: Fixed<16>,
     };
+
+    /// Gives a room back in which nothing will be committed: what it has reserved is free when the reply leaves. ESTALE if the caller has
+    /// no such room.
+    0x414E_442C "EndRoom" EndRoom { room: Fixed<16> } -> Nothing;
 
     /// Makes staged chunks a file's, in one change. `parts` structures [`CommitPart`] follow the arguments, in ascending order and
     /// without overlap, each within one [`COMMIT_SLOT_LEN`] of the file and at most [`COMMIT_SLOT_PARTS_MAX`] in each. ESTALE if not all of them are staged in this room, which

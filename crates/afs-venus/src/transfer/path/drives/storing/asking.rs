@@ -63,7 +63,31 @@ impl ServerDrives {
         }
         let told = self.get_room(target, key, request).await?;
         self.rooms.lock().given(key, &told.offer);
-        self.enter(told).map_err(Ended::Fallback)
+        let number = told.number;
+        match self.enter(told) {
+            Ok(room) => Ok(room),
+            Err(why) => {
+                self.give_back(target, number).await;
+                Err(Ended::Fallback(why))
+            }
+        }
+    }
+
+    /// Ends a room in which nothing will be committed. What it has reserved may be what the store by another way needs, which therefore
+    /// begins after it.
+    pub(super) async fn give_back(&self, target: &Target, room: Fixed<16>) {
+        if self.server.keeps_rooms(self.now()) {
+            return;
+        }
+        self.common.counters.call(fs::EndRoom::NAME);
+        let reset = self.server.reset.get();
+        match self.common.env.timeout(CALL_MAX, target.connection.call(&fs::EndRoom { room })).await {
+            Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
+                self.server.no_room_ends.note(self.now(), reset);
+            }
+            Ok(Ok(_)) => {}
+            _ => tracing::debug!("a room at a drive could not be given back; it ends by itself"),
+        }
     }
 
     fn enter(self: &Arc<Self>, told: Told) -> Result<Room, Fallback> {
@@ -88,7 +112,10 @@ impl ServerDrives {
         let why = match self.common.env.timeout(CALL_MAX, target.connection.call(request)).await {
             Ok(Ok(reply)) => match self.told(&reply, target, (asked, request.bytes)) {
                 Some(told) => return Ok(told),
-                None => Why::Failed,
+                None => {
+                    self.give_back(target, reply.room).await;
+                    Why::Failed
+                }
             },
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
                 self.server.no_rooms.note(self.now(), reset);

@@ -63,13 +63,16 @@ impl ServerDrives {
             Err(why) => Err((why, true)),
         };
         room.link.withdraw(&room.given);
-        stored.map_err(|(why, is_unclaimed)| {
-            self.note_failure(key, &why);
-            if is_unclaimed {
-                self.forget(room);
-            }
-            why
-        })
+        let (why, is_unclaimed) = match stored {
+            Ok(reply) => return Ok(reply),
+            Err(failed) => failed,
+        };
+        self.note_failure(key, &why);
+        if is_unclaimed {
+            self.give_back(target, room.number).await;
+            self.forget(room);
+        }
+        Err(why)
     }
 
     /// Fails with whether nothing was done with the chunks.
