@@ -150,16 +150,8 @@ impl DataWriter {
             self.take_written().await?;
         }
         self.make_durable().await?;
-        if !self.data.has_copies(self.targets.copies()) && self.could_be_copied() {
-            self.data.request_rebuild();
-        }
+        self.data.request_copies(&self.targets, |id| self.store.is_away(id));
         Ok(self.data)
-    }
-
-    /// Whether a rebuild may succeed now where this has failed. A drive that is away, or full, gets its copies by a later pass.
-    fn could_be_copied(&self) -> bool {
-        let mut failed = self.targets.failed();
-        failed.any(|(drive, error)| !self.store.is_away(drive) && !matches!(error, DriveError::NoSpace))
     }
 
     /// Writes the rest of a range, as a literal if it is short.

@@ -9,7 +9,7 @@ use crate::error::VolumeError;
 use crate::extent::SLOT_LEN;
 use crate::ids::SlotIndex;
 use crate::located::LocatedChunk;
-use crate::targets::NamedDrive;
+use crate::targets::{NamedDrive, Targets};
 
 /// The longest file, in bytes: 2^52.
 pub const FILE_LEN_MAX: u64 = SLOT_LEN << 32;
@@ -92,9 +92,14 @@ impl NewData {
         }
     }
 
-    /// Chunks that are durable on a drive and belong to nobody else, without overlap; `len` bytes together.
-    pub(crate) fn on_drive(range: Range<u64>, len: u64, pieces: Vec<Piece>, drive: NamedDrive) -> Self {
-        Self { end: range.end, len, pieces, drives: vec![drive], ..Self::begin(range.start) }
+    /// Chunks that are durable on drives and belong to nobody else, without overlap; `len` bytes together.
+    pub(crate) fn on_drives(
+        range: Range<u64>,
+        len: u64,
+        pieces: Vec<Piece>,
+        drives: Vec<NamedDrive>,
+    ) -> Self {
+        Self { end: range.end, len, pieces, drives, ..Self::begin(range.start) }
     }
 
     /// Number of bytes.
@@ -218,9 +223,9 @@ impl NewData {
         self.pieces.iter().filter(|piece| of_chunk(piece)).all(|piece| piece.places().count() >= count)
     }
 
-    /// Has a rebuild look for what lacks copies, once this is part of a file.
-    pub(crate) fn request_rebuild(&mut self) {
-        self.wants_rebuild = true;
+    /// Has a rebuild look for what lacks copies, once this is part of a file, if it may find the drives there.
+    pub(crate) fn request_copies(&mut self, targets: &Targets, is_away: impl Fn(DriveId) -> bool) {
+        self.wants_rebuild = !self.has_copies(targets.copies()) && targets.could_be_copied(is_away);
     }
 
     /// Records that the chunks have become part of a file. Returns whether a rebuild is wanted.

@@ -1,123 +1,81 @@
-//! Data that clients staged at a drive, as parts of a file: checked, and claimed before a transaction makes them a file's.
+//! What a client says to have staged: chunks at drives, as parts of a file.
 
 use std::collections::BTreeSet;
 
-use afs_drive::{ChunkRef, DriveError, DriveId, StagedChunks};
-use afs_env::EnvExt;
+use afs_drive::ChunkRef;
 
+use crate::copies::COPIES_MAX;
 use crate::error::VolumeError;
 use crate::extent::{EXTENTS_MAX, SLOT_LEN};
-use crate::ids::SlotIndex;
-use crate::located::LocatedChunk;
-use crate::new_data::{FILE_LEN_MAX, NewData, Piece, Stored};
-use crate::targets::{NamedDrive, Targets};
-use crate::volume::Volume;
+use crate::new_data::FILE_LEN_MAX;
 
-/// Chunks and the positions in a file at which they are to be, as a client says.
-#[derive(Debug)]
-pub struct StagedParts(Vec<(u64, ChunkRef)>);
-
-/// What a drive has to be asked with, beside the chunks.
+/// A chunk that has the bytes of a part of a file.
 #[derive(Clone, Copy, Debug)]
-pub struct StagedIn {
-    /// The drive.
-    pub drive: DriveId,
-    /// The run of the drive in which they were staged.
-    pub run: u64,
-    /// The drive's name of the client's room.
-    pub tag: [u8; 8],
+pub struct StagedPlace {
+    /// First byte of the part.
+    pub position: u64,
+    /// Its drive: a place in a list.
+    pub at: usize,
+    /// Its id on the drive, length and checksum.
+    pub chunk: ChunkRef,
 }
 
+/// Parts of a file, each with its chunk, and copies of it on other drives.
+#[derive(Debug)]
+pub struct StagedParts(Vec<StagedPlace>);
+
 impl StagedParts {
-    /// Parts in ascending order, each within one slot of the file.
+    /// Parts in ascending order, each within one slot of the file. Places that follow one another with the same position are of one
+    /// part.
     ///
     /// # Errors
     /// `Invalid` for no parts, and for some that are empty, out of order, overlap, reach into another slot, are more than 16 in a
-    /// slot, or name a chunk twice; `TooLarge` beyond [`FILE_LEN_MAX`].
-    pub fn new(parts: Vec<(u64, ChunkRef)>) -> Result<Self, VolumeError> {
+    /// slot, have more than [`COPIES_MAX`] places, two at one drive or of other lengths or checksums, or name a chunk twice; `TooLarge`
+    /// beyond [`FILE_LEN_MAX`].
+    pub fn new(places: Vec<StagedPlace>) -> Result<Self, VolumeError> {
+        let all = Self(places);
         let (mut reached, mut slot, mut in_slot) = (0, 0, 0);
-        for (position, chunk) in &parts {
+        for part in all.parts() {
+            let Some(StagedPlace { position, chunk, .. }) = part.first().copied() else { continue };
             let len = u64::from(chunk.len);
             let end = position.checked_add(len).filter(|end| *end <= FILE_LEN_MAX);
             let end = end.ok_or(VolumeError::TooLarge)?;
             let of = position / SLOT_LEN;
             in_slot = if of == slot { in_slot + 1 } else { 1 };
             let is_within = len > 0 && end <= (of + 1) * SLOT_LEN;
-            if !is_within || *position < reached || in_slot > EXTENTS_MAX {
+            if !is_within || position < reached || in_slot > EXTENTS_MAX || !are_copies(part) {
                 return Err(VolumeError::Invalid);
             }
             (reached, slot) = (end, of);
         }
-        let chunks: BTreeSet<_> = parts.iter().map(|(_, chunk)| chunk.id).collect();
-        if parts.is_empty() || chunks.len() < parts.len() {
+        let chunks: BTreeSet<_> = all.places().iter().map(|place| (place.at, place.chunk.id)).collect();
+        if all.0.is_empty() || chunks.len() < all.0.len() {
             return Err(VolumeError::Invalid);
         }
-        Ok(Self(parts))
+        Ok(all)
     }
 
-    /// The parts.
-    pub fn iter(&self) -> impl Iterator<Item = &(u64, ChunkRef)> {
-        self.0.iter()
+    /// All places, those of a part one after the other.
+    pub fn places(&self) -> &[StagedPlace] {
+        &self.0
+    }
+
+    /// The places of each part: the one that references are to name first.
+    pub fn parts(&self) -> impl Iterator<Item = &[StagedPlace]> {
+        self.0.chunk_by(|one, next| one.position == next.position)
     }
 
     /// Bytes of all parts.
     pub fn bytes(&self) -> u64 {
-        self.0.iter().map(|(_, chunk)| u64::from(chunk.len)).sum()
+        self.parts().filter_map(<[_]>::first).map(|place| u64::from(place.chunk.len)).sum()
     }
 }
 
-impl Volume {
-    /// The drive for new data, if clients may stage them there: none where data go to several drives, because a client's chunks would be
-    /// on one alone. Asks the drive if that is not known.
-    pub async fn staging_drive(&self) -> Option<DriveId> {
-        let (id, drive) = self.only_drive()?;
-        drive.takes_staged().await.then_some(id)
-    }
-
-    /// The drive for new data, if all of them go there and are on no other one when they are acknowledged.
-    fn only_drive(&self) -> Option<NamedDrive> {
-        let targets = Targets::new(&self.store().drives, self.header().placement, SlotIndex(0));
-        targets.is_first_alone().then(|| self.store().drives.for_new_data())
-    }
-
-    /// Makes staged chunks the store's, all or none: they are part of a file after [`VolumeTx::store_data`](crate::VolumeTx), or
-    /// discarded with what is returned.
-    ///
-    /// # Errors
-    /// `NotStaged` if not all are staged there and durable, or the volume's new data do not go to this drive alone any more; errors of
-    /// the drive.
-    pub async fn claim(&self, parts: StagedParts, from: StagedIn) -> Result<NewData, VolumeError> {
-        let (drive_id, drive) = self.only_drive().ok_or(VolumeError::NotStaged)?;
-        if drive_id != from.drive {
-            return Err(VolumeError::NotStaged);
-        }
-        let chunks = parts.iter().map(|(_, chunk)| *chunk).collect();
-        let claim = drive.claim(StagedChunks { run: from.run, tag: from.tag, chunks });
-        let pieces = parts.0.iter().map(|(position, chunk)| piece(*position, drive_id, *chunk)).collect();
-        let (first, last) = (parts.0.first(), parts.0.last());
-        let position = first.map_or(0, |(position, _)| *position);
-        let end = last.map_or(0, |(position, chunk)| position + u64::from(chunk.len));
-        let bytes = parts.bytes();
-        // A task: whoever waits may be gone when the chunks have been given, and then they are discarded.
-        let env = &self.store().env;
-        let claimed = env.start_with_result(env.stall(), async move {
-            claim.await.map_err(refused)?;
-            Ok(NewData::on_drive(position..end, bytes, pieces, (drive_id, drive)))
-        });
-        claimed.await.unwrap_or(Err(VolumeError::Drive(DriveError::Closed)))
-    }
-}
-
-fn piece(position: u64, drive: DriveId, chunk: ChunkRef) -> Piece {
-    Piece { position, stored: Stored::Chunk(LocatedChunk { drive, chunk }, Vec::new()) }
-}
-
-/// A drive that was started again has nothing staged.
-fn refused(error: DriveError) -> VolumeError {
-    match error {
-        DriveError::NotStaged | DriveError::Forgotten => VolumeError::NotStaged,
-        other => other.into(),
-    }
+/// Whether the chunks of a part have the same bytes, as far as references tell, and each is at another drive.
+fn are_copies(part: &[StagedPlace]) -> bool {
+    let drives: BTreeSet<_> = part.iter().map(|place| place.at).collect();
+    let sums: BTreeSet<_> = part.iter().map(|place| (place.chunk.len, place.chunk.crc)).collect();
+    part.len() <= COPIES_MAX && drives.len() == part.len() && sums.len() == 1
 }
 
 #[cfg(test)]
@@ -129,9 +87,18 @@ mod tests {
         ChunkRef { id: ChunkId::from_parts(1, number), len, crc: 0 }
     }
 
-    fn code(parts: &[(u64, ChunkRef)]) -> String {
-        StagedParts::new(parts.to_vec())
+    fn placed(places: &[(u64, usize, ChunkRef)]) -> String {
+        let places = places.iter().map(|(position, at, chunk)| StagedPlace {
+            position: *position,
+            at: *at,
+            chunk: *chunk,
+        });
+        StagedParts::new(places.collect())
             .map_or_else(|error| format!("{error:?}"), |parts| parts.bytes().to_string())
+    }
+
+    fn code(parts: &[(u64, ChunkRef)]) -> String {
+        placed(&parts.iter().map(|(position, chunk)| (*position, 0, *chunk)).collect::<Vec<_>>())
     }
 
     #[test]
@@ -151,6 +118,7 @@ mod tests {
             &[(0, chunk(1, 10)), (9, chunk(2, 1))],
             &[(9, chunk(1, 1)), (0, chunk(2, 1))],
             &[(0, chunk(1, 1)), (5, chunk(1, 1))],
+            &[(0, chunk(1, 1)), (0, chunk(2, 1))],
         ] {
             assert_eq!(code(wrong), "Invalid", "{wrong:?}");
         }
@@ -159,5 +127,20 @@ mod tests {
         }
         let many: Vec<_> = (0..17).map(|n| (n, chunk(n, 1))).collect();
         assert_eq!((code(&many[..16]), code(&many)), ("16".into(), "Invalid".into()));
+    }
+
+    #[test]
+    fn copies_are_of_the_same_bytes_each_at_another_drive() {
+        let other_sum = ChunkRef { crc: 1, ..chunk(2, 9) };
+        assert_eq!(placed(&[(5, 0, chunk(1, 9)), (5, 1, chunk(1, 9)), (14, 1, chunk(2, 9))]), "18");
+        for wrong in [
+            &[(5, 0, chunk(1, 9)), (5, 1, chunk(2, 8))][..],
+            &[(5, 0, chunk(1, 9)), (5, 1, other_sum)],
+            &[(5, 0, chunk(1, 9)), (5, 1, chunk(2, 9)), (5, 0, chunk(3, 9))],
+            &[(5, 0, chunk(1, 9)), (5, 1, chunk(2, 9)), (5, 2, chunk(3, 9)), (5, 3, chunk(4, 9))],
+            &[(5, 0, chunk(1, 9)), (5, 1, chunk(1, 9)), (14, 1, chunk(1, 9))],
+        ] {
+            assert_eq!(placed(wrong), "Invalid", "{wrong:?}");
+        }
     }
 }

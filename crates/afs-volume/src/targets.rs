@@ -39,19 +39,29 @@ impl Targets {
         self.copies
     }
 
-    /// Whether all chunks go to the first drive, and to no other.
-    pub(crate) fn is_first_alone(&self) -> bool {
-        self.copies == 1 && self.width == 1
+    /// Drives over which the slots go round.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// All drives that a chunk of a slot is to be on, whatever has become of them: the one that references name first.
+    pub(crate) fn all_of_slot(&self, slot: u64) -> impl Iterator<Item = &NamedDrive> {
+        let first = (u64::from(self.base.0) + slot) % self.width as u64;
+        round(&self.list, first as usize).take(self.copies)
     }
 
     /// The drives for a chunk of a slot: the one that references name first. Those that have failed are left out, and those that
     /// did not answer a moment ago, as long as another one is left.
     pub(crate) fn of_slot(&self, slot: u64, is_away: impl Fn(DriveId) -> bool) -> Vec<NamedDrive> {
-        let first = (u64::from(self.base.0) + slot) % self.width as u64;
-        let all = round(&self.list, first as usize).take(self.copies);
+        let all = self.all_of_slot(slot);
         let here: Vec<_> = all.filter(|(id, _)| !self.has_failed(*id)).cloned().collect();
         let answering: Vec<_> = here.iter().filter(|(id, _)| !is_away(*id)).cloned().collect();
         if answering.is_empty() { here } else { answering }
+    }
+
+    /// A drive of the list.
+    pub(crate) fn named(&self, id: DriveId) -> Option<NamedDrive> {
+        self.list.iter().find(|(listed, _)| *listed == id).cloned()
     }
 
     /// Leaves a drive out from now on.
@@ -72,6 +82,11 @@ impl Targets {
 
     fn has_failed(&self, drive: DriveId) -> bool {
         self.failed().any(|(failed, _)| failed == drive)
+    }
+
+    /// Whether a rebuild may succeed now where this store has failed. A drive that is away, or full, gets its copies by a later pass.
+    pub(crate) fn could_be_copied(&self, is_away: impl Fn(DriveId) -> bool) -> bool {
+        self.failed().any(|(drive, error)| !is_away(drive) && !matches!(error, DriveError::NoSpace))
     }
 
     /// Why no drive is left for a chunk.

@@ -91,14 +91,15 @@ fn is_change(call: &str) -> bool {
 }
 
 /// Calls that store the data of a file.
-const STORES: [&str; 4] = ["StoreData64", "StoreRanges", "CommitStore", "CommitChunks"];
+const STORES: [&str; 5] = ["StoreData64", "StoreRanges", "CommitStore", "CommitChunks", "CommitPlaced"];
 /// Calls with effects that others see, by the protocol's names.
-const CHANGES: [&str; 14] = [
+const CHANGES: [&str; 15] = [
     "StoreData",
     "StoreData64",
     "StoreRanges",
     "CommitStore",
     "CommitChunks",
+    "CommitPlaced",
     "StoreACL",
     "StoreStatus",
     "CreateFile",

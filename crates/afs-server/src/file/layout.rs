@@ -180,7 +180,7 @@ impl FileServer {
 }
 
 /// Whether a drive has an address in the form of replies, which is IPv4 as everywhere in AFS.
-pub(super) fn has_address(options: &RemoteOptions) -> bool {
+fn has_address(options: &RemoteOptions) -> bool {
     options.address.is_ipv4()
 }
 
@@ -261,6 +261,6 @@ impl Sent {
     }
 }
 
-fn bounded<T, const MAX: usize>(items: Vec<T>) -> Result<BoundedVec<T, MAX>, AbortCode> {
+pub(super) fn bounded<T, const MAX: usize>(items: Vec<T>) -> Result<BoundedVec<T, MAX>, AbortCode> {
     BoundedVec::try_from(items).map_err(|_| Errno::E2BIG.to_uae())
 }

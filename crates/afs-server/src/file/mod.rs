@@ -29,6 +29,7 @@ mod promises;
 mod recalls;
 mod remove;
 mod rename;
+mod room_commits;
 mod rooms;
 pub(crate) mod server;
 mod statistics;
@@ -84,6 +85,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = delivery::add(table);
     let table = addresses::add(table);
     let table = rooms::add(table);
+    let table = room_commits::add(table);
     let table = info::add(table);
     obsolete::add(table)
 }

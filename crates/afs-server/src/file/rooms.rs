@@ -1,107 +1,150 @@
-//! GetRoom and CommitChunks, calls of our own: clients stage the bytes of a store at a drive themselves, and one call makes them
-//! a file's (docs/protocol/extensions.md "Rooms").
+//! GetRoom, GetPlacedRoom and EndRoom, calls of our own: clients stage the bytes of a store at drives themselves
+//! (docs/protocol/extensions.md "Rooms").
 //!
-//! A room is a ticket without bytes: it has the store's share of quota and space, an owner, and an end. What the drive holds for
-//! it belongs to nobody before the commit has claimed it there.
+//! A room is a ticket without bytes: it has the store's share of quota and space, an owner, and an end. What the drives hold for
+//! it belongs to nobody before a commit has claimed it there ([`super::room_commits`]).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{Access, ByteRange, Capability, DriveKey, Group, Receipt, StagingTag};
-use afs_datapath::session::Security;
-use afs_drive::{BLOCK, ChunkRef, DriveId};
-use afs_remote::DirectDrive;
-use afs_rpc::{EnvExt, ServerCall, Table};
-use afs_volume::{DataRoute, StagedIn, StagedParts};
+use afs_datapath::capability::{Access, ByteRange, Capability, Group};
+use afs_drive::{BLOCK, DriveId};
+use afs_rpc::{EnvExt, Table};
+use afs_volume::{DataRoute, StagingPlaces};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CommitPart, SetStatus};
-use afs_wire::xdr::{Decode, Fixed};
+use afs_wire::fs::{self, LayoutDrive, SetStatus};
+use afs_wire::xdr::Fixed;
 
-use super::layout::{has_address, offer};
+use super::layout::{Sent, bounded, offer};
 use super::object::Found;
 use super::server::{CallContext, FileServer};
-use super::storing::{self, Change, NO_TICKET, SHORT_DATA};
-use super::ticket::{Owner, TicketId};
+use super::storing::{Change, NO_TICKET};
+use super::ticket::{Owner, Staging, TicketId};
 use crate::data_path::{HolderId, lifetime};
 
 /// How long a room lasts, in seconds; shorter if the token of its holder expires before.
 const LIFETIME: u64 = 300;
 /// How long a commit is waited for after that.
 const END_TIME: Duration = Duration::from_secs(10);
-/// Time for the table of parts (at most 192 KiB) to arrive.
-const TABLE_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetRoom| async move {
         server.get_room(&context, call).await
     });
-    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::EndRoom| async move {
-        server.end_room(&context, &call)
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetPlacedRoom| async move {
+        server.get_placed_room(&context, &call).await
     });
-    super::streamed(table, |server: Arc<FileServer>, context, call, request: fs::CommitChunks| async move {
-        storing::answer(call, async move |call| server.commit_chunks(call, &context, request).await).await
+    super::call(table, |server: Arc<FileServer>, context, call: fs::EndRoom| async move {
+        server.end_room(&context, &call)
     })
 }
 
-/// The drive of a commit, and the room there that the caller has for the file.
-struct Room {
-    direct: DirectDrive,
-    key: Arc<DriveKey>,
-    drive: DriveId,
-    tag: StagingTag,
+/// A room at the drives to which a volume's new data go.
+struct Given {
+    drives: Vec<LayoutDrive>,
+    places: StagingPlaces,
+    room: TicketId,
 }
 
 impl FileServer {
-    /// Rights are decided again by the commit: until then nothing that the client does can be seen by anybody.
+    /// A room at one drive, in the form of before rooms at several: none where data go to others too.
     async fn get_room(
         &self,
         context: &CallContext,
         call: fs::GetRoom,
     ) -> Result<fs::GetRoomReply, AbortCode> {
+        let none = Errno::EOPNOTSUPP.to_uae();
         let fs::GetRoom { fid, bytes, length } = call;
-        if !(1..=fs::ROOM_BYTES_MAX).contains(&bytes) {
+        let call = fs::GetPlacedRoom { fid, bytes, length };
+        let is_alone = |places: &StagingPlaces| places.only().is_some();
+        let Given { drives, room, .. } = self.give_room(context, &call, is_alone).await?;
+        let drive = drives.into_iter().next().ok_or(none)?;
+        Ok(fs::GetRoomReply { drive, room: Fixed(room.to_bytes()) })
+    }
+
+    async fn get_placed_room(
+        &self,
+        context: &CallContext,
+        call: &fs::GetPlacedRoom,
+    ) -> Result<fs::GetPlacedRoomReply, AbortCode> {
+        let Given { drives, places, room } = self.give_room(context, call, |_| true).await?;
+        let ids = drives_of(&places);
+        let place = |id: &DriveId| ids.iter().position(|listed| listed == id).unwrap_or_default() as u32;
+        let round = |round: &Vec<DriveId>| bounded(round.iter().map(place).collect());
+        let rounds = places.rounds.iter().map(round).collect::<Result<Vec<_>, _>>()?;
+        let (drives, rounds) = (bounded(drives)?, bounded(rounds)?);
+        Ok(fs::GetPlacedRoomReply { drives, rounds, room: Fixed(room.to_bytes()) })
+    }
+
+    /// Rights are decided again by the commit: until then nothing that the client does can be seen by anybody.
+    async fn give_room(
+        &self,
+        context: &CallContext,
+        call: &fs::GetPlacedRoom,
+        may_be_at: impl Fn(&StagingPlaces) -> bool,
+    ) -> Result<Given, AbortCode> {
+        if !(1..=fs::ROOM_BYTES_MAX).contains(&call.bytes) {
             return Err(Errno::EINVAL.to_uae());
         }
-        if length > i64::MAX as u64 {
+        if call.length > i64::MAX as u64 {
             return Err(Errno::EFBIG.to_uae());
         }
         let none = Errno::EOPNOTSUPP.to_uae();
-        let found = self.find_to_store(context, fid, &SetStatus::default()).await?;
-        let direct = self.drive_to_stage(&found).await.ok_or(none)?;
-        let sealing = direct.sealing().await.ok_or(none)?;
+        let found = self.find_to_store(context, call.fid, &SetStatus::default()).await?;
+        let places = self.places_to_stage(&found).await.filter(may_be_at).ok_or(none)?;
+        let sents = self.drives_to_stage(&found, &places).await.ok_or(none)?;
         let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
         if seconds == 0 {
             return Err(Errno::EACCES.to_uae());
         }
         let holder = self.data_path.holders().enter(context, u128::from_le_bytes(self.env.random_bytes()));
         let rests = Duration::from_secs(seconds) + END_TIME;
-        let room = self.begin_room(context, found, (holder.id, rests), call)?;
+        let staging = Staging { rests, left_out: places.left_out.clone() };
+        let room = self.begin_room(context, found, (holder.id, staging), call)?;
+        let drives = sents.iter().map(|sent| self.permit(sent, (room, holder.id), call, seconds));
+        let drives = drives.collect::<Option<_>>().ok_or(none)?;
+        Ok(Given { drives, places, room })
+    }
+
+    /// The drives for new data of a volume whose setting permits it.
+    async fn places_to_stage(&self, found: &Found) -> Option<StagingPlaces> {
+        match found.header.route {
+            DataRoute::Drives => found.served.volume.staging_places().await,
+            _ => None,
+        }
+    }
+
+    /// All drives of a room, or none: what is to be at one to which clients are not sent, the file server writes.
+    async fn drives_to_stage(&self, found: &Found, places: &StagingPlaces) -> Option<Vec<Sent>> {
+        let (partition, mut sents) = (found.served.site.partition, Vec::new());
+        for id in drives_of(places) {
+            let direct = self.partitions.direct(partition, id)?;
+            sents.push(self.sent_to(found, direct, sents.len() as u32).await?);
+        }
+        Some(sents)
+    }
+
+    /// A capability to stage the bytes of a room at a drive.
+    fn permit(
+        &self,
+        Sent { direct, sealing, .. }: &Sent,
+        (room, holder): (TicketId, HolderId),
+        call: &fs::GetPlacedRoom,
+        seconds: u64,
+    ) -> Option<LayoutDrive> {
         let (options, key) = (direct.options(), &sealing.key);
-        let tag = key.staging_tag(u128::from_be_bytes(room.to_bytes()), fid, holder.id);
+        let tag = key.staging_tag(u128::from_be_bytes(room.to_bytes()), call.fid, holder);
         let capability = Capability {
             drive: key.drive(),
             epoch: key.epoch(),
             group: Group::Staged(options.store, tag),
             access: Access::WRITE,
-            range: ByteRange::new(0, bytes).ok_or(none)?,
+            range: ByteRange::new(0, call.bytes)?,
             expires: self.env.wall().secs + seconds,
             generation: sealing.generation,
-            holder: holder.id,
+            holder,
         };
-        let drive = offer(options, &sealing, capability, seconds).ok_or(none)?;
-        Ok(fs::GetRoomReply { drive, room: Fixed(room.to_bytes()) })
-    }
-
-    /// The drive for new data of a volume whose setting permits it.
-    async fn drive_to_stage(&self, found: &Found) -> Option<DirectDrive> {
-        if found.header.route != DataRoute::Drives {
-            return None;
-        }
-        let drive = found.served.volume.staging_drive().await?;
-        let direct = self.partitions.direct(found.served.site.partition, drive)?;
-        let is_open = self.guard.policy().is_open_to_all(found.header.name.as_str());
-        let is_usable = direct.options().security != Security::Clear || is_open;
-        (is_usable && has_address(direct.options())).then_some(direct)
+        offer(options, sealing, capability, seconds)
     }
 
     /// A ticket with the quota and the space of a store that is to come.
@@ -109,10 +152,10 @@ impl FileServer {
         &self,
         context: &CallContext,
         found: Found,
-        (holder, rests): (HolderId, Duration),
-        call: fs::GetRoom,
+        (holder, staging): (HolderId, Staging),
+        call: &fs::GetPlacedRoom,
     ) -> Result<TicketId, AbortCode> {
-        let fs::GetRoom { fid, bytes, length } = call;
+        let fs::GetPlacedRoom { fid, bytes, length } = *call;
         let kept = found.record.length.min(length);
         // Counts as much as the file grows by at most: what is not staged are zeros.
         let ranges = vec![(kept, bytes.min(length - kept))];
@@ -121,7 +164,7 @@ impl FileServer {
         let (owner, served) = (Owner::Holder(holder), found.served.clone());
         let room = self.begin_store(&owner, context.address, found.target(), change)?;
         let Some(mut ticket) = self.tickets.take(room, &owner) else { return Err(NO_TICKET.to_uae()) };
-        ticket.rests = Some(rests);
+        ticket.staging = Some(staging);
         let staged = ticket.under_way.came(bytes.next_multiple_of(BLOCK));
         self.check_under_way(&served, staged, &ticket.under_way)?;
         self.tickets.put(room, owner, ticket);
@@ -138,115 +181,15 @@ impl FileServer {
         self.tickets.open(owner, ticket);
         Ok(())
     }
-
-    async fn commit_chunks(
-        self: &Arc<Self>,
-        call: &mut ServerCall,
-        context: &Arc<CallContext>,
-        request: fs::CommitChunks,
-    ) -> Result<fs::StatusReply, AbortCode> {
-        let parts = self.take_parts(call, &request).await?;
-        let found = self.find_to_store(context, request.fid, &request.status).await?;
-        let expected = (request.expected != fs::ANY_VERSION).then_some(request.expected);
-        if expected.is_some_and(|expected| expected != found.record.data_version) {
-            return Err(Errno::EAGAIN.to_uae());
-        }
-        let committed = self.commit_parts(context, &request, found, parts).await;
-        if committed.as_ref().err() == Some(&NO_TICKET.to_uae()) {
-            let count = self.statistics.count_refused_commit();
-            tracing::info!(peer = %context.peer, fid = %request.fid, count, "a commit of chunks was refused");
-        }
-        committed
-    }
-
-    /// The table of parts, and whether what it says can be.
-    async fn take_parts(
-        &self,
-        call: &mut ServerCall,
-        request: &fs::CommitChunks,
-    ) -> Result<Parts, AbortCode> {
-        let count = usize::try_from(request.parts).unwrap_or(usize::MAX);
-        if count > fs::COMMIT_PARTS_MAX {
-            return Err(Errno::EINVAL.to_uae());
-        }
-        if request.file_length.max(request.grown_to) > i64::MAX as u64 {
-            return Err(Errno::EFBIG.to_uae());
-        }
-        let table = self.env.timeout(TABLE_TIME, call.read_exact(count * CommitPart::WIRE_LEN)).await;
-        let table = table.map_err(|_| SHORT_DATA)?.map_err(|_| SHORT_DATA)?;
-        decode(&table)
-    }
-
-    async fn commit_parts(
-        self: &Arc<Self>,
-        context: &Arc<CallContext>,
-        request: &fs::CommitChunks,
-        found: Found,
-        parts: Parts,
-    ) -> Result<fs::StatusReply, AbortCode> {
-        let no_room = NO_TICKET.to_uae();
-        let fid = request.fid;
-        let holder = self.data_path.holders().of(context).ok_or(no_room)?;
-        let room = self.room_of(request, &found, holder).ok_or(no_room)?;
-        let store = room.direct.options().store;
-        let receipt = |chunk| room.key.receipt(store, room.tag, request.run, chunk);
-        if !parts.have_receipts(receipt) {
-            return Err(no_room);
-        }
-        let id = TicketId::from_bytes(request.room.0);
-        let mut ticket = self.tickets.take(id, &Owner::Holder(holder)).ok_or(no_room)?;
-        if ticket.change.fid != fid {
-            return Err(no_room);
-        }
-        let from = StagedIn { drive: room.drive, run: request.run, tag: room.tag.0 };
-        let bytes = parts.staged.bytes();
-        let claimed = ticket.served.volume.claim(parts.staged, from).await;
-        let mut data = claimed.map_err(|error| self.code(fid, &error))?;
-        data.grow_to(request.grown_to).map_err(|error| self.code(fid, &error))?;
-        self.statistics.count_stored_data(bytes);
-        ticket.change.status = request.status;
-        ticket.change.file_length = request.file_length;
-        ticket.change.expected = (request.expected != fs::ANY_VERSION).then_some(request.expected);
-        ticket.data = Some(data);
-        self.commit_change(context, *ticket).await
-    }
-
-    /// The room that a commit names, as the drive knows it: of another caller, or for another file, it would have another tag.
-    fn room_of(&self, request: &fs::CommitChunks, found: &Found, holder: HolderId) -> Option<Room> {
-        let partition = found.served.site.partition;
-        let drive = self.partitions.store(partition)?.drive_in_use();
-        let direct = self.partitions.direct(partition, drive)?;
-        let key = direct.options().keys.present();
-        if key.drive().0.to_be_bytes() != request.drive.0 {
-            return None;
-        }
-        let tag = key.staging_tag(u128::from_be_bytes(request.room.0), request.fid, holder);
-        Some(Room { direct, key, drive, tag })
-    }
 }
 
-/// What a table of parts says.
-#[derive(Debug)]
-struct Parts {
-    staged: StagedParts,
-    receipts: Vec<Receipt>,
-}
-
-impl Parts {
-    /// Whether the receipt of each chunk is the right one.
-    fn have_receipts(&self, right: impl Fn(ChunkRef) -> Receipt) -> bool {
-        let mut chunks = self.staged.iter().map(|(_, chunk)| *chunk).zip(&self.receipts);
-        chunks.all(|(chunk, receipt)| right(chunk).equals(receipt))
+/// The drives of a room, each once, in the order in which rounds name them.
+fn drives_of(places: &StagingPlaces) -> Vec<DriveId> {
+    let mut ids: Vec<DriveId> = Vec::new();
+    for id in places.rounds.iter().flatten() {
+        if !ids.contains(id) {
+            ids.push(*id);
+        }
     }
-}
-
-fn decode(table: &[u8]) -> Result<Parts, AbortCode> {
-    let (mut staged, mut receipts) = (Vec::new(), Vec::new());
-    for part in table.chunks(CommitPart::WIRE_LEN) {
-        let part = CommitPart::from_bytes(part).map_err(|_| AbortCode::RXGEN_SS_UNMARSHAL)?;
-        let chunk = ChunkRef::from_bytes(&part.chunk.0).ok_or(AbortCode::RXGEN_SS_UNMARSHAL)?;
-        staged.push((part.position, chunk));
-        receipts.push(Receipt(part.receipt.0));
-    }
-    Ok(Parts { staged: StagedParts::new(staged)?, receipts })
+    ids
 }

@@ -147,7 +147,7 @@ impl FileServer {
         let volume = change.fid.volume;
         let under_way = self.stores.begin(address, volume, change.len(), growth.saturating_mul(1024))?;
         check_room(&header, under_way.room().growth / 1024)?;
-        let ticket = Ticket { served, change, under_way, data: None, rests: None };
+        let ticket = Ticket { served, change, under_way, data: None, staging: None };
         Ok(self.tickets.open(owner.clone(), Box::new(ticket)))
     }
 

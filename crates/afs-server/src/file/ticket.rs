@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_drive::DriveId;
 use afs_rpc::{EnvExt, EnvRef, Identity, Instant};
 use afs_volume::NewData;
 use parking_lot::Mutex;
@@ -60,15 +61,23 @@ pub(crate) struct Ticket {
     pub(super) under_way: StoreUnderWay,
     /// Its bytes, complete and durable; `None` before they have arrived.
     pub(super) data: Option<NewData>,
-    /// How long it rests whatever its bytes do: they are staged at a drive. `None` for a store whose bytes come here.
-    pub(super) rests: Option<Duration>,
+    /// Of a store whose bytes are staged at drives; `None` for one whose bytes come here.
+    pub(super) staging: Option<Staging>,
+}
+
+/// Terms of a store whose bytes a client stages at drives.
+pub(super) struct Staging {
+    /// How long it rests whatever its bytes do.
+    pub(super) rests: Duration,
+    /// Drives that did not answer when it began: it need not be there.
+    pub(super) left_out: Vec<DriveId>,
 }
 
 impl Ticket {
     /// How long it may rest without a call working on it.
     fn time_left(&self) -> Duration {
-        if let Some(rests) = self.rests {
-            return rests;
+        if let Some(staging) = &self.staging {
+            return staging.rests;
         }
         let left = self.under_way.time_left();
         // A slow client has used up its time when its last bytes arrive, and must be able to end the store

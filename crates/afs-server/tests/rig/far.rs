@@ -22,11 +22,20 @@ pub const STORE: StoreNumber = StoreNumber(3);
 
 /// Where the drive listens.
 pub fn at() -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::new(10, 0, 0, 9), 7010))
+    at_of(FAR)
+}
+
+fn at_of(id: DriveId) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 0, id.0 as u8 - 1, 9), 7010))
 }
 
 pub fn key() -> DriveKey {
-    DriveKey::new(PathDrive(0xd1), KeyEpoch(1), [7; 32])
+    key_of(FAR)
+}
+
+/// The key of a drive with such an id.
+pub fn key_of(id: DriveId) -> DriveKey {
+    DriveKey::new(PathDrive(0xd0 + u128::from(id.0)), KeyEpoch(1), [6 + id.0 as u8; 32])
 }
 
 pub fn acl(text: &str) -> AclText {
@@ -35,6 +44,7 @@ pub fn acl(text: &str) -> AclText {
 
 /// The host of the drive.
 pub struct Far {
+    id: DriveId,
     pub node: NodeId,
     pub disk: SimDisk,
     /// The process of the present run.
@@ -44,10 +54,15 @@ pub struct Far {
 impl Far {
     /// A drive in its first run.
     pub fn new(cell: &Cell) -> Self {
-        let node = cell.sim.node("drive", at().ip());
+        Self::with_id(cell, FAR)
+    }
+
+    /// The same, of another id.
+    pub fn with_id(cell: &Cell, id: DriveId) -> Self {
+        let node = cell.sim.node(&format!("drive {id}"), at_of(id).ip());
         let disk = cell.sim.disk(node);
-        let served = serve(cell, node, (&disk, 1));
-        Self { node, disk, served }
+        let served = serve(cell, (id, node), (&disk, 1));
+        Self { id, node, disk, served }
     }
 
     /// Bytes of the blocks that hold something. The simulated disk fills what is freed with zeros.
@@ -66,29 +81,37 @@ impl Far {
     pub fn crash(&mut self, cell: &Cell, next_run: u64) {
         cell.sim.crash(self.node);
         cell.sim.restart(self.node);
-        self.served = serve(cell, self.node, (&self.disk, next_run));
+        self.served = serve(cell, (self.id, self.node), (&self.disk, next_run));
     }
 }
 
-fn serve(cell: &Cell, node: NodeId, (disk, run): (&SimDisk, u64)) -> Arc<Served> {
+fn serve(cell: &Cell, (id, node): (DriveId, NodeId), (disk, run): (&SimDisk, u64)) -> Arc<Served> {
     let (env, disk) = (cell.sim.env(node), disk.clone());
     let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
     let stores = ChunkStores::new(env.clone(), Run(run), open);
     let revocations = stores.revocations();
-    let drive = Served::new(key(), revocations, Arc::new(stores), DriveLimits::default());
-    let listener = env.listen(at()).unwrap();
+    let drive = Served::new(key_of(id), revocations, Arc::new(stores), DriveLimits::default());
+    let listener = env.listen(at_of(id)).unwrap();
     env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
     drive
 }
 
 /// Adds the drive to the server, after each start of it.
 pub fn add(cell: &Cell) {
-    let options = RemoteOptions::new("far", at(), Security::Clear, Arc::new(key()), STORE);
+    add_all(cell, &[FAR]);
+}
+
+/// The same for several drives, to all of which new data may go.
+pub fn add_all(cell: &Cell, ids: &[DriveId]) {
     let env = cell.sim.env(cell.server);
     let store = cell.partitions().store(PartitionId(0)).unwrap();
-    store.add_drive(FAR, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
-    store.use_drive(FAR).unwrap();
-    cell.partitions().add_direct(PartitionId(0), FAR, DirectDrive::new(env, options));
+    for id in ids {
+        let (name, key) = (format!("far {id}"), Arc::new(key_of(*id)));
+        let options = RemoteOptions::new(&name, at_of(*id), Security::Clear, key, STORE);
+        store.add_drive(*id, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
+        cell.partitions().add_direct(PartitionId(0), *id, DirectDrive::new(env.clone(), options));
+    }
+    store.use_drives(ids).unwrap();
 }
 
 /// Has what files do not have any more deleted, after each start of the server.

@@ -258,6 +258,24 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    ("GetPlacedRoom", "aco", |s, who| {
+        let call = fs::GetPlacedRoom { fid: s.file().0, bytes: 1, length: 1 };
+        may_ask(s.caller(who).ask(call))
+    }),
+    // As CommitChunks.
+    ("CommitPlaced", "aco", |s, who| {
+        let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
+        let (expected, mut chunk) = (fs::ANY_VERSION, Fixed([0; 24]));
+        chunk.0[19] = 1;
+        let drive = fs::CommitDrive { drive: none, run: 1 };
+        let place = fs::CommitPlace { position: 0, drive: 0, chunk, receipt: none };
+        let (file_length, grown_to, room, drives, places) = (0, 0, none, 1, 1);
+        let call = fs::CommitPlaced { fid, status, expected, file_length, grown_to, room, drives, places };
+        match s.caller(who).store_as(call, &[drive.to_bytes(), place.to_bytes()].concat()) {
+            Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => true,
+            other => ok(other),
+        }
+    }),
     // Its caller alone can end a room, and nobody here has one: `rooms.rs`.
     ("EndRoom", "", |s, who| match s.caller(who).ask(fs::EndRoom { room: Fixed([7; 16]) }) {
         Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => false,

@@ -1,14 +1,18 @@
 //! Stores of clients at drives: a room in which a client stages chunks, and the commit that makes them a file's.
 
-use super::{LayoutDrive, SERVICE, SetStatus, StatusReply};
+use super::{LAYOUT_COPIES_MAX, LAYOUT_DRIVES_MAX, LayoutDrive, SERVICE, SetStatus, StatusReply};
 use crate::ids::{DataVersion, Fid};
 use crate::rpc::{Nothing, Streamed};
-use crate::xdr::Fixed;
+use crate::xdr::{BoundedVec, Fixed};
 
 /// Most bytes of one room: as many as [`COMMIT_PARTS_MAX`] chunks have.
 pub const ROOM_BYTES_MAX: u64 = 4 << 30;
-/// Most parts of one [`CommitChunks`].
+/// Most parts of one [`CommitChunks`] or [`CommitPlaced`].
 pub const COMMIT_PARTS_MAX: usize = 4096;
+/// Most places of one [`CommitPlaced`]: each part at as many drives as a room has.
+pub const COMMIT_PLACES_MAX: usize = COMMIT_PARTS_MAX * LAYOUT_DRIVES_MAX;
+/// The drives for the chunks of a slot, as places in the list of a room's drives.
+pub type RoomRound = BoundedVec<u32, LAYOUT_COPIES_MAX>;
 /// Most parts within one [`COMMIT_SLOT_LEN`] of a file.
 pub const COMMIT_SLOT_PARTS_MAX: usize = 16;
 /// Bytes of a file within which the chunk of one part lies, from a multiple of it on.
@@ -19,6 +23,30 @@ xdr_struct! {
     pub struct CommitPart {
         /// Its first byte.
         pub position: u64,
+        /// Id, length, checksum, in the form of `docs/protocol/data-path.md`.
+        pub chunk: Fixed<24>,
+        /// The drive's receipt for it.
+        pub receipt: Fixed<16>,
+    }
+}
+
+xdr_struct! {
+    /// A drive of a commit.
+    pub struct CommitDrive {
+        /// Its id.
+        pub drive: Fixed<16>,
+        /// Its run, as it told with the receipts.
+        pub run: u64,
+    }
+}
+
+xdr_struct! {
+    /// A chunk that has the bytes of a part of a file.
+    pub struct CommitPlace {
+        /// First byte of the part. Places with the same one are of one part, each at another drive.
+        pub position: u64,
+        /// Its drive: a place in the commit's list of drives.
+        pub drive: u32,
         /// Id, length, checksum, in the form of `docs/protocol/data-path.md`.
         pub chunk: Fixed<24>,
         /// The drive's receipt for it.
@@ -45,10 +73,6 @@ calls! {
         room: Fixed<16>,
     };
 
-    /// Gives a room back in which nothing will be committed: what it has reserved is free when the reply leaves. ESTALE if the caller has
-    /// no such room.
-    0x414E_442C "EndRoom" EndRoom { room: Fixed<16> } -> Nothing;
-
     /// Makes staged chunks a file's, in one change. `parts` structures [`CommitPart`] follow the arguments, in ascending order and
     /// without overlap, each within one [`COMMIT_SLOT_LEN`] of the file and at most [`COMMIT_SLOT_PARTS_MAX`] in each. ESTALE if not all of them are staged in this room, which
     /// is this caller's and for this file, with a receipt for each that is right; EAGAIN if the file has not the expected version.
@@ -71,6 +95,58 @@ calls! {
         /// How many parts follow, 1 to [`COMMIT_PARTS_MAX`].
         parts: u32,
     } -> StatusReply;
+
+    /// Gives a room back in which nothing will be committed: the quota and the space that it has reserved are free when the reply
+    /// leaves. ESTALE if the caller has no such room.
+    0x414E_442C "EndRoom" EndRoom { room: Fixed<16> } -> Nothing;
+
+    /// As [`GetRoom`], of volumes too whose data go to several drives: a capability for each of them, and which chunks are to be
+    /// where.
+    0x414E_442E "GetPlacedRoom" GetPlacedRoom {
+        fid: Fid,
+        /// Bytes that are to be staged at each drive at most, 1 to [`ROOM_BYTES_MAX`].
+        bytes: u64,
+        /// Length of the file after the store.
+        length: u64,
+    } -> GetPlacedRoomReply {
+        /// The drives, each with a capability to stage so many bytes there.
+        drives: BoundedVec<LayoutDrive, LAYOUT_DRIVES_MAX>,
+        /// The chunk of slot s of the file, which has [`COMMIT_SLOT_LEN`] bytes, is to be at all drives of the round s modulo the number
+        /// of rounds, the first of which is its own.
+        rounds: BoundedVec<RoomRound, LAYOUT_DRIVES_MAX>,
+        /// Number of the room, which the commit names.
+        room: Fixed<16>,
+    };
+
+    /// As [`CommitChunks`], for a room at several drives. `drives` structures [`CommitDrive`] follow the arguments, and after them `places`
+    /// structures [`CommitPlace`], in ascending order of their parts; those of one part in the order of its round. ESTALE also
+    /// if a part is not at all drives at which the volume's placement has it, but for those that are away.
+    0x414E_442F "CommitPlaced" CommitPlaced {
+        fid: Fid,
+        status: SetStatus,
+        /// The version that the changes are based on, or [`ANY_VERSION`](super::ANY_VERSION).
+        expected: DataVersion,
+        /// Length to which a longer file is truncated before the chunks become its.
+        file_length: u64,
+        /// Length to which a shorter file is extended with zeros after that.
+        grown_to: u64,
+        /// Number of the room.
+        room: Fixed<16>,
+        /// How many drives follow, 1 to [`LAYOUT_DRIVES_MAX`].
+        drives: u32,
+        /// How many places follow, 1 to [`COMMIT_PLACES_MAX`].
+        places: u32,
+    } -> StatusReply;
+}
+
+impl CommitDrive {
+    /// Bytes of one in wire form.
+    pub const WIRE_LEN: usize = 16 + 8;
+}
+
+impl CommitPlace {
+    /// Bytes of one in wire form.
+    pub const WIRE_LEN: usize = 8 + 4 + 24 + 16;
 }
 
 impl CommitPart {
@@ -80,6 +156,11 @@ impl CommitPart {
 
 impl Streamed for CommitChunks {
     const HEAD_LEN: usize = 4 + Fid::WIRE_LEN + SetStatus::WIRE_LEN + 8 + 8 + 8 + 16 + 16 + 8 + 4;
+    const COUNT_LEN: usize = 0;
+}
+
+impl Streamed for CommitPlaced {
+    const HEAD_LEN: usize = 4 + Fid::WIRE_LEN + SetStatus::WIRE_LEN + 8 + 8 + 8 + 16 + 4 + 4;
     const COUNT_LEN: usize = 0;
 }
 
@@ -109,5 +190,21 @@ mod tests {
         assert_eq!(bytes.len(), CommitPart::WIRE_LEN);
         assert_eq!(CommitPart::from_bytes(&bytes), Ok(part));
         assert!(matches!(CommitPart::from_bytes(&bytes[1..]), Err(DecodeError::Short { .. })));
+        let commit = CommitPlaced {
+            fid: Fid::default(),
+            status: SetStatus::default(),
+            expected: DataVersion(1),
+            file_length: 2,
+            grown_to: 3,
+            room: Fixed([5; 16]),
+            drives: 2,
+            places: 7,
+        };
+        assert_eq!(encode_call(&commit).len(), CommitPlaced::HEAD_LEN);
+        assert_eq!(CommitPlaced::from_bytes(&commit.to_bytes()), Ok(commit));
+        let drive = CommitDrive { drive: Fixed([4; 16]), run: 6 };
+        assert_eq!(drive.to_bytes().len(), CommitDrive::WIRE_LEN);
+        let place = CommitPlace { position: 1, drive: 1, chunk: Fixed([2; 24]), receipt: Fixed([3; 16]) };
+        assert_eq!(place.to_bytes().len(), CommitPlace::WIRE_LEN);
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
+mod placed;
+#[path = "../rig/mod.rs"]
 mod rig;
 
 use std::net::SocketAddr;
@@ -10,13 +12,14 @@ use std::time::Duration;
 
 use afs_datapath::capability::{Capability, Group, Receipt, Refusal, Secret, StoreNumber};
 use afs_datapath::session::{Client as Session, Error, Failure, Handle, Patience, Receipts, Security};
-use afs_drive::{ChunkId, ChunkRef};
+use afs_drive::{ChunkId, ChunkRef, DriveId};
 use afs_remote::STAGED_LIFE;
 use afs_rpc::{CallError, Class, Level};
 use afs_volume::{DataRoute, DriveCount, Placement, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CommitPart, GetRoomReply, SetStatus};
+use afs_wire::fs::{self, CommitPart, GetRoomReply, LayoutDrive, SetStatus};
 use afs_wire::ids::{DataVersion, Fid, PartitionId};
+use afs_wire::rpc::Request;
 use afs_wire::xdr::{Decode, Encode, Fixed};
 use bytes::Bytes;
 use rig::far::{self, Far, acl};
@@ -24,10 +27,19 @@ use rig::{CallResult, Cell, Claim, Client, Heard, PATIENCE, mode};
 
 const SLOT: usize = SLOT_LEN as usize;
 
+const SECOND: DriveId = DriveId(2);
+
+/// The drives of a scene.
+fn ids(has_second: bool) -> &'static [DriveId] {
+    if has_second { &[far::FAR, SECOND] } else { &[far::FAR] }
+}
+
 /// A cell whose new data go to a drive on another host.
 struct Scene {
     cell: Cell,
     far: Far,
+    /// Another drive of the same kind, if there is one.
+    second: Option<Far>,
     owner: Client,
     carol: Client,
     dir: Fid,
@@ -60,15 +72,20 @@ fn content(seed: usize, len: usize) -> Vec<u8> {
 
 impl Scene {
     fn new(seed: u64) -> Self {
+        Self::made(seed, false)
+    }
+
+    fn made(seed: u64, has_second: bool) -> Self {
         let cell = Cell::new(seed);
         let far = Far::new(&cell);
-        far::add(&cell);
+        let second = has_second.then(|| Far::with_id(&cell, SECOND));
+        far::add_all(&cell, ids(has_second));
         far::delete_in_background(&cell);
         let owner = cell.owner();
         let claim = Claim::of("carol").protected(Class::Rxkad, Level::Crypt);
         let carol = cell.client(1).acting_as(&claim);
         let dir = owner.make_dir(cell.root(), "d").unwrap().fid;
-        let scene = Self { cell, far, owner, carol, dir };
+        let scene = Self { cell, far, second, owner, carol, dir };
         scene.permit(11);
         far::set_route(&scene.cell, dir.volume, DataRoute::Drives);
         scene
@@ -94,12 +111,12 @@ impl Scene {
     /// What a client does at the drive, by the capability of a room.
     fn at_drive<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
         &self,
-        room: &GetRoomReply,
+        drive: &LayoutDrive,
         work: impl FnOnce(Session, Handle) -> F + Send + 'static,
     ) -> Result<T, Error> {
-        let address = SocketAddr::from((room.drive.address, room.drive.port));
-        let capability = Capability::from_bytes(&room.drive.capability.arguments).unwrap();
-        let secret = Secret::new(room.drive.capability.secret.0);
+        let address = SocketAddr::from((drive.address, drive.port));
+        let capability = Capability::from_bytes(&drive.capability.arguments).unwrap();
+        let secret = Secret::new(drive.capability.secret.0);
         let env = self.carol.world.env(self.carol.node);
         let work = async move {
             let stream = env.connect(address).await.map_err(|error| Error::Lost(error.into()))?;
@@ -112,15 +129,23 @@ impl Scene {
 
     /// Stages pieces in a room.
     fn stage(&self, room: GetRoomReply, pieces: Vec<Vec<u8>>) -> Result<Staged, Error> {
-        let staged = self.at_drive(&room, |session, handle| async move {
+        let staged = self.stage_at(&room.drive, pieces);
+        staged.map(|(chunks, receipts)| Staged { room, chunks, receipts })
+    }
+
+    fn stage_at(
+        &self,
+        drive: &LayoutDrive,
+        pieces: Vec<Vec<u8>>,
+    ) -> Result<(Vec<ChunkRef>, Receipts), Error> {
+        self.at_drive(drive, |session, handle| async move {
             let mut chunks = Vec::new();
             for piece in pieces {
                 chunks.push(session.stage(&handle, Bytes::from(piece)).await?);
             }
             let receipts = session.receipts(&handle, &chunks).await?;
             Ok((chunks, receipts))
-        });
-        staged.map(|(chunks, receipts)| Staged { room, chunks, receipts })
+        })
     }
 
     /// A room for a file, with two chunks in it.
@@ -162,12 +187,16 @@ impl Scene {
     }
 
     fn restart_server(&mut self) {
+        let ids = ids(self.second.is_some());
         self.cell.restart();
-        far::add(&self.cell);
+        far::add_all(&self.cell, ids);
         far::delete_in_background(&self.cell);
         let store = self.cell.partitions().store(PartitionId(0)).unwrap().clone();
-        let swept = async move { store.sweep_drive(far::FAR).await.map(drop) };
-        self.cell.sim.block_on(self.cell.server, PATIENCE, swept).unwrap().unwrap();
+        for id in ids {
+            let store = store.clone();
+            let swept = async move { store.sweep_drive(*id).await.map(drop) };
+            self.cell.sim.block_on(self.cell.server, PATIENCE, swept).unwrap().unwrap();
+        }
     }
 
     fn restart_drive(&mut self, run: u64) {
@@ -249,17 +278,17 @@ fn a_room_is_for_who_may_store_where_the_volume_permits_it() {
     scene.cell.sim.mend(scene.cell.server, scene.far.node);
     scene.cell.sim.run_for(Duration::from_secs(60));
     ask(carol, fid, 1, 1).unwrap();
-    scene.cell.partitions().store(PartitionId(0)).unwrap().use_drive(afs_drive::DriveId::OWN).unwrap();
+    scene.cell.partitions().store(PartitionId(0)).unwrap().use_drive(DriveId::OWN).unwrap();
     refused(ask(carol, fid, 1, 1), Errno::EOPNOTSUPP.to_uae());
 }
 
-/// What a client stages is on one drive: a store that is to be on several goes through the file server.
+/// What an older client stages is on one drive: a store that is to be on several goes through the file server.
 #[test]
-fn no_room_is_given_or_committed_where_data_go_to_several_drives() {
+fn no_room_at_one_drive_is_given_or_committed_where_data_go_to_several() {
     let scene = Scene::new(12);
     let fid = scene.file("f");
     let store = scene.cell.partitions().store(PartitionId(0)).unwrap().clone();
-    store.use_drives(&[far::FAR, afs_drive::DriveId::OWN]).unwrap();
+    store.use_drives(&[far::FAR, DriveId::OWN]).unwrap();
     let two = DriveCount::new(2).unwrap();
     let several =
         [Placement { copies: Some(two), width: DriveCount::ONE }, Placement { copies: None, width: two }];
@@ -339,7 +368,7 @@ fn a_receipt_that_the_drive_never_gave_is_refused_by_the_drive() {
     let scene = Scene::new(4);
     let fid = scene.file("f");
     let room = scene.room(fid, SLOT_LEN, SLOT_LEN).unwrap();
-    let loose = scene.at_drive(&room, |session, handle| async move {
+    let loose = scene.at_drive(&room.drive, |session, handle| async move {
         session.stage(&handle, Bytes::from(vec![1; 99])).await
     });
     let Group::Staged(store, tag) = granted(&room).group else { panic!("a room") };
@@ -378,8 +407,8 @@ fn a_room_is_of_one_file_one_caller_and_good_once() {
     let late = scene.staged(fid);
     scene.cell.sim.run_for(Duration::from_secs(311));
     refused(scene.commit(fid, &late), stale);
-    let told =
-        scene.at_drive(&late.room, |session, handle| async move { session.forget_staged(&handle).await });
+    let told = scene
+        .at_drive(&late.room.drive, |session, handle| async move { session.forget_staged(&handle).await });
     assert_eq!(told, Err(Error::Failed(Failure::Refused(Refusal::Expired))));
 }
 
@@ -582,8 +611,11 @@ type Outcome = Arc<std::sync::Mutex<Option<CallResult<fs::StatusReply>>>>;
 
 /// Begins a commit without waiting for it.
 fn begin(client: &Client, call: fs::CommitChunks, parts: &[CommitPart]) -> Outcome {
-    let table: Vec<u8> = parts.iter().flat_map(|part| part.to_bytes()).collect();
-    let (connection, outcome) = (client.connection::<fs::CommitChunks>(), Outcome::default());
+    begin_call(client, call, parts.iter().flat_map(|part| part.to_bytes()).collect())
+}
+
+fn begin_call<R: Request<Reply = fs::StatusReply>>(client: &Client, call: R, table: Vec<u8>) -> Outcome {
+    let (connection, outcome) = (client.connection::<R>(), Outcome::default());
     let slot = outcome.clone();
     client.world.env(client.node).spawn(Box::pin(async move {
         let work = async move {
@@ -591,7 +623,7 @@ fn begin(client: &Client, call: fs::CommitChunks, parts: &[CommitPart]) -> Outco
             if begun.write(Bytes::from(table)).await.is_ok() {
                 begun.finish_request()?;
             }
-            begun.finish::<fs::CommitChunks>().await
+            begun.finish::<R>().await
         };
         let told = work.await;
         *slot.lock().unwrap() = Some(told);
