@@ -44,6 +44,8 @@ pub struct ServerPlan {
     pub calls: Limits,
     /// Bounds of the file service.
     pub files: FileServerLimits,
+    /// Opcodes of the file service that it does not know, as a program of an older version. Default: none.
+    pub unknown: Vec<u32>,
     /// Whether the data service takes connections without TLS. Default: no.
     pub clear_data: bool,
     /// Name service, requirements and audit log, in its present life.
@@ -64,6 +66,7 @@ impl ServerPlan {
             rx: afs_rx::Config::default(),
             calls: Limits::default(),
             files: FileServerLimits::default(),
+            unknown: Vec::new(),
             clear_data: false,
             guard: Arc::new(move |_| Guard::new(names.clone())),
             classes: Arc::new(|_| vec![Box::new(afs_rx::NullServer)]),

@@ -126,7 +126,12 @@ impl FileServer {
 
     /// The service, for port 7000 ([`Rx::listen`]).
     pub fn service(self: &Arc<Self>) -> Arc<dyn Service> {
-        Arc::new(super::add_all(Table::new(ServiceId::FILE, self.clone())))
+        Arc::new(self.table())
+    }
+
+    /// The calls of the service.
+    pub fn table(self: &Arc<Self>) -> Table<Self> {
+        super::add_all(Table::new(ServiceId::FILE, self.clone()))
     }
 
     /// The clients, with their promises.

@@ -240,6 +240,8 @@ pub(crate) struct Server {
     pub no_renewals: UnknownCall,
     /// Whether it gives no rooms at drives.
     pub no_rooms: UnknownCall,
+    /// Whether it gives rooms at one drive alone.
+    pub single_rooms_only: UnknownCall,
     /// Whether it takes no room back before its time.
     pub no_room_ends: UnknownCall,
     /// Whether it gives one capability of the data path per call, and none with statuses.
@@ -275,6 +277,7 @@ impl Server {
             no_layouts: UnknownCall::default(),
             no_renewals: UnknownCall::default(),
             no_rooms: UnknownCall::default(),
+            single_rooms_only: UnknownCall::default(),
             no_room_ends: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
             single_changes_only: UnknownCall::default(),
@@ -308,6 +311,11 @@ impl Server {
     /// Whether it has said that it gives no rooms at drives, and is not asked again yet.
     pub fn has_no_rooms(&self, now: Instant) -> bool {
         self.no_rooms.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it has said that it gives rooms at one drive alone, and is not asked again yet.
+    pub fn gives_rooms_at_one_drive(&self, now: Instant) -> bool {
+        self.single_rooms_only.is_noted(now, self.reset.get())
     }
 
     /// Whether it has said that it takes no room back, and is not asked again yet.

@@ -74,9 +74,15 @@ impl Cell {
 
     /// The same, with a data path, which clients use for 4 KiB and more.
     pub fn with_data_path(seed: u64, clear: bool) -> Cell {
+        Cell::with_older_server(seed, clear, &[])
+    }
+
+    /// The same, of a server that does not know some calls of the file service.
+    pub fn with_older_server(seed: u64, clear: bool, unknown: &[u32]) -> Cell {
         let cell = Cell::made(seed, |plan| {
             plan.services.push(Service::Data);
             plan.clear_data = clear;
+            plan.unknown = unknown.to_vec();
         });
         let config =
             DataPathConfig { minimum_size: Some(4096), allow_clear: clear, ..DataPathConfig::default() };

@@ -1,5 +1,6 @@
-//! Volumes whose data go to several drives at once: clients read them at all of them, and store through the file server.
+//! Volumes whose data go to several drives at once: clients read and store them at all of them.
 
+use super::storing::{put, read_elsewhere, stored};
 use super::*;
 
 /// Bytes that were read at drives, and those that the file server sent by its own path or calls.
@@ -58,18 +59,90 @@ fn what_waited_for_two_drives_is_read_at_the_other_one_without_a_rebuild() {
     }
 }
 
+/// A client that is connected to all drives, in a volume with a placement, and has stored there.
+fn storing(scene: &Scene, copies: u32, width: u32) -> Client {
+    scene.place(copies, width);
+    let client = warm(scene, 2);
+    put(scene, &client, "first", pattern(3 * MIB, 99));
+    scene.cell.sim.run_for(OPENING);
+    client
+}
+
 #[test]
-fn clients_store_through_the_file_server_where_data_go_to_several_drives() {
-    for (copies, width) in [(2, 1), (1, 2)] {
+fn a_store_goes_to_all_drives_that_are_to_have_it_and_survives_any_of_them() {
+    for (copies, width) in [(2, 1), (2, 3), (1, 3)] {
         let scene = Scene::with_three(4);
-        let client = warm(&scene, 2);
-        scene.place(copies, width);
-        let big = pattern(4 * MIB, 9);
-        let (here, content) = (client.clone(), big.clone());
-        scene.cell.on(&client, async move { here.put("big", &content).await.unwrap() });
-        assert_eq!(client.venus.counters().drive_bytes_stored, 0);
-        let other = scene.cell.client(7);
-        assert!(scene.get(&other, "big").unwrap() == big);
+        let client = storing(&scene, copies, width);
+        let before = stored(&client);
+        let big = pattern(3 * MIB + 9, 9);
+        put(&scene, &client, "big", big.clone());
+        let after = stored(&client);
+        assert_eq!((after.0 - before.0, after.1 - before.1), (big.len() as u64, 0), "{copies}, {width}");
+        assert_eq!(client.calls("StoreData64"), 0, "{:?}", client.venus.counters().drive_fallbacks);
+        let refused = |scene: &Scene| scene.hosts.iter().map(|host| host.served.counts().refused).collect();
+        assert_eq!((after.2 - before.2, refused(&scene)), (1, vec![[0; 8]; 3]));
+        assert!(read_elsewhere(&scene, 7, "big") == big, "{copies}, {width}");
+        for lost in (0..3).filter(|_| copies > 1) {
+            scene.reach(lost, false);
+            let reader = scene.cell.client(10 + lost as u8);
+            scene.cut(&reader, lost);
+            assert!(scene.get(&reader, "big").unwrap() == big, "{copies}, {width}: {lost} is lost");
+            scene.reach(lost, true);
+            scene.cell.sim.run_for(Duration::from_secs(120));
+        }
+    }
+}
+
+/// The file server stores instead, on all drives that it reaches itself.
+#[test]
+fn whatever_one_of_two_drives_does_with_a_store_is_acknowledged_what_both_have() {
+    let conducts = [(0, Staging::NoReceipts), (1, Staging::FalseReceipts), (1, Staging::Silent)];
+    for (drive, conduct) in conducts {
+        let scene = Scene::with_copies(6);
+        let client = storing(&scene, 2, 1);
+        let (before, big) = (stored(&client), pattern(2 * MIB, 8));
+        scene.hosts[drive].set_staging(conduct);
+        put(&scene, &client, "big", big.clone());
+        let after = stored(&client);
+        assert_eq!((after.0, after.1 - before.1), (before.0, 2 * MIB as u64), "{conduct:?}");
+        assert_eq!(client.calls("EndRoom"), 1, "{conduct:?}");
+        for lost in 0..2 {
+            scene.reach(lost, false);
+            let reader = scene.cell.client(10 + lost as u8);
+            scene.cut(&reader, lost);
+            assert!(scene.get(&reader, "big").unwrap() == big, "{conduct:?}: {lost} is lost");
+            scene.reach(lost, true);
+            scene.cell.sim.run_for(Duration::from_secs(120));
+        }
+    }
+}
+
+/// While the file server does not reach a drive either, clients store at the others once it has found out.
+#[test]
+fn a_drive_that_is_away_is_left_out_and_stores_go_on_at_the_other() {
+    let scene = Scene::with_copies(7);
+    let client = storing(&scene, 2, 1);
+    scene.reach(1, false);
+    scene.cut(&client, 1);
+    for n in 0..4 {
+        put(&scene, &client, &format!("f{n}"), pattern(2 * MIB, n));
+        scene.cell.sim.run_for(Duration::from_secs(50));
+        scene.put("other", pattern(MIB, n));
+    }
+    scene.cell.sim.run_for(Duration::from_secs(130));
+    scene.put("other", pattern(MIB, 5));
+    let before = stored(&client);
+    put(&scene, &client, "late", pattern(2 * MIB, 5));
+    assert_eq!(stored(&client).0 - before.0, 2 * MIB as u64, "{:?}", client.venus.counters().drive_fallbacks);
+    scene.reach(1, true);
+    scene.cell.sim.run_for(Duration::from_secs(120));
+    scene.copy();
+    scene.reach(0, false);
+    let reader = scene.cell.client(9);
+    scene.cut(&reader, 0);
+    assert!(scene.get(&reader, "late").unwrap() == pattern(2 * MIB, 5));
+    for n in 0..4 {
+        assert!(scene.get(&reader, &format!("f{n}")).unwrap() == pattern(2 * MIB, n), "{n}");
     }
 }
 

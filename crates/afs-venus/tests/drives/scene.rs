@@ -70,6 +70,11 @@ impl Scene {
         Scene::made(seed, 1, None, Some(latest))
     }
 
+    /// Two drives, of a file server that does not know some calls.
+    pub fn with_older_server(seed: u64, unknown: &[u32]) -> Scene {
+        Scene::in_cell(Cell::with_older_server(seed, true, unknown), 2, None, None)
+    }
+
     /// One drive, and a bucket as the second, which takes new data and is read by clients.
     pub fn with_bucket(seed: u64) -> Scene {
         let mut scene = Scene::new(seed);
@@ -97,6 +102,10 @@ impl Scene {
 
     fn made(seed: u64, drives: u8, identity: Option<Identity>, latest: Option<u32>) -> Scene {
         let cell = Cell::with_data_path(seed, identity.is_none());
+        Scene::in_cell(cell, drives, identity, latest)
+    }
+
+    fn in_cell(cell: Cell, drives: u8, identity: Option<Identity>, latest: Option<u32>) -> Scene {
         cell.users.add("alice", 11);
         cell.users.add("bob", 12);
         cell.set_limits(|limits| limits.read_ahead_chunks = 0);
@@ -134,6 +143,14 @@ impl Scene {
             });
             set.await.map_err(|error| error.to_string()).unwrap();
         });
+    }
+
+    /// The file server reaches a drive no more, nor does the drive it; or again.
+    pub fn reach(&self, host: usize, reaches: bool) {
+        let (server, node) = (self.cell.server, self.hosts[host].node);
+        for (from, to) in [(server, node), (node, server)] {
+            if reaches { self.cell.sim.mend(from, to) } else { self.cell.sim.cut(from, to) }
+        }
     }
 
     fn at_server(&self, work: impl Future<Output = ()> + Send + 'static) {

@@ -7,9 +7,10 @@ use afs_venus::CounterValues;
 use super::*;
 
 /// Bytes that went to drives, by the path of the file server, and the calls that ended stores.
-fn stored(client: &Client) -> (u64, u64, u64) {
+pub fn stored(client: &Client) -> (u64, u64, u64) {
     let counters = client.venus.counters();
-    (counters.drive_bytes_stored, counters.path_bytes_stored, client.calls("CommitChunks"))
+    let commits = client.calls("CommitPlaced") + client.calls("CommitChunks");
+    (counters.drive_bytes_stored, counters.path_bytes_stored, commits)
 }
 
 /// A client that is connected to the drive, and a file server that has given it a room.
@@ -20,13 +21,13 @@ fn warm(scene: &Scene, number: u8) -> Client {
     client
 }
 
-fn put(scene: &Scene, client: &Client, path: &str, bytes: Vec<u8>) {
+pub fn put(scene: &Scene, client: &Client, path: &str, bytes: Vec<u8>) {
     let (here, path) = (client.clone(), path.to_owned());
     scene.cell.on(client, async move { here.put(&path, &bytes).await.unwrap() });
 }
 
 /// What another client reads.
-fn read_elsewhere(scene: &Scene, number: u8, path: &str) -> Vec<u8> {
+pub fn read_elsewhere(scene: &Scene, number: u8, path: &str) -> Vec<u8> {
     let other = scene.cell.client(number);
     scene.get(&other, path).unwrap()
 }
@@ -118,14 +119,14 @@ fn a_mount_may_forbid_stores_at_drives_and_a_volume_without_rooms_is_asked_once(
     scene.cell.data_path.lock().unwrap().drives = false;
     let client = warm(&scene, 2);
     put(&scene, &client, "f", pattern(2 * MIB, 1));
-    assert_eq!((client.calls("GetRoom"), stored(&client).0), (0, 0));
+    assert_eq!((client.calls("GetPlacedRoom"), stored(&client).0), (0, 0));
     scene.cell.data_path.lock().unwrap().drives = true;
     scene.set_route(DataRoute::Server);
     let client = scene.cell.client(3);
     for n in 0..4 {
         put(&scene, &client, &format!("g{n}"), pattern(MIB, n));
     }
-    assert_eq!((client.calls("GetRoom"), stored(&client).0), (1, 0));
+    assert_eq!((client.calls("GetPlacedRoom"), stored(&client).0), (1, 0));
     assert_eq!(client.venus.counters().drive_fallbacks.get("no_room"), None);
 }
 
@@ -224,5 +225,37 @@ fn a_store_that_goes_by_another_way_has_the_quota_that_its_room_had() {
         assert_eq!(client.calls("EndRoom"), 1, "{conduct:?}");
         assert!(read_elsewhere(&scene, 7, "big") == big, "{conduct:?}");
         assert_eq!(stored(&client).1 - before, 5 * MIB as u64, "{conduct:?}");
+    }
+}
+
+/// A file server of before rooms at several drives, and of before rooms that are given back too.
+#[test]
+fn of_an_older_file_server_a_room_at_one_drive_is_asked_for() {
+    let (placed, ends) = ([0x414e_442e, 0x414e_442f], [0x414e_442c]);
+    for unknown in [&placed[..], &[placed[0], placed[1], ends[0]]] {
+        let scene = Scene::with_older_server(11, unknown);
+        let client = warm(&scene, 2);
+        let before = stored(&client);
+        let big = pattern(3 * MIB, 8);
+        put(&scene, &client, "big", big.clone());
+        let after = stored(&client);
+        assert_eq!((after.0 - before.0, after.1 - before.1), (3 * MIB as u64, 0), "{unknown:x?}");
+        // It is asked for a room as it knows them, and for none where data go to both drives.
+        scene.place(2, 1);
+        put(&scene, &client, "both", big.clone());
+        scene.cell.sim.run_for(OPENING);
+        put(&scene, &client, "again", big.clone());
+        assert_eq!((stored(&client).0, client.calls("GetPlacedRoom")), (after.0, 1), "{unknown:x?}");
+        scene.place(1, 1);
+        scene.cell.sim.run_for(Duration::from_secs(200));
+        scene.hosts[0].set_staging(Staging::NoReceipts);
+        for name in ["f", "g"] {
+            put(&scene, &client, name, pattern(MIB, 9));
+            scene.cell.sim.run_for(Duration::from_secs(40));
+        }
+        assert_eq!(client.calls("EndRoom"), if unknown.contains(&ends[0]) { 1 } else { 2 }, "{unknown:x?}");
+        for name in ["big", "both", "again"] {
+            assert!(read_elsewhere(&scene, 7, name) == big, "{name}, {unknown:x?}");
+        }
     }
 }

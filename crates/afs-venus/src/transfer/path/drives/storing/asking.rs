@@ -1,9 +1,7 @@
-//! GetRoom: a room for one store, at a drive that is connected.
+//! GetPlacedRoom, or GetRoom of an older server: a room for one store, at drives that are connected.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use afs_datapath::capability::Group;
 use afs_datapath::frame::STAGING_VERSION;
 use afs_datapath::session::Handle;
 use afs_rpc::sync::OwnedSemaphorePermit;
@@ -11,46 +9,54 @@ use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::rpc::Request;
-use afs_wire::xdr::Fixed;
+use afs_wire::xdr::{BoundedVec, Fixed};
 
-use super::super::super::capabilities::{Given, Use};
+use super::super::super::capabilities::Given;
 use super::super::super::fallback::Fallback;
-use super::super::super::grants::given;
 use super::super::super::link::Link;
 use super::super::super::offer::Offer;
 use super::super::super::opening::CALL_MAX;
 use super::super::super::steps::Ended;
 use super::super::server_drives::ServerDrives;
 use super::rooms::{Before, Key, Why};
+use super::told::{DriveTold, Form, RoomTold, Rounds};
 use crate::calls::Target;
 
 /// Where a store is staged.
 pub(super) struct Room {
+    pub drives: Vec<AtDrive>,
+    pub rounds: Rounds,
+    /// Its number, as the commit names it.
+    pub number: Fixed<16>,
+    /// How it is committed.
+    pub form: Form,
+}
+
+/// A drive of a room.
+pub(super) struct AtDrive {
     pub link: Arc<Link>,
     pub handle: Handle,
     pub given: Arc<Given>,
-    /// Id of the drive, and number of the room, as the commit names them.
+    /// Its id, as the commit names it.
     pub drive: Fixed<16>,
-    pub number: Fixed<16>,
     _permit: OwnedSemaphorePermit,
 }
 
-/// A room as the file server told it.
-struct Told {
-    offer: Offer,
-    given: Given,
-    drive: Fixed<16>,
-    number: Fixed<16>,
+impl Room {
+    /// The capabilities are used no more.
+    pub fn withdraw(&self) {
+        self.drives.iter().for_each(|at| at.link.withdraw(&at.given));
+    }
 }
 
 impl ServerDrives {
-    /// A room for a store. None is asked for while the drive at which the last one was is not connected: nothing waits for a connection,
-    /// and what is asked for is reserved.
+    /// A room for a store. None is asked for while a drive at which the last one was is not connected, but for one a minute: nothing waits
+    /// for a connection, and what is asked for is reserved.
     pub(super) async fn room(
         self: &Arc<Self>,
         target: &Target,
         key: Key,
-        request: &fs::GetRoom,
+        request: &fs::GetPlacedRoom,
     ) -> Result<Room, Ended> {
         if self.server.has_no_rooms(self.now()) {
             return Err(Ended::NoPath);
@@ -58,13 +64,16 @@ impl ServerDrives {
         let before = self.rooms.lock().before(key, self.now());
         match before {
             Before::None => return Err(Ended::NoPath),
-            Before::At(offer) => drop(self.link(&offer).map_err(Ended::Fallback)?),
+            Before::At(offers) => drop(self.links(&offers).map_err(Ended::Fallback)?),
+            Before::WasAt(offers) => drop(self.links(&offers)),
             Before::Nothing => {}
         }
         let told = self.get_room(target, key, request).await?;
-        self.rooms.lock().given(key, &told.offer);
+        let offers: Vec<_> = told.drives.iter().map(|told| told.offer.clone()).collect();
         let number = told.number;
-        match self.enter(told) {
+        let entered = self.links(&offers).and_then(|links| self.enter(told, links));
+        self.rooms.lock().given(key, offers, self.now());
+        match entered {
             Ok(room) => Ok(room),
             Err(why) => {
                 self.give_back(target, number).await;
@@ -90,27 +99,48 @@ impl ServerDrives {
         }
     }
 
-    fn enter(self: &Arc<Self>, told: Told) -> Result<Room, Fallback> {
-        let link = self.link(&told.offer)?;
+    /// The connections to all drives of a room. Those that are not open are opened all at once.
+    fn links(self: &Arc<Self>, offers: &[Offer]) -> Result<Vec<Arc<Link>>, Fallback> {
+        let links: Vec<_> = offers.iter().map(|offer| self.link(offer)).collect();
+        links.into_iter().collect()
+    }
+
+    fn enter(self: &Arc<Self>, told: RoomTold, links: Vec<Arc<Link>>) -> Result<Room, Fallback> {
+        let RoomTold { drives, rounds, number, form } = told;
+        let mut room = Room { drives: Vec::new(), rounds, number, form };
+        for (told, link) in drives.into_iter().zip(links) {
+            match self.enter_at(told, link) {
+                Ok(at) => room.drives.push(at),
+                Err(why) => {
+                    room.withdraw();
+                    return Err(why);
+                }
+            }
+        }
+        Ok(room)
+    }
+
+    fn enter_at(self: &Arc<Self>, told: DriveTold, link: Arc<Link>) -> Result<AtDrive, Fallback> {
         if link.session.version() < STAGING_VERSION {
             return Err(Fallback::NoRoom);
         }
         let permit = link.begin(self.now()).ok_or(Fallback::Full)?;
         let given = Arc::new(told.given);
         match link.handle(&given, self.now()) {
-            Ok(handle) => {
-                let Told { drive, number, .. } = told;
-                Ok(Room { link, handle, given, drive, number, _permit: permit })
-            }
+            Ok(handle) => Ok(AtDrive { link, handle, given, drive: told.drive, _permit: permit }),
             Err(error) => Err(self.failed(&link, &given, Fallback::of(&error))),
         }
     }
 
-    async fn get_room(&self, target: &Target, key: Key, request: &fs::GetRoom) -> Result<Told, Ended> {
-        self.common.counters.call(fs::GetRoom::NAME);
+    async fn get_room(
+        &self,
+        target: &Target,
+        key: Key,
+        request: &fs::GetPlacedRoom,
+    ) -> Result<RoomTold, Ended> {
         let (asked, reset) = (self.now(), self.server.reset.get());
-        let why = match self.common.env.timeout(CALL_MAX, target.connection.call(request)).await {
-            Ok(Ok(reply)) => match self.told(&reply, target, (asked, request.bytes)) {
+        let why = match self.common.env.timeout(CALL_MAX, self.ask(target, request)).await {
+            Ok(Ok((reply, form))) => match self.told(&reply, form, target, (asked, request.bytes)) {
                 Some(told) => return Ok(told),
                 None => {
                     self.give_back(target, reply.room).await;
@@ -133,21 +163,27 @@ impl ServerDrives {
         })
     }
 
-    /// What a reply says; `None` for a drive that cannot be used from here, and what permits less than was asked for.
-    fn told(
+    /// Asks by the present call, or a server that does not know it by the one for a room at one drive.
+    async fn ask(
         &self,
-        reply: &fs::GetRoomReply,
         target: &Target,
-        (asked, bytes): (afs_rpc::Instant, u64),
-    ) -> Option<Told> {
-        let offer = Offer::of_layout(&reply.drive, target.address.peer.ip(), &self.common.config)?;
-        let given = given(&reply.drive.capability, Use::Write, asked)?;
-        let capability = &given.capability;
-        let is_right = capability.drive == offer.drive
-            && matches!(capability.group, Group::Staged(..))
-            && capability.range.len() >= bytes;
-        let number = self.given.fetch_add(1, Ordering::Relaxed);
-        let (drive, given) = (reply.drive.drive, Given { number, ..given });
-        is_right.then_some(Told { offer, given, drive, number: reply.room })
+        request: &fs::GetPlacedRoom,
+    ) -> Result<(fs::GetPlacedRoomReply, Form), CallError> {
+        let reset = self.server.reset.get();
+        if !self.server.gives_rooms_at_one_drive(self.now()) {
+            self.common.counters.call(fs::GetPlacedRoom::NAME);
+            match target.connection.call(request).await {
+                Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
+                    self.server.single_rooms_only.note(self.now(), reset);
+                }
+                told => return Ok((told?, Form::Placed)),
+            }
+        }
+        self.common.counters.call(fs::GetRoom::NAME);
+        let fs::GetPlacedRoom { fid, bytes, length } = *request;
+        let reply = target.connection.call(&fs::GetRoom { fid, bytes, length }).await?;
+        let rounds = BoundedVec::first_of([fs::RoomRound::first_of([0])]);
+        let drives = BoundedVec::first_of([reply.drive]);
+        Ok((fs::GetPlacedRoomReply { drives, rounds, room: reply.room }, Form::AtOne))
     }
 }

@@ -1,31 +1,35 @@
 //! Stores at the drives themselves, in front of those at the file server (docs/protocol/extensions.md "Rooms").
 //!
-//! The file server gives a room at the drive for new data; the bytes are staged there as chunks, and one call makes them the file's.
+//! The file server gives a room at the drives for new data; the bytes are staged there as chunks, each at all drives that are to have
+//! it, and one call makes them the file's.
 //! Whatever fails before that call is made, or is refused for the room's sake, the file server stores the bytes instead, from
 //! the first one on: nothing of the file has changed. Where the reply of that call is lost the change may have been made, as with
 //! every store, and nothing is stored by another way.
 
 mod asking;
+mod commits;
 mod parts;
 mod rooms;
 mod staging;
+mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_rpc::future::join_all;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, StatusReply};
-use afs_wire::rpc::Request;
+use afs_wire::rpc::Streamed;
 use bytes::Bytes;
 
-use self::asking::Room;
+use self::asking::{AtDrive, Room};
 pub(super) use self::rooms::Rooms;
 use self::rooms::{Key, Why};
 use self::staging::Staged;
+use self::told::Form;
 use super::super::fallback::Fallback;
 use super::super::steps::Ended;
-use super::super::store::file_length;
 use super::server_drives::ServerDrives;
 use crate::calls::Target;
 use crate::transfer::{Source, StoreRequest};
@@ -57,12 +61,12 @@ impl ServerDrives {
         let (fid, bytes) = (change.fid, parts::space(change).ok_or(Ended::NoPath)?);
         let key = (target.token, fid.volume);
         let length = change.pieces.last().map_or(0, |piece| piece.range.end.max(piece.file_length));
-        let room = self.room(target, key, &fs::GetRoom { fid, bytes, length }).await?;
+        let room = self.room(target, key, &fs::GetPlacedRoom { fid, bytes, length }).await?;
         let stored = match self.stage_all(&room, change, source).await {
             Ok(staged) => self.commit(target, (change, &room), staged).await,
             Err(why) => Err((why, true)),
         };
-        room.link.withdraw(&room.given);
+        room.withdraw();
         let (why, is_unclaimed) = match stored {
             Ok(reply) => return Ok(reply),
             Err(failed) => failed,
@@ -82,22 +86,33 @@ impl ServerDrives {
         (change, room): (&StoreRequest<'_>, &Room),
         staged: Staged,
     ) -> Result<StatusReply, (Ended, bool)> {
-        self.common.counters.call(fs::CommitChunks::NAME);
-        let request = fs::CommitChunks {
-            fid: change.fid,
-            status: change.status,
-            expected: change.expected.unwrap_or(fs::ANY_VERSION),
-            file_length: file_length(change),
-            grown_to: change.pieces.last().map_or(0, |piece| piece.range.end),
-            drive: room.drive,
-            room: room.number,
-            run: staged.run.unwrap_or_default(),
-            parts: staged.count,
+        let sent = match room.form {
+            Form::Placed => {
+                let (request, tables) = commits::placed(change, room, &staged);
+                self.send(target, &request, tables).await
+            }
+            Form::AtOne => {
+                let (request, table) = commits::at_one(change, room, &staged);
+                self.send(target, &request, table).await
+            }
         };
-        match send(target, &request, staged.table).await {
+        match sent {
             Err(CallError::Abort(code)) if is_of_room(code) => Err((Ended::Fallback(Fallback::Ticket), true)),
             done => done.map_err(|error| (Ended::Failed(error), false)),
         }
+    }
+
+    async fn send<R: Streamed<Reply = StatusReply>>(
+        &self,
+        target: &Target,
+        request: &R,
+        tables: Vec<u8>,
+    ) -> Result<StatusReply, CallError> {
+        self.common.counters.call(R::NAME);
+        let mut call = target.connection.open(request).await?;
+        call.write(Bytes::from(tables)).await?;
+        call.finish_request()?;
+        call.finish::<R>().await
     }
 
     fn note_failure(&self, key: Key, why: &Ended) {
@@ -106,23 +121,19 @@ impl ServerDrives {
         }
     }
 
-    /// Has the drive forget what was staged. Nobody waits for it.
+    /// Has the drives forget what was staged. Nobody waits for it.
     fn forget(&self, room: Room) {
         let env = self.common.env.clone();
         self.common.env.spawn(Box::pin(async move {
-            let forgotten = env.timeout(FORGET_MAX, room.link.session.forget_staged(&room.handle)).await;
-            if !matches!(forgotten, Ok(Ok(()))) {
-                tracing::debug!("a drive was not told of chunks that nobody will claim");
-            }
+            let forget = async |at: &AtDrive| {
+                let forgotten = env.timeout(FORGET_MAX, at.link.session.forget_staged(&at.handle)).await;
+                if !matches!(forgotten, Ok(Ok(()))) {
+                    tracing::debug!("a drive was not told of chunks that nobody will claim");
+                }
+            };
+            join_all(room.drives.iter().map(forget)).await;
         }));
     }
-}
-
-async fn send(target: &Target, request: &fs::CommitChunks, table: Vec<u8>) -> Result<StatusReply, CallError> {
-    let mut call = target.connection.open(request).await?;
-    call.write(Bytes::from(table)).await?;
-    call.finish_request()?;
-    call.finish::<fs::CommitChunks>().await
 }
 
 /// Whether the file server says that it does not take what was staged in this room. The same bytes may be stored by another way.

@@ -1,4 +1,4 @@
-//! Bounded table of what is known of rooms, by token and volume: the drive at which the last one was, or that none is given.
+//! Bounded table of what is known of rooms, by token and volume: the drives at which the last one was, or that none is given.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +16,10 @@ const NONE_FOR: Duration = Duration::from_secs(180);
 /// How long none is asked for after another failure.
 const FAILED_FOR: Duration = Duration::from_secs(30);
 
+/// How long the next room is taken to be at the same drives as the last one: the file server leaves a drive out that was away, and its
+/// administrator may name others.
+const AT_FOR: Duration = Duration::from_secs(60);
+
 /// For whom rooms are, and in which volume.
 pub(super) type Key = (TokenId, VolumeId);
 
@@ -24,7 +28,7 @@ pub(super) type Key = (TokenId, VolumeId);
 pub(in super::super) struct Rooms(BTreeMap<Key, Known>);
 
 enum Known {
-    At(Box<Offer>),
+    At(Vec<Offer>, Instant),
     NoneUntil(Instant),
 }
 
@@ -32,8 +36,10 @@ enum Known {
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Before {
     Nothing,
-    /// The last room was at this drive.
-    At(Box<Offer>),
+    /// The last room was at these drives, and the next one is.
+    At(Vec<Offer>),
+    /// The last room was at these drives; new data may go elsewhere by now.
+    WasAt(Vec<Offer>),
     /// None is to be asked for now.
     None,
 }
@@ -50,15 +56,16 @@ pub(super) enum Why {
 impl Rooms {
     pub(super) fn before(&self, key: Key, now: Instant) -> Before {
         match self.0.get(&key) {
-            Some(Known::At(offer)) => Before::At(offer.clone()),
+            Some(Known::At(offers, until)) if now < *until => Before::At(offers.clone()),
+            Some(Known::At(offers, _)) => Before::WasAt(offers.clone()),
             Some(Known::NoneUntil(until)) if now < *until => Before::None,
             Some(Known::NoneUntil(_)) | None => Before::Nothing,
         }
     }
 
-    /// A room was given at a drive.
-    pub(super) fn given(&mut self, key: Key, offer: &Offer) {
-        self.note(key, Known::At(Box::new(offer.clone())));
+    /// A room was given at drives.
+    pub(super) fn given(&mut self, key: Key, offers: Vec<Offer>, now: Instant) {
+        self.note(key, Known::At(offers, now + AT_FOR));
     }
 
     /// None was given, or what was staged there came to nothing.
@@ -81,6 +88,18 @@ impl Rooms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_rooms_are_is_asked_again_after_a_while() {
+        let (mut rooms, now) = (Rooms::default(), Instant::ZERO + Duration::from_secs(1000));
+        let key = (TokenId(1), VolumeId(1));
+        rooms.given(key, Vec::new(), now);
+        let at = |secs| now + Duration::from_secs(secs);
+        assert_eq!(
+            [rooms.before(key, at(59)), rooms.before(key, at(60))],
+            [Before::At(Vec::new()), Before::WasAt(Vec::new())]
+        );
+    }
 
     #[test]
     fn a_volume_without_rooms_is_left_alone_for_a_while_and_the_table_is_bounded() {

@@ -1,15 +1,14 @@
-//! Staging: the bytes of a store as chunks in a room, with the drive's receipts for them.
+//! Staging: the bytes of a store as chunks in a room, with receipts of all drives that are to have them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::Receipt;
-use afs_datapath::session::Error;
+use afs_datapath::session::{Error, Receipts};
 use afs_drive::ChunkRef;
 use afs_rpc::EnvExt;
-use afs_rpc::future::join;
-use afs_wire::fs::{COMMIT_SLOT_LEN, CommitPart};
-use afs_wire::xdr::{Encode, Fixed};
+use afs_rpc::future::{join, join_all};
+use afs_wire::fs::{COMMIT_SLOT_LEN, CommitPlace};
+use afs_wire::xdr::Fixed;
 use bytes::{Bytes, BytesMut};
 
 use super::super::super::connect::STALL;
@@ -17,42 +16,56 @@ use super::super::super::fallback::Fallback;
 use super::super::super::steps::{Ended, RATE_MIN};
 use super::super::read::here;
 use super::super::server_drives::ServerDrives;
-use super::asking::Room;
+use super::asking::{AtDrive, Room};
 use super::parts::{Part, parts};
 use crate::transfer::{Source, StoreRequest};
 
-/// Chunks for which receipts are taken at a time: so many mebibytes the drive makes durable at once.
+/// Chunks for which receipts are taken of a drive at a time: so many mebibytes it makes durable at once.
 const BATCH: usize = 64;
 /// How long a drive may take for receipts: it makes the chunks of a batch durable first.
 const RECEIPTS_MAX: Duration = Duration::from_secs(60);
 
 /// What was staged.
-#[derive(Default)]
 pub(super) struct Staged {
-    /// With receipts, as the commit sends them.
-    pub table: Vec<u8>,
-    pub count: u32,
-    pub run: Option<u64>,
-    /// Without a receipt yet, with their positions.
-    waiting: Vec<(u64, ChunkRef)>,
+    /// With receipts, in the order of the parts, and in that of its round for each of them.
+    pub places: Vec<CommitPlace>,
+    /// Runs of the drives of which there are any.
+    pub runs: Vec<Option<u64>>,
+    /// Without a receipt yet.
+    waiting: Vec<Place>,
 }
 
+/// A chunk at a drive.
+struct Place {
+    position: u64,
+    at: usize,
+    chunk: ChunkRef,
+}
+
+/// Bytes that become one chunk, with their position.
+type Ready = (u64, Bytes);
+
 impl ServerDrives {
-    /// Stages all bytes of a store. The next part is read while the drive takes the one before: two of them are in memory.
+    /// Stages all bytes of a store. Where they go round several drives, so many parts are sent at a time; the next ones are read
+    /// meanwhile. At most six parts are in memory.
     pub(super) async fn stage_all(
         self: &Arc<Self>,
         room: &Room,
         change: &StoreRequest<'_>,
         source: &mut dyn Source,
     ) -> Result<Staged, Ended> {
-        let (mut staged, mut ready) = (Staged::default(), None);
-        for part in parts(change) {
-            let position = part.range.start;
-            let (done, bytes) = join(self.stage(room, ready.take(), &mut staged), gather(source, part)).await;
+        let (mut staged, mut ready) = (Staged::at(room.drives.len()), Vec::new());
+        let mut parts = parts(change);
+        loop {
+            let next: Vec<_> = parts.by_ref().take(room.rounds.width()).collect();
+            let staging = self.stage(room, std::mem::take(&mut ready), &mut staged);
+            let (done, gathered) = join(staging, gather_all(source, next)).await;
             done.map_err(Ended::Fallback)?;
-            ready = Some((position, bytes?));
+            ready = gathered?;
+            if ready.is_empty() {
+                break;
+            }
         }
-        self.stage(room, ready, &mut staged).await.map_err(Ended::Fallback)?;
         self.take_receipts(room, &mut staged).await.map_err(Ended::Fallback)?;
         Ok(staged)
     }
@@ -60,38 +73,47 @@ impl ServerDrives {
     async fn stage(
         self: &Arc<Self>,
         room: &Room,
-        ready: Option<(u64, Bytes)>,
+        ready: Vec<Ready>,
         staged: &mut Staged,
     ) -> Result<(), Fallback> {
-        let Some((position, bytes)) = ready else { return Ok(()) };
-        let most = STALL + Duration::from_secs(bytes.len() as u64 / RATE_MIN);
-        let chunk = self.at_room(room, most, room.link.session.stage(&room.handle, bytes)).await?;
-        staged.waiting.push((position, chunk));
-        match staged.waiting.len() {
-            BATCH.. => self.take_receipts(room, staged).await,
-            _ => Ok(()),
+        let drives = |(position, bytes): Ready| {
+            room.rounds.at(position).iter().map(move |at| (position, *at, bytes.clone()))
+        };
+        let writes: Vec<_> = ready.into_iter().flat_map(drives).collect();
+        // They may share the way to the drives.
+        let bytes: usize = writes.iter().map(|(_, _, bytes)| bytes.len()).sum();
+        let most = STALL + Duration::from_secs(bytes as u64 / RATE_MIN);
+        let write = async |(position, at, bytes): (u64, usize, Bytes)| {
+            let drive = room.drives.get(at).ok_or(Fallback::NoRoom)?;
+            let chunk = self.at_room(drive, most, drive.link.session.stage(&drive.handle, bytes)).await?;
+            Ok(Place { position, at, chunk })
+        };
+        for written in join_all(writes.into_iter().map(write)).await {
+            staged.waiting.push(written?);
+        }
+        match staged.is_batch() {
+            true => self.take_receipts(room, staged).await,
+            false => Ok(()),
         }
     }
 
     async fn take_receipts(self: &Arc<Self>, room: &Room, staged: &mut Staged) -> Result<(), Fallback> {
-        let chunks: Vec<_> = staged.waiting.iter().map(|(_, chunk)| *chunk).collect();
-        if chunks.is_empty() {
-            return Ok(());
-        }
-        let given = room.link.session.receipts(&room.handle, &chunks);
-        let given = self.at_room(room, RECEIPTS_MAX, given).await?;
-        // A drive that was started again has none of what came before.
-        if *staged.run.get_or_insert(given.run) != given.run {
-            return Err(Fallback::Declined);
-        }
-        staged.add(&given.receipts);
-        Ok(())
+        let told = room.drives.iter().enumerate().map(async |(at, drive)| {
+            let chunks = staged.chunks_at(at);
+            if chunks.is_empty() {
+                return Ok(None);
+            }
+            let given = drive.link.session.receipts(&drive.handle, &chunks);
+            self.at_room(drive, RECEIPTS_MAX, given).await.map(Some)
+        });
+        let told = join_all(told).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        staged.add(told)
     }
 
-    /// A request to the drive of a room.
+    /// A request to a drive of a room.
     async fn at_room<T: Send>(
         self: &Arc<Self>,
-        room: &Room,
+        drive: &AtDrive,
         most: Duration,
         work: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Fallback> {
@@ -99,19 +121,52 @@ impl ServerDrives {
         done.map_err(|error| match Fallback::of(&error) {
             // What a drive says of a store says nothing of its reads.
             why if why.is_of_request() => why,
-            why => self.failed(&room.link, &room.given, why),
+            why => self.failed(&drive.link, &drive.given, why),
         })
     }
 }
 
 impl Staged {
-    fn add(&mut self, receipts: &[Receipt]) {
-        for ((position, chunk), receipt) in self.waiting.drain(..).zip(receipts) {
-            let (chunk, receipt) = (Fixed(chunk.to_bytes()), Fixed(receipt.0));
-            CommitPart { position, chunk, receipt }.encode(&mut self.table);
-            self.count += 1;
-        }
+    fn at(drives: usize) -> Self {
+        Self { places: Vec::new(), runs: vec![None; drives], waiting: Vec::new() }
     }
+
+    /// Whether a drive has a batch without receipts.
+    fn is_batch(&self) -> bool {
+        (0..self.runs.len()).any(|drive| self.chunks_at(drive).len() >= BATCH)
+    }
+
+    /// The chunks at a drive that have no receipt yet.
+    fn chunks_at(&self, drive: usize) -> Vec<ChunkRef> {
+        self.waiting.iter().filter(|place| place.at == drive).map(|place| place.chunk).collect()
+    }
+
+    /// Adds what each drive has told of its chunks.
+    fn add(&mut self, told: Vec<Option<Receipts>>) -> Result<(), Fallback> {
+        let mut receipts = Vec::new();
+        for (told, run) in told.into_iter().zip(&mut self.runs) {
+            // A drive that was started again has none of what came before.
+            if told.as_ref().is_some_and(|told| *run.get_or_insert(told.run) != told.run) {
+                return Err(Fallback::Declined);
+            }
+            receipts.push(told.map_or(Vec::new(), |told| told.receipts).into_iter());
+        }
+        for Place { position, at, chunk } in self.waiting.drain(..) {
+            let receipt = receipts.get_mut(at).and_then(Iterator::next).ok_or(Fallback::Declined)?;
+            let (drive, chunk, receipt) = (at as u32, Fixed(chunk.to_bytes()), Fixed(receipt.0));
+            self.places.push(CommitPlace { position, drive, chunk, receipt });
+        }
+        Ok(())
+    }
+}
+
+/// All bytes of some parts.
+async fn gather_all(source: &mut dyn Source, parts: Vec<Part<'_>>) -> Result<Vec<Ready>, Ended> {
+    let mut ready = Vec::with_capacity(parts.len());
+    for part in parts {
+        ready.push((part.range.start, gather(source, part).await?));
+    }
+    Ok(ready)
 }
 
 /// All bytes of a part.
