@@ -81,15 +81,17 @@ fn the_first_bytes_of_a_gibibyte_come_from_a_drive_as_soon_as_those_of_a_file_th
             here.env.now().saturating_since(begun)
         });
         assert_eq!(at_drives(&client) - before, FIRST as u64, "seed {seed}, {path}");
-        took
+        (took, client.venus.counters().calls)
     };
     let (mut tiny, mut large) = (Duration::ZERO, Duration::ZERO);
-    for seed in 1..9 {
-        tiny += read(seed, "tiny");
-        large += read(seed, "large");
+    for seed in 1..5 {
+        let ((of_tiny, its_calls), (of_large, calls)) = (read(seed, "tiny"), read(seed, "large"));
+        assert_eq!(calls, its_calls, "seed {seed}");
+        tiny += of_tiny;
+        large += of_large;
     }
-    println!("{tiny:?} {large:?}");
-    assert!(large <= tiny * 11 / 10, "{tiny:?} {large:?}");
+    // The checksums of a longer chunk take a segment more, and latencies are drawn: a fetch of more bytes would take a multiple.
+    assert!(large <= tiny * 3 / 2, "{tiny:?} {large:?}");
 }
 
 #[test]
