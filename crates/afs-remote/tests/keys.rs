@@ -244,7 +244,8 @@ fn stores_and_reads_go_on_while_keys_change() {
                 options.keys.offer(Arc::new(key(epoch, epoch as u8)));
                 rekey(&changing, &options).await.unwrap();
                 *count.lock() += 1;
-                afs_env::EnvExt::sleep(&*changing, Duration::from_millis(10 + seed)).await;
+                let pause = Duration::from_millis(10 + seed % 10);
+                afs_env::EnvExt::sleep(&*changing, pause).await;
             }
         }));
         let done = changes.clone();
