@@ -7,12 +7,11 @@ mod support;
 
 use std::sync::Arc;
 
-use afs_drive::DriveId;
 use afs_sim::crash::{CrashDisk, Rng, seeds};
 use afs_volume::{LITERAL_MAX, Object, Rename, SLOT_LEN, Volume, VolumeError, VolumeStore};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, Uniquifier};
-use support::host_drive::Host;
+use support::kinds::Drives;
 use support::model::{Model, kind_of};
 use support::*;
 
@@ -166,27 +165,19 @@ fn compare<T>(expected: Result<(), &str>, answer: Result<T, VolumeError>) -> Opt
     }
 }
 
-/// The drives of the volume's data beside the store's own.
-fn open_with(index: &CrashDisk, data: &CrashDisk, hosts: &[Host]) -> VolumeStore {
+fn open_with(index: &CrashDisk, data: &CrashDisk, drives: &Drives) -> VolumeStore {
     let store = open(index, data).unwrap();
-    let ids: Vec<_> = (1..).map(DriveId).take(hosts.len()).collect();
-    for (id, host) in ids.iter().zip(hosts) {
-        store.add_drive(*id, host.drive(index)).unwrap();
-    }
-    if !ids.is_empty() {
-        store.use_drives(&ids).unwrap();
-    }
+    drives.add_to(&store, index);
     store
 }
 
-/// With so many drives for the data, over two of which the mebibytes of a file go round.
-fn run(seed: u64, steps: u64, drives: usize) {
+/// With these drives for the data, over two of which the mebibytes of a file go round.
+fn run(seed: u64, steps: u64, drives: &Drives, count: usize) {
     let (index, data) = (CrashDisk::new(), CrashDisk::new());
-    let hosts: Vec<_> = (0..drives).map(|_| Host::new()).collect();
-    let store = open_with(&index, &data, &hosts);
+    let store = open_with(&index, &data, drives);
     let volume = now(store.create_volume(spec(0))).unwrap();
-    if drives > 0 {
-        place(&volume, seed as u32 % 3, 2);
+    if count > 0 {
+        place(&volume, seed as u32 % (count as u32 + 1), count.min(2) as u32);
     }
     let mut world = World { rng: Rng(seed), model: Model::new(), volume };
     let mut store = store;
@@ -198,32 +189,39 @@ fn run(seed: u64, steps: u64, drives: usize) {
         if step % 60 == 59 {
             world.model.check(&world.volume);
             drop((store, world.volume));
-            store = open_with(&index, &data, &hosts);
+            store = open_with(&index, &data, drives);
             world.volume = store.volume(VOLUME).unwrap();
             world.model.check(&world.volume);
             if world.rng.chance(50) {
                 assert_eq!(now(store.sweep()).unwrap().missing, []);
+                drives.sweep(&store);
             }
         }
     }
     run_background(&store);
     world.model.check(&world.volume);
+    drop((store, world.volume));
+    let store = open_with(&index, &data, drives);
+    now(store.delete_volume(VOLUME)).unwrap();
+    run_background(&store);
+    assert_eq!(drives.sweep(&store), 0);
+    assert!(drives.are_empty(), "chunks are left on a drive");
 }
 
 #[test]
 fn random_operations_leave_the_state_of_the_model() {
     for seed in seeds(12) {
-        let result = std::panic::catch_unwind(|| run(seed, 240, 0));
+        let result = std::panic::catch_unwind(|| run(seed, 240, &Drives::none(), 0));
         assert!(result.is_ok(), "seed {seed}");
     }
 }
 
+/// One to three of them.
 #[test]
-fn random_operations_over_two_and_three_drives_leave_the_state_of_the_model() {
-    for seed in seeds(6) {
-        for drives in [2, 3] {
-            let result = std::panic::catch_unwind(|| run(seed, 120, drives));
-            assert!(result.is_ok(), "seed {seed}, {drives} drives");
-        }
+fn random_operations_over_drives_of_every_kind_leave_the_state_of_the_model() {
+    for seed in seeds(12) {
+        let count = 1 + (seed / 2) as usize % 3;
+        let result = std::panic::catch_unwind(|| run(seed, 120, &Drives::of_seed(seed, count), count));
+        assert!(result.is_ok(), "seed {seed}, {count} drives");
     }
 }
