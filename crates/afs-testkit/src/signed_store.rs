@@ -68,6 +68,12 @@ impl SignedStore {
         self.0.reads.load(Ordering::Relaxed)
     }
 
+    /// How many packs of chunks are in it.
+    #[must_use]
+    pub fn packs(&self) -> usize {
+        self.0.objects.objects().iter().filter(|(key, _)| key.starts_with("packs/")).count()
+    }
+
     fn conduct(&self) -> StoreConduct {
         *self.0.conduct.lock()
     }

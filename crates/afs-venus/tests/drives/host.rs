@@ -1,7 +1,7 @@
 //! A drive on a host of its own that does to requests of clients what a test says.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use afs_datapath::session::{
 use afs_remote::{ChunkStores, Run};
 use afs_rpc::{BoxFuture, EnvExt, EnvRef};
 use afs_sim::NodeId;
+use afs_sim::disk::SimDisk;
 use bytes::Bytes;
 
 use crate::common::{Cell, SERVER};
@@ -22,58 +23,94 @@ use crate::common::{Cell, SERVER};
 pub struct Host {
     pub node: NodeId,
     pub served: Arc<Served>,
-    conduct: Arc<Mutex<Conduct>>,
-    staging: Arc<Mutex<Staging>>,
-    staged: Arc<AtomicU64>,
-    when_given: Arc<Mutex<Option<Then>>>,
+    at: SocketAddr,
+    disk: SimDisk,
+    /// The number of the present run.
+    run: u64,
+    conduct: Arc<Behaviour>,
+}
+
+/// What the drive does, as a test says, and what the test is told of it.
+#[derive(Default)]
+struct Behaviour {
+    reads: Mutex<Conduct>,
+    /// Whether the file server's reads get the same as those of clients.
+    is_to_all: AtomicBool,
+    staging: Mutex<Staging>,
+    staged: AtomicU64,
+    when_given: Mutex<Option<Then>>,
 }
 
 impl Host {
     pub fn set_conduct(&self, conduct: Conduct) {
-        *self.conduct.lock().unwrap() = conduct;
+        *self.conduct.reads.lock().unwrap() = conduct;
     }
 
     pub fn set_staging(&self, staging: Staging) {
-        *self.staging.lock().unwrap() = staging;
+        *self.conduct.staging.lock().unwrap() = staging;
+    }
+
+    /// Whether the conduct is shown to the file server too, not to clients alone.
+    pub fn set_to_all(&self, is_to_all: bool) {
+        self.conduct.is_to_all.store(is_to_all, Ordering::Relaxed);
     }
 
     /// Does something when receipts are given to a client next.
     pub fn when_receipts_are_given(&self, then: impl FnOnce() + Send + 'static) {
-        *self.when_given.lock().unwrap() = Some(Box::new(then));
+        *self.conduct.when_given.lock().unwrap() = Some(Box::new(then));
     }
 
     /// How many requests to stage a chunk have come.
     pub fn staged(&self) -> u64 {
-        self.staged.load(Ordering::Relaxed)
+        self.conduct.staged.load(Ordering::Relaxed)
+    }
+
+    /// The disk with its chunks.
+    pub fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
+    /// A power failure of the host, and the next start.
+    pub fn restart(&mut self, cell: &Cell, key: DriveKey, offer: Offer) {
+        cell.sim.crash(self.node);
+        cell.sim.restart(self.node);
+        self.run += 1;
+        let at = (cell.sim.env(self.node), self.at);
+        self.served = start(at, &self.disk, self.run, &self.conduct, key, offer);
     }
 }
 
-/// Starts a drive.
+/// Starts a drive with an empty disk.
 pub fn serve(cell: &Cell, (node, at): (NodeId, SocketAddr), key: DriveKey, offer: Offer) -> Host {
-    let conduct = Arc::new(Mutex::new(Conduct::Honest));
-    let (env, disk) = (cell.sim.env(node), cell.sim.disk(node));
+    let (disk, conduct, run) = (cell.sim.disk(node), Arc::default(), 1);
+    let served = start((cell.sim.env(node), at), &disk, run, &conduct, key, offer);
+    Host { node, served, at, disk, run, conduct }
+}
+
+/// A run of a drive.
+fn start(
+    (env, at): (EnvRef, SocketAddr),
+    disk: &SimDisk,
+    run: u64,
+    conduct: &Arc<Behaviour>,
+    key: DriveKey,
+    offer: Offer,
+) -> Arc<Served> {
+    let disk = disk.clone();
     let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
-    let stores = ChunkStores::new(env.clone(), Run(1), open);
+    let stores = ChunkStores::new(env.clone(), Run(run), open);
     let revocations = stores.revocations();
-    let (staging, staged) = (Arc::new(Mutex::new(Staging::Honest)), Arc::new(AtomicU64::new(0)));
-    let when_given: Arc<Mutex<Option<Then>>> = Arc::default();
-    let objects = False {
-        stores: Arc::new(stores),
-        conduct: conduct.clone(),
-        staging: staging.clone(),
-        staged: staged.clone(),
-        when_given: when_given.clone(),
-        env: env.clone(),
-    };
+    let objects = False { stores: Arc::new(stores), conduct: conduct.clone(), env: env.clone() };
     let served = Served::new(key, revocations, Arc::new(objects), DriveLimits::default());
     let listener = env.listen(at).unwrap();
     env.spawn(Box::pin(accept(env.clone(), listener, offer, served.clone())));
-    Host { node, served, conduct, staging, staged, when_given }
+    served
 }
 
 /// What a drive does with reads of clients.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Conduct {
+    #[default]
     Honest,
     /// One byte is another one.
     Lies,
@@ -92,8 +129,9 @@ pub enum Conduct {
 }
 
 /// What a drive does with stores of clients.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Staging {
+    #[default]
     Honest,
     Refuses,
     /// Says that there is no room left.
@@ -110,10 +148,7 @@ pub enum Staging {
 /// The chunks of a drive that may be false.
 struct False {
     stores: Arc<dyn Objects>,
-    conduct: Arc<Mutex<Conduct>>,
-    staging: Arc<Mutex<Staging>>,
-    staged: Arc<AtomicU64>,
-    when_given: Arc<Mutex<Option<Then>>>,
+    conduct: Arc<Behaviour>,
     env: EnvRef,
 }
 
@@ -138,11 +173,11 @@ impl Chunks for False {
     fn perform(&self, call: ChunkCall, bytes: Taken) -> BoxFuture<'static, Result<ChunkReply, Failure>> {
         let is_stage = matches!(call.what, ChunkRequest::Stage { .. });
         let is_clients = is_stage || matches!(call.what, ChunkRequest::Receipts { .. });
-        let staging = if is_clients { *self.staging.lock().unwrap() } else { Staging::Honest };
+        let staging = if is_clients { *self.conduct.staging.lock().unwrap() } else { Staging::Honest };
         if is_stage {
-            self.staged.fetch_add(1, Ordering::Relaxed);
+            self.conduct.staged.fetch_add(1, Ordering::Relaxed);
         }
-        let when_given = self.when_given.clone();
+        let conduct = self.conduct.clone();
         let done = self.stores.chunks().unwrap().perform(call, bytes);
         Box::pin(async move {
             match staging {
@@ -154,7 +189,7 @@ impl Chunks for False {
             }
             match done.await? {
                 ChunkReply::Receipts { run, mut receipts } => {
-                    let then = when_given.lock().unwrap().take();
+                    let then = conduct.when_given.lock().unwrap().take();
                     then.into_iter().for_each(|then| then());
                     if staging == Staging::FalseReceipts {
                         receipts[0].0[3] ^= 1;
@@ -168,7 +203,8 @@ impl Chunks for False {
 
     fn open(&self, call: ChunkCall) -> BoxFuture<'static, Result<Opened, Failure>> {
         let is_clients = call.peer.ip() != IpAddr::from(SERVER);
-        let conduct = if is_clients { *self.conduct.lock().unwrap() } else { Conduct::Honest };
+        let gets_it = is_clients || self.conduct.is_to_all.load(Ordering::Relaxed);
+        let conduct = if gets_it { *self.conduct.reads.lock().unwrap() } else { Conduct::Honest };
         let opened = self.stores.chunks().unwrap().open(call);
         let env = self.env.clone();
         Box::pin(async move {

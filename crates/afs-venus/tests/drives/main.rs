@@ -1,4 +1,5 @@
-//! Files read and stored at the drives that their file server names: programs notice only that the bytes are there.
+//! Files on drives of each kind, in each organisation, read and stored where their file server says: programs notice only that the
+//! bytes are there.
 
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -11,6 +12,7 @@ mod common;
 mod copies;
 mod crowded;
 mod host;
+mod model;
 mod older;
 mod placed;
 mod rekeyed;
@@ -18,6 +20,7 @@ mod renewing;
 mod scene;
 mod secured;
 mod storing;
+mod troubles;
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! A cell whose new data go to drives on other hosts.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_bucket::{BucketDrive, Config, OwnerId};
+use afs_bucket::{Admission, BucketDrive, Config, OwnerId};
 use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNumber};
 use afs_datapath::session::{Identity, Offer, Security};
 use afs_drive::DriveId;
@@ -21,7 +21,8 @@ pub const MIB: usize = 1 << 20;
 /// Long enough for a connection to be opened.
 pub const OPENING: Duration = Duration::from_secs(5);
 /// The bucket, where there is one.
-pub const BUCKET: DriveId = DriveId(2);
+pub const BUCKET: DriveId = DriveId(9);
+const OWNER: OwnerId = OwnerId([7; 16]);
 const STORE: StoreNumber = StoreNumber(3);
 
 /// Not among the addresses of clients.
@@ -34,17 +35,73 @@ pub fn key(number: u8, secret: u8) -> DriveKey {
     DriveKey::new(PathDrive(0xd1 + u128::from(number)), KeyEpoch(1), [secret; 32])
 }
 
+/// Where the data of a volume go: the store's own drive, those of other hosts, a bucket.
+const PLACES: [&[DriveId]; 8] = [
+    &[DriveId::OWN],
+    &[DriveId(1)],
+    &[BUCKET],
+    &[DriveId(1), DriveId(2)],
+    &[DriveId::OWN, DriveId(1)],
+    &[DriveId(1), BUCKET],
+    &[DriveId(1), DriveId(2), DriveId(3)],
+    &[DriveId::OWN, DriveId(1), BUCKET],
+];
+
+/// The drives of a volume's data, and its organisation.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub drives: &'static [DriveId],
+    pub copies: u32,
+    pub width: u32,
+    pub route: DataRoute,
+}
+
+impl Plan {
+    /// Seeds in a row go through all kinds of drives and all organisations, and 32 through all pairs of them.
+    pub fn of_seed(seed: u64) -> Plan {
+        let drives = PLACES[(seed % 8) as usize];
+        let one_of = |number: u64| 1 + (number % drives.len() as u64) as u32;
+        let route = DataRoute::ALL[((seed + seed / 8) % 4) as usize];
+        Plan { drives, copies: one_of(seed / 2 + seed / 32), width: one_of(seed / 3 + seed / 16), route }
+    }
+}
+
 /// The cell, and its drives.
 pub struct Scene {
     pub cell: Cell,
     pub hosts: Vec<Host>,
     store: Option<SignedStore>,
+    /// The drives that take new data, as the partition numbers them.
+    in_use: Mutex<Vec<DriveId>>,
     /// Keys of each drive, as the file server has them.
     pub keys: Vec<DriveKeys>,
     pub writer: Client,
 }
 
 impl Scene {
+    /// A cell whose file server has no data path, and no drive but its own.
+    pub fn without_data_path(seed: u64) -> Scene {
+        let cell = Cell::new(seed);
+        let writer = cell.client(1);
+        let (hosts, store, keys) = (Vec::new(), None, Vec::new());
+        let scene = Scene { cell, hosts, store, in_use: Mutex::default(), keys, writer };
+        scene.use_drives(&[DriveId::OWN]);
+        scene
+    }
+
+    /// What a plan says, in the clear.
+    pub fn planned(seed: u64, plan: &Plan) -> Scene {
+        let is_far = |id: &&DriveId| ![DriveId::OWN, BUCKET].contains(*id);
+        let mut scene = Scene::with(seed, plan.drives.iter().filter(is_far).count() as u8, None);
+        if plan.drives.contains(&BUCKET) {
+            scene.add_bucket();
+        }
+        scene.use_drives(plan.drives);
+        scene.place(plan.copies, plan.width);
+        scene.set_route(plan.route);
+        scene
+    }
+
     /// One drive, in the clear.
     pub fn new(seed: u64) -> Scene {
         Scene::with(seed, 1, None)
@@ -78,17 +135,21 @@ impl Scene {
     /// One drive, and a bucket as the second, which takes new data and is read by clients.
     pub fn with_bucket(seed: u64) -> Scene {
         let mut scene = Scene::new(seed);
-        let (env, partitions) = (scene.cell.sim.env(scene.cell.server), scene.cell.partitions());
+        scene.add_bucket();
+        scene.use_drives(&[BUCKET]);
+        scene
+    }
+
+    /// Adds an empty bucket as a drive, which takes no new data yet.
+    pub fn add_bucket(&mut self) {
+        let env = self.cell.sim.env(self.cell.server);
         let store = SignedStore::new(env.clone());
         let bucket: Arc<dyn afs_bucket::Bucket> = Arc::new(store.clone());
-        let making = BucketDrive::create(bucket, OwnerId([7; 16]), env, Config::default());
-        let drive = scene.cell.sim.block_on(scene.cell.server, LIMIT, making).unwrap().unwrap();
-        partitions.store(PartitionId(0)).unwrap().add_drive(BUCKET, Arc::new(drive.clone())).unwrap();
-        partitions.add_addressed(PartitionId(0), BUCKET, Arc::new(drive));
-        *scene.cell.objects.lock().unwrap() = Some(Arc::new(store.clone()));
-        scene.use_drives(&[BUCKET]);
-        scene.store = Some(store);
-        scene
+        let making = BucketDrive::create(bucket, OWNER, env, Config::default());
+        drop(self.cell.sim.block_on(self.cell.server, LIMIT, making).unwrap().unwrap());
+        attach_bucket(&self.cell, &store);
+        *self.cell.objects.lock().unwrap() = Some(Arc::new(store.clone()));
+        self.store = Some(store);
     }
 
     /// The store of the bucket.
@@ -111,10 +172,13 @@ impl Scene {
         cell.set_limits(|limits| limits.read_ahead_chunks = 0);
         let hosts = (0..drives).map(|number| host(&cell, number, identity.as_ref(), latest));
         let (hosts, keys) = hosts.unzip();
-        let ids: Vec<_> = (1..=u32::from(drives)).map(DriveId).collect();
-        cell.partitions().store(PartitionId(0)).unwrap().use_drives(&ids).unwrap();
+        let ids: Vec<_> = match drives {
+            0 => vec![DriveId::OWN],
+            _ => (1..=u32::from(drives)).map(DriveId).collect(),
+        };
         let writer = cell.client(1);
-        let scene = Scene { cell, hosts, store: None, keys, writer };
+        let scene = Scene { cell, hosts, store: None, in_use: Mutex::default(), keys, writer };
+        scene.use_drives(&ids);
         scene.set_route(DataRoute::Drives);
         scene
     }
@@ -169,7 +233,28 @@ impl Scene {
 
     /// New data go to these drives, as the partition numbers them.
     pub fn use_drives(&self, ids: &[DriveId]) {
-        self.cell.partitions().store(PartitionId(0)).unwrap().use_drives(ids).unwrap();
+        self.volumes().use_drives(ids).unwrap();
+        *self.in_use.lock().unwrap() = ids.to_vec();
+    }
+
+    /// The volumes of the file server's partition.
+    pub fn volumes(&self) -> VolumeStore {
+        self.cell.partitions().store(PartitionId(0)).unwrap().clone()
+    }
+
+    /// A power failure of the file server, and its next start with the same drives. Those on other hosts are in the clear.
+    pub fn restart_server(&self) {
+        self.cell.restart_server();
+        for (number, keys) in (0..).zip(&self.keys) {
+            attach(&self.cell, number, Security::Clear, keys);
+        }
+        self.store.iter().for_each(|store| attach_bucket(&self.cell, store));
+        self.volumes().use_drives(&self.in_use.lock().unwrap()).unwrap();
+    }
+
+    /// A power failure of a drive's host, and the next start.
+    pub fn restart_host(&mut self, number: usize) {
+        self.hosts[number].restart(&self.cell, key(number as u8, 7), Offer::clear());
     }
 
     pub fn set_conduct(&self, conduct: Conduct) {
@@ -217,14 +302,28 @@ fn host(cell: &Cell, number: u8, identity: Option<&Identity>, latest: Option<u32
     let host = serve(cell, (node, behind), key(number, 7), offer);
     latest.inspect(|latest| gate(&cell.sim.env(node), at, behind, *latest));
     let security = identity.map_or(Security::Clear, |identity| Security::Tls(identity.fingerprint()));
-    let name = format!("far-{number}");
     let keys = DriveKeys::from(Arc::new(key(number, 7)));
-    let options = RemoteOptions::new(&name, at, security, keys.clone(), STORE);
+    attach(cell, number, security, &keys);
+    (host, keys)
+}
+
+/// Makes a drive on another host known to the file server that runs now.
+fn attach(cell: &Cell, number: u8, security: Security, keys: &DriveKeys) {
+    let name = format!("far-{number}");
+    let options = RemoteOptions::new(&name, address(number), security, keys.clone(), STORE);
     let (env, partitions) = (cell.sim.env(cell.server), cell.partitions());
     let (store, id) = (partitions.store(PartitionId(0)).unwrap(), DriveId(u32::from(number) + 1));
     store.add_drive(id, Arc::new(RemoteDrive::new(env.clone(), options.clone()))).unwrap();
     partitions.add_direct(PartitionId(0), id, DirectDrive::new(env, options));
-    (host, keys)
+}
+
+/// The same for the bucket.
+fn attach_bucket(cell: &Cell, store: &SignedStore) {
+    let (env, partitions) = (cell.sim.env(cell.server), cell.partitions());
+    let bucket: Arc<dyn afs_bucket::Bucket> = Arc::new(store.clone());
+    let drive = BucketDrive::attached("bucket", bucket, Admission::Check(OWNER), env, Config::default());
+    partitions.store(PartitionId(0)).unwrap().add_drive(BUCKET, Arc::new(drive.clone())).unwrap();
+    partitions.add_addressed(PartitionId(0), BUCKET, Arc::new(drive));
 }
 
 /// Another host that answers for the first drive, with a key and an identity of its own.

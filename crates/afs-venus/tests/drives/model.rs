@@ -3,47 +3,48 @@
 //!
 //! The second test does the same with passthrough wherever possible.
 //!
-//! `VENUS_SEEDS=N` runs N histories, `VENUS_SEED=S` the one of seed S.
-
-// Helpers of tests: what fails here is a failed test.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+//! Every second history is of a volume whose data go to drives of some kind, in one of the organisations.
+//!
+//! `ANDREW_SEEDS=N` runs N histories.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use afs_sim::SimRng;
+use afs_sim::crash::seeds;
 use afs_venus::{
     Allocate, Backing, CacheStore, DiskCache, HandleId, MemoryCache, NodeId, OpenFlags, Result, SetAttr,
 };
 use bytes::Bytes;
-use common::{Cell, Client};
+
+use super::common::Client;
+use super::scene::{Plan, Scene};
 
 /// Files by name, all in the root directory.
 type Model = BTreeMap<String, Vec<u8>>;
 
 #[test]
 fn random_operations_of_two_machines_leave_the_state_of_the_model() {
-    seeds().for_each(|seed| history(seed, |_| Arc::new(MemoryCache::new(96 << 10))));
+    seeds(6).for_each(|seed| history(&scene(seed, 0), seed, |_| Arc::new(MemoryCache::new(96 << 10))));
 }
 
 #[test]
 fn any_history_of_two_kernels_matches_the_model() {
-    for seed in seeds() {
+    for seed in seeds(6) {
         let dir = tempfile::tempdir().unwrap();
         let open =
             |n: usize| DiskCache::open(&dir.path().join(n.to_string()), 96 << 10, "this boot").unwrap();
-        history(seed, |n| Arc::new(open(n)));
+        history(&scene(seed, 1), seed, |n| Arc::new(open(n)));
     }
 }
 
 /// One machine works for a while, so that it gets leases, then the other one looks.
 #[test]
 fn random_operations_under_leases_leave_the_state_of_the_model() {
-    for seed in seeds() {
-        let cell = Cell::new(seed);
+    for seed in seeds(6) {
+        let scene = scene(seed, 2);
+        let cell = &scene.cell;
         cell.set_limits(|limits| {
             (limits.chunk_bytes, limits.read_ahead_chunks, limits.statuses_max) = (4096, 2, 100);
             limits.leases = true;
@@ -51,13 +52,14 @@ fn random_operations_under_leases_leave_the_state_of_the_model() {
         let mut rng = SimRng::new(seed);
         let caches: Vec<Arc<dyn CacheStore>> =
             (0..2).map(|_| Arc::new(MemoryCache::new(96 << 10)) as Arc<dyn CacheStore>).collect();
-        let mut clients: Vec<Client> = (0..2).map(|n| cell.client_with(n as u8, caches[n].clone())).collect();
+        let mut clients: Vec<Client> =
+            (0..2).map(|n| cell.client_with(n as u8 + 2, caches[n].clone())).collect();
         let mut model = Model::new();
         for step in 0..25u8 {
             let machine = rng.below(2) as usize;
             for part in 0..rng.between(1, 24) as u8 {
                 if rng.below(60) == 0 {
-                    cell.restart_server();
+                    scene.restart_server();
                     cell.sim.run_for(std::time::Duration::from_secs(90));
                 }
                 cell.sim.run_for(std::time::Duration::from_millis(rng.below(2) * rng.below(700)));
@@ -115,19 +117,16 @@ async fn small_work(client: &Client, rng: &mut SimRng, files: &mut Model, step: 
     Ok(())
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    match number("VENUS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("VENUS_SEEDS").unwrap_or(6),
+/// A cell without a data path, or one with a plan; seeds in a row, and the tests, have different ones.
+fn scene(seed: u64, test: u64) -> Scene {
+    match seed % 2 {
+        0 => Scene::without_data_path(seed),
+        _ => Scene::planned(seed, &Plan::of_seed(seed / 2 + 3 * test)),
     }
 }
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok())
-}
-
-fn history(seed: u64, cache: impl Fn(usize) -> Arc<dyn CacheStore>) {
-    let cell = Cell::new(seed);
+fn history(scene: &Scene, seed: u64, cache: impl Fn(usize) -> Arc<dyn CacheStore>) {
+    let cell = &scene.cell;
     cell.set_limits(|limits| {
         limits.chunk_bytes = 4096;
         limits.read_ahead_chunks = 2;
@@ -135,13 +134,13 @@ fn history(seed: u64, cache: impl Fn(usize) -> Arc<dyn CacheStore>) {
     });
     let mut rng = SimRng::new(seed);
     let caches: Vec<_> = (0..2).map(cache).collect();
-    let mut clients: Vec<Client> = (0..2).map(|n| cell.client_with(n as u8, caches[n].clone())).collect();
+    let mut clients: Vec<Client> = (0..2).map(|n| cell.client_with(n as u8 + 2, caches[n].clone())).collect();
     let mut model = Model::new();
     for step in 0..60u8 {
         let machine = rng.below(2) as usize;
         match rng.below(25) {
             0 => {
-                cell.restart_server();
+                scene.restart_server();
                 // A machine that has made no call since notices the restart by a probe.
                 cell.sim.run_for(std::time::Duration::from_secs(90));
             }
