@@ -132,9 +132,19 @@ pub enum LabError {
         /// Largest allowed.
         max: u32,
     },
+    /// A call to the prototype of 1984 failed, or the files of its client.
+    #[error("{0}")]
+    Prototype(String),
     /// A worker thread died.
     #[error("a part of the benchmark stopped without a result")]
     Lost,
+}
+
+impl LabError {
+    /// A failure of the prototype, told as it tells itself.
+    pub(crate) fn prototype(failure: impl std::fmt::Display) -> Self {
+        Self::Prototype(failure.to_string())
+    }
 }
 
 /// Adds the verb and the path to an I/O error.

@@ -28,6 +28,7 @@ pub mod prototype;
 pub mod replay;
 pub mod report;
 pub mod runs;
+mod scratch;
 mod split_mix;
 pub mod spread;
 pub mod trace;

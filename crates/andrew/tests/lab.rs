@@ -56,6 +56,8 @@ fn all_is_run_and_nothing_twice() {
         assert!(page.contains(&format!("<section id={}>", result["id"])), "{result}");
     }
     assert!(home.file("results/index.md").exists() && home.file("results/gibson97.fig6.svg").exists());
+    volumes(&home);
+    prototype(&home);
     let plain = home.refused(2, "lab run howard88.table6 --mount results");
     assert!(plain.starts_with("andrew: lab: results is in no mount of Andrew; "), "{plain}");
     let lines = [
@@ -81,17 +83,37 @@ fn all_is_run_and_nothing_twice() {
     assert!(missing.starts_with("andrew: lab: nowhere is not a directory; "), "{missing}");
 }
 
-#[test]
-fn operations_on_volumes_are_measured_in_a_cell_of_its_own() {
-    let home = Home::new();
-    let run: Value = serde_json::from_str(&home.done("lab run howard88.section6 --quick --json")).unwrap();
-    assert_eq!(run["results"][0]["state"], "ran", "{run}");
-    let text = std::fs::read_to_string(home.file("andrew-lab/howard88.section6.json")).unwrap();
-    let result: Value = serde_json::from_str(&text).unwrap();
-    let rows = result["sheet"]["rows"].as_array().unwrap();
+fn sheet(home: &Home, id: &str) -> (Vec<String>, Vec<Vec<Value>>) {
+    let text = std::fs::read_to_string(home.file(&format!("results/{id}.json"))).unwrap();
+    let sheet = serde_json::from_str::<Value>(&text).unwrap()["sheet"].take();
+    (
+        serde_json::from_value(sheet["columns"].clone()).unwrap(),
+        serde_json::from_value(sheet["rows"].clone()).unwrap(),
+    )
+}
+
+/// Clients of the prototype ran as processes, and what its server's processes used was told.
+fn prototype(home: &Home) {
+    let (columns, rows) = sheet(home, "howard88.table3");
+    let of = |row: &Vec<Value>, name: &str| {
+        row[columns.iter().position(|column| column == name).unwrap()].as_f64().unwrap()
+    };
+    assert_eq!(rows.iter().map(|row| of(row, "load_units")).collect::<Vec<_>>(), [1.0, 2.0, 5.0]);
+    assert!(rows.iter().all(|row| of(row, "overall") > 1.0 && of(row, "testauth") > 0.0), "{rows:?}");
+    let (columns, rows) = sheet(home, "howard88.table4");
+    assert_eq!(&columns[1..3], ["samples", "cpu_total"]);
+    assert!(rows.iter().all(|row| row[2].as_f64().unwrap() > 0.0), "{rows:?}");
+    assert_eq!(rows.iter().map(|row| row[1].as_f64().unwrap()).collect::<Vec<_>>(), [1.0, 2.0, 5.0]);
+    let (columns, _) = sheet(home, "howard88.fig1");
+    assert!(columns.contains(&"ran_prototype".into()), "{columns:?}");
+}
+
+/// Operations on volumes were measured in a cell of the lab's own.
+fn volumes(home: &Home) {
+    let (_, rows) = sheet(home, "howard88.section6");
     // Of the largest volume: operation, megabytes, seconds with their range, megabytes that travelled and were written.
     let row = |operation: &str| {
-        let is_it = |row: &&Value| row[0].as_str().unwrap().starts_with(operation) && row[1] != 1.0;
+        let is_it = |row: &&Vec<Value>| row[0].as_str().unwrap().starts_with(operation) && row[1] != 1.0;
         rows.iter().find(is_it).unwrap_or_else(|| panic!("no {operation}: {rows:?}"))
     };
     let travelled = |operation: &str| row(operation)[5].as_f64().unwrap();

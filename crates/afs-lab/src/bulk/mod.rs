@@ -21,3 +21,4 @@ pub use others::{SmallOperation, StatOf};
 pub use place::{Place, Process};
 pub use report::{Measured, Operation, OthersTimes, ProcessTime, Report, SizeReport};
 pub use run::{Bulk, Progress, RUNS_MAX};
+pub(crate) use usage::process_times;

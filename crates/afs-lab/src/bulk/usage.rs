@@ -1,4 +1,4 @@
-//! Stopwatch: elapsed time, and user and system time of the calling thread by getrusage(2).
+//! Stopwatch: elapsed time, and user and system time of the calling thread or of this process by getrusage(2).
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -35,10 +35,19 @@ impl Stopwatch {
 
 /// User and system time of the calling thread so far.
 fn thread_times() -> (Duration, Duration) {
+    times(libc::RUSAGE_THREAD)
+}
+
+/// User and system time of this process so far.
+pub(crate) fn process_times() -> (Duration, Duration) {
+    times(libc::RUSAGE_SELF)
+}
+
+fn times(of: libc::c_int) -> (Duration, Duration) {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole `rusage`, which the call fills; all zeros are a valid value of it if it fails.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        libc::getrusage(of, usage.as_mut_ptr());
         usage.assume_init()
     };
     let time = |time: libc::timeval| {

@@ -1,14 +1,11 @@
 //! Experiments of Howard et al. 1988.
 
-use super::method::{Benchmarks, Experiment, Loads, Method, at};
+use super::method::{Benchmarks, Experiment, Loads, Method, PrototypeTable, at};
 use crate::closed::Told;
-use Method::{Benchmark, Compared};
+use Method::{Benchmark, Compared, Prototype};
 
 const LIVE: Method =
     Method::NotBuilt("statistics of days in which many people use a cell: no run of a program has them");
-const PROTOTYPE: Method = Method::NotBuilt(
-    "what a run needed of the prototype's server, which the paper does not print and which grew with the load",
-);
 
 pub(super) const EXPERIMENTS: &[Experiment] = &[
     at(
@@ -16,9 +13,21 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
         "time of the Andrew benchmark on a local disk, by phase and machine",
         Benchmark(Benchmarks::Phases),
     ),
-    at("howard88.table2", "calls by type at each server of the prototype, a month of use", Method::Prototype),
-    at("howard88.table3", "time of the benchmark and of TestAuth on the prototype, by load", PROTOTYPE),
-    at("howard88.table4", "processor and disk use of the prototype's servers in daily use", LIVE),
+    at(
+        "howard88.table2",
+        "calls by type at each server of the prototype, a month of use",
+        Prototype(PrototypeTable::Calls),
+    ),
+    at(
+        "howard88.table3",
+        "time of the benchmark and of TestAuth on the prototype, by load",
+        Prototype(PrototypeTable::Times),
+    ),
+    at(
+        "howard88.table4",
+        "processor and disk use of the prototype's servers in daily use",
+        Prototype(PrototypeTable::Usage),
+    ),
     at("howard88.table5", "the calls of the interface between client and server", Method::Description),
     at(
         "howard88.table6",

@@ -24,8 +24,8 @@ pub enum Method {
     Replay,
     /// The Andrew benchmark.
     Benchmark(Benchmarks),
-    /// Calls of the prototype of 1984, in memory.
-    Prototype,
+    /// The prototype of 1984, made anew.
+    Prototype(PrototypeTable),
     /// Many clients at once, modelled from load 1.
     Loads(Loads),
     /// NFS and other file systems beside Andrew: modelled from load 1, as in the paper and as measured here.
@@ -86,6 +86,17 @@ pub enum Benchmarks {
     Calls,
     /// Processor time of the server.
     ServerWork,
+}
+
+/// What is told of the prototype of 1984.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrototypeTable {
+    /// Calls by type.
+    Calls,
+    /// Times by load.
+    Times,
+    /// Use of the server by load.
+    Usage,
 }
 
 /// What is told of many clients.
@@ -198,7 +209,7 @@ impl Method {
     /// Whether it starts servers, for which it needs the program.
     #[must_use]
     pub fn needs_program(self) -> bool {
-        self == Self::Volumes
+        matches!(self, Self::Volumes | Self::Prototype(PrototypeTable::Times | PrototypeTable::Usage))
     }
 
     /// Whether it needs a C compiler.
@@ -230,12 +241,12 @@ impl Method {
                 }
             }
             Self::Replay => 3,
-            // Its processes wait for most of the time.
-            Self::Loads(Loads::Server) => {
+            // Their processes wait for most of the time.
+            Self::Loads(Loads::Server) | Self::Prototype(PrototypeTable::Times) => {
                 if quick {
-                    20
+                    8
                 } else {
-                    150
+                    100
                 }
             }
             _ => 1,

@@ -5,7 +5,8 @@ mod later;
 mod method;
 
 pub use method::{
-    Benchmarks, CostTable, Experiment, FetchTests, Generated, LayerTable, Loads, Method, Recomputed,
+    Benchmarks, CostTable, Experiment, FetchTests, Generated, LayerTable, Loads, Method, PrototypeTable,
+    Recomputed,
 };
 
 /// All experiments, in the order of the papers.

@@ -1,6 +1,6 @@
 //! Columns of Table VII and Figure 2 for what many processes used.
 
-use super::loads::Ran;
+use super::loads::{AtLoad, Ran};
 use crate::papers::{Cell, Sheet};
 
 /// Adds columns for the loads that were run, and what the model says of them, to a sheet with the column `load_units`.
@@ -18,19 +18,22 @@ pub fn add_ran(sheet: &mut Sheet, ran: &Ran) {
     sheet.units.extend(["%", "s", "s", "s", "%", "s"].map(str::to_owned));
     for row in &mut sheet.rows {
         let load = row.get(load_units).and_then(Cell::number);
-        let found = ran.loads.iter().find(|(one, ..)| Some(f64::from(*one)) == load);
-        row.extend(found.map_or([const { Cell::NotAtHand }; 6], |(load, elapsed, used)| {
-            let model = ran.demands.at_load(*load);
-            let rounded = |number: f64, digits: f64| Cell::from((number * digits).round() / digits);
-            [
-                rounded(100.0 * used, 10.0),
-                rounded(elapsed.median, 1e3),
-                rounded(elapsed.min, 1e3),
-                rounded(elapsed.max, 1e3),
-                rounded(100.0 * model.processor, 10.0),
-                rounded(model.elapsed, 1e3),
-            ]
-        }));
+        let found = load.and_then(|load| ran.at(load));
+        row.extend(found.map_or(
+            [const { Cell::NotAtHand }; 6],
+            |AtLoad { load, elapsed, processor, .. }| {
+                let model = ran.demands.at_load(*load);
+                let rounded = |number: f64, digits: f64| Cell::from((number * digits).round() / digits);
+                [
+                    rounded(100.0 * processor, 10.0),
+                    rounded(elapsed.median, 1e3),
+                    rounded(elapsed.min, 1e3),
+                    rounded(elapsed.max, 1e3),
+                    rounded(100.0 * model.processor, 10.0),
+                    rounded(model.elapsed, 1e3),
+                ]
+            },
+        ));
     }
 }
 
@@ -40,6 +43,7 @@ mod tests {
     use super::*;
     use crate::closed::Demands;
     use crate::spread::Spread;
+    use std::time::Duration;
 
     #[test]
     fn loads_that_were_run_stand_beside_the_model_and_others_are_not_at_hand() {
@@ -47,7 +51,8 @@ mod tests {
         sheet.rows = vec![vec![1.0.into()], vec![500.0.into()]];
         let elapsed = Spread { median: 2.0, min: 1.5, max: 3.0 };
         let demands = Demands { elapsed: 2.0, processor: 0.2, disk: 0.0 };
-        add_ran(&mut sheet, &Ran { loads: vec![(1, elapsed, 0.125)], demands, part: 0.5 });
+        let loads = vec![AtLoad { load: 1, elapsed, processor: 0.125, said: Vec::new() }];
+        add_ran(&mut sheet, &Ran { loads, demands, part: 0.5, think: Duration::from_secs(1) });
         let numbers: Vec<f64> = sheet.rows[0].iter().filter_map(Cell::number).collect();
         assert_eq!(numbers, [1.0, 12.5, 2.0, 1.5, 3.0, 10.0, 2.0]);
         assert_eq!(sheet.rows[1].iter().filter_map(Cell::number).count(), 1);

@@ -60,7 +60,7 @@ pub fn table7(papers: &[Paper], here: Option<Demands>) -> Result<Sheet, PaperErr
     Ok(sheet)
 }
 
-/// Figure 1: time of a run in percent of that at load 1. The prototype's server cannot be modelled so: what a run needed of
+/// Figure 1: time of a run in percent of that at load 1. The prototype's server cannot be modelled so (it is run: `crate::clients`): what a run needed of
 /// it is not printed, and grew with the load.
 ///
 /// # Errors

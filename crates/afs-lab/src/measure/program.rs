@@ -1,9 +1,10 @@
 //! Source of a C program for the Andrew benchmark: 70 files of 200 kB together, as section 2.3 of Howard et al. 1988 says.
 
 use crate::error::{Context, LabError};
+use crate::scratch::Scratch;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Directories of the program.
 pub(crate) const MODULES: u32 = 5;
@@ -13,7 +14,7 @@ pub(crate) const FILES: u32 = 13;
 const FUNCTIONS: u32 = 22;
 
 /// A directory with the source, removed when it is dropped.
-pub(crate) struct Program(PathBuf);
+pub(crate) struct Program(Scratch);
 
 impl Program {
     /// Writes the source into a new directory below `parent`.
@@ -21,9 +22,7 @@ impl Program {
     /// # Errors
     /// The system's.
     pub(crate) fn write_in(parent: &Path) -> Result<Self, LabError> {
-        let root = parent.join(format!("andrew-lab-source-{}", std::process::id()));
-        fs::create_dir(&root).during("make the directory", &root)?;
-        let program = Self(root);
+        let program = Self(Scratch::make_in(parent, "andrew-lab-source")?);
         for module in 0..MODULES {
             program.write_module(module)?;
         }
@@ -31,11 +30,11 @@ impl Program {
     }
 
     pub(crate) fn root(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     fn write_module(&self, module: u32) -> Result<(), LabError> {
-        let directory = self.0.join(format!("module{module}"));
+        let directory = self.root().join(format!("module{module}"));
         fs::create_dir(&directory).during("make the directory", &directory)?;
         let mut header = String::new();
         for file in 0..FILES {
@@ -45,12 +44,6 @@ impl Program {
             write(&directory.join(format!("part{file}.c")), &source(module, file))?;
         }
         write(&directory.join("module.h"), &header)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,14 +1,24 @@
-//! Servers of the prototype, and the way of a call to the one that has the path.
+//! The way of a call to the server that has its path, and servers in this process.
 
-use super::server::{Call, ClientNumber, Refusal, Reply, Server, ServerNumber, Work};
+use super::call::{Call, Failure, Refusal, Reply, ServerNumber};
+use super::server::{Server, Work};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-/// Who makes stubs.
-const OPERATOR: ClientNumber = ClientNumber(u32::MAX);
+/// A client's connections to the servers, of which the first has the root.
+pub(super) trait Connections {
+    /// A call to one of them.
+    ///
+    /// # Errors
+    /// Why there is no reply.
+    fn call(&mut self, at: ServerNumber, path: &str, call: Call<'_>) -> Result<Reply, Refusal>;
+}
 
 /// Prefixes of path names, and the servers that a stub named for them. The longest prefix counts.
 #[derive(Debug, Default)]
-pub(super) struct Prefixes(BTreeMap<String, ServerNumber>);
+struct Prefixes(BTreeMap<String, ServerNumber>);
 
 impl Prefixes {
     fn server(&self, path: &str) -> ServerNumber {
@@ -19,59 +29,101 @@ impl Prefixes {
     }
 }
 
-/// The servers; the first has the root.
-#[derive(Debug)]
+/// Most stubs on a way.
+const STEPS_MAX: usize = 16;
+
+/// Connections with what stubs have told.
+pub(super) struct Routes<C> {
+    pub(super) connections: C,
+    prefixes: Prefixes,
+}
+
+impl<C: Connections> Routes<C> {
+    pub(super) fn of(connections: C) -> Self {
+        Self { connections, prefixes: Prefixes::default() }
+    }
+
+    /// A call to the server that a prefix hints at, and from there where stubs point.
+    pub(super) fn call(&mut self, path: &str, call: Call<'_>) -> Result<Reply, Failure> {
+        let failed = |why| Failure { call: call.name(), path: path.to_owned(), why };
+        let mut at = self.prefixes.server(path);
+        for _ in 0..STEPS_MAX {
+            match self.connections.call(at, path, call) {
+                Err(Refusal::Elsewhere { prefix_components, server }) => {
+                    let prefix: Vec<&str> = path.split('/').take(prefix_components).collect();
+                    self.prefixes.0.insert(prefix.join("/"), server);
+                    at = server;
+                }
+                other => return other.map_err(failed),
+            }
+        }
+        Err(failed(Refusal::Absent))
+    }
+}
+
+/// Servers whose files are in directories, with a [`Server`] for each client at each of them in the place of its process.
 pub(super) struct Cell {
-    pub(super) servers: Vec<Server>,
+    roots: Vec<PathBuf>,
+    /// By number of client and server.
+    processes: RefCell<BTreeMap<(u32, ServerNumber), Server>>,
 }
 
 impl Cell {
-    pub(super) fn of(servers: usize) -> Self {
-        Self { servers: (0..servers).map(|_| Server::default()).collect() }
+    /// Servers with their files in new directories.
+    pub(super) fn in_directory(directory: &Path, servers: u32) -> Rc<Self> {
+        let roots = (0..servers).map(|server| directory.join(format!("server{server}"))).collect();
+        Rc::new(Self { roots, processes: RefCell::default() })
     }
 
-    /// Gives what is below a name of the root to another server: a stub at the first, and the directory at the other.
-    pub(super) fn place(&mut self, name: &str, at: ServerNumber) -> Result<(), Refusal> {
-        let [first, ..] = self.servers.as_mut_slice() else { return Err(Refusal::Absent) };
-        first.call(OPERATOR, name, Call::MakeStub(at))?;
-        let other = self.servers.get_mut(at.0).ok_or(Refusal::Absent)?;
-        other.call(OPERATOR, name, Call::MakeDir).map(|_| ())
+    /// Connections of a client.
+    pub(super) fn client(self: &Rc<Self>, number: u32) -> InProcess {
+        InProcess(self.clone(), number)
+    }
+
+    /// Processes of all servers.
+    pub(super) fn processes(&self) -> usize {
+        self.processes.borrow().len()
     }
 
     /// What all servers did since this was asked last.
-    pub(super) fn take_work(&mut self) -> Work {
+    pub(super) fn take_work(&self) -> Work {
         let mut all = Work::default();
-        for server in &mut self.servers {
+        for server in self.processes.borrow_mut().values_mut() {
             all.add(&std::mem::take(&mut server.work));
         }
         all
     }
 
-    /// Processes of all servers.
-    pub(super) fn processes(&self) -> usize {
-        self.servers.iter().map(Server::processes).sum()
+    /// Calls of a kind that a server had since its work was taken.
+    #[cfg(test)]
+    pub(super) fn calls(&self, at: u32, name: &str) -> u64 {
+        let processes = self.processes.borrow();
+        let there = processes.iter().filter(|((_, server), _)| server.0 == at);
+        there.map(|(_, server)| server.work.calls.get(name).copied().unwrap_or_default()).sum()
     }
+}
 
-    /// A call to the server that a prefix hints at, and from there where stubs point; at most one step for each server.
-    pub(super) fn call(
-        &mut self,
-        client: ClientNumber,
-        prefixes: &mut Prefixes,
-        path: &str,
-        call: Call,
-    ) -> Result<Reply, Refusal> {
-        let mut at = prefixes.server(path);
-        for _ in 0..=self.servers.len() {
-            let server = self.servers.get_mut(at.0).ok_or(Refusal::Absent)?;
-            match server.call(client, path, call) {
-                Err(Refusal::Elsewhere { prefix_components, server }) => {
-                    let prefix: Vec<&str> = path.split('/').take(prefix_components).collect();
-                    prefixes.0.insert(prefix.join("/"), server);
-                    at = server;
-                }
-                other => return other,
-            }
-        }
-        Err(Refusal::Absent)
+/// A client's connections to servers in this process.
+pub(super) struct InProcess(Rc<Cell>, u32);
+
+impl Connections for InProcess {
+    fn call(&mut self, at: ServerNumber, path: &str, call: Call<'_>) -> Result<Reply, Refusal> {
+        let root = self.0.roots.get(at.0 as usize).ok_or(Refusal::Absent)?;
+        let mut processes = self.0.processes.borrow_mut();
+        let process = match processes.entry((self.1, at)) {
+            std::collections::btree_map::Entry::Occupied(there) => there.into_mut(),
+            std::collections::btree_map::Entry::Vacant(none) => none.insert(Server::open(root)?),
+        };
+        process.call(path, call)
     }
+}
+
+/// Gives what is below a name of the root to another server: a stub at the first, and the directory at the other.
+pub(super) fn place(
+    operator: &mut Routes<impl Connections>,
+    name: &str,
+    at: ServerNumber,
+) -> Result<(), Failure> {
+    operator.call(name, Call::MakeStub(at))?;
+    operator.call(name, Call::MakeDir).map(drop)
 }

@@ -1,100 +1,138 @@
 //! Client of the prototype: whole files and status are cached, and every copy is checked before it is used.
 
-use super::cache::Cache;
-use super::cell::{Cell, Prefixes};
-use super::server::{Call, ClientNumber, Refusal, Reply, Stamp};
+use super::cache::{Cache, Copy};
+use super::call::{Call, Failure, Refusal, Reply, Stamp};
+use super::cell::{Connections, Routes};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// A client.
-#[derive(Debug)]
-pub(super) struct Venus {
-    number: ClientNumber,
-    files: Cache,
-    statuses: Cache,
-    prefixes: Prefixes,
+/// Checks of copies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checks {
+    pub(super) calls: u64,
+    pub(super) time: Duration,
 }
 
-impl Venus {
-    pub(super) fn of(number: u32) -> Self {
-        Self {
-            number: ClientNumber(number),
-            files: Cache::default(),
-            statuses: Cache::default(),
-            prefixes: Prefixes::default(),
-        }
+/// A client.
+pub(super) struct Venus<C> {
+    pub(super) routes: Routes<C>,
+    /// A directory for copies.
+    directory: PathBuf,
+    copies: u64,
+    files: Cache<Copy>,
+    statuses: Cache<()>,
+    pub(super) checks: Checks,
+}
+
+impl<C: Connections> Venus<C> {
+    /// A client whose copies are in a directory that is its own.
+    pub(super) fn of(connections: C, directory: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        Ok(Self {
+            routes: Routes::of(connections),
+            directory: directory.to_owned(),
+            copies: 0,
+            files: Cache::new(),
+            statuses: Cache::new(),
+            checks: Checks::default(),
+        })
     }
 
     /// Opens a file to read it.
-    pub(super) fn open(&mut self, cell: &mut Cell, path: &str) -> Result<(), Refusal> {
-        if let Some(stamp) = self.files.get(path) {
-            if self.is_valid(cell, path, stamp)? {
-                return Ok(());
+    pub(super) fn open(&mut self, path: &str) -> Result<File, Failure> {
+        if let Some((stamp, _)) = self.files.get(path) {
+            if self.is_valid(path, stamp)?
+                && let Some((_, copy)) = self.files.get(path)
+            {
+                return copy.open().map_err(local("open", path));
             }
             self.files.remove(path);
         }
-        let reply = self.call(cell, path, Call::Fetch)?;
-        self.keep(path, &reply, true);
-        Ok(())
+        let (copy, mut file) = self.new_copy(path)?;
+        let stamp = self.status_of(path, Call::Fetch(&file))?;
+        self.statuses.put(path, stamp, ());
+        self.files.put(path, stamp, copy);
+        file.rewind().map_err(local("open", path))?;
+        Ok(file)
     }
 
     /// Reads a status (`stat`).
-    pub(super) fn status(&mut self, cell: &mut Cell, path: &str) -> Result<(), Refusal> {
-        if let Some(stamp) = self.statuses.get(path) {
-            if self.is_valid(cell, path, stamp)? {
+    pub(super) fn status(&mut self, path: &str) -> Result<(), Failure> {
+        if let Some((stamp, ())) = self.statuses.get(path) {
+            if self.is_valid(path, stamp)? {
                 return Ok(());
             }
             self.statuses.remove(path);
         }
-        let reply = self.call(cell, path, Call::GetFileStat)?;
-        self.keep(path, &reply, false);
+        let stamp = self.status_of(path, Call::GetFileStat)?;
+        self.statuses.put(path, stamp, ());
         Ok(())
     }
 
     /// Writes a file anew, and stores it when it is closed. The copy stays.
-    pub(super) fn store(&mut self, cell: &mut Cell, path: &str) -> Result<(), Refusal> {
-        let reply = self.call(cell, path, Call::Store)?;
-        self.keep(path, &reply, true);
+    pub(super) fn store(&mut self, path: &str, data: &mut dyn Read) -> Result<(), Failure> {
+        let (copy, mut file) = self.new_copy(path)?;
+        io::copy(data, &mut file).map_err(local("write", path))?;
+        let stamp = self.status_of(path, Call::Store(&file))?;
+        self.statuses.put(path, stamp, ());
+        self.files.put(path, stamp, copy);
         Ok(())
     }
 
     /// Changes a mode or a time.
-    pub(super) fn set_status(&mut self, cell: &mut Cell, path: &str) -> Result<(), Refusal> {
-        let reply = self.call(cell, path, Call::SetFileStat)?;
-        let has_data = self.files.get(path).is_some();
-        self.keep(path, &reply, has_data);
+    pub(super) fn set_status(&mut self, path: &str) -> Result<(), Failure> {
+        let stamp = self.status_of(path, Call::SetFileStat)?;
+        self.statuses.put(path, stamp, ());
+        self.files.renew(path, stamp);
         Ok(())
     }
 
     /// Makes a directory.
-    pub(super) fn make_dir(&mut self, cell: &mut Cell, path: &str) -> Result<(), Refusal> {
-        let reply = self.call(cell, path, Call::MakeDir)?;
-        self.keep(path, &reply, false);
+    pub(super) fn make_dir(&mut self, path: &str) -> Result<(), Failure> {
+        let stamp = self.status_of(path, Call::MakeDir)?;
+        self.statuses.put(path, stamp, ());
         Ok(())
     }
 
     /// Names in a directory; they are not cached.
-    pub(super) fn list(&mut self, cell: &mut Cell, path: &str) -> Result<Vec<String>, Refusal> {
-        match self.call(cell, path, Call::ListDir)? {
+    pub(super) fn list(&mut self, path: &str) -> Result<Vec<String>, Failure> {
+        match self.routes.call(path, Call::ListDir)? {
             Reply::Names(names) => Ok(names),
-            _ => Err(Refusal::Kind),
+            _ => Err(unexpected("ListDir", path)),
         }
     }
 
-    fn call(&mut self, cell: &mut Cell, path: &str, call: Call) -> Result<Reply, Refusal> {
-        cell.call(self.number, &mut self.prefixes, path, call)
+    fn new_copy(&mut self, path: &str) -> Result<(Copy, File), Failure> {
+        self.copies += 1;
+        Copy::create(&self.directory, self.copies).map_err(local("create", path))
     }
 
-    fn is_valid(&mut self, cell: &mut Cell, path: &str, stamp: Stamp) -> Result<bool, Refusal> {
-        Ok(self.call(cell, path, Call::TestAuth(stamp))? == Reply::Valid(true))
+    fn is_valid(&mut self, path: &str, stamp: Stamp) -> Result<bool, Failure> {
+        let began = Instant::now();
+        let reply = self.routes.call(path, Call::TestAuth(stamp))?;
+        self.checks.calls += 1;
+        self.checks.time += began.elapsed();
+        Ok(reply == Reply::Valid(true))
     }
 
-    fn keep(&mut self, path: &str, reply: &Reply, has_data: bool) {
-        if let Reply::Status(stamp) = reply {
-            self.statuses.put(path, *stamp);
-            if has_data {
-                self.files.put(path, *stamp);
-            }
+    /// A call whose reply is a version.
+    fn status_of(&mut self, path: &str, call: Call<'_>) -> Result<Stamp, Failure> {
+        match self.routes.call(path, call)? {
+            Reply::Status(stamp) => Ok(stamp),
+            _ => Err(unexpected(call.name(), path)),
         }
     }
+}
+
+/// A failure of the cache's own files.
+fn local(call: &'static str, path: &str) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure { call, path: path.to_owned(), why: Refusal::Io(error) }
+}
+
+fn unexpected(call: &'static str, path: &str) -> Failure {
+    local(call, path)(io::Error::new(io::ErrorKind::InvalidData, "the reply is of another call"))
 }
 
 #[cfg(test)]

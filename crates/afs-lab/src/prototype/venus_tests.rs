@@ -1,69 +1,121 @@
 //! Tests of the prototype: checks of copies, stubs, processes and path names.
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-use super::super::server::ServerNumber;
+use super::super::call::{PATH_MAX, ServerNumber};
+use super::super::cell::{Cell, InProcess, place};
 use super::*;
+use std::rc::Rc;
 
-fn calls(cell: &Cell, server: usize, name: &str) -> u64 {
-    cell.servers[server].work.calls.get(name).copied().unwrap_or_default()
+struct Run {
+    directory: tempfile::TempDir,
+    cell: Rc<Cell>,
+}
+
+impl Run {
+    fn of(servers: u32) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let cell = Cell::in_directory(directory.path(), servers);
+        Self { directory, cell }
+    }
+
+    fn client(&self, number: u32) -> Venus<InProcess> {
+        Venus::of(self.cell.client(number), &self.directory.path().join(format!("cache{number}"))).unwrap()
+    }
+}
+
+fn put(venus: &mut Venus<InProcess>, path: &str, data: &str) {
+    venus.store(path, &mut data.as_bytes()).unwrap();
+}
+
+fn read(venus: &mut Venus<InProcess>, path: &str) -> String {
+    io::read_to_string(venus.open(path).unwrap()).unwrap()
 }
 
 #[test]
 fn every_open_of_a_copy_asks_and_another_clients_store_is_seen() {
-    let (mut cell, mut one, mut other) = (Cell::of(1), Venus::of(1), Venus::of(2));
-    one.store(&mut cell, "file").unwrap();
+    let run = Run::of(1);
+    let (mut one, mut other) = (run.client(1), run.client(2));
+    put(&mut one, "file", "first");
     for _ in 0..3 {
-        one.open(&mut cell, "file").unwrap();
+        assert_eq!(read(&mut one, "file"), "first");
     }
-    assert_eq!((calls(&cell, 0, "TestAuth"), calls(&cell, 0, "Fetch")), (3, 0));
-    other.open(&mut cell, "file").unwrap();
-    other.store(&mut cell, "file").unwrap();
-    one.open(&mut cell, "file").unwrap();
-    assert_eq!((calls(&cell, 0, "TestAuth"), calls(&cell, 0, "Fetch")), (4, 2), "the copy was not valid");
-    one.open(&mut cell, "file").unwrap();
-    assert_eq!(calls(&cell, 0, "Fetch"), 2);
-    assert_eq!(cell.servers[0].processes(), 2, "a process for each client");
+    assert_eq!((run.cell.calls(0, "TestAuth"), run.cell.calls(0, "Fetch")), (3, 0));
+    assert_eq!(read(&mut other, "file"), "first");
+    put(&mut other, "file", "second, longer");
+    assert_eq!(read(&mut one, "file"), "second, longer", "the copy was not valid");
+    assert_eq!((run.cell.calls(0, "TestAuth"), run.cell.calls(0, "Fetch")), (4, 2));
+    read(&mut one, "file");
+    assert_eq!(run.cell.calls(0, "Fetch"), 2);
+    assert_eq!(run.cell.processes(), 2, "a process for each client");
+    assert_eq!(one.checks.calls, 5);
 }
 
 #[test]
 fn a_status_is_asked_for_once_and_then_checked() {
-    let (mut cell, mut one, mut other) = (Cell::of(1), Venus::of(1), Venus::of(2));
-    one.make_dir(&mut cell, "dir").unwrap();
-    one.store(&mut cell, "dir/file").unwrap();
-    other.status(&mut cell, "dir/file").unwrap();
-    other.status(&mut cell, "dir/file").unwrap();
-    assert_eq!((calls(&cell, 0, "GetFileStat"), calls(&cell, 0, "TestAuth")), (1, 1));
-    one.set_status(&mut cell, "dir/file").unwrap();
-    other.status(&mut cell, "dir/file").unwrap();
-    assert_eq!((calls(&cell, 0, "GetFileStat"), calls(&cell, 0, "TestAuth")), (2, 2));
-    one.open(&mut cell, "dir/file").unwrap();
-    assert_eq!(calls(&cell, 0, "Fetch"), 0, "one's own change leaves one's copy valid");
+    let run = Run::of(1);
+    let (mut one, mut other) = (run.client(1), run.client(2));
+    one.make_dir("dir").unwrap();
+    put(&mut one, "dir/file", "data");
+    other.status("dir/file").unwrap();
+    other.status("dir/file").unwrap();
+    assert_eq!((run.cell.calls(0, "GetFileStat"), run.cell.calls(0, "TestAuth")), (1, 1));
+    one.set_status("dir/file").unwrap();
+    other.status("dir/file").unwrap();
+    assert_eq!((run.cell.calls(0, "GetFileStat"), run.cell.calls(0, "TestAuth")), (2, 2));
+    one.open("dir/file").unwrap();
+    assert_eq!(run.cell.calls(0, "Fetch"), 0, "one's own change leaves one's copy valid");
     // Two components at each of 7 calls, and one for the directory.
-    assert_eq!(cell.servers[0].work.components, 15);
-    assert_eq!(other.status(&mut cell, "dir/absent"), Err(Refusal::Absent));
-    assert_eq!(other.open(&mut cell, "dir"), Err(Refusal::Kind));
-    assert_eq!(other.status(&mut cell, "dir/file/below"), Err(Refusal::Kind));
+    assert_eq!(run.cell.take_work().components, 15);
+    let refused = |path: &str, other: &mut Venus<_>| other.status(path).unwrap_err().why;
+    assert!(matches!(refused("dir/absent", &mut other), Refusal::Absent));
+    assert!(matches!(refused("dir/file/below", &mut other), Refusal::Kind));
+    let said = other.open("dir").unwrap_err().to_string();
+    assert!(said.starts_with("Fetch of 'dir' on the prototype: it is a directory"), "{said}");
+}
+
+#[test]
+fn status_is_in_shadow_directories_that_no_name_reaches() {
+    let run = Run::of(1);
+    let mut one = run.client(1);
+    one.make_dir("dir").unwrap();
+    put(&mut one, "dir/file", "data");
+    one.set_status("dir/file").unwrap();
+    let root = run.directory.path().join("server0");
+    assert_eq!(std::fs::read_to_string(root.join("dir/.admin/file")).unwrap(), "2");
+    assert_eq!(std::fs::read_to_string(root.join("dir/file")).unwrap(), "data");
+    assert_eq!(std::fs::read_dir(root.join("dir/.admin")).unwrap().count(), 1, "something was left behind");
+    assert_eq!(one.list("").unwrap(), ["dir"]);
+    std::fs::write(run.directory.path().join("outside"), "secret").unwrap();
+    std::os::unix::fs::symlink("..", root.join("link")).unwrap();
+    let long = "a/".repeat(PATH_MAX);
+    for path in
+        ["../outside", "dir/../../outside", "dir/.admin/file", "dir//file", "/dir", "dir/.", "a\0b", &long]
+    {
+        let why = one.open(path).unwrap_err().why;
+        assert!(matches!(why, Refusal::Name | Refusal::Long), "{path}: {why}");
+        assert!(one.list(path).is_err() && one.store(path, &mut "x".as_bytes()).is_err(), "{path}");
+    }
+    assert!(matches!(one.open("link/outside").unwrap_err().why, Refusal::Kind), "a link was followed");
 }
 
 #[test]
 fn a_stub_points_to_the_server_and_the_prefix_is_kept() {
-    let (mut cell, mut one) = (Cell::of(2), Venus::of(1));
-    let operator = ClientNumber(0);
-    cell.servers[0].call(operator, "usr", Call::MakeStub(ServerNumber(1))).unwrap();
-    // A server mirrors the directories above what it has.
-    cell.servers[1].call(operator, "usr", Call::MakeDir).unwrap();
-    one.store(&mut cell, "usr/file").unwrap();
-    assert_eq!((calls(&cell, 0, "Store"), calls(&cell, 1, "Store")), (1, 1));
-    one.store(&mut cell, "usr/file").unwrap();
-    one.store(&mut cell, "usrs").unwrap();
+    let run = Run::of(2);
+    let (mut operator, mut one) = (Routes::of(run.cell.client(0)), run.client(1));
+    place(&mut operator, "usr", ServerNumber(1)).unwrap();
+    put(&mut one, "usr/file", "1");
+    assert_eq!((run.cell.calls(0, "Store"), run.cell.calls(1, "Store")), (1, 1));
+    put(&mut one, "usr/file", "2");
+    put(&mut one, "usrs", "3");
     assert_eq!(
-        (calls(&cell, 0, "Store"), calls(&cell, 1, "Store")),
+        (run.cell.calls(0, "Store"), run.cell.calls(1, "Store")),
         (2, 2),
         "the prefix is a whole component"
     );
-    assert_eq!(one.list(&mut cell, "usr").unwrap(), ["file"]);
+    assert_eq!(one.list("usr").unwrap(), ["file"]);
     // Stubs that point at each other end.
-    cell.servers[0].call(operator, "a", Call::MakeStub(ServerNumber(1))).unwrap();
-    cell.servers[1].call(operator, "a", Call::MakeStub(ServerNumber(0))).unwrap();
-    assert_eq!(one.open(&mut cell, "a/b"), Err(Refusal::Absent));
+    let mut there = run.cell.client(0);
+    there.call(ServerNumber(0), "a", Call::MakeStub(ServerNumber(1))).unwrap();
+    there.call(ServerNumber(1), "a", Call::MakeStub(ServerNumber(0))).unwrap();
+    assert!(matches!(one.open("a/b").unwrap_err().why, Refusal::Absent));
 }

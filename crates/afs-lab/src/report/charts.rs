@@ -59,7 +59,7 @@ const fn plot(
 const BYTES: (&str, &str, bool) = ("bytes", "bytes", true);
 
 const CHARTS: &[Chart] = &[
-    plot("howard88.table3", LOAD, "overall time, s", &["overall"]),
+    plot("howard88.table3", LOAD, "overall time, s", &["overall"]).and_here(&["andrew_overall"]),
     plot("howard88.table6", LOAD, "time, s", &["overall", "copy", "make"]),
     plot("howard88.table7", LOAD, "use of the server, %", &["cpu", "disk"])
         .and_here(&["measured_cpu", "ran_cpu"]),
@@ -70,8 +70,11 @@ const CHARTS: &[Chart] = &[
         &["andrew_cold", "andrew_warm", "standalone"],
     )
     .and_all(),
-    plot("howard88.fig1", LOAD, "time, % of that at load 1", &["prototype", "revised"])
-        .and_here(&["measured"]),
+    plot("howard88.fig1", LOAD, "time, % of that at load 1", &["prototype", "revised"]).and_here(&[
+        "measured",
+        "ran_prototype",
+        "ran_andrew",
+    ]),
     plot("howard88.fig2", LOAD, "use of the server, %", &["cpu", "disk"])
         .and_here(&["measured_cpu", "ran_cpu"]),
     plot("howard88.fig3", LOAD, "overall time, s", &["nfs", "andrew_cold", "andrew_warm"]).and_all(),

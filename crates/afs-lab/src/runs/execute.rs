@@ -8,7 +8,6 @@ use super::setting::Setting;
 use crate::catalogue::{CostTable, Experiment, Generated, Method, Recomputed};
 use crate::model::{self, Inputs, TraceKind};
 use crate::papers::{PaperError, Sheet};
-use crate::prototype::{self, Counted};
 use crate::replay::{self, ReplayError};
 use crate::trace::{self, Shape, Statistics};
 use std::sync::atomic::Ordering;
@@ -108,7 +107,7 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
             Ok(sheet) => Outcome::Ran { sheet, notes: recomputed_notes(setting, method, what) },
             Err(error) => Outcome::Failed { error: error.to_string() },
         },
-        Method::Prototype => prototype_calls(),
+        Method::Prototype(what) => memo.prototype(setting, what),
         Method::Replay => replayed(setting),
         Method::Costs(table) => measured_costs(setting, table),
         Method::Benchmark(what) => memo.benchmark(setting, what),
@@ -154,20 +153,6 @@ fn generated_notes(quick: bool) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// Table II.
-fn prototype_calls() -> Outcome {
-    let Some(Counted { sheet, calls, components, admin_reads, processes }) = prototype::table2() else {
-        return Outcome::Failed { error: "the script went wrong on the prototype".into() };
-    };
-    let work = format!(
-        "In the first run's {calls} calls the servers resolved {components} components of path names and read {admin_reads} \
-         status files. In the end they have {processes} processes, one for each of three clients at each of two servers."
-    );
-    let what = "The prototype's rules in memory, and a client that runs the script of the Andrew benchmark on a program of 70 \
-                files: its own distribution, not that of a month of use.";
-    Outcome::Ran { sheet, notes: vec![what.into(), work] }
 }
 
 /// Figure 7.

@@ -1,12 +1,12 @@
 //! Outcomes of measured experiments. What several entries share is measured once in a run.
 
 use super::outcome::Outcome;
-use super::own::{many, ran_note};
+use super::own::ran_note;
 use super::setting::Setting;
 use crate::LabError;
 use crate::bulk::{KernelCache, Place};
 use crate::catalogue::{Benchmarks, FetchTests, Loads};
-use crate::clients::{self, Ran};
+use crate::clients::{self, PrototypeRan, Ran};
 use crate::closed::{self, Compared, Demands, Told};
 use crate::layers::Layers;
 use crate::measure::{self, Benchmarked, Fetches, Latencies, Mounted};
@@ -18,7 +18,8 @@ use std::cell::OnceCell;
 pub(super) struct Memo {
     benchmarked: OnceCell<Result<Benchmarked, String>>,
     fetches: OnceCell<Result<Fetches, String>>,
-    clients: OnceCell<Result<Option<Ran>, String>>,
+    pub(super) clients: OnceCell<Result<Option<Ran>, String>>,
+    pub(super) prototype: OnceCell<Result<PrototypeRan, String>>,
     pub(super) layers: OnceCell<Result<Layers, String>>,
 }
 
@@ -92,18 +93,24 @@ impl Memo {
         };
         let own = if here.is_some() { MEASURED } else { "With --mount also from a run measured here." };
         let mut notes = vec![MODELLED.to_owned(), own.to_owned()];
-        if what == Loads::Server {
-            let measure = || many(setting).map_err(|error| error.to_string());
-            match self.clients.get_or_init(measure) {
-                Ok(Some(many)) => {
-                    clients::add_ran(&mut sheet, many);
-                    notes.push(ran_note(many));
-                }
-                Ok(None) => {}
-                Err(error) => return Outcome::Failed { error: error.clone() },
-            }
+        let more = match what {
+            Loads::Server => self.add_ran(setting, &mut sheet),
+            Loads::Relative => self.add_relative(setting, &mut sheet),
+        };
+        match more {
+            Ok(note) => notes.extend(note),
+            Err(error) => return Outcome::Failed { error },
         }
         Outcome::Ran { sheet, notes }
+    }
+
+    /// Adds what was run to Table VII or Figure 2; what is to be said of it.
+    fn add_ran(&self, setting: &Setting<'_>, sheet: &mut Sheet) -> Result<Option<String>, String> {
+        let many = self.clients(setting).as_ref().map_err(String::clone)?;
+        Ok(many.as_ref().map(|many| {
+            clients::add_ran(sheet, many);
+            ran_note(many)
+        }))
     }
 
     /// NFS and Andrew by load, and other file systems.

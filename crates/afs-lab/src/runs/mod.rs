@@ -6,6 +6,7 @@ mod folder;
 mod measured;
 mod outcome;
 mod own;
+mod prototype;
 mod setting;
 
 pub use environment::{Environment, load_average};

@@ -102,8 +102,9 @@ pub(super) fn ran_note(ran: &Ran) -> String {
         "The server was not bounded: that needs root, control groups, and a server whose process is not the mount's, and uses less than a processor.".to_owned()
     };
     format!(
-        "Columns with 'ran' were run: so many processes in one mount at once, each on a copy of its own, with 4 s of waiting in the place of \
+        "Columns with 'ran' were run: so many processes in one mount at once, each on a copy of its own, with {} s of waiting in the place of \
          compiling (`andrew bench andrew --think`); the mean of their times, medians of runs. {server} 'ran model' is the model of the same \
-         clients from load 1. They share the mount's cache and connections, and with the server this machine."
+         clients from load 1. They share the mount's cache and connections, and with the server this machine.",
+        ran.think.as_secs()
     )
 }

@@ -5,6 +5,7 @@ mod costs;
 mod list;
 mod others;
 mod peer;
+mod prototype;
 mod report;
 mod run;
 
@@ -31,6 +32,9 @@ enum Command {
     Run(run::Args),
     /// Be the other end of a link, for streams by the layers of the network
     Peer(peer::Args),
+    /// Processes of the prototype of 1984, which `andrew lab run` starts
+    #[command(hide = true)]
+    Prototype(prototype::Args),
     /// Write a page of all tables and figures with the results of a directory
     Report(report::Args),
 }
@@ -46,6 +50,7 @@ impl Args {
             Command::Costs(args) => args.run(json),
             Command::Run(args) => args.run(json),
             Command::Peer(args) => args.run(json),
+            Command::Prototype(args) => args.run(json),
             Command::Report(args) => args.run(json),
         }
     }

@@ -1,0 +1,146 @@
+//! Tables III and IV of Howard et al. 1988, and columns of Figure 1, for what clients of the prototype and of Andrew used.
+
+use super::loads::Ran;
+use super::prototype::{PrototypeRan, Usage};
+use crate::papers::{Cell, Sheet};
+use crate::spread::Spread;
+
+fn rounded(number: f64, digits: f64) -> Cell {
+    Cell::from((number * digits).round() / digits)
+}
+
+fn cells(spread: Option<Spread>, digits: f64) -> [Cell; 3] {
+    spread.map_or([const { Cell::NotAtHand }; 3], |Spread { median, min, max }| {
+        [median, min, max].map(|one| rounded(one, digits))
+    })
+}
+
+/// Percent of what there was at load 1.
+fn relative(number: Option<f64>, first: Option<f64>) -> Cell {
+    number.zip(first).map_or(Cell::NotAtHand, |(number, first)| rounded(100.0 * number / first, 10.0))
+}
+
+/// Table III: times of a run and of TestAuth by load, and beside them those of a run on Andrew.
+#[must_use]
+pub fn table3(prototype: &PrototypeRan, andrew: Option<&Ran>) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        ("load_units", "load units"),
+        ("overall", "s"),
+        ("overall_min", "s"),
+        ("overall_max", "s"),
+        ("overall_rel", "%"),
+        ("testauth", "ms"),
+        ("testauth_min", "ms"),
+        ("testauth_max", "ms"),
+        ("testauth_rel", "%"),
+    ]);
+    if andrew.is_some() {
+        sheet.columns.extend(["andrew_overall", "andrew_overall_rel"].map(str::to_owned));
+        sheet.units.extend(["s", "%"].map(str::to_owned));
+    }
+    let first = prototype.ran.loads.first();
+    let test_auth = first.and_then(|first| first.test_auth()).map(|spread| spread.median);
+    for at in &prototype.ran.loads {
+        let load = f64::from(at.load);
+        let checks = at.test_auth();
+        let mut row = vec![load.into()];
+        row.extend(cells(Some(at.elapsed), 1e3));
+        row.push(relative(Some(at.elapsed.median), first.map(|first| first.elapsed.median)));
+        row.extend(cells(checks, 1e4));
+        row.push(relative(checks.map(|spread| spread.median), test_auth));
+        row.extend(andrew.into_iter().flat_map(|andrew| {
+            let elapsed = andrew.at(load).map(|at| at.elapsed.median);
+            let seconds = elapsed.map_or(Cell::NotAtHand, |elapsed| rounded(elapsed, 1e3));
+            [seconds, relative(elapsed, andrew.at(1.0).map(|at| at.elapsed.median))]
+        }));
+        sheet.rows.push(row);
+    }
+    sheet
+}
+
+/// Table IV: use of the server by load.
+#[must_use]
+pub fn table4(prototype: &PrototypeRan) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        ("server", ""),
+        ("samples", "runs of clients"),
+        ("cpu_total", "%"),
+        ("cpu_user", "%"),
+        ("cpu_system", "%"),
+        ("disk1_kb", "KB in a run"),
+        ("cpu_s_per_run", "s"),
+    ]);
+    for (at, usage) in prototype.ran.loads.iter().zip(&prototype.usage) {
+        let Usage { clients, user, system, written_bytes } = usage;
+        let total = user + system;
+        let part =
+            |seconds: &f64| rounded(100.0 * at.processor * seconds / total.max(f64::MIN_POSITIVE), 10.0);
+        let runs = f64::from((*clients).max(1));
+        sheet.rows.push(vec![
+            Cell::Text(format!("load {}", at.load)),
+            f64::from(*clients).into(),
+            rounded(100.0 * at.processor, 10.0),
+            part(user),
+            part(system),
+            rounded(*written_bytes as f64 / 1e3 / runs, 1.0),
+            rounded(total / runs, 1e4),
+        ]);
+    }
+    sheet
+}
+
+/// Adds what was run to Figure 1, a sheet with the column `load_units`: times in percent of those at load 1.
+pub fn add_relative(sheet: &mut Sheet, name: &str, ran: &Ran) {
+    let Some(load_units) = sheet.column("load_units") else { return };
+    sheet.columns.push(name.to_owned());
+    sheet.units.push("%".to_owned());
+    let median = |load: f64| ran.at(load).map(|at| at.elapsed.median);
+    for row in &mut sheet.rows {
+        let load = row.get(load_units).and_then(Cell::number);
+        row.push(relative(load.and_then(median), median(1.0)));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot go on says where.
+mod tests {
+    use super::super::loads::AtLoad;
+    use super::*;
+    use crate::closed::Demands;
+    use serde_json::json;
+    use std::time::Duration;
+
+    fn ran(loads: &[(u32, f64)]) -> Ran {
+        let at = |(load, median): &(u32, f64)| AtLoad {
+            load: *load,
+            elapsed: Spread { median: *median, min: *median - 1.0, max: *median + 1.0 },
+            processor: 0.5,
+            said: vec![json!({ "checks": 4, "checks_seconds": 0.002 * f64::from(*load) })],
+        };
+        let demands = Demands { elapsed: 2.0, processor: 0.2, disk: 0.0 };
+        Ran { loads: loads.iter().map(at).collect(), demands, part: 0.5, think: Duration::from_secs(1) }
+    }
+
+    #[test]
+    fn times_stand_relative_to_load_1_and_beside_andrews() {
+        let prototype = PrototypeRan { ran: ran(&[(1, 2.0), (5, 3.0)]), usage: Vec::new() };
+        let sheet = table3(&prototype, Some(&ran(&[(1, 4.0), (2, 5.0)])));
+        let numbers = |row: usize| sheet.rows[row].iter().filter_map(Cell::number).collect::<Vec<_>>();
+        assert_eq!(numbers(0), [1.0, 2.0, 1.0, 3.0, 100.0, 0.5, 0.5, 0.5, 100.0, 4.0, 100.0]);
+        assert_eq!(numbers(1), [5.0, 3.0, 2.0, 4.0, 150.0, 2.5, 2.5, 2.5, 500.0]);
+        assert_eq!(sheet.columns.len(), sheet.rows[1].len());
+        let mut figure = Sheet::new(&[("load_units", "")]);
+        figure.rows = vec![vec![1.0.into()], vec![5.0.into()], vec![500.0.into()]];
+        add_relative(&mut figure, "ran_prototype", &prototype.ran);
+        assert_eq!(figure.points("load_units", "ran_prototype"), [(1.0, 100.0), (5.0, 150.0)]);
+    }
+
+    #[test]
+    fn use_of_the_server_is_told_by_load() {
+        let usage = Usage { clients: 2, user: 0.3, system: 0.1, written_bytes: 800_000 };
+        let sheet = table4(&PrototypeRan { ran: ran(&[(2, 2.0)]), usage: vec![usage] });
+        let numbers: Vec<f64> = sheet.rows[0].iter().filter_map(Cell::number).collect();
+        assert_eq!(numbers, [2.0, 50.0, 37.5, 12.5, 400.0, 0.2]);
+        assert_eq!(sheet.rows[0].len(), sheet.columns.len());
+    }
+}
