@@ -140,6 +140,12 @@ impl Journal {
         self.concerned.contains_key(&key)
     }
 
+    /// Whether no change concerns the object but the first `made` ones of the list that was sent.
+    pub fn is_settled_by(&self, list: &List, made: usize, key: Key) -> bool {
+        let made = list.entries.iter().take(made).filter(|entry| entry.concerns.contains(&key)).count();
+        self.concerned.get(&key).is_none_or(|all| *all == made)
+    }
+
     /// The list to be sent: the one whose outcome is not known, or the next.
     pub fn list(&mut self) -> Option<Arc<List>> {
         if self.sent.is_none() {

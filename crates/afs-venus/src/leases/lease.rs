@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::calls::CallReply;
 use crate::key::Key;
-use crate::leases::journal::{Entry, Journal, SmallFile};
+use crate::leases::journal::{Entry, Journal, List, SmallFile};
 use crate::leases::models::Models;
 use crate::location::{Server, Volume};
 use crate::promise::Promise;
@@ -223,10 +223,17 @@ impl Lease {
         is_over
     }
 
-    /// Runs `work` on an object of which no change waits; no change of it is decided meanwhile.
-    pub fn if_settled<T>(&self, key: Key, work: impl FnOnce() -> T) -> Option<T> {
+    /// Runs `work` on an object of which nothing waits when the first `made` changes of the list that was sent are over; no change
+    /// of it is decided meanwhile.
+    pub fn if_settled_by<T>(
+        &self,
+        list: &List,
+        made: usize,
+        key: Key,
+        work: impl FnOnce() -> T,
+    ) -> Option<T> {
         let state = self.state.lock();
-        (!state.journal.concerns(key)).then(work)
+        state.journal.is_settled_by(list, made, key).then(work)
     }
 }
 

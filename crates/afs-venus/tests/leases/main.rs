@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_venus::{ErrorKind, OpenFlags, Result, SetAttr};
+use afs_venus::{Attr, ErrorKind, NewTime, OpenFlags, Result, SetAttr};
+use afs_wire::ids::{Mode, UnixSeconds};
 use common::{Cell, Client, pattern};
 
 /// A cell whose clients take leases.
@@ -147,6 +148,55 @@ fn all_kinds_of_changes_are_decided_and_sent_within_a_second() {
     });
     let client = a.clone();
     cell.on(&a, async move { assert_eq!(client.venus.counters().leases_lost, 0) });
+}
+
+/// Mode and time of an object, set as by `cp -a`.
+async fn set(client: &Client, path: &str, mode: u32, seconds: u32) -> Attr {
+    let node = client.find(path).await.unwrap().node;
+    let mtime = Some(NewTime::At(UnixSeconds(seconds)));
+    let set = SetAttr { mode: Some(Mode(mode)), mtime, ..SetAttr::default() };
+    client.venus.setattr(node, None, set).await.unwrap()
+}
+
+async fn mode_and_time(client: &Client, path: &str) -> (u32, u32) {
+    let attr = client.find(path).await.unwrap().attr;
+    (attr.mode.0, attr.mtime.0)
+}
+
+#[test]
+fn modes_and_times_are_the_last_that_were_set_also_while_lists_are_on_their_way() {
+    let cell = cell(10);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.mkdir("dir/model").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        // One list has the directory, what is made in it, and then its mode and time.
+        client.mkdir("dir/sub").await.unwrap();
+        client.put("dir/sub/inner", b"inner").await.unwrap();
+        set(&client, "dir/sub", 0o710, 1000).await;
+        client.env.sleep(Duration::from_secs(2)).await;
+        assert_eq!(mode_and_time(&client, "dir/sub").await, (0o710, 1000));
+        // Of these some are set between a list and its reply.
+        for n in 0..400u32 {
+            let (mode, time) = (0o600 + n % 0o100, 2000 + n);
+            for path in ["dir/sub", "dir/sub/inner"] {
+                set(&client, path, mode, time).await;
+            }
+            client.env.sleep(Duration::from_millis(u64::from(n % 13))).await;
+            for path in ["dir/sub", "dir/sub/inner"] {
+                assert_eq!(mode_and_time(&client, path).await, (mode, time), "{path}, step {n}");
+            }
+        }
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        for path in ["dir/sub", "dir/sub/inner"] {
+            assert_eq!(mode_and_time(&other, path).await, (0o600 + 399 % 0o100, 2399), "{path}");
+        }
+    });
 }
 
 #[test]

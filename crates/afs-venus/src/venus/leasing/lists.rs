@@ -1,23 +1,18 @@
-//! Lists of changes that were decided under a lease: sent in order and in time, and what their replies say.
+//! Lists of changes that were decided under a lease, sent in order and in time.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_rpc::future::select;
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, CallBack, ChangeListReply, ChangeReply, Status};
+use afs_wire::fs;
 
 use super::may_be_sent_again;
-use crate::calls::CallReply;
 use crate::counters::count;
 use crate::error::{ErrorKind, Result};
-use crate::leases::{Entry, Lease, List};
-use crate::promises::ChangeReply as Changed;
-use crate::venus::together::{name_of, name_of_reply};
+use crate::leases::{Lease, List};
+use crate::venus::together::name_of;
 use crate::venus::{Shared, Venus};
-use crate::vnode::Vnode;
 
 /// Longest time for which a change that was decided is not sent.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -125,100 +120,9 @@ impl Venus {
         Ok(version.is_none_or(|version| now >= version))
     }
 
-    fn lost(&self, lease: &Lease, made: usize) {
+    pub(super) fn lost(&self, lease: &Lease, made: usize) {
         count(&self.counters.leases_lost);
         self.leases.was_in_vain(lease.dir);
         lease.lose(made);
-    }
-
-    fn list_answered(&self, lease: &Arc<Lease>, list: &List, answered: &CallReply<ChangeListReply>) {
-        let made = answered.value.done.iter().zip(&list.entries);
-        let made = made.take_while(|(reply, entry)| self.was_made(lease, entry, reply, answered)).count();
-        if made < list.entries.len() || answered.value.code != AbortCode::OK {
-            let code = answered.value.code;
-            tracing::warn!(dir = %lease.dir.fid, %code, made, "a change that was decided under a lease was not made");
-            self.lost(lease, made);
-        } else {
-            lease.journal(|journal| journal.list_is_over(made));
-        }
-        // Of each directory, the status after its last change.
-        let mut settled = BTreeMap::new();
-        for (reply, entry) in answered.value.done.iter().zip(&list.entries).take(made) {
-            if let (Some((dir, _)), Some(status)) = (&entry.dir, dir_status(reply)) {
-                settled.insert(dir.key, (dir, status));
-            }
-        }
-        settled.into_values().for_each(|(dir, status)| self.dir_is_settled(lease, dir, status));
-    }
-
-    /// Records the reply of a change that was made. Returns false if it is none of that change.
-    fn was_made(
-        &self,
-        lease: &Lease,
-        entry: &Entry,
-        reply: &ChangeReply,
-        answered: &CallReply<ChangeListReply>,
-    ) -> bool {
-        let new = match reply {
-            ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => {
-                Some((made.fid, &made.status, &made.callback))
-            }
-            ChangeReply::Symlink(made) => Some((made.fid, &made.status, &CallBack::NONE)),
-            ChangeReply::Store(stored) | ChangeReply::StoreStatus(stored) => {
-                let change = Changed { status: &stored.status, sync: &stored.sync, serial: u64::MAX };
-                self.promises.record_change(&lease.volume, &entry.vnode, &change);
-                None
-            }
-            _ => None,
-        };
-        if name_of(&entry.change) != name_of_reply(reply) || new.is_some_and(|(fid, ..)| fid != entry.object)
-        {
-            return false;
-        }
-        if let Some((_, status, callback)) = new {
-            self.made_object_is_known(lease, &entry.vnode, status, callback, answered);
-        }
-        true
-    }
-
-    fn made_object_is_known(
-        &self,
-        lease: &Lease,
-        vnode: &Arc<Vnode>,
-        status: &Status,
-        callback: &CallBack,
-        answered: &CallReply<ChangeListReply>,
-    ) {
-        let before = vnode.state().status;
-        let origin = answered.origin();
-        self.promises.record_reply(&lease.volume, vnode, status, callback, &lease.sync, &origin);
-        let after = vnode.state().status;
-        match callback.expires_in {
-            // A link: nothing is promised of it any more.
-            0 => self.invalidate(vnode.key),
-            _ if after != before => drop(self.kernel.invalidate_attributes(vnode.key)),
-            _ => {}
-        }
-    }
-
-    /// The status of a directory after a list: if nothing more of it waits, it is as it was decided, or the copy is not what the
-    /// server has.
-    fn dir_is_settled(&self, lease: &Lease, dir: &Arc<Vnode>, status: &Status) {
-        let as_decided = lease.if_settled(dir.key, || self.promises.record_settled(dir, status));
-        if as_decided == Some(false) {
-            tracing::debug!(dir = %dir.key.fid, "a directory is of another version than was decided");
-            self.forget_copy(dir);
-        }
-    }
-}
-
-/// The status of the directory after a change of names.
-fn dir_status(reply: &ChangeReply) -> Option<&Status> {
-    match reply {
-        ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => Some(&made.dir_status),
-        ChangeReply::Symlink(made) => Some(&made.dir_status),
-        ChangeReply::RemoveFile(removed) | ChangeReply::RemoveDir(removed) => Some(&removed.dir_status),
-        ChangeReply::Rename(renamed) => Some(&renamed.new_dir_status),
-        ChangeReply::Link(_) | ChangeReply::Store(_) | ChangeReply::StoreStatus(_) => None,
     }
 }

@@ -5,6 +5,7 @@
 
 mod deciding;
 mod ending;
+mod list_replies;
 mod lists;
 mod loss;
 mod plan;
