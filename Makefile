@@ -18,7 +18,7 @@ help:
 	@echo 'make install, uninstall   program, manual pages and completions, to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make unit   the tests that need neither root nor peers; ANDREW_SEEDS=N for more simulated worlds'
 	@echo 'make live   cells with real mounts and real peers (as root)'
-	@echo 'make soak   long runs of databases, exercisers and git on cells whose processes are killed (as root): docs/long-runs.md'
+	@echo 'make soak   long runs of databases, exercisers, git and everyday programs on cells whose processes are killed (as root): docs/long-runs.md'
 	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
 
 build: deps-build
@@ -75,7 +75,7 @@ fuzz:
 	scripts/fuzz $(SECONDS)
 
 # PARTS=databases, KILLS=1000 or MINUTES=240 for other ones; SOAK for further words of scripts/soak.
-PARTS   ?= databases exercisers git
+PARTS   ?= databases exercisers git work
 KILLS   ?= 100
 MINUTES ?= 10
 soak: build

@@ -10,10 +10,10 @@ PASSPHRASE = "correct horse battery staple"
 
 
 class Cell:
-    """`andrew up` as one process, or `andrew serve` with mounts as processes of their own, all of one user."""
+    """`andrew up` as one process, or `andrew serve` with mounts as processes of their own, all of one user; with or without leases."""
 
-    def __init__(self, andrew, folder, user, together):
-        self.andrew, self.folder, self.user = andrew, folder, user
+    def __init__(self, andrew, folder, user, together, leases=False):
+        self.andrew, self.folder, self.user, self.leases = andrew, folder, user, leases
         self.state, self.home = folder / "state", folder / "home"
         self.processes, self.starts = {}, 0
         for made in (folder, self.home, folder / "root"):
@@ -26,7 +26,7 @@ class Cell:
         self.enrol()
 
     def up_words(self):
-        return ["up", *self.served(), "--mount", self.mount_point("up"), *self.shared()]
+        return ["up", *self.served(), "--mount", self.mount_point("up"), *self.how(self.user, self.leases)]
 
     def serve_words(self):
         return ["serve", *self.served()]
@@ -34,18 +34,18 @@ class Cell:
     def served(self):
         return ["--state", self.state, "--cell", CELL, "--listen", "127.0.0.1", "--anyuser", "rlidwka"]
 
-    def shared(self):
-        return ["--allow-other"] if self.user == "root" else []
+    def how(self, user, leases):
+        return [*(["--allow-other"] if user == "root" else []), *(["--lease"] if leases else [])]
 
     def mount_point(self, name):
         return self.folder / f"{name}.afs"
 
-    def mount(self, name, user=None):
-        """A mount with a cache of its own, as a process of its own."""
+    def mount(self, name, user=None, leases=None):
+        """A mount with a cache of its own, as a process of its own; with leases if the cell's mounts have them, unless told."""
         user = user or self.user
-        shared = ["--allow-other"] if user == "root" else []
+        how = self.how(user, self.leases if leases is None else leases)
         cache = self.folder / f"{name}.cache"
-        words = ["mount", "--cell", CELL, "--servers", "127.0.0.1", "--cache", cache, *shared, self.mount_point(name)]
+        words = ["mount", "--cell", CELL, "--servers", "127.0.0.1", "--cache", cache, *how, self.mount_point(name)]
         self.start(name, words, user)
         return self.mount_point(name)
 

@@ -38,14 +38,14 @@ class Place:
     def __init__(self, options, folder, user, victim, chance):
         self.victim, self.chance, self.began = victim, chance, time.monotonic()
         self.kills = self.errors = 0
-        self.cell = Cell(options.andrew, folder, user, victim == "up")
+        self.cell = Cell(options.andrew, folder, user, victim == "up", options.leases)
         self.mount = self.cell.mount_point("up") if victim == "up" else self.cell.mount("client")
         self.cell.login()
         own = self.cell.own_folder(self.mount)
         local = folder / "local"
         local.mkdir()
         shutil.chown(local, UID, UID)
-        self.databases = [SQLite(own, local, options.journals), Postgres(own, local)]
+        self.databases = [SQLite(own, local, options.journals, options.leases), Postgres(own, local)]
 
     def prepare(self):
         for database in self.databases:

@@ -3,16 +3,16 @@
 import shutil, subprocess
 from pathlib import Path
 
+from . import trees
 from .cell import Cell
 from .place import UID, USER, as_user, environment, run
 
 PYTHON = "/usr/bin/python3"
 STRESSORS = ["dir", "rename", "link", "symlink", "utime", "chmod", "touch", "filename"]
-LISTING = """cd "$1" && find . -type f -printf '%P %m %s %n %T@ ' -exec sha256sum {} \\; -o -printf '%P %m %y %l\\n' | sed 's| \\./.*||' | sort"""
 
 
 def run_all(options, chance, scratch):
-    cell = Cell(options.andrew, scratch / "cell", "root", False)
+    cell = Cell(options.andrew, scratch / "cell", "root", False, options.leases)
     tops = [cell.mount("a", "root"), cell.mount("b", USER)]
     cell.login()
     cell.own_folder(tops[0])
@@ -23,16 +23,13 @@ def run_all(options, chance, scratch):
     faults = work.run()
     fresh = cell.mount("fresh", "root")
     cell.login()
-    seen = [listing(top / USER) for top in [*tops, fresh]]
+    lister = trees.Lister(tools)
+    seen = [lister.listing(top / USER) for top in [*tops, fresh]]
     for name, other in zip(("the user's mount", "a fresh mount"), seen[1:]):
-        differences = sorted(set(seen[0]) ^ set(other))
-        faults += [f"{name} shows another tree than root's: {differences[:6]}"] if differences else []
+        differences = trees.difference(other, seen[0])
+        faults += [f"{name} shows another tree than root's: {differences}"] if differences else []
     print(f"left in the tree: {len(seen[0])} names, the same in three mounts: {seen[0] == seen[1] == seen[2]}", flush=True)
     return faults + cell.checked() + cell.stop()
-
-
-def listing(folder):
-    return run("bash", "-c", LISTING, "listing", folder, user=USER).splitlines()
 
 
 class Work:

@@ -32,7 +32,7 @@ KNOWN = {
 def run_all(options, chance, scratch):
     scratch.mkdir()
     tree = options.git.resolve()
-    cell = Cell(options.andrew, scratch / "cell", "root", False)
+    cell = Cell(options.andrew, scratch / "cell", "root", False, options.leases)
     mount = cell.mount("client", "root")
     cell.login()
     own = cell.own_folder(mount)

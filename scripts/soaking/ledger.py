@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes numbered transactions into a database and notes outside of it each one that was acknowledged; compares both.
 
-  ledger.py sqlite DATABASE LEDGER MODE SEED     until it is killed; MODE is a journal mode of SQLite
-  ledger.py verify DATABASE LEDGER               says what is wrong with the database, as JSON
-  ledger.py postgres SOCKETS LEDGER              the same through psql, in the table `ledger` of the database `bench`
+  ledger.py sqlite DATABASE LEDGER MODE SYNC SEED [COUNT]
+                                      that many, or until it is killed; MODE and SYNC are values of `journal_mode` and `synchronous`
+  ledger.py verify DATABASE LEDGER    says what is wrong with the database, as JSON
+  ledger.py postgres SOCKETS LEDGER   until it is killed, through psql, in the table `ledger` of the database `bench`
 
 A line of the ledger of SQLite is: the number of the transaction, the older row that it changed, that row's version.
 This file is run by itself, by the user of the soak.
@@ -15,20 +16,22 @@ TABLE = "create table if not exists ledger (n integer primary key, version integ
 INDEX = "create index if not exists by_sum on ledger (sum)"
 
 
-def write_sqlite(database, ledger, mode, seed):
+def write_sqlite(database, ledger, mode, sync, seed, count="inf"):
     chance = random.Random(seed)
     store = sqlite3.connect(database, timeout=30, isolation_level=None)
     if store.execute(f"pragma journal_mode = {mode}").fetchone()[0] != mode:
         sys.exit(f"no journal mode {mode}")
-    store.execute("pragma synchronous = full")
+    store.execute(f"pragma synchronous = {sync}")
     store.execute(TABLE)
     store.execute(INDEX)
     number = (store.execute("select max(n) from ledger").fetchone()[0] or 0) + 1
+    last = number + float(count)
     with open(ledger, "a", buffering=1) as acknowledged:
-        while True:
+        while number < last:
             older = chance.randrange(1, number + 1)
             acknowledged.write(f"{number} {older} {transaction(store, chance, number, older)}\n")
             number += 1
+    store.close()
 
 
 def transaction(store, chance, number, older):
