@@ -22,6 +22,7 @@
 //! | `promise` | one promise, and the sequence of breaks |
 //! | `identity` | users, tokens and sessions |
 //! | `leftover_locks` | locks that servers may still hold for this client |
+//! | `retry_orders` | stores of unsaved data that users have ordered |
 //! | `kernel` | nodes that the kernel holds, and their invalidation |
 //! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `data` | data of open files: which bytes are cached, which are dirty |
@@ -63,6 +64,7 @@ mod objects;
 mod pins;
 mod promise;
 mod promises;
+mod retry_orders;
 mod rounds;
 mod sink;
 mod transfer;

@@ -5,6 +5,9 @@
 
 mod common;
 
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
 use afs_venus::{ErrorKind, TokenOwner, Unsaved, Unsettled, Venus};
 use common::{Cell, Client, SMALL_KIB, pattern};
 
@@ -101,6 +104,19 @@ fn a_discard_makes_the_file_the_servers_again_and_not_while_it_is_open() {
     assert_eq!(of(&a, ALICE), []);
 }
 
+/// Asks until the store has ended. Returns its outcome, and what was told meanwhile.
+async fn retried(client: &Client, number: u64) -> (Result<(), Unsettled>, Vec<String>) {
+    let mut told = Vec::new();
+    loop {
+        let asked = client.env.now();
+        match client.venus.retry_unsaved(TokenOwner::Uid(ALICE), number).await {
+            Err(Unsettled::Waiting(why)) => told.push(why),
+            outcome => return (outcome, told),
+        }
+        assert!(client.env.now().saturating_since(asked) <= Duration::from_secs(5), "{told:?}");
+    }
+}
+
 #[test]
 fn a_retry_stores_what_the_server_takes_now_and_tells_why_it_does_not() {
     let cell = Cell::new(4);
@@ -112,8 +128,19 @@ fn a_retry_stores_what_the_server_takes_now_and_tells_why_it_does_not() {
     let number = cell.on(&a, async move {
         here.user(ALICE).put("file", b"precious").await.unwrap_err();
         let number = of(&here, ALICE)[0].number;
-        let failed = here.venus.retry_unsaved(TokenOwner::Uid(ALICE), number).await.unwrap_err();
+        let first = here.venus.retry_unsaved(TokenOwner::Uid(ALICE), number).await;
+        assert!(matches!(first, Err(Unsettled::Waiting(_))), "{first:?}");
+        assert_eq!(here.venus.retry_unsaved(TokenOwner::Uid(BOB), number).await, Err(Unsettled::Gone));
+        // It goes on, and its outcome is for the next one that asks: it is not begun anew.
+        let (before, asked) = (here.venus.counters(), here.env.now());
+        here.env.sleep(Duration::from_secs(8)).await;
+        let (outcome, told) = retried(&here, number).await;
+        assert_eq!((here.env.now().saturating_since(asked).as_secs(), told.len()), (8, 0), "{told:?}");
+        assert!(outcome.is_err() && here.calls_since(&before).len() < 2, "{:?}", here.calls_since(&before));
+        let (outcome, told) = retried(&here, number).await;
+        let failed = outcome.unwrap_err();
         let Unsettled::Failed(failed) = failed else { panic!("{failed}") };
+        assert!(!told.is_empty() && told.iter().all(|why| why.contains("10.0.0.1:7000")), "{told:?}");
         assert_eq!(failed.kind, ErrorKind::ServerUnreachable);
         number
     });
@@ -121,7 +148,7 @@ fn a_retry_stores_what_the_server_takes_now_and_tells_why_it_does_not() {
     assert!(told[0].error.as_ref().unwrap().contains("10.0.0.1:7000"), "{told:?}");
     cell.sim.world().mend(a.node, cell.server);
     let here = a.clone();
-    cell.on(&a, async move { here.venus.retry_unsaved(TokenOwner::Uid(ALICE), number).await.unwrap() });
+    cell.on(&a, async move { retried(&here, number).await.0.unwrap() });
     assert_eq!(of(&a, ALICE), []);
     let there = b.clone();
     assert_eq!(cell.on(&b, async move { there.get("file").await.unwrap() }), b"precious");

@@ -16,8 +16,6 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same of a request that follows a path, for which servers may be called.
 const PATH_PATIENCE: Duration = Duration::from_secs(75);
-/// The same of a store that is retried, which may move a large file.
-const STORE_PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Token sockets of the running mounts that this user trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -205,17 +203,26 @@ impl UnsavedAt {
         }
     }
 
-    /// Stores the data now, or drops it. A store is waited for 15 minutes at most.
+    /// Stores the data now, or drops it. A store that takes longer than a few seconds goes on: the same request waits for it again.
     ///
     /// # Errors
     /// The mount refuses, or does not reply.
-    pub fn settle(&self, number: u64, how: Settle) -> io::Result<()> {
-        let patience = if how == Settle::Retry { STORE_PATIENCE } else { PATIENCE };
-        match ask_within(&self.socket, &TokenRequest::SettleUnsaved { number, how }, patience)? {
-            Some(TokenReply::Done) => Ok(()),
+    pub fn settle(&self, number: u64, how: Settle) -> io::Result<Settled> {
+        match ask(&self.socket, &TokenRequest::SettleUnsaved { number, how })? {
+            Some(TokenReply::Done) => Ok(Settled::Done),
+            Some(TokenReply::Waiting(why)) if how == Settle::Retry => Ok(Settled::Waiting(why)),
             other => Err(refusal(other)),
         }
     }
+}
+
+/// How far an order about unsaved data has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It was carried out.
+    Done,
+    /// The store is in progress: what it waits for, in one line for the user.
+    Waiting(String),
 }
 
 fn refusal(reply: Option<TokenReply>) -> io::Error {
@@ -356,7 +363,8 @@ mod tests {
             TokenRequest::UnsavedPiece { .. } => {
                 TokenReply::UnsavedPiece(UnsavedPiece { at: 1, bytes: Vec::new() })
             }
-            TokenRequest::SettleUnsaved { how: Settle::Retry, .. } => TokenReply::Done,
+            TokenRequest::SettleUnsaved { how: Settle::Retry, number: 1 } => TokenReply::Done,
+            TokenRequest::SettleUnsaved { number: 3, .. } => TokenReply::Waiting("for it".into()),
             _ => TokenReply::Refused("it is open".into()),
         });
         let _server = TokenServer::start(&path, true, handler).unwrap();
@@ -366,7 +374,9 @@ mod tests {
         assert_eq!(at.mount.directory, Path::new("/a"));
         assert_eq!(at.piece(1, 0).unwrap().bytes, b"abc");
         assert!(at.piece(1, 5).is_err());
-        assert!(at.settle(1, Settle::Retry).is_ok());
+        assert_eq!(at.settle(1, Settle::Retry).unwrap(), Settled::Done);
+        assert_eq!(at.settle(3, Settle::Retry).unwrap(), Settled::Waiting("for it".into()));
+        assert!(at.settle(3, Settle::Discard).is_err());
         assert_eq!(at.settle(1, Settle::Discard).unwrap_err().to_string(), "it is open");
     }
 }

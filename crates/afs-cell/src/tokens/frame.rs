@@ -148,6 +148,7 @@ impl ReplyFrame for TokenReply {
                 write_frame(to, 7, &[&piece.at.to_be_bytes(), &piece.bytes], REPLY_LEN_MAX)
             }
             Self::Pins(told) => write_frame(to, 8, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
+            Self::Waiting(line) => write_frame(to, 9, &[line.as_bytes()], REPLY_LEN_MAX),
         }
     }
 
@@ -167,6 +168,7 @@ impl ReplyFrame for TokenReply {
                 Ok(Self::UnsavedPiece(UnsavedPiece { at, bytes: bytes.to_vec() }))
             }
             8 => Ok(Self::Pins(serde_json::from_slice(&body)?)),
+            9 => Ok(Self::Waiting(String::from_utf8_lossy(&body).into_owned())),
             _ => Err(damaged("not a reply")),
         }
     }
@@ -250,6 +252,7 @@ mod tests {
             TokenReply::Unsaved(vec![]),
             TokenReply::Pins(vec![]),
             TokenReply::UnsavedPiece(UnsavedPiece { at: 1 << 40, bytes: vec![7; 48 << 10] }),
+            TokenReply::Waiting("for a server".into()),
             TokenReply::Refused("no".into()),
         ] {
             let mut wire = Vec::new();

@@ -87,7 +87,7 @@ pub enum TokenRequest {
 /// What is done with unsaved data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settle {
-    /// It is stored now.
+    /// It is stored now. The reply comes within seconds, if need be [`TokenReply::Waiting`].
     Retry,
     /// It is dropped.
     Discard,
@@ -167,6 +167,8 @@ pub enum TokenReply {
     UnsavedPiece(UnsavedPiece),
     /// Pins, by number; empty at the end.
     Pins(Vec<Pinned>),
+    /// The store of unsaved data is in progress, and goes on: what it waits for, in one line for the user. The same request waits for it again.
+    Waiting(String),
     /// The request was refused: one line for the user.
     Refused(String),
 }

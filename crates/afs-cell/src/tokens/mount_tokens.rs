@@ -15,7 +15,7 @@ use afs_net::System;
 use afs_rpc::future::{Either, select};
 use afs_rpc::sync::Notify;
 use afs_rpc::{Env, Rx, Security, UnixTime};
-use afs_venus::{Token, TokenOwner, Venus};
+use afs_venus::{Token, TokenOwner, Unsettled, Venus};
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -131,10 +131,14 @@ impl MountTokens {
     }
 
     fn settle(&self, owner: TokenOwner, number: u64, how: Settle) -> TokenReply {
-        done(match how {
+        let settled = match how {
             Settle::Retry => self.system.block_on(self.venus.retry_unsaved(owner, number)),
             Settle::Discard => self.system.block_on(self.venus.discard_unsaved(owner, number)),
-        })
+        };
+        match settled {
+            Err(Unsettled::Waiting(why)) => TokenReply::Waiting(why),
+            other => done(other),
+        }
     }
 
     fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenReply {

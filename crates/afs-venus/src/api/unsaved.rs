@@ -57,6 +57,8 @@ pub enum Unsettled {
     InUse,
     /// The data is set aside: to store it could overwrite what the file has become.
     SetAside,
+    /// The store is in progress, and goes on: what it waits for.
+    Waiting(String),
     /// The store failed, or the cache.
     Failed(VenusError),
 }
@@ -72,6 +74,7 @@ impl fmt::Display for Unsettled {
                 "it is set aside, as storing it could overwrite what the file has become; \
                  save it and copy it to where it belongs",
             ),
+            Unsettled::Waiting(why) => write!(f, "the store is in progress: {why}"),
             Unsettled::Failed(error) => error.fmt(f),
         }
     }

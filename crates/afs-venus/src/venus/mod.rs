@@ -34,6 +34,7 @@ mod recovering;
 mod remove;
 mod removed;
 mod restoring;
+mod retry_orders;
 mod rights_refresh;
 mod sending;
 mod sending_ranges;
@@ -74,6 +75,7 @@ use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::promises::Promises;
+use crate::retry_orders::RetryOrders;
 use crate::rounds::Rounds;
 use crate::transfer::Transfer;
 use crate::vnode::{Vnode, VnodeTable};
@@ -118,6 +120,8 @@ pub struct Shared {
     identity: Arc<Identity>,
     counters: Arc<Counters>,
     pins: Arc<Pins>,
+    /// Stores by the order of users.
+    retry_orders: RetryOrders,
     /// Locks that servers may still hold for this client.
     leftover_locks: LeftoverLocks,
     wake: Arc<Notify>,

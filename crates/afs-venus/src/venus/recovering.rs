@@ -74,11 +74,14 @@ impl Venus {
         Ok(UnsavedPiece { at: part.start, bytes: bytes.to_vec() })
     }
 
-    /// Stores unsaved data now, with the token of the user who wrote it.
-    ///
-    /// # Errors
-    /// See [`Unsettled`]; those of a store are those of a close. `Stale`: others have stored a newer version.
-    pub async fn retry_unsaved(&self, owner: TokenOwner, number: u64) -> Result<(), Unsettled> {
+    /// The file whose unsaved data can be stored, and who wrote it.
+    pub(super) fn to_be_retried(&self, owner: TokenOwner, number: u64) -> Result<(Key, User), Unsettled> {
+        let found = self.find_unsaved(owner, number)?;
+        if found.is_set_aside { Err(Unsettled::SetAside) } else { Ok((found.key, found.user)) }
+    }
+
+    /// Carries out the order to store unsaved data.
+    pub(super) async fn retry_ordered(&self, owner: TokenOwner, number: u64) -> Result<(), Unsettled> {
         let found = self.find_unsaved(owner, number)?;
         if found.is_set_aside {
             return Err(Unsettled::SetAside);

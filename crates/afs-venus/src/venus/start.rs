@@ -25,6 +25,7 @@ use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::pins::{PinBounds, Pins};
 use crate::promises::{self, Promises};
+use crate::retry_orders::RetryOrders;
 use crate::transfer::{OverPath, Rpc, Transfer};
 use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus, callbacks};
@@ -130,6 +131,7 @@ impl Venus {
             identity,
             counters,
             pins,
+            retry_orders: RetryOrders::default(),
             leftover_locks: LeftoverLocks::new(),
             wake: Arc::default(),
         });

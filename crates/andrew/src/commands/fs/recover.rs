@@ -5,7 +5,7 @@ use super::path_in_mount;
 use crate::commands::vos::dates;
 use crate::error::{CommandError, CommandResult};
 use crate::{output, size};
-use afs_cell::tokens::{Mounts, Settle, UnsavedAt};
+use afs_cell::tokens::{Mounts, Settle, Settled, UnsavedAt};
 use afs_venus::Unsaved;
 use afs_wire::ids::UnixSeconds;
 use clap::Subcommand;
@@ -15,6 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Longest answer read, in bytes.
 const ANSWER_MAX: u64 = 1024;
@@ -58,6 +59,9 @@ enum Command {
         /// A path in a mount, or a fid (VOLUME.VNODE.UNIQUE)
         #[arg(value_name = "PATH|FID")]
         what: PathBuf,
+        /// How long to wait for the store, in seconds, at most 3600; it goes on after that
+        #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=3600))]
+        wait: u64,
     },
     /// Drop the data of a file, which then is as the server has it
     Discard {
@@ -85,13 +89,17 @@ impl Args {
                 Ok(())
             }
             Command::Save { what, file } => save(&find(&what)?, &file),
-            Command::Retry { what } => settle(&find(&what)?, Settle::Retry),
+            Command::Retry { what, wait } => {
+                let found = find(&what)?;
+                let ask = || found.at.settle(found.data.number, Settle::Retry);
+                retry(&found.shown, Duration::from_secs(wait), ask, io::stderr())
+            }
             Command::Discard { what, yes } => {
                 let found = find(&what)?;
                 if !yes && io::stdin().is_terminal() && io::stderr().is_terminal() {
                     confirm(&found.shown, &found.data, io::stdin().lock(), io::stderr())?;
                 }
-                settle(&found, Settle::Discard)
+                discard(&found)
             }
         }
     }
@@ -170,14 +178,44 @@ fn copy(found: &Found, to: &File) -> io::Result<()> {
     }
 }
 
-fn settle(found: &Found, how: Settle) -> CommandResult {
-    found.at.settle(found.data.number, how).map_err(|error| {
-        let what = match how {
-            Settle::Retry => "stored",
-            Settle::Discard => "discarded",
-        };
-        CommandError::failed(format!("fs: the unsaved data of '{}' is not {what}: {error}", found.shown))
-    })
+/// Stores the data, and tells what it waits for, every few seconds: each request to the mount waits that long.
+fn retry(
+    shown: &str,
+    wait: Duration,
+    ask: impl Fn() -> io::Result<Settled>,
+    mut to: impl Write,
+) -> CommandResult {
+    let begun = Instant::now();
+    loop {
+        match ask() {
+            Ok(Settled::Done) => return Ok(()),
+            Ok(Settled::Waiting(why)) if begun.elapsed() >= wait => {
+                return Err(CommandError::failed(format!(
+                    "fs: the unsaved data of '{shown}' is not stored after {} s: {why}; the store goes on, and `andrew fs recover list` \
+                     tells whether the data is still unsaved",
+                    wait.as_secs()
+                )));
+            }
+            Ok(Settled::Waiting(why)) => {
+                let _ = writeln!(to, "fs: the unsaved data of '{shown}' is being stored: {why}");
+            }
+            Err(error) => {
+                return Err(CommandError::failed(format!(
+                    "fs: the unsaved data of '{shown}' is not stored: {error}"
+                )));
+            }
+        }
+    }
+}
+
+fn discard(found: &Found) -> CommandResult {
+    match found.at.settle(found.data.number, Settle::Discard) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::failed(format!(
+            "fs: the unsaved data of '{}' is not discarded: {error}",
+            found.shown
+        ))),
+    }
 }
 
 /// Asks the user to agree.
@@ -294,6 +332,28 @@ mod tests {
              not in the cache\n  it is lost when the mount ends\n  to do: have the quota raised, then retry\n"
         );
         assert_eq!(List(vec![]).to_string(), "All data of yours is stored.\n");
+    }
+
+    #[test]
+    fn a_retry_tells_what_it_waits_for_and_ends_in_time() {
+        let answers = |waits: usize, last: fn() -> io::Result<Settled>| {
+            let asked = std::cell::Cell::new(0);
+            move || {
+                asked.set(asked.get() + 1);
+                if asked.get() > waits { last() } else { Ok(Settled::Waiting("for fs1".into())) }
+            }
+        };
+        let mut told = Vec::new();
+        retry("a", Duration::from_secs(60), answers(2, || Ok(Settled::Done)), &mut told).unwrap();
+        let line = "fs: the unsaved data of 'a' is being stored: for fs1\n";
+        assert_eq!(String::from_utf8(told).unwrap(), line.repeat(2));
+        let refused = || Err(io::Error::other("no right"));
+        let error = retry("a", Duration::from_secs(60), answers(1, refused), io::sink()).unwrap_err();
+        assert_eq!(error.to_string(), "fs: the unsaved data of 'a' is not stored: no right");
+        let error = retry("a", Duration::ZERO, answers(9, refused), io::sink()).unwrap_err();
+        assert!(
+            error.to_string().starts_with("fs: the unsaved data of 'a' is not stored after 0 s: for fs1")
+        );
     }
 
     #[test]
