@@ -97,6 +97,11 @@ impl Connections {
         Ok((head, body))
     }
 
+    #[cfg(test)]
+    pub(crate) fn reach(&self) -> Reach {
+        self.0.reach
+    }
+
     /// Closes what is idle: the store may have closed it unnoticed.
     pub(crate) fn close_idle(&self) {
         self.0.idle.lock().clear();
@@ -194,4 +199,30 @@ fn unreachable(error: std::io::Error) -> HttpError {
 
 fn broken(error: impl std::error::Error + Send + Sync + 'static) -> HttpError {
     HttpError::new(HttpErrorKind::Interrupted, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_another_host_names_is_at_another_host() {
+        for own in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "::ffff:127.0.0.1",
+            "0.0.0.0",
+            "::",
+            "169.254.169.254",
+            "fe80::1",
+            "224.0.0.1",
+        ] {
+            let own = own.parse().unwrap();
+            assert!(!Reach::OtherHosts.permits(own) && Reach::Any.permits(own), "{own}");
+        }
+        for other in ["192.0.2.1", "10.1.2.3", "2001:db8::1"] {
+            assert!(Reach::OtherHosts.permits(other.parse().unwrap()), "{other}");
+        }
+    }
 }

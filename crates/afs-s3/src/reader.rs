@@ -206,6 +206,10 @@ pub fn read_any_address(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
 
     fn reader(allowed: &[&str]) -> ObjectReader {
@@ -262,6 +266,46 @@ mod tests {
         for range in [0..0, 9..5, 0..RANGE_MAX + 1, 0..u64::MAX] {
             assert!(reader.0.request("https://s3.example.org/b/k", &range).is_none(), "{range:?}");
         }
+    }
+
+    /// What a read of four bytes gives whose store replies this, to each of at most two requests.
+    fn read_of(reply: &'static str) -> Result<Bytes, ReadError> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = format!("http://{}", listener.local_addr().unwrap());
+        let served = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            assert!(stream.read(&mut request).unwrap() > 0);
+            stream.write_all(reply.as_bytes()).unwrap();
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let read = runtime.block_on(reader(&[&place]).read(&format!("{place}/b/k"), 24..28));
+        served.join().unwrap();
+        read
+    }
+
+    #[test]
+    fn a_reply_is_the_range_or_an_error() {
+        let good = "HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\nabcd";
+        assert_eq!(read_of(good), Ok(Bytes::from_static(b"abcd")));
+        let short = "HTTP/1.1 206 Partial Content\r\nContent-Length: 3\r\n\r\nabc";
+        assert_eq!(read_of(short), Err(ReadError::Length(3)));
+        let whole = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd";
+        assert_eq!(read_of(whole), Err(ReadError::Status(200)));
+        let elsewhere = "HTTP/1.1 302 Found\r\nLocation: /b/k2\r\nContent-Length: 4\r\n\r\nabcd";
+        assert_eq!(read_of(elsewhere), Err(ReadError::Status(302)));
+        let refused = "HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nabcd";
+        assert_eq!(read_of(refused), Err(ReadError::Status(403)));
+    }
+
+    #[test]
+    fn only_allowed_endpoints_are_at_this_machine_or_its_link() {
+        let reach = |allowed: &[&str]| {
+            let endpoint = "https://127.0.0.1:9000".parse().unwrap();
+            reader(allowed).0.pool(endpoint).unwrap().reach()
+        };
+        assert_eq!(reach(&[]), Reach::OtherHosts);
+        assert_eq!(reach(&["https://127.0.0.1:9000"]), Reach::Any);
     }
 
     #[test]
