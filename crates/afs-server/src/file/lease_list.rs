@@ -59,6 +59,7 @@ impl FileServer {
         let (objects, changes): (Vec<_>, Vec<_>) =
             changes.into_vec().into_iter().map(|leased| (leased.object, leased.change)).unzip();
         let tried = self.tried(&changes);
+        let dirs: Vec<Fid> = changes.iter().filter_map(directory_of).collect();
         let mut ready = Vec::with_capacity(changes.len());
         for (object, change) in objects.into_iter().zip(changes) {
             ready.push((object, self.ready(context, &served, change).await));
@@ -84,11 +85,23 @@ impl FileServer {
         if let Some(code) = failed.filter(|code| done.is_empty() && is_of_the_volume(*code)) {
             return Err(code);
         }
+        if failed.is_none() && !lease.is_wanted() {
+            // As single calls: the next lease of a directory, also of one that was made under this one, is earned by them.
+            dirs.into_iter().for_each(|dir| self.leases().note_change(dir, context.host.id()));
+        }
         if let Some(space) = &mut lists.space {
             space.use_up(grown.iter().sum::<u64>().saturating_mul(1024));
         }
         drop(before);
         Ok(self.list_reply(context, &served, tried, done, failed).await)
+    }
+}
+
+/// The directory whose names a change under a lease changes.
+fn directory_of(change: &fs::Change) -> Option<Fid> {
+    match change {
+        fs::Change::Store(_) | fs::Change::StoreStatus(_) => None,
+        named => named.fids().first().copied(),
     }
 }
 

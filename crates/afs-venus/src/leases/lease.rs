@@ -53,8 +53,11 @@ struct State {
     directories: Vec<Fid>,
     /// Bytes of quota that are reserved and not used.
     space: u64,
-    /// Changes that were decided.
+    /// Changes that were decided, in all and of the names of each directory.
     decided: u64,
+    by_directory: BTreeMap<Key, u32>,
+    /// When the last one was decided, or the lease began.
+    used: Instant,
     models: Models,
     /// What became of lent fids whose objects had to be made by single calls.
     replaced: BTreeMap<Fid, Fid>,
@@ -80,6 +83,8 @@ impl Lease {
             directories,
             space: reply.space,
             decided: 0,
+            by_directory: BTreeMap::new(),
+            used: taken.started,
             models,
             replaced: BTreeMap::new(),
         };
@@ -151,6 +156,16 @@ impl Lease {
         self.state.lock().decided
     }
 
+    /// How many changes of names were decided in each directory.
+    pub fn decided_in(&self) -> BTreeMap<Key, u32> {
+        self.state.lock().by_directory.clone()
+    }
+
+    /// When something was decided for the last time.
+    pub fn used(&self) -> Instant {
+        self.state.lock().used
+    }
+
     /// Takes what a change needs: so many bytes of the quota, and the fid of a new object (the zero fid if it makes none).
     pub fn take(&self, cost: u64, kind: New) -> Taken {
         let mut state = self.state.lock();
@@ -171,8 +186,7 @@ impl Lease {
         if !state.holds {
             return false;
         }
-        state.decided += 1;
-        state.journal.push(entry);
+        state.push(entry);
         if state.journal.fills_a_list() {
             self.enough.notify_waiters();
         }
@@ -189,8 +203,7 @@ impl Lease {
         }
         state.space -= cost;
         if !state.journal.add_data(&small) {
-            state.decided += 1;
-            state.journal.push(alone());
+            state.push(alone());
         }
         if state.journal.fills_a_list() {
             self.enough.notify_waiters();
@@ -238,6 +251,16 @@ impl Lease {
 }
 
 impl State {
+    fn push(&mut self, entry: Entry) {
+        self.decided += 1;
+        self.used = entry.since;
+        if let Some((dir, _)) = &entry.dir {
+            // There are as many as directories are lent.
+            *self.by_directory.entry(dir.key).or_default() += 1;
+        }
+        self.journal.push(entry);
+    }
+
     fn of(&mut self, kind: New) -> Option<&mut Vec<Fid>> {
         match kind {
             New::Nothing => None,

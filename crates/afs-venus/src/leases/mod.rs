@@ -102,6 +102,13 @@ impl Leases {
         found
     }
 
+    /// The lease of which nothing was used for the longest time, if one more would be too many.
+    pub fn to_make_room(&self) -> Option<Arc<Lease>> {
+        let table = self.table.lock();
+        let is_full = table.all.len() + table.asked.len() >= LEASES_MAX;
+        table.all.iter().filter(|_| is_full).min_by_key(|lease| lease.used()).cloned()
+    }
+
     /// Begins to ask for the lease of a directory, unless it is asked for, or there are enough leases.
     pub fn begin_asking(&self, dir: Key) -> Option<Asking<'_>> {
         let mut table = self.table.lock();
@@ -157,6 +164,19 @@ impl Leases {
             _ if lease.is_lost() => {}
             _ => self.runs.lock().was_useful(lease.dir),
         }
+    }
+
+    /// What was lent with a lease was used up, and it has ended. The next leases of its directory, and of those that were made under it,
+    /// are due at once: the server counts the changes of lists too.
+    pub fn was_used_up(&self, lease: &Lease) {
+        if lease.decided() < USEFUL_MIN
+            || self.known(lease.dir).is_some_and(|known| std::ptr::eq(&*known, lease))
+        {
+            return;
+        }
+        let models = lease.models(|models| models.clone());
+        let mut runs = self.runs.lock();
+        lease.decided_in().into_iter().for_each(|(dir, changes)| runs.continues(dir, changes, &models));
     }
 
     /// What was decided of an open file could not be done.

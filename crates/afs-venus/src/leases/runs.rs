@@ -55,6 +55,13 @@ impl Runs {
         self.run(dir).changes = 0;
     }
 
+    /// So many changes were made in the directory under a lease that was used up.
+    pub fn continues(&mut self, dir: Key, changes: u32, models: &Models) {
+        let run = self.run(dir);
+        run.changes = run.changes.saturating_add(changes);
+        run.models = models.clone();
+    }
+
     /// A lease of the directory was of use.
     pub fn was_useful(&mut self, dir: Key) {
         self.run(dir).needed = CHANGES_MIN;

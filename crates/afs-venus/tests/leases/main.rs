@@ -89,6 +89,63 @@ fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
     });
 }
 
+/// Small files, each at most once.
+async fn put_all(client: &Client, dir: &str, files: std::ops::Range<u32>) {
+    for n in files {
+        client.put(&format!("{dir}/file{n}"), b"data").await.unwrap();
+    }
+}
+
+#[test]
+fn a_lease_that_is_used_up_is_followed_by_the_next_without_single_calls() {
+    let cell = cell(12);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.mkdir("dir/model").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let before = client.venus.counters();
+        put_all(&client, "dir", 0..300).await;
+        client.mkdir("dir/sub").await.unwrap();
+        put_all(&client, "dir/sub", 0..200).await;
+        client.mkdir("dir/other").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let calls = client.calls_since(&before);
+        // In the directory, then in the one that was made under its lease, then in the first again.
+        assert_eq!(calls, ["LeaseList 10", "ReturnLease 2", "TakeLease 3"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        assert_eq!(contents(&other, "dir/sub").await.len(), 200);
+        assert_eq!(other.names("dir").await.unwrap().len(), 2 + 4 + 300 + 3);
+    });
+}
+
+#[test]
+fn more_directories_than_leases_are_leased_one_after_the_other() {
+    let cell = cell(13);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in 0..40 {
+            other.mkdir(&format!("dir{n}")).await.unwrap();
+        }
+        other.env.sleep(Duration::from_secs(2)).await;
+    });
+    let client = a.clone();
+    cell.on(&a, async move {
+        let before = client.venus.counters();
+        for n in 0..40 {
+            put_all(&client, &format!("dir{n}"), 0..12).await;
+        }
+        client.env.sleep(Duration::from_secs(2)).await;
+        assert_eq!(client.venus.counters().leases_taken - before.leases_taken, 40);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+}
+
 #[test]
 fn without_the_option_no_lease_is_asked_for() {
     let cell = Cell::new(2);

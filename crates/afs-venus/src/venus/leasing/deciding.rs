@@ -33,22 +33,18 @@ impl Venus {
         volume: &Arc<Volume>,
         change: impl FnOnce() -> Change,
     ) -> Option<CallReply<ChangeReply>> {
-        let lease = self.lease_of(dir, volume).await?;
-        if lease.journal(|journal| journal.is_full()) {
-            self.settle(&lease).await.ok()?;
-        }
-        if !self.rights_in(dir, volume, may_decide).await.is_ok_and(may_decide) {
-            return None;
-        }
+        let mut lease = self.lease_of(dir, volume).await?;
         let change = change();
-        let plan = self.plan(dir, volume, &change)?;
-        let fid = match lease.take(plan.cost, plan.new) {
-            Taken::Fid(fid) => fid,
-            Taken::Nothing => return None,
-            Taken::UsedUp => {
+        let (mut plan, mut taken) = self.take_for(&lease, dir, volume, &change).await?;
+        if taken == Taken::UsedUp {
+            lease = self.next_lease(&lease, dir, volume).await?;
+            (plan, taken) = self.take_for(&lease, dir, volume, &change).await?;
+        }
+        let Taken::Fid(fid) = taken else {
+            if taken == Taken::UsedUp {
                 self.end_lease(&lease).await;
-                return None;
             }
+            return None;
         };
         let reply = self.decided(&lease, dir, plan, fid, change)?;
         if !lease.holds(self.now()) {
@@ -58,6 +54,25 @@ impl Venus {
         count(&self.counters.changes_decided);
         self.send_soon(&lease);
         Some(reply)
+    }
+
+    /// What the change does, and what it takes of what is lent. `None`: a single call decides.
+    async fn take_for(
+        &self,
+        lease: &Arc<Lease>,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        change: &Change,
+    ) -> Option<(Plan, Taken)> {
+        if lease.journal(|journal| journal.is_full()) {
+            self.settle(lease).await.ok()?;
+        }
+        if !self.rights_in(dir, volume, may_decide).await.is_ok_and(may_decide) {
+            return None;
+        }
+        let plan = self.plan(dir, volume, change)?;
+        let taken = lease.take(plan.cost, plan.new);
+        Some((plan, taken))
     }
 
     /// Adds the change to the journal.

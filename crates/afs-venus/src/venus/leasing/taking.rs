@@ -38,12 +38,27 @@ impl Venus {
         }
     }
 
+    /// The lease after one with which nothing is left that a change needs.
+    pub(super) async fn next_lease(
+        &self,
+        used_up: &Arc<Lease>,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+    ) -> Option<Arc<Lease>> {
+        self.end_lease(used_up).await;
+        self.leases.was_used_up(used_up);
+        self.lease_of(dir, volume).await
+    }
+
     async fn take_lease(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>) -> Option<Arc<Lease>> {
         let sites = volume.sites(self.now());
         let [server] = sites.as_slice() else { return None };
         let reset = server.reset.get();
         if self.is_closing() || server.no_leases.is_noted(self.now(), reset) {
             return None;
+        }
+        if let Some(other) = self.leases.to_make_room() {
+            self.end_lease(&other).await;
         }
         let asking = self.leases.begin_asking(dir.key)?;
         let request =
