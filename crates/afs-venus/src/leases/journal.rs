@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use afs_rpc::Instant;
-use afs_wire::fs::{CHANGES_MAX, Change, LeasedChange, LeasedChanges, ListNumber, SmallData};
+use afs_wire::fs::{CHANGES_MAX, Change, LeasedChange, LeasedChanges, ListNumber, SetStatus, SmallData};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use afs_wire::xdr::Encode;
 
@@ -210,6 +210,24 @@ impl Journal {
                 }
             }
         }
+    }
+
+    /// Joins new modes and times to the last change, if that is of the same user and makes the object or sets its status. Nothing was
+    /// decided between the two, so that the lists still go through states of the directory that programs saw.
+    pub fn join_status(&mut self, object: Key, user: User, set: &SetStatus) -> bool {
+        let is_its = |entry: &&mut Entry| entry.vnode.key == object && entry.user == user;
+        let Some(last) = self.waiting.back_mut().filter(is_its) else { return false };
+        let before = last.bytes();
+        let status = match &mut last.change {
+            Change::CreateFile(small) => &mut small.create.status,
+            Change::MakeDir(call) => &mut call.status,
+            Change::StoreStatus(call) => &mut call.status,
+            _ => return false,
+        };
+        status.mode = set.mode.or(status.mode);
+        status.mod_time = set.mod_time.or(status.mod_time);
+        self.bytes = self.bytes - before + last.bytes();
+        true
     }
 
     /// Adds the bytes of a new file to its creation, if that waits, has none, and is of the same user.

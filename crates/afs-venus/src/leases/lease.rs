@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::Instant;
 use afs_rpc::sync::{self, Notify};
-use afs_wire::fs::{CallBack, LeaseId, TakeLeaseReply, VolSync};
+use afs_wire::fs::{CallBack, LeaseId, SetStatus, TakeLeaseReply, VolSync};
 use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
 use crate::calls::CallReply;
+use crate::identity::User;
 use crate::key::Key;
 use crate::leases::journal::{Entry, Journal, List, SmallFile};
 use crate::leases::models::Models;
@@ -191,6 +192,22 @@ impl Lease {
             self.enough.notify_waiters();
         }
         true
+    }
+
+    /// Adds a change of modes and times: to the last change if it belongs there, else as a change of its own. Returns false if nothing is
+    /// decided any more.
+    pub fn push_status(
+        &self,
+        object: Key,
+        user: User,
+        set: &SetStatus,
+        alone: impl FnOnce() -> Entry,
+    ) -> bool {
+        let joined = {
+            let mut state = self.state.lock();
+            state.holds && state.journal.join_status(object, user, set)
+        };
+        joined || self.push(alone())
     }
 
     /// Adds the bytes of a small file that was made under the lease: to its creation if that waits and has none, else as a change

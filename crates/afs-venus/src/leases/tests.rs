@@ -111,6 +111,29 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
 }
 
 #[test]
+fn a_status_goes_with_the_last_change_of_the_same_object_and_user_alone() {
+    let mut journal = Journal::default();
+    let set = |mode: Option<u32>, time: Option<u32>| SetStatus {
+        mode: mode.map(afs_wire::ids::Mode),
+        mod_time: time.map(UnixSeconds),
+        ..SetStatus::default()
+    };
+    journal.push(create(ALICE, 1, b""));
+    assert!(!journal.join_status(file(1), BOB, &set(Some(0o600), None)), "it would be set by another user");
+    assert!(!journal.join_status(file(2), ALICE, &set(Some(0o600), None)));
+    assert!(journal.join_status(file(1), ALICE, &set(Some(0o600), Some(5))));
+    assert!(journal.join_status(file(1), ALICE, &set(None, Some(6))));
+    journal.push(create(ALICE, 2, b""));
+    assert!(!journal.join_status(file(1), ALICE, &set(Some(0o644), None)), "file 2 was made before this");
+    let Change::CreateFile(first) = &journal.list().unwrap().entries[0].change else { panic!() };
+    assert_eq!(first.create.status, set(Some(0o600), Some(6)));
+    assert!(!journal.join_status(file(2), ALICE, &set(None, Some(6))), "a list stays as it is");
+    journal.list_is_over(2);
+    journal.push(remove(ALICE, 2));
+    assert!(!journal.join_status(file(2), ALICE, &set(None, Some(6))));
+}
+
+#[test]
 fn a_list_is_known_by_an_object_that_it_makes_for_good() {
     let mut journal = Journal::default();
     journal.push(create(ALICE, 1, b""));

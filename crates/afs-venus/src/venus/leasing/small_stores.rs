@@ -152,7 +152,8 @@ impl Venus {
             ..status
         };
         let request = fs::StoreStatus { fid: vnode.key.fid, status: *set };
-        if !lease.push(self.entry_of_object(vnode, Change::StoreStatus(request))) {
+        let alone = || self.entry_of_object(vnode, Change::StoreStatus(request));
+        if !lease.push_status(vnode.key, self.context.user, set, alone) {
             return Ok(false);
         }
         count(&self.counters.changes_decided);
