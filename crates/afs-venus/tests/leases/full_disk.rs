@@ -179,3 +179,30 @@ fn a_full_disk_is_an_error_of_the_write_and_nothing_acknowledged_is_lost() {
         assert_eq!(acknowledged.keys().filter(is_there).count(), acknowledged.len(), "seed {seed}");
     }
 }
+
+#[test]
+fn a_lease_that_is_lost_is_made_good_with_a_full_disk() {
+    let cell = cell(320);
+    let (a, room) = machine(&cell);
+    let client = a.clone();
+    let full = room.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        for n in 0..30u8 {
+            client.put(&format!("dir/file{n}"), &[n; 500]).await.unwrap();
+        }
+        full.set(0);
+    });
+    cell.restart_server();
+    cell.sim.run_for(Duration::from_secs(90));
+    let client = a.clone();
+    cell.on(&a, async move { assert_eq!(client.venus.counters().leases_lost, 1) });
+    let b = cell.client(2);
+    let other = b.clone();
+    cell.on(&b, async move {
+        let all = contents(&other, "dir").await;
+        for n in 0..30u8 {
+            assert_eq!(all[&format!("file{n}")], [n; 500], "{n}");
+        }
+    });
+}

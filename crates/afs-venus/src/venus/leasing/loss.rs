@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, Change, SmallData};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use afs_wire::rpc::Request;
@@ -197,11 +198,13 @@ impl Venus {
     pub(super) async fn store_made_good(&self, unsaved: MadeGood) {
         let MadeGood { vnode, user, version, data, time } = unsaved;
         let me = self.as_user(user);
-        let bytes = data.into_vec().into();
+        let bytes = data.as_bytes().to_vec().into();
         let data = match me.files.unsaved_data(&vnode, user, version, bytes, time).await {
             Ok(data) => data,
-            Err(error) => {
-                tracing::error!(%error, fid = %vnode.key.fid, "data is lost: the cache does not take it");
+            Err(full) => {
+                if let Err(error) = me.store_from_memory(&vnode, data, time).await {
+                    tracing::error!(%error, %full, fid = %vnode.key.fid, "data is lost: the server and the cache do not take it");
+                }
                 return;
             }
         };
@@ -212,6 +215,31 @@ impl Venus {
                 me.files.note_failure(vnode.key, &error);
                 me.keep_unsaved(&vnode, &data).await;
             }
+        }
+    }
+
+    /// Stores data for which the cache has no room: as a list of this one change, whatever version the server has.
+    async fn store_from_memory(
+        &self,
+        file: &Vnode,
+        data: SmallData,
+        time: Option<UnixSeconds>,
+    ) -> Result<()> {
+        let fid = file.key.fid;
+        let gone = VenusError::new(ErrorKind::Stale, "StoreData").of(fid);
+        let volume = self.location.volume_of(file.key).ok_or(gone)?;
+        let status = fs::SetStatus { mod_time: time, ..fs::SetStatus::default() };
+        let store =
+            fs::StoreSmall { fid, status, expected: fs::ANY_VERSION, position: 0, file_length: 0, data };
+        let changes = fs::Changes::first_of(std::iter::once(Change::Store(store)));
+        let list = fs::ChangeList { volume: volume.id, changes };
+        let answered = self.calls.call(&self.context, &volume, list).await.result?;
+        // Its status may have been fetched in between.
+        self.distrust(file);
+        self.invalidate(file.key);
+        match answered.value.code {
+            AbortCode::OK if answered.value.done.len() == 1 => Ok(()),
+            code => Err(VenusError::new(ErrorKind::of_abort(code), "StoreData").of(fid)),
         }
     }
 }
