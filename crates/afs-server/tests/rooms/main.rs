@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
+mod crashes;
 mod placed;
 #[path = "../rig/mod.rs"]
 mod rig;
@@ -527,106 +528,4 @@ fn rooms_are_bounded_and_end() {
     refused(scene.room(fid, 1, 1), AbortCode::VBUSY);
     scene.cell.sim.run_for(Duration::from_secs(400));
     scene.room(fid, 1, 1).unwrap();
-}
-
-/// Between any two steps of a store the drive, the server or the client ends. What the client then does is refused or done; the
-/// file has what it had or what was committed; and no chunk is left that no file has.
-#[test]
-fn a_crash_between_two_steps_loses_nothing_and_leaves_nothing() {
-    for step in 0..3 {
-        for victim in ["drive", "server", "client"] {
-            let what = format!("{victim} after step {step}");
-            let mut scene = Scene::new(9);
-            let fid = scene.file("f");
-            let before = scene.settled();
-            let room = scene.room(fid, 3 * SLOT_LEN, 2 * SLOT_LEN).unwrap();
-            let staged = match step {
-                0 => None,
-                _ => Some(scene.stage(room.clone(), vec![content(7, SLOT), content(8, 5000)]).unwrap()),
-            };
-            if step == 2 {
-                scene.commit(fid, staged.as_ref().unwrap()).unwrap();
-            }
-            match victim {
-                "drive" => scene.restart_drive(2),
-                "server" => scene.restart_server(),
-                _ => {}
-            }
-            let (mut done, mut is_stale) = (step == 2, false);
-            if step == 1 && victim != "client" {
-                refused(scene.commit(fid, staged.as_ref().unwrap()), Errno::ESTALE.to_uae());
-                is_stale = true;
-            }
-            if victim != "client" && !done {
-                done = scene.commit(fid, &scene.staged(fid)).is_ok();
-                assert!(done, "{what}: the next attempt");
-            }
-            scene.settled();
-            scene.restart_server();
-            let after = scene.settled();
-            let wanted = if done { committed() } else { content(0, 2 * SLOT) };
-            assert!(scene.owner.read(fid) == wanted, "{what}, {is_stale}");
-            let most = before + if done { 8192 } else { 0 };
-            assert!(after <= most, "{what}: {before} {after}");
-        }
-    }
-}
-
-/// The same while the commit is in progress, at any moment of it.
-#[test]
-fn a_crash_during_a_commit_makes_all_of_it_or_nothing() {
-    let mut outcomes = [0; 2];
-    for victim in ["drive", "server"] {
-        for moment in 0..14 {
-            let what = format!("{victim} after {moment}");
-            let mut scene = Scene::new(10);
-            let fid = scene.file("f");
-            let before = scene.settled();
-            let staged = scene.staged(fid);
-            let (call, parts) = scene.call(fid, &staged);
-            let told = begin(&scene.carol, call, &parts);
-            scene.cell.sim.run_for(Duration::from_micros(250 * moment));
-            match victim {
-                "drive" => scene.restart_drive(2),
-                _ => scene.restart_server(),
-            }
-            scene.cell.sim.run_for(Duration::from_secs(120));
-            let is_told = matches!(*told.lock().unwrap(), Some(Ok(_)));
-            let read = scene.owner.read(fid);
-            let is_done = read == committed();
-            assert!(is_done || read == content(0, 2 * SLOT), "{what}: all or nothing");
-            assert!(is_done || !is_told, "{what}: an acknowledged store is lost");
-            outcomes[usize::from(is_done)] += 1;
-            scene.settled();
-            scene.restart_server();
-            let after = scene.settled();
-            assert!(after <= before + 8192, "{what}: {before} {after}");
-            assert!(scene.owner.read(fid) == read, "{what}");
-        }
-    }
-    assert!(outcomes.iter().all(|count| *count > 3), "{outcomes:?}");
-}
-
-type Outcome = Arc<std::sync::Mutex<Option<CallResult<fs::StatusReply>>>>;
-
-/// Begins a commit without waiting for it.
-fn begin(client: &Client, call: fs::CommitChunks, parts: &[CommitPart]) -> Outcome {
-    begin_call(client, call, parts.iter().flat_map(|part| part.to_bytes()).collect())
-}
-
-fn begin_call<R: Request<Reply = fs::StatusReply>>(client: &Client, call: R, table: Vec<u8>) -> Outcome {
-    let (connection, outcome) = (client.connection::<R>(), Outcome::default());
-    let slot = outcome.clone();
-    client.world.env(client.node).spawn(Box::pin(async move {
-        let work = async move {
-            let mut begun = connection.open(&call).await?;
-            if begun.write(Bytes::from(table)).await.is_ok() {
-                begun.finish_request()?;
-            }
-            begun.finish::<R>().await
-        };
-        let told = work.await;
-        *slot.lock().unwrap() = Some(told);
-    }));
-    outcome
 }

@@ -4,6 +4,7 @@
 use afs_volume::{Rebuild, VolumeStore};
 use afs_wire::fs::{CommitDrive, CommitPlace, GetPlacedRoomReply};
 
+use super::crashes::begin_call;
 use super::*;
 
 /// All data are on both drives.
