@@ -443,3 +443,61 @@ fn nobody_is_sent_to_a_drive_without_an_address_in_the_form_of_replies() {
     let room = scene.owner.ask(fs::GetRoom { fid, bytes: 1, length: 1 });
     refused(room.map(drop), Errno::EOPNOTSUPP.to_uae());
 }
+
+impl Scene {
+    /// The layouts of files by one call, each with the version that the file has.
+    fn ask_all(&self, by: &Client, fids: &[Fid]) -> Vec<Result<GetLayoutReply, AbortCode>> {
+        let request = |fid: &Fid| fs::LayoutRequest { fid: *fid, version: self.cell.version(*fid) };
+        let wanted = fs::LayoutRequests::first_of(fids.iter().map(request));
+        let outcomes = by.ask(fs::GetLayouts { wanted }).unwrap().outcomes.into_vec();
+        outcomes.into_iter().map(fs::LayoutOutcome::into_reply).collect()
+    }
+}
+
+#[test]
+fn layouts_of_several_files_come_in_one_call_and_are_those_that_come_alone() {
+    let scene = Scene::new(23);
+    let files = ["f", "g"].map(|name| scene.file(name));
+    let long = scene.owner.create(scene.dir, "long").unwrap().fid;
+    let parts = fs::LAYOUT_FILE_PARTS_MAX as u64;
+    (0..=parts).for_each(|slot| _ = scene.owner.store(long, slot * SLOT_LEN, &content()[..65_536]).unwrap());
+    let replies = scene.ask_all(&scene.carol, &[files[0], files[1], long]);
+    for (fid, reply) in files.iter().zip(&replies) {
+        let (alone, reply) = (scene.ask(*fid, 0, ALL).unwrap(), reply.as_ref().unwrap());
+        let chunks = |layout: &GetLayoutReply| {
+            let of = |part: &LayoutPart| part.copies.iter().map(|copy| copy.chunk).collect::<Vec<_>>();
+            layout.parts.iter().flat_map(of).collect::<Vec<_>>()
+        };
+        assert_eq!((chunks(reply), reply.end), (chunks(&alone), alone.end));
+        assert!(scene.first(reply).is_ok());
+    }
+    let first = replies[2].as_ref().unwrap();
+    assert_eq!((first.parts.len() as u64, first.end), (parts, parts * SLOT_LEN));
+    // What came so is void at the drive when the reply to a change of rights is there, as what came alone.
+    scene.owner.ask(fs::StoreStatus { fid: files[0], status: mode(0o200) }).unwrap();
+    assert_eq!(scene.first(replies[0].as_ref().unwrap()), Err(revoked()));
+    assert!(scene.first(replies[1].as_ref().unwrap()).is_ok());
+    scene.owner.ask(fs::StoreAcl { fid: scene.dir, acl: acl("1\n0\nadmin\t127\n") }).unwrap();
+    assert_eq!(scene.first(replies[1].as_ref().unwrap()), Err(revoked()));
+}
+
+#[test]
+fn each_of_several_layouts_is_decided_by_itself() {
+    let scene = Scene::new(24);
+    let [fid, hidden] = ["f", "hidden"].map(|name| scene.file(name));
+    scene.owner.ask(fs::StoreStatus { fid: hidden, status: mode(0o200) }).unwrap();
+    let told = |by: &Client, fids: &[Fid]| -> Vec<_> {
+        scene.ask_all(by, fids).into_iter().map(|reply| reply.map(|reply| reply.drives.len())).collect()
+    };
+    let [no_right, no_file] = [Errno::EACCES, Errno::EISDIR].map(|errno| Err(errno.to_uae()));
+    let all = [hidden, fid, scene.dir, fid];
+    assert_eq!(told(&scene.carol, &all), [no_right, Ok(1), no_file, Ok(1)]);
+    assert_eq!(told(&scene.cell.client(2), &[fid, hidden]), [no_right; 2]);
+    let ask = |wanted| scene.carol.ask(fs::GetLayouts { wanted });
+    let version = DataVersion(scene.cell.version(fid).0 - 1);
+    let old = ask(fs::LayoutRequests::first_of([fs::LayoutRequest { fid, version }])).unwrap();
+    assert_eq!(old.outcomes[0].error, Errno::EAGAIN.to_uae());
+    refused(ask(fs::LayoutRequests::default()).map(drop), Errno::EINVAL.to_uae());
+    scene.set_route(DataRoute::Server);
+    assert_eq!(told(&scene.carol, &[fid]), [Err(Errno::EOPNOTSUPP.to_uae())]);
+}

@@ -214,6 +214,10 @@ const OTHERS: &[Attempt] = &[
         let renewal = fs::LayoutRenewal { fid: file, drive: afs_wire::xdr::Fixed([0; 16]) };
         b.ask(fs::RenewLayouts { wanted: fs::LayoutRenewals::first_of([renewal]) }).unwrap();
     }),
+    ("GetLayouts", |b, _, file, _| {
+        let request = fs::LayoutRequest { fid: file, version: afs_wire::ids::DataVersion(1) };
+        b.ask(fs::GetLayouts { wanted: fs::LayoutRequests::first_of([request]) }).unwrap();
+    }),
     ("GetLayout", |b, _, file, _| {
         let version = afs_wire::ids::DataVersion(1);
         let _ = b.ask(fs::GetLayout { fid: file, version, start: 0, end: 10 });

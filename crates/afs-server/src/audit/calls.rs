@@ -77,6 +77,7 @@ described! {
     Read: fs::GetLayout |call| call.fid;
     Read: fs::Deliver |call| call.fid;
     Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
+    Read: fs::GetLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::GetAddress |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
     Read: fs::GetPlacedRoom |call| call.fid;

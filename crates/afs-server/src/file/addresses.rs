@@ -10,7 +10,7 @@ use afs_volume::{DataRoute, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
     self, ADDRESSED, CapabilityAccess, CapabilityArguments, CapabilitySecret, GetCapabilityReply,
-    LAYOUT_DRIVES_MAX, LayoutCopy, LayoutDrive, OBJECT_ADDRESS_LIFE_MAX, ObjectAddress,
+    LAYOUT_DRIVES_MAX, LAYOUT_PARTS_MAX, LayoutCopy, LayoutDrive, OBJECT_ADDRESS_LIFE_MAX, ObjectAddress,
 };
 use afs_wire::xdr::{ByteString, Fixed};
 
@@ -42,7 +42,8 @@ impl FileServer {
             return Err(Errno::EOPNOTSUPP.to_uae());
         }
         let end = call.position.checked_add(1).ok_or(Errno::EINVAL.to_uae())?;
-        let layout = self.layout(&found, (call.fid, call.version), call.position..end).await?;
+        let layout =
+            self.layout(&found, (call.fid, call.version), call.position..end, LAYOUT_PARTS_MAX).await?;
         let none = Errno::ENXIO.to_uae();
         let part = layout.parts.iter().find(|part| part.range().contains(&call.position)).ok_or(none)?;
         let is_it = |(at, offset): &&(LocatedChunk, u32)| {

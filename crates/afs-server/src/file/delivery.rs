@@ -7,7 +7,7 @@ use afs_datapath::capability::TransferId;
 use afs_rpc::Table;
 use afs_volume::{DataRoute, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CapabilityAccess};
+use afs_wire::fs::{self, CapabilityAccess, LAYOUT_PARTS_MAX};
 
 use super::capabilities::{Wanted, group};
 use super::layout::{Sent, Sents};
@@ -30,14 +30,14 @@ impl FileServer {
         let group = group(call.fid, &found, wanted.reach(context, &found)?);
         let end = call.position.checked_add(1).ok_or(Errno::EINVAL.to_uae())?;
         let (object, range) = ((call.fid, call.version), call.position..end);
-        let layout = self.layout(&found, object, range.clone()).await?;
+        let layout = self.layout(&found, object, range.clone(), LAYOUT_PARTS_MAX).await?;
         let sents = self.drives_of(&found, &layout).await;
         self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
         let found = self.find_to_send(context, call.fid, wanted).await?;
         if self::group(call.fid, &found, wanted.reach(context, &found)?) != group {
             return Err(AbortCode::VBUSY);
         }
-        let layout = self.layout(&found, object, range).await?;
+        let layout = self.layout(&found, object, range, LAYOUT_PARTS_MAX).await?;
         let none = Errno::ENXIO.to_uae();
         let part = layout.parts.iter().find(|part| part.range().contains(&call.position)).ok_or(none)?;
         let (at, offset, sent) = copy_at(&part.copies, &sents, call.drive.0).ok_or(none)?;

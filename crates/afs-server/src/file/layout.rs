@@ -32,7 +32,7 @@ const LIFETIME: u64 = 60;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::call(table, |server: Arc<FileServer>, context, call: fs::GetLayout| async move {
-        server.get_layout(&context, call).await
+        server.get_layout(&context, call, LAYOUT_PARTS_MAX).await
     })
 }
 
@@ -50,17 +50,18 @@ pub(super) type Sents = BTreeMap<DriveId, Sent>;
 impl FileServer {
     /// As for a capability, the rights are looked at twice: after the first look the drives tell their generations, so that a
     /// change after the second one revokes what is sealed here.
-    async fn get_layout(
+    pub(super) async fn get_layout(
         &self,
         context: &CallContext,
         call: fs::GetLayout,
+        parts_max: usize,
     ) -> Result<fs::GetLayoutReply, AbortCode> {
         let none = Errno::EOPNOTSUPP.to_uae();
         let wanted = Wanted::of(CapabilityAccess::READ)?;
         let found = self.find_to_send(context, call.fid, wanted).await?;
         let group = group(call.fid, &found, wanted.reach(context, &found)?);
         let range = call.start..call.end;
-        let layout = self.layout(&found, (call.fid, call.version), range.clone()).await?;
+        let layout = self.layout(&found, (call.fid, call.version), range.clone(), parts_max).await?;
         let sents = self.drives_of(&found, &layout).await;
         let buckets = self.buckets_of(&found, drives_in(&layout), sents.len());
         if sents.is_empty() && buckets.is_empty() {
@@ -68,7 +69,7 @@ impl FileServer {
         }
         self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
         let found = self.find_unchanged(context, (call.fid, wanted), group).await?;
-        let layout = self.layout(&found, (call.fid, call.version), range).await?;
+        let layout = self.layout(&found, (call.fid, call.version), range, parts_max).await?;
         let seconds = self.seconds_of_layout(context)?;
         let mut drives: Vec<_> = sents.values().collect();
         drives.sort_by_key(|sent| sent.place);
@@ -126,9 +127,9 @@ impl FileServer {
         found: &Found,
         (fid, version): (Fid, DataVersion),
         Range { start, end }: Range<u64>,
+        parts_max: usize,
     ) -> Result<Layout, AbortCode> {
-        let read =
-            self.read(&found.served.volume, move |volume| volume.layout(fid, start, end, LAYOUT_PARTS_MAX));
+        let read = self.read(&found.served.volume, move |volume| volume.layout(fid, start, end, parts_max));
         let layout = read.await.map_err(|error| self.code(fid, &error))?;
         match layout.record.data_version == version {
             true => Ok(layout),

@@ -19,6 +19,7 @@ mod fetch;
 mod info;
 mod layout;
 mod layout_renewals;
+mod layouts_of_files;
 mod lease;
 mod lease_list;
 mod link;
@@ -82,6 +83,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = bulk_capabilities::add(table);
     let table = layout::add(table);
     let table = layout_renewals::add(table);
+    let table = layouts_of_files::add(table);
     let table = delivery::add(table);
     let table = addresses::add(table);
     let table = rooms::add(table);

@@ -236,6 +236,13 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetLayout { fid, version, start: 0, end: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    // Each file is refused by itself: `layouts.rs`.
+    ("GetLayouts", "aco", |s, who| {
+        let request = fs::LayoutRequest { fid: s.file().0, version: DataVersion(0) };
+        let wanted = fs::LayoutRequests::first_of([request]);
+        let reply = s.caller(who).ask(fs::GetLayouts { wanted }).unwrap();
+        may_ask(reply.outcomes[0].clone().into_reply().map_err(CallError::Abort))
+    }),
     // Each renewal is refused by itself: `layouts.rs`.
     ("RenewLayouts", "aco", |s, who| {
         let renewal = fs::LayoutRenewal { fid: s.file().0, drive: Fixed([0; 16]) };

@@ -238,6 +238,8 @@ pub(crate) struct Server {
     pub no_layouts: UnknownCall,
     /// Whether it renews no layouts.
     pub no_renewals: UnknownCall,
+    /// Whether it gives one layout per call.
+    pub single_layouts_only: UnknownCall,
     /// Whether it gives no rooms at drives.
     pub no_rooms: UnknownCall,
     /// Whether it gives rooms at one drive alone.
@@ -276,6 +278,7 @@ impl Server {
             no_data_path: UnknownCall::default(),
             no_layouts: UnknownCall::default(),
             no_renewals: UnknownCall::default(),
+            single_layouts_only: UnknownCall::default(),
             no_rooms: UnknownCall::default(),
             single_rooms_only: UnknownCall::default(),
             no_room_ends: UnknownCall::default(),
@@ -306,6 +309,11 @@ impl Server {
     /// Whether it is worth asking for the capabilities of several layouts again in one call.
     pub fn may_renew_layouts(&self, now: Instant) -> bool {
         !self.no_renewals.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it is worth asking for the layouts of several files in one call.
+    pub fn may_give_layouts_in_bulk(&self, now: Instant) -> bool {
+        !self.single_layouts_only.is_noted(now, self.reset.get())
     }
 
     /// Whether it has said that it gives no rooms at drives, and is not asked again yet.

@@ -93,6 +93,9 @@ pub(crate) trait Transfer: Send + Sync + 'static {
     /// What a call of a token, which began at a time, has brought for the files of a directory.
     fn capability_came(&self, _: &Arc<Server>, _: (TokenId, Fid), _: CapabilityOutcome, _: Instant) {}
 
+    /// Statuses of files of a directory have come by a call of a token, each with the version and the length.
+    fn statuses_came(&self, _: &Arc<Server>, _: (TokenId, Fid), _: &[(Fid, DataVersion, u64)]) {}
+
     /// Whether data goes to and from a server by the data path, in a few words.
     fn path_state(&self, _: &Arc<Server>) -> String {
         "off".into()

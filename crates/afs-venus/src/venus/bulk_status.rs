@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Fids};
+use afs_wire::fs::{self, Fids, FileKind};
 use afs_wire::ids::Fid;
 
 use crate::calls::CallReply;
@@ -41,6 +41,17 @@ impl Venus {
         let reply = &answered.value;
         if reply.statuses.len() != vnodes.len() || reply.callbacks.len() != vnodes.len() {
             return Err(VenusError::new(ErrorKind::Protocol, "InlineBulkStatus"));
+        }
+        if let Some(directory) = directory {
+            let files = vnodes
+                .iter()
+                .zip(&reply.statuses)
+                .filter(|(_, status)| status.kind == FileKind::File && status.error == AbortCode::OK);
+            let told = |(vnode, status): (&Arc<Vnode>, &fs::Status)| {
+                (vnode.key.fid, status.data_version, status.length)
+            };
+            let files: Vec<_> = files.map(told).collect();
+            self.transfer.statuses_came(&answered.server, (answered.token, directory), &files);
         }
         for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
             if status.error == AbortCode::OK {

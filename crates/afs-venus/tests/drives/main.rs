@@ -12,6 +12,7 @@ mod common;
 mod copies;
 mod crowded;
 mod host;
+mod listed;
 mod model;
 mod older;
 mod placed;

@@ -32,9 +32,14 @@ fn many(seed: u64) -> (Scene, Client) {
     (scene, client)
 }
 
+/// Calls for layouts.
+fn asked(client: &Client) -> u64 {
+    client.calls("GetLayout") + client.calls("GetLayouts")
+}
+
 /// Reads all files, of which nothing is cached; the calls that were made for layouts, and renewals.
 fn read_all(scene: &Scene, client: &Client) -> (u64, u64) {
-    let before = (client.calls("GetLayout"), client.calls("RenewLayouts"), at_drives(client));
+    let before = (asked(client), client.calls("RenewLayouts"), at_drives(client));
     let here = client.clone();
     scene.cell.on(client, async move {
         here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
@@ -48,14 +53,16 @@ fn read_all(scene: &Scene, client: &Client) -> (u64, u64) {
     // A connection that was idle is closed: the first file comes from the server.
     let least = (DIRECTORIES * EACH - 1) * LENGTH;
     assert!(fetched >= least as u64, "{fetched}: {:?}", client.venus.counters().drive_fallbacks);
-    (client.calls("GetLayout") - before.0, client.calls("RenewLayouts") - before.1)
+    (asked(client) - before.0, client.calls("RenewLayouts") - before.1)
 }
 
 #[test]
 fn what_was_read_before_is_read_at_the_drive_by_one_call_for_many_files_however_long_ago() {
     for seed in 1..4 {
         let (scene, client) = many(seed);
-        assert_eq!(read_all(&scene, &client), ((DIRECTORIES * EACH) as u64, 0), "seed {seed}");
+        let (layouts, renewals) = read_all(&scene, &client);
+        assert!(layouts <= (DIRECTORIES * EACH) as u64 / 2, "seed {seed}: {layouts}");
+        assert_eq!(renewals, 0, "seed {seed}");
         assert_eq!(read_all(&scene, &client), (0, 0), "seed {seed}: the capabilities last");
         for seconds in [50, 70, 3000] {
             scene.cell.sim.run_for(Duration::from_secs(seconds));

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::{CapabilityOutcome, GetCapabilityReply, ObjectAddress, SERVICE};
+use crate::error::AbortCode;
 use crate::ids::{DataVersion, Fid};
 use crate::rpc::Nothing;
 use crate::xdr::{BoundedVec, Fixed};
@@ -17,6 +18,15 @@ pub const LAYOUT_COPIES_MAX: usize = 3;
 /// Most renewals in one call.
 pub const LAYOUT_RENEWALS_MAX: usize = 32;
 
+/// Most files of one [`GetLayouts`].
+pub const LAYOUT_FILES_MAX: usize = 32;
+/// Most parts of one file there.
+pub const LAYOUT_FILE_PARTS_MAX: usize = 8;
+
+/// Files whose layouts are wanted.
+pub type LayoutRequests = BoundedVec<LayoutRequest, LAYOUT_FILES_MAX>;
+/// The outcomes, in the order of the requests.
+pub type LayoutOutcomes = BoundedVec<LayoutOutcome, LAYOUT_FILES_MAX>;
 /// Capabilities of layouts that are asked for again.
 pub type LayoutRenewals = BoundedVec<LayoutRenewal, LAYOUT_RENEWALS_MAX>;
 /// The outcomes, in the order of the requests.
@@ -77,6 +87,58 @@ xdr_struct! {
 }
 
 xdr_struct! {
+    /// A file whose layout is wanted, from its first byte on.
+    pub struct LayoutRequest {
+        /// The file.
+        pub fid: Fid,
+        /// The version that it has.
+        pub version: DataVersion,
+    }
+}
+
+xdr_struct! {
+    /// The layout of the first parts of a file, or why there is none.
+    pub struct LayoutOutcome {
+        /// Zero if it was given; else the rest means nothing.
+        pub error: AbortCode,
+        /// As in the reply of [`GetLayout`].
+        pub drives: BoundedVec<LayoutDrive, LAYOUT_DRIVES_MAX>,
+        /// The same.
+        pub parts: BoundedVec<LayoutPart, LAYOUT_FILE_PARTS_MAX>,
+        /// Where it ends; the rest of a file with more parts is asked for by [`GetLayout`].
+        pub end: u64,
+    }
+}
+
+impl LayoutOutcome {
+    /// One that was not given.
+    pub fn refused(error: AbortCode) -> Self {
+        Self { error, drives: BoundedVec::default(), parts: BoundedVec::default(), end: 0 }
+    }
+
+    /// One that was given: `None` for one with more parts than there is room for.
+    pub fn given(reply: GetLayoutReply) -> Option<Self> {
+        let GetLayoutReply { drives, parts, end } = reply;
+        let parts = BoundedVec::try_from(parts.into_vec()).ok()?;
+        Some(Self { error: AbortCode::OK, drives, parts, end })
+    }
+
+    /// The layout, as GetLayout replies it.
+    ///
+    /// # Errors
+    /// Why it was not given.
+    pub fn into_reply(self) -> Result<GetLayoutReply, AbortCode> {
+        let Self { error, drives, parts, end } = self;
+        match error {
+            AbortCode::OK => {
+                Ok(GetLayoutReply { drives, parts: BoundedVec::first_of(parts.into_vec()), end })
+            }
+            error => Err(error),
+        }
+    }
+}
+
+xdr_struct! {
     /// A capability that is asked for again.
     pub struct LayoutRenewal {
         /// A file of which the client has a layout. The capability is for all for which that of the layout was.
@@ -109,6 +171,13 @@ calls! {
         parts: BoundedVec<LayoutPart, LAYOUT_PARTS_MAX>,
         /// Where the layout ends. The client asks for the rest from there.
         end: u64,
+    };
+
+    /// Asks for the layouts of several files, each as by [`GetLayout`] from its first byte on. One that is refused does not affect the
+    /// others. EINVAL for no file.
+    0x414E_442D "GetLayouts" GetLayouts { wanted: LayoutRequests } -> GetLayoutsReply {
+        /// In the order of the requests.
+        outcomes: LayoutOutcomes,
     };
 
     /// Asks for capabilities of layouts again, each as by [`GetLayout`]. One that is refused does not affect the others. EOPNOTSUPP of one

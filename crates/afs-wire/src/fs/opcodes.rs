@@ -65,6 +65,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_442A, "RenewLayouts"),
     (0x414E_442B, "GetAddress"),
     (0x414E_442C, "EndRoom"),
+    (0x414E_442D, "GetLayouts"),
     (0x414E_442E, "GetPlacedRoom"),
     (0x414E_442F, "CommitPlaced"),
 ];

@@ -297,6 +297,17 @@ impl<T: Transfer> Transfer for OverPath<T> {
         }
     }
 
+    fn statuses_came(
+        &self,
+        server: &Arc<Server>,
+        directory: (TokenId, Fid),
+        files: &[(Fid, DataVersion, u64)],
+    ) {
+        if let Some(paths) = self.known_paths(server) {
+            paths.drives.statuses_came(directory, files.iter().copied());
+        }
+    }
+
     fn path_state(&self, server: &Arc<Server>) -> String {
         if !self.common.config.enabled {
             return "off".into();

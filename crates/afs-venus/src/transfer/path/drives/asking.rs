@@ -1,11 +1,11 @@
-//! GetLayout: asked once for all who wait for the same.
+//! GetLayout and GetLayouts: asked once for all who wait for the same.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_rpc::{CallError, EnvExt};
-use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, GetLayoutReply, LayoutOutcome, LayoutRequest, LayoutRequests};
 use afs_wire::rpc::Request;
 
 use super::super::capabilities::Given;
@@ -56,34 +56,99 @@ impl ServerDrives {
 
     fn ask_for(self: &Arc<Self>, target: &Target, key: Key, start: u64) {
         let (me, target) = (self.clone(), target.clone());
+        let others = if start == 0 { self.others_than(key) } else { Vec::new() };
         self.common.env.spawn(Box::pin(async move {
-            let reply = me.get_layout(&target, key, start).await;
-            me.layouts.lock().answered(key, reply, me.now());
+            if others.is_empty() || !me.ask_for_all(&target, key, &others).await {
+                let reply = me.get_layout(&target, key, start).await;
+                me.answered(key, reply);
+            }
             me.changed.notify_waiters();
         }));
+    }
+
+    /// Files whose layouts are asked for with that of another; they count as asked for.
+    fn others_than(&self, key: Key) -> Vec<Key> {
+        let now = self.now();
+        if !self.server.may_give_layouts_in_bulk(now) {
+            return Vec::new();
+        }
+        let others = self.companions.lock().take(key);
+        let mut layouts = self.layouts.lock();
+        let mut is_missing =
+            |key: Key| !layouts.is_known(key) && matches!(layouts.look_up(key, 0, now), Lookup::Missing(_));
+        others.into_iter().filter(|key| is_missing(*key)).collect()
+    }
+
+    /// Asks for several in one call. False if the server does not know it.
+    async fn ask_for_all(&self, target: &Target, key: Key, others: &[Key]) -> bool {
+        let keys: Vec<Key> = std::iter::once(key).chain(others.iter().copied()).collect();
+        match self.get_layouts(target, &keys).await {
+            Some(replies) => {
+                keys.iter().zip(replies).for_each(|(key, reply)| self.answered(*key, reply));
+                true
+            }
+            None => {
+                others.iter().for_each(|key| self.layouts.lock().not_asked(*key));
+                false
+            }
+        }
+    }
+
+    fn answered(&self, key: Key, reply: Result<Layout, Refused>) {
+        if reply.is_ok() {
+            self.companions.lock().given(key);
+        }
+        self.layouts.lock().answered(key, reply, self.now());
     }
 
     async fn get_layout(&self, target: &Target, key: Key, start: u64) -> Result<Layout, Refused> {
         self.common.counters.call(fs::GetLayout::NAME);
         let reset = self.server.reset.get();
-        let (token, fid, version) = key;
-        let buckets = self.common.objects.is_some();
-        let asked = Asked { start, called: target.address.peer.ip(), at: self.now(), buckets };
+        let (_, fid, version) = key;
+        let asked = self.asked(target, start);
         let request = fs::GetLayout { fid, version, start, end: i64::MAX as u64 };
         match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
-            Ok(Ok(reply)) => {
-                let site = |offer, given| {
-                    let number = self.given.fetch_add(1, Ordering::Relaxed);
-                    self.sites.lock().given((token, fid), offer, Given { number, ..given })
-                };
-                Layout::new(&reply, &asked, &self.common.config, site).ok_or(Refused::File)
-            }
+            Ok(Ok(reply)) => self.checked(key, &asked, &reply),
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
                 self.server.no_layouts.note(self.now(), reset);
                 Err(Refused::File)
             }
-            Ok(Err(CallError::Abort(code))) if code == Errno::EOPNOTSUPP.to_uae() => Err(Refused::Volume),
+            Ok(Err(CallError::Abort(code))) => Err(Refused::by(code)),
             _ => Err(Refused::File),
         }
+    }
+
+    /// The layouts of files in their order, of which the first is wanted now; `None` if the server gives one for each call.
+    async fn get_layouts(&self, target: &Target, keys: &[Key]) -> Option<Vec<Result<Layout, Refused>>> {
+        self.common.counters.call(fs::GetLayouts::NAME);
+        let reset = self.server.reset.get();
+        let asked = self.asked(target, 0);
+        let wanted = keys.iter().map(|(_, fid, version)| LayoutRequest { fid: *fid, version: *version });
+        let request = fs::GetLayouts { wanted: LayoutRequests::first_of(wanted) };
+        let outcomes = match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
+            Ok(Ok(reply)) if reply.outcomes.len() == keys.len() => reply.outcomes.into_vec(),
+            Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
+                self.server.single_layouts_only.note(self.now(), reset);
+                return None;
+            }
+            _ => return Some(keys.iter().map(|_| Err(Refused::File)).collect()),
+        };
+        let layout = |(key, outcome): (&Key, LayoutOutcome)| {
+            self.checked(*key, &asked, &outcome.into_reply().map_err(Refused::by)?)
+        };
+        Some(keys.iter().zip(outcomes).map(layout).collect())
+    }
+
+    fn asked(&self, target: &Target, start: u64) -> Asked {
+        let buckets = self.common.objects.is_some();
+        Asked { start, called: target.address.peer.ip(), at: self.now(), buckets }
+    }
+
+    fn checked(&self, key: Key, asked: &Asked, reply: &GetLayoutReply) -> Result<Layout, Refused> {
+        let site = |offer, given| {
+            let number = self.given.fetch_add(1, Ordering::Relaxed);
+            self.sites.lock().given((key.0, key.1), offer, Given { number, ..given })
+        };
+        Layout::new(reply, asked, &self.common.config, site).ok_or(Refused::File)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::Instant;
+use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 
 use super::layout::Layout;
@@ -45,6 +46,13 @@ pub(super) enum Refused {
     Volume,
     /// For another reason.
     File,
+}
+
+impl Refused {
+    /// By what the file server replied.
+    pub fn by(code: AbortCode) -> Self {
+        if code == Errno::EOPNOTSUPP.to_uae() { Self::Volume } else { Self::File }
+    }
 }
 
 /// The table.
@@ -122,6 +130,20 @@ impl Layouts {
                 self.note_none((key.0, key.1.volume), now);
             }
             Err(Refused::File) => file.refused_until = Some(now + REFUSED_FOR),
+        }
+    }
+
+    /// Whether a layout of any version of a file is here, or asked for.
+    pub fn is_known(&self, (token, fid, _): Key) -> bool {
+        let versions = (token, fid, DataVersion(0))..=(token, fid, DataVersion(u64::MAX));
+        self.files.range(versions).next().is_some()
+    }
+
+    /// It was not asked for after all: what was said to be missing is so again.
+    pub fn not_asked(&mut self, key: Key) {
+        if let Some(file) = self.files.get_mut(&key) {
+            file.is_asked = false;
+            self.by_use.insert(file.used, key);
         }
     }
 

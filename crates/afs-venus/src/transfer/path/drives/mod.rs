@@ -6,6 +6,7 @@
 
 mod asking;
 mod buckets;
+mod companions;
 mod layout;
 mod layouts;
 mod links;

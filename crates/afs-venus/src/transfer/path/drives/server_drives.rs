@@ -3,26 +3,36 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use afs_datapath::MINIMUM_SIZE;
+use afs_drive::MAX_CHUNK_LEN;
 use afs_rpc::Instant;
 use afs_rpc::sync::Notify;
+use afs_wire::fs::LAYOUT_FILE_PARTS_MAX;
+use afs_wire::ids::{DataVersion, Fid};
 use parking_lot::Mutex;
 
 use super::super::connect::IDLE;
 use super::super::fallback::Fallback;
 use super::super::server::Common;
 use super::buckets::Buckets;
+use super::companions::Companions;
 use super::layouts::Layouts;
 use super::links::DriveLinks;
 use super::sites::Sites;
 use super::storing::Rooms;
 use crate::api::ExplainedDrive;
+use crate::identity::TokenId;
 use crate::location::Server;
+
+/// Longest file whose layout is asked for with those of others: all of it is in one reply, if each of its chunks is full.
+const FILE_MAX: u64 = (LAYOUT_FILE_PARTS_MAX * MAX_CHUNK_LEN) as u64;
 
 /// The drives of one server.
 pub(crate) struct ServerDrives {
     pub(super) server: Arc<Server>,
     pub(super) common: Arc<Common>,
     pub(super) layouts: Mutex<Layouts>,
+    pub(super) companions: Mutex<Companions>,
     pub(super) sites: Mutex<Sites>,
     pub(super) links: Mutex<DriveLinks>,
     pub(super) buckets: Mutex<Buckets>,
@@ -39,6 +49,7 @@ impl ServerDrives {
             server,
             common,
             layouts: Mutex::default(),
+            companions: Mutex::default(),
             sites: Mutex::default(),
             links: Mutex::default(),
             buckets: Mutex::default(),
@@ -56,6 +67,21 @@ impl ServerDrives {
     pub fn is_in_use(&self) -> bool {
         let now = self.now();
         self.links.lock().is_any_open() || self.buckets.lock().is_any_in_use(now, IDLE)
+    }
+
+    /// Statuses of files of a directory have come, each with the version and the length.
+    pub fn statuses_came(
+        &self,
+        directory: (TokenId, Fid),
+        files: impl IntoIterator<Item = (Fid, DataVersion, u64)>,
+    ) {
+        if !self.is_in_use() {
+            return;
+        }
+        let least = self.common.config.minimum_size.unwrap_or(MINIMUM_SIZE).max(1);
+        let lengths = least..=FILE_MAX;
+        let files = files.into_iter().filter(|(_, _, length)| lengths.contains(length));
+        self.companions.lock().came(directory, files.map(|(fid, version, _)| (fid, version)));
     }
 
     /// The drives that are known, for a user.

@@ -1,0 +1,75 @@
+//! Files whose statuses came together: their layouts come together too, when some of them were read.
+
+use super::*;
+
+const FILES: usize = 200;
+const LENGTH: usize = 70_000;
+
+fn path(file: usize) -> String {
+    format!("dir/f{file:03}")
+}
+
+/// A directory of files, and a client that is connected to their drive.
+fn scene(seed: u64) -> (Scene, Client) {
+    let scene = Scene::new(seed);
+    let writer = scene.writer.clone();
+    scene.cell.on(&scene.writer, async move {
+        writer.mkdir("dir").await.unwrap();
+        for file in 0..FILES {
+            writer.put(&path(file), &pattern(LENGTH, file as u64)).await.unwrap();
+        }
+    });
+    let client = scene.warm(2);
+    (scene, client)
+}
+
+/// Lists the directory and reads files; the calls for layouts of one and of several.
+fn read(scene: &Scene, client: &Client, files: std::ops::Range<usize>) -> (u64, u64) {
+    let calls = |client: &Client| (client.calls("GetLayout"), client.calls("GetLayouts"));
+    let (before, here) = (calls(client), client.clone());
+    scene.cell.on(client, async move {
+        let dir = here.find("dir").await.unwrap().node;
+        here.venus.readdirplus(dir, 0, FILES + 2).await.unwrap();
+        for file in files {
+            assert!(here.get(&path(file)).await.unwrap() == pattern(LENGTH, file as u64), "file {file}");
+        }
+    });
+    let after = calls(client);
+    (after.0 - before.0, after.1 - before.1)
+}
+
+#[test]
+fn two_hundred_cold_files_of_a_directory_cost_a_dozen_calls() {
+    for seed in 1..3 {
+        let (scene, client) = scene(seed);
+        let before = at_drives(&client);
+        let (one_each, of_several) = read(&scene, &client, 0..FILES);
+        assert_eq!(one_each, 2, "seed {seed}");
+        assert!((1..=12).contains(&of_several), "seed {seed}: {of_several}");
+        assert_eq!(at_drives(&client) - before, (FILES * LENGTH) as u64, "seed {seed}");
+        assert_eq!(scene.hosts[0].served.counts().refused, [0; 8], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_client_that_reads_two_files_asks_for_no_others() {
+    let (scene, client) = scene(3);
+    assert_eq!(read(&scene, &client, 0..2), (2, 0));
+    assert_eq!(read(&scene, &client, 2..3), (0, 1));
+}
+
+/// What came with another file is not good for a later version.
+#[test]
+fn a_layout_that_came_with_another_file_ends_as_any() {
+    let (scene, client) = scene(4);
+    read(&scene, &client, 0..3);
+    let asked = client.calls("GetLayouts");
+    scene.put(&path(3), pattern(LENGTH, 1003));
+    let got = scene.get(&client, &path(3)).unwrap();
+    assert!(got == pattern(LENGTH, 1003));
+    // The one beside it is as it was.
+    let before = (client.calls("GetLayout"), at_drives(&client));
+    assert!(scene.get(&client, &path(4)).unwrap() == pattern(LENGTH, 4));
+    assert_eq!(client.calls("GetLayouts"), asked);
+    assert_eq!((client.calls("GetLayout"), at_drives(&client)), (before.0, before.1 + LENGTH as u64));
+}
