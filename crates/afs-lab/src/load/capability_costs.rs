@@ -4,7 +4,8 @@
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
     BulkCapability, CapabilityAccess, CapabilityRequest, CapabilityRequests, DataPath, FetchStatus, Fids,
-    GetCapability, GetLayout, StatusAndCapability,
+    GetCapability, GetLayout, GetLayouts, LayoutRenewal, LayoutRenewals, LayoutRequest, LayoutRequests,
+    RenewLayouts, StatusAndCapability,
 };
 use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
@@ -19,8 +20,15 @@ pub const REQUESTS: [usize; 4] = [1, 8, 16, 32];
 /// Name of the costs of a BulkCapability by requests.
 pub const BULK_BY_REQUESTS: &str = "BulkCapability by requests";
 /// Calls that a client makes for capabilities and layouts.
-pub const CAPABILITY_CALLS: [&str; 5] =
-    [DataPath::NAME, GetCapability::NAME, BulkCapability::NAME, StatusAndCapability::NAME, GetLayout::NAME];
+pub const CAPABILITY_CALLS: [&str; 7] = [
+    DataPath::NAME,
+    GetCapability::NAME,
+    BulkCapability::NAME,
+    StatusAndCapability::NAME,
+    GetLayout::NAME,
+    GetLayouts::NAME,
+    RenewLayouts::NAME,
+];
 /// Statuses of a StatusAndCapability: those of the BulkStatus that Table 7 implies.
 const STATUSES: usize = 13;
 /// Bytes of a file whose layout is asked for.
@@ -54,7 +62,7 @@ impl Costs<'_> {
         self.each(Kind::Remove, &files).await.map(drop)
     }
 
-    /// Adds GetLayout. Adds nothing where the volume has no layouts, or its bytes are on no drive that clients may use.
+    /// Adds GetLayout, and GetLayouts and RenewLayouts by the number of files. Adds nothing where the volume has no layouts, or its bytes are on no drive that clients may use.
     ///
     /// # Errors
     /// As [`Costs::add_capabilities`].
@@ -68,11 +76,28 @@ impl Costs<'_> {
         let layout =
             move |fids: Around<'_>| GetLayout { fid: fids.first(), version, start: 0, end: LAYOUT_BYTES };
         let told = self.target.call(&layout(Around(&files, 0))).await;
-        let has_copies = |told: Result<<GetLayout as Request>::Reply, LoadError>| {
-            told.is_ok_and(|told| told.parts.iter().any(|part| part.copies.iter().next().is_some()))
+        let has_copies = |told: &<GetLayout as Request>::Reply| {
+            told.parts.iter().any(|part| part.copies.iter().next().is_some())
         };
-        if !is_absent(&told)? && has_copies(told) {
+        if !is_absent(&told)?
+            && let Some(told) = told.ok().filter(has_copies)
+        {
             costs.add(GetLayout::NAME, 0.0, self.asked(&files, layout).await?);
+            for count in REQUESTS {
+                let wanted = move |fids: Around<'_>| GetLayouts {
+                    wanted: LayoutRequests::first_of(
+                        fids.take(count).map(|fid| LayoutRequest { fid, version }),
+                    ),
+                };
+                costs.add(GetLayouts::NAME, count as f64, self.asked(&files, wanted).await?);
+                let Some(drive) = told.drives.first().map(|offer| offer.drive) else { continue };
+                let wanted = move |fids: Around<'_>| RenewLayouts {
+                    wanted: LayoutRenewals::first_of(
+                        fids.take(count).map(|fid| LayoutRenewal { fid, drive }),
+                    ),
+                };
+                costs.add(RenewLayouts::NAME, count as f64, self.asked(&files, wanted).await?);
+            }
         }
         self.each(Kind::Remove, &files).await.map(drop)
     }

@@ -3,6 +3,7 @@
 use super::warm_client::WarmClient;
 use crate::load::BULK_BY_REQUESTS;
 use crate::model::line;
+use afs_wire::fs::LAYOUT_FILES_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -120,6 +121,9 @@ impl MeasuredCosts {
         let warm = self.warm_client.as_ref()?;
         let cost = |call: &str| match call {
             "BulkCapability" => self.seconds(BULK_BY_REQUESTS, warm.directories.into()),
+            "RenewLayouts" => self.seconds(call, warm.directories.into()),
+            // The most that one can have: fewer are not counted as less.
+            "GetLayouts" => self.seconds(call, LAYOUT_FILES_MAX as f64),
             _ => self.seconds(call, 0.0),
         };
         warm.calls_per_minute.iter().map(|(call, count)| Some(cost(call)? * count)).sum()

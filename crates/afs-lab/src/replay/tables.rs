@@ -175,6 +175,13 @@ mod tests {
         assert!(here("FetchData", "SID_here") < here("FetchData", "SAD_here"));
         assert_eq!(here("FetchStatus", "SID_here"), here("FetchStatus", "SAD_here"));
         assert!(here("total", "NASD_groups_here") < here("total", "NASD_here"));
+        // Layouts are charged at the cost of one call for as many files as it can have, renewals by directories.
+        costs.add("GetLayouts", 1.0, 10.0);
+        costs.add("GetLayouts", 32.0, 40.0);
+        costs.add("RenewLayouts", 8.0, 20.0);
+        let calls_per_minute = [("GetLayouts".to_owned(), 1.0), ("RenewLayouts".to_owned(), 1.0)].into();
+        costs.warm_client = Some(WarmClient { calls_per_minute, ..warm.clone() });
+        assert_eq!(with(&costs).number("Open", "NASD_groups_here"), Some(0.2));
         // A call that was counted and has no cost.
         costs.warm_client =
             Some(WarmClient { calls_per_minute: [("GetLayout".to_owned(), 1.0)].into(), ..warm });
