@@ -87,3 +87,17 @@ fn files_and_parts_are_bounded_and_the_oldest_is_given_up() {
         (0..2 * FILES_MAX as u32).filter(|vnode| missing(&mut layouts, key(1, *vnode, 5), 0, 0).is_some());
     assert_eq!(asked.count(), FILES_MAX);
 }
+
+#[test]
+fn a_file_of_which_any_version_is_known_is_not_asked_for_with_others_and_one_that_was_not_asked_is_missing() {
+    let (mut layouts, mine) = (Layouts::default(), key(1, 2, 5));
+    assert!(!layouts.is_known(mine));
+    assert_eq!(missing(&mut layouts, mine, 0, 0), Some(0));
+    let others = [key(1, 2, 4), key(1, 2, 6), key(2, 2, 5), key(1, 3, 5)];
+    assert_eq!(others.map(|key| layouts.is_known(key)), [true, true, false, false]);
+    assert!(matches!(layouts.look_up(mine, 0, at(0)), Lookup::Asked));
+    layouts.not_asked(mine);
+    assert_eq!(missing(&mut layouts, mine, 0, 0), Some(0));
+    layouts.answered(mine, Ok(layout(0..100, 1)), at(0));
+    assert!(is_here(&mut layouts, mine, 0, 0));
+}
