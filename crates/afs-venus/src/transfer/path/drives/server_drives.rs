@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use afs_datapath::MINIMUM_SIZE;
-use afs_drive::MAX_CHUNK_LEN;
 use afs_rpc::Instant;
 use afs_rpc::sync::Notify;
 use afs_wire::fs::LAYOUT_FILE_PARTS_MAX;
@@ -24,8 +23,8 @@ use crate::api::ExplainedDrive;
 use crate::identity::TokenId;
 use crate::location::Server;
 
-/// Longest file whose layout is asked for with those of others: all of it is in one reply, if each of its chunks is full.
-const FILE_MAX: u64 = (LAYOUT_FILE_PARTS_MAX * MAX_CHUNK_LEN) as u64;
+/// Longest file whose layout is asked for with those of others: one that is stored as it is written has a part for each mebibyte.
+const FILE_MAX: u64 = (LAYOUT_FILE_PARTS_MAX as u64) << 20;
 
 /// The drives of one server.
 pub(crate) struct ServerDrives {
