@@ -107,7 +107,7 @@ impl Volume {
         }
         let claims = begin(&targets, &parts, from);
         let ids: Vec<_> = from.iter().map(|from| from.drive).collect();
-        // A task: whoever waits may be gone when the chunks have been given, and then they are discarded.
+        // A task: the caller may be gone when the drives have given the chunks, and then they are discarded.
         let (env, mut targets) = (store.env.clone(), targets);
         let claimed = env.start_with_result(env.stall(), async move {
             let claimed = Claimed::by(claims).await;

@@ -88,7 +88,7 @@ pub enum Benchmarks {
     ServerWork,
 }
 
-/// What is told of the prototype of 1984.
+/// Tables of the prototype of 1984 that can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrototypeTable {
     /// Calls by type.

@@ -110,7 +110,7 @@ impl AtLoad {
 /// The server's processes. They end when this is dropped.
 struct ServerProcess {
     child: Child,
-    /// What is told of processes that have ended.
+    /// Its output: a line of processor time and bytes for each process that has ended.
     out: RefCell<BufReader<ChildStdout>>,
     address: SocketAddr,
     listener: Process,
@@ -154,7 +154,7 @@ impl ServerProcess {
         let (mut usage, mut out) = (Usage::default(), self.out.borrow_mut());
         for _ in 0..count {
             let mut line = String::new();
-            out.read_line(&mut line).during("read what is told by", &self.program)?;
+            out.read_line(&mut line).during("read the output of", &self.program)?;
             let ended: Ended =
                 serde_json::from_str(&line).map_err(|_| LabError::Answer { command: WORDS.into() })?;
             if let Some(error) = ended.error {

@@ -1,4 +1,4 @@
-//! Stores of unsaved data by the order of a user: each goes on when no caller waits for it any more, and the outcome is told to the next one that asks.
+//! Stores of unsaved data that a user has ordered: each goes on when its caller has given up, and the next caller gets its outcome.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ pub struct Host {
     conduct: Arc<Behaviour>,
 }
 
-/// What the drive does, as a test says, and what the test is told of it.
+/// What a test has the drive do, and what the drive has done.
 #[derive(Default)]
 struct Behaviour {
     reads: Mutex<Conduct>,
