@@ -1,0 +1,80 @@
+"""What loads of programs are compared on: a directory of the local file system, Andrew's mounts without and with leases, and OpenAFS's,
+each with another client's mount beside it."""
+
+import json, re, subprocess
+
+import processes
+from measured import OPENAFS_CELL
+from processes import run
+
+PORT = 29000
+PREFIX = "bm"
+LOCAL, OURS, LEASED, THEIRS = "ext4", "Andrew", "Andrew, leases", "OpenAFS"
+
+
+class Local:
+    """A directory of this machine."""
+
+    pid = None
+
+    def __init__(self, folder):
+        self.mount = folder
+
+    def up(self):
+        self.mount.mkdir(parents=True)
+        self.beside = self.mount
+
+    def down(self):
+        pass
+
+
+class Ours:
+    """Our servers in one process, our client in another."""
+
+    def __init__(self, program, folder, lease=False):
+        self.program, self.lease, self.port = program, lease, PORT + 100 * lease
+        self.folder, self.mount, self.beside, self.state = folder, folder / "mount", folder / "beside", folder / "state"
+
+    def up(self):
+        words = ["serve", "--state", self.state, "--cell", "bench.test", "--base-port", self.port, "--anyuser", "rlidwk"]
+        self.run(*words, "--detach")
+        for mount in (self.mount, self.beside):
+            mount.mkdir(parents=True)
+            self.run("mount", "--cell", "bench.test", "--servers", "127.0.0.1", "--base-port", self.port,
+                     "--cache", self.folder / f"cache-{mount.name}", *["--lease"] * self.lease, mount, "--detach")
+        said = json.loads(self.run("--json", "fs", "getfid", self.mount))
+        self.root = ".".join(str(said[0][part]) for part in ("volume", "vnode", "unique"))
+        self.pid = processes.of_state(self.program, self.state)
+        self.server = f"127.0.0.1:{self.port}"
+
+    def down(self):
+        for mount in (self.mount, self.beside):
+            subprocess.run([self.program, "umount", mount], capture_output=True)
+        subprocess.run([self.program, "down", "--state", self.state], capture_output=True)
+
+    def run(self, *words):
+        return run([self.program, *words])
+
+
+class Theirs:
+    """OpenAFS's servers and its FUSE client, each in a network namespace."""
+
+    def __init__(self, folder):
+        self.script = [str(OPENAFS_CELL), "--state", str(folder / "openafs"), "--prefix", PREFIX, "--net", "10.91.0"]
+        self.folders = {"cl1": folder / "mount", "cl2": folder / "beside"}
+        self.mount, self.beside = (each / "example.test/scratch" for each in self.folders.values())
+
+    def up(self):
+        run([*self.script, "up"])
+        for host, mount in self.folders.items():
+            mount.mkdir(parents=True)
+            run([*self.script, "mount", "--host", host, mount])
+        said = run([*self.script, "run", "srv1", "vos", "examine", "scratch", "-noauth"])
+        self.root = re.search(r"scratch\s+(\d+)", said).group(1) + ".1.1"
+        self.pid = processes.in_namespace(f"{PREFIX}-srv1", ["dafileserver"])[0]
+        self.server = "10.91.0.11"
+
+    def down(self):
+        for mount in self.folders.values():
+            subprocess.run([*self.script, "umount", mount], capture_output=True)
+        subprocess.run([*self.script, "down"], capture_output=True)
