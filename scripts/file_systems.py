@@ -1,7 +1,7 @@
-"""What loads of programs are compared on: a directory of the local file system, Andrew's mounts without and with leases, and OpenAFS's,
-each with another client's mount beside it."""
+"""What loads of programs are compared on: a directory of the local file system, FUSE alone, Andrew's mounts without and with leases,
+and OpenAFS's, those with another client's mount beside."""
 
-import json, re, subprocess
+import json, os, re, subprocess, sys, time
 
 import processes
 from measured import OPENAFS_CELL
@@ -9,7 +9,7 @@ from processes import run
 
 PORT = 29000
 PREFIX = "bm"
-LOCAL, OURS, LEASED, THEIRS = "ext4", "Andrew", "Andrew, leases", "OpenAFS"
+LOCAL, FLOOR, OURS, LEASED, THEIRS = "ext4", "FUSE alone", "Andrew", "Andrew, leases", "OpenAFS"
 
 
 class Local:
@@ -26,6 +26,26 @@ class Local:
 
     def down(self):
         pass
+
+
+class Floor(Local):
+    """A file system in memory behind the kernel's FUSE: what its requests alone cost (the example `floor` of afs-fuse)."""
+
+    def __init__(self, program, folder):
+        super().__init__(folder)
+        self.program = program
+
+    def up(self):
+        super().up()
+        self.served = subprocess.Popen([self.program, self.mount])
+        while not os.path.ismount(self.mount):
+            if self.served.poll() is not None:
+                sys.exit(f"{self.program}: it did not mount {self.mount}")
+            time.sleep(0.01)
+
+    def down(self):
+        subprocess.run(["umount", self.mount], capture_output=True)
+        self.served.wait()
 
 
 class Ours:
