@@ -6,11 +6,11 @@ mod kit;
 
 use afs_datapath::capability::{
     Access, Binding, ByteRange, Capability, ClaimId, DriveId, DriveKey, Generation, Group, GroupTag,
-    KeyEpoch, Nonce, Nonces, Proof, Receipt, Secret, StagingTag, StoreNumber, Terms, TransferId,
+    HolderId, KeyEpoch, Nonce, Nonces, Proof, Receipt, Secret, StagingTag, StoreNumber, Terms, TransferId,
 };
 use afs_datapath::frame::{
-    CHUNKS_MAX, ChunkReply, ChunkRequest, Decoder, DriveStatus, Event, FrameError, Goodbye, HandleNumber,
-    KeyBytes, LIVE_MAX, Message, Presented, RequestId, STAGED_CHUNKS_MAX, STAGED_LEN_MAX,
+    CHUNKS_MAX, ChunkReply, ChunkRequest, Content, Decoder, DriveStatus, Event, FrameError, Goodbye,
+    HandleNumber, KeyBytes, LIVE_MAX, Message, Presented, RequestId, STAGED_CHUNKS_MAX, STAGED_LEN_MAX,
 };
 use afs_datapath::fuzzing::data_path;
 use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Usage};
@@ -38,6 +38,10 @@ fn binding() -> impl Strategy<Value = Binding> {
             Binding { terms: Terms { store, start, end, file, generation }, mac }
         },
     )
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    (1..=STAGED_LEN_MAX, any::<u32>()).prop_map(|(length, crc)| Content { length, crc })
 }
 
 fn what() -> impl Strategy<Value = ChunkRequest> {
@@ -97,6 +101,16 @@ fn what() -> impl Strategy<Value = ChunkRequest> {
             end: chunk.len,
             credit
         }),
+        (any::<u128>(), any::<[u8; 8]>(), any::<u128>(), content()).prop_map(
+            |(holder, tag, transfer, content)| ChunkRequest::Collect {
+                holder: HolderId(holder),
+                tag: StagingTag(tag),
+                transfer: TransferId(transfer),
+                content
+            }
+        ),
+        (any::<u128>(), content())
+            .prop_map(|(transfer, content)| ChunkRequest::Send { transfer: TransferId(transfer), content }),
     ]
 }
 
@@ -205,6 +219,15 @@ fn receive(chunk: ChunkRef) -> ChunkRequest {
     ChunkRequest::Receive { transfer: transfer(), chunk, start: 0, end: chunk.len, credit: 1 << 20 }
 }
 
+fn collect(length: u32) -> ChunkRequest {
+    let (holder, content) = (key().holder(b"host", b"identity"), Content { length, crc: 0x0123_4567 });
+    ChunkRequest::Collect { holder, tag: room().1, transfer: transfer(), content }
+}
+
+fn send(length: u32) -> ChunkRequest {
+    ChunkRequest::Send { transfer: transfer(), content: Content { length, crc: 0x0123_4567 } }
+}
+
 /// The frames of `docs/protocol/data-path.md` section 8.
 #[test]
 fn the_vectors_of_the_document() {
@@ -217,10 +240,17 @@ fn the_vectors_of_the_document() {
     let (capability, tag) = room();
     let receipt = key().receipt(StoreNumber(3), tag, 2, chunk);
     let nonces = Nonces { drive: Nonce([0x11; 32]), client: Nonce([0x22; 32]) };
-    let proof = Presented(Proof::new(&capability, &key().seal(&capability), &nonces));
+    let presented = |capability: Capability| {
+        let proof = Presented(Proof::new(&capability, &key().seal(&capability), &nonces));
+        Message::Present { handle: HandleNumber(2), capability, proof }
+    };
+    let commanded = Capability { access: Access::WRITE | Access::COMMANDED, ..capability };
     let claim = ChunkRequest::Claim { claim: ClaimId(9), run: 2, tag, count: 1 };
     let messages = [
-        ("ShowRoom", Message::Present { handle: HandleNumber(2), capability, proof }),
+        ("ShowRoom", presented(capability)),
+        ("ShowSend", presented(commanded)),
+        ("Collect", perform(collect(70_000))),
+        ("Send", perform(send(70_000))),
         ("Stage", perform(ChunkRequest::Stage { length: 70_000 })),
         ("Receipts", perform(ChunkRequest::Receipts { chunks: vec![chunk] })),
         ("Received", performed(ChunkReply::Receipts { run: 2, receipts: vec![receipt] })),
@@ -279,6 +309,10 @@ fn numbers_are_bounded() {
         deliver(long),
         receive(empty),
         ChunkRequest::Receive { transfer: transfer(), chunk, start: 0, end: 11, credit: 1 },
+        collect(0),
+        collect(STAGED_LEN_MAX + 1),
+        send(0),
+        send(u32::MAX),
         ChunkRequest::Sweep { first: ChunkId::MAX, last: ChunkId::MIN, live: 0 },
         ChunkRequest::Sweep { first: ChunkId::MIN, last: ChunkId::MAX, live: LIVE_MAX + 1 },
     ];

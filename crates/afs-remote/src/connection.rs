@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::KeyEpoch;
-use afs_datapath::frame::{ChunkReply, ChunkRequest, Goodbye};
+use afs_datapath::frame::{CHUNKS_VERSION, ChunkReply, ChunkRequest, STAGING_VERSION};
 use afs_datapath::session::{Client, Error, Handle, Lost};
 use afs_drive::{ChunkId, Usage};
 use afs_env::{EnvExt, EnvRef, Instant};
@@ -155,15 +155,9 @@ impl Connection {
     /// A connection in the newest version that the drive speaks.
     async fn connect(&self) -> Result<Client, Lost> {
         let (env, options) = (&self.env, &self.options);
-        let (security, patience) = (options.security, options.patience);
-        let stream = env.connect(options.address).await?;
-        match Client::open_staging(env.clone(), stream, security, patience).await {
-            Err(Lost::Goodbye(Goodbye::Version)) => {
-                let stream = env.connect(options.address).await?;
-                Client::open_chunks(env.clone(), stream, security, patience).await
-            }
-            opened => opened,
-        }
+        let connect = || async move { Ok(env.connect(options.address).await?) };
+        let how = (options.security, options.patience);
+        Client::open_newest(env, connect, how, &[STAGING_VERSION, CHUNKS_VERSION]).await
     }
 
     fn note_success(&self, begun: ChunkReply, open: &Open) {

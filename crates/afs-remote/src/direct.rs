@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{DriveKey, Generation, Group, GroupTag, KeyEpoch, Terms, TransferId};
-use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest};
+use afs_datapath::capability::{
+    DriveKey, Generation, Group, GroupTag, HolderId, KeyEpoch, StagingTag, Terms, TransferId,
+};
+use afs_datapath::frame::{BOUND_VERSION, CHUNKS_MAX, COLLECTING_VERSION, ChunkReply, ChunkRequest, Content};
 use afs_datapath::session::{Client, Error, Handle};
 use afs_drive::ChunkRef;
 use afs_env::{EnvExt, EnvRef, Instant};
@@ -127,9 +129,25 @@ impl DirectDrive {
     /// Commands a transfer to a client that waits for it. `false` if the drive was not told: it is away, or has too many commands.
     /// Takes at most [`TELL_MAX`].
     pub async fn deliver(&self, to: (GroupTag, TransferId), chunk: ChunkRef, terms: Terms) -> bool {
-        let Some(open) = self.0.open() else { return false };
         let (group, transfer) = to;
-        let what = ChunkRequest::Deliver { group, transfer, chunk, terms };
+        self.command(ChunkRequest::Deliver { group, transfer, chunk, terms }).await
+    }
+
+    /// Commands a transfer from a client that waits for it, into a room. As [`DirectDrive::deliver`]; `false` also if the drive does
+    /// not know such transfers.
+    pub async fn collect(&self, from: (HolderId, TransferId), tag: StagingTag, content: Content) -> bool {
+        let (holder, transfer) = from;
+        self.collects() && self.command(ChunkRequest::Collect { holder, tag, transfer, content }).await
+    }
+
+    /// Whether the drive takes chunks by command, as far as known from the connection that is open.
+    #[must_use]
+    pub fn collects(&self) -> bool {
+        self.0.open().is_some_and(|open| open.client.version() >= COLLECTING_VERSION)
+    }
+
+    async fn command(&self, what: ChunkRequest) -> bool {
+        let Some(open) = self.0.open() else { return false };
         let told = self.0.env.timeout(TELL_MAX, open.client.perform(&open.handle, what, Bytes::new())).await;
         matches!(told, Ok(Ok(ChunkReply::Done)))
     }
@@ -259,9 +277,11 @@ impl Inner {
     }
 
     async fn open_new(&self) -> Result<Open, Error> {
-        let options = &self.options;
-        let stream = self.env.connect(options.address).await.map_err(|error| Error::Lost(error.into()))?;
-        let client = Client::open_bound(self.env.clone(), stream, options.security, options.patience).await?;
+        let (env, options) = (&self.env, &self.options);
+        let connect = || async move { Ok(env.connect(options.address).await?) };
+        let how = (options.security, options.patience);
+        let versions = [COLLECTING_VERSION, BOUND_VERSION];
+        let client = Client::open_newest(env, connect, how, &versions).await?;
         let (key, handle) = manage(&client, options)?;
         Ok(Open { client, handle, key })
     }

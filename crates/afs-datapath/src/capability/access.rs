@@ -19,8 +19,10 @@ impl Access {
 
     /// Everything that a file server does with the chunks of its store.
     pub const MANAGE: Self = Self(8);
+    /// Of a capability to stage chunks: each is taken as the file server commands it, and no other.
+    pub const COMMANDED: Self = Self(16);
 
-    const ALL: u32 = 15;
+    const ALL: u32 = 31;
 
     /// Whether it permits all that `other` does.
     #[must_use]
@@ -44,6 +46,7 @@ impl fmt::Debug for Access {
             (Self::WRITE, "write"),
             (Self::ANY_MODE, "any mode"),
             (Self::MANAGE, "manage"),
+            (Self::COMMANDED, "commanded"),
         ];
         f.debug_set()
             .entries(names.iter().filter(|(bit, _)| self.permits(*bit)).map(|(_, name)| name))

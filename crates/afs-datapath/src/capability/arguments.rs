@@ -94,6 +94,15 @@ impl Capability {
             _ => Err(Refusal::OtherObject),
         }
     }
+
+    /// Whether it permits to stage a chunk that is commanded, or one that is not: a room is for either alone.
+    ///
+    /// # Errors
+    /// As [`Capability::permits_staging`].
+    pub fn permits_chunk(&self, is_commanded: bool) -> Result<(), Refusal> {
+        self.permits_staging()?;
+        if self.access.permits(Access::COMMANDED) == is_commanded { Ok(()) } else { Err(Refusal::NotAllowed) }
+    }
 }
 
 impl Encode for Capability {

@@ -7,7 +7,10 @@ use afs_drive::{ChunkId, ChunkRef, MAX_CHUNK_LEN, Pieces};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use subtle::ConstantTimeEq;
 
-use crate::capability::{Binding, ClaimId, GroupTag, KeyEpoch, Secret, StagingTag, Terms, TransferId};
+use super::Content;
+use crate::capability::{
+    Binding, ClaimId, GroupTag, HolderId, KeyEpoch, Secret, StagingTag, Terms, TransferId,
+};
 
 /// Most chunks of one request to discard, or for receipts, and groups of one to revoke.
 pub const CHUNKS_MAX: usize = 600;
@@ -159,6 +162,26 @@ pub enum ChunkRequest {
         /// Bytes that the drive may send before it gets more credit.
         credit: u32,
     },
+    /// The file server commands the drive to take a chunk of a client, which waits with [`ChunkRequest::Send`] or will do so in a
+    /// moment: reply [`Done`](super::ChunkReply::Done).
+    Collect {
+        /// The client, as its capability names it.
+        holder: HolderId,
+        /// The tag of the client's room.
+        tag: StagingTag,
+        /// The client's number for the transfer.
+        transfer: TransferId,
+        /// The bytes.
+        content: Content,
+    },
+    /// A client wants to stage a chunk as by [`ChunkRequest::Stage`], as soon as the file server has commanded it. It sends the bytes
+    /// when the drive gives credit for them. The same reply.
+    Send {
+        /// Its number for the transfer, at random.
+        transfer: TransferId,
+        /// The bytes.
+        content: Content,
+    },
 }
 
 /// A key in a message: compared in tests only, shown by nobody.
@@ -192,8 +215,15 @@ impl ChunkRequest {
             Self::Claim { count, .. } => u64::from(*count) * ChunkRef::STORED_LEN as u64,
             Self::ReadBound { .. } | Self::Revoke { .. } | Self::RevokeAll => 0,
             Self::Receipts { .. } | Self::Forget => 0,
-            Self::Deliver { .. } | Self::Receive { .. } => 0,
+            Self::Deliver { .. } | Self::Receive { .. } | Self::Collect { .. } => 0,
+            Self::Send { content, .. } => u64::from(content.length),
         }
+    }
+
+    /// How many of these bytes the client may send at once, where a store may begin with `window` of them.
+    #[must_use]
+    pub fn first_credit(&self, window: u32) -> u32 {
+        if matches!(self, Self::Send { .. }) { 0 } else { window }
     }
 
     /// Of a request whose reply is bytes: how many there are at most, and the credit for them.
@@ -212,6 +242,7 @@ impl ChunkRequest {
             Self::Sweep { .. } | Self::Status | Self::Adopt { .. } => None,
             Self::Revoke { .. } | Self::RevokeAll | Self::Deliver { .. } => None,
             Self::Stage { .. } | Self::Receipts { .. } | Self::Forget | Self::Claim { .. } => None,
+            Self::Collect { .. } | Self::Send { .. } => None,
         }
     }
 
@@ -236,6 +267,7 @@ impl ChunkRequest {
             Self::Stage { length } => (1..=STAGED_LEN_MAX).contains(length),
             Self::Receipts { chunks } => (1..=CHUNKS_MAX).contains(&chunks.len()),
             Self::Claim { count, .. } => (1..=STAGED_CHUNKS_MAX).contains(count),
+            Self::Collect { content, .. } | Self::Send { content, .. } => content.is_valid(),
             Self::Status | Self::Adopt { .. } | Self::RevokeAll | Self::Forget => true,
         }
     }
@@ -328,6 +360,18 @@ impl Encode for ChunkRequest {
                 out.extend_from_slice(&chunk.to_bytes());
                 [start, end, credit].iter().for_each(|word| word.encode(out));
             }
+            Self::Collect { holder, tag, transfer, content } => {
+                22u32.encode(out);
+                holder.encode(out);
+                tag.encode(out);
+                transfer.encode(out);
+                content.encode(out);
+            }
+            Self::Send { transfer, content } => {
+                23u32.encode(out);
+                transfer.encode(out);
+                content.encode(out);
+            }
         }
     }
 }
@@ -376,6 +420,13 @@ impl Decode for ChunkRequest {
                 end: r.u32()?,
                 credit: r.u32()?,
             },
+            22 => Self::Collect {
+                holder: Decode::decode(r)?,
+                tag: Decode::decode(r)?,
+                transfer: Decode::decode(r)?,
+                content: Decode::decode(r)?,
+            },
+            23 => Self::Send { transfer: Decode::decode(r)?, content: Decode::decode(r)? },
             value => return Err(DecodeError::BadValue { what: "request for chunks", value }),
         };
         let wrong = DecodeError::BadValue { what: "numbers of a request for chunks", value: kind };

@@ -17,6 +17,9 @@ pub const BOUND_VERSION: u32 = 3;
 /// The version that also has what a client asks of such a drive to store there, and claims.
 pub const STAGING_VERSION: u32 = 4;
 
+/// The version that also has stores of which the file server commands each chunk.
+pub const COLLECTING_VERSION: u32 = 5;
+
 /// First frame of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {

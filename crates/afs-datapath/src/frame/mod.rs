@@ -6,6 +6,7 @@
 
 mod chunk_reply;
 mod chunk_request;
+mod content;
 mod decoder;
 mod failure;
 mod header;
@@ -18,9 +19,12 @@ pub use chunk_request::{
     CHUNKS_MAX, ChunkRequest, KeyBytes, LIVE_MAX, RANGE_LEN, RANGES_BYTES_MAX, STAGED_CHUNKS_MAX,
     STAGED_LEN_MAX, SUM_LEN,
 };
+pub use content::Content;
 pub use decoder::{Decoder, Event, FrameError};
 pub use failure::{Failure, Goodbye};
 pub use header::{DATA_MAX, HEADER_LEN, MESSAGE_MAX, encode_data};
-pub use hello::{BOUND_VERSION, CHUNKS_VERSION, Hello, MAGIC, STAGING_VERSION, VERSION, Welcome};
+pub use hello::{
+    BOUND_VERSION, CHUNKS_VERSION, COLLECTING_VERSION, Hello, MAGIC, STAGING_VERSION, VERSION, Welcome,
+};
 pub use message::{HandleNumber, Message, OPEN_END, Presented, RequestId};
 pub use store::{RANGES_MAX, StoreDescription};

@@ -29,8 +29,8 @@ use super::sending::Sending;
 use super::{Error, Lost, Patience};
 use crate::capability::{ByteRange, Capability, DriveId, KeyEpoch, Nonces, Proof, Secret};
 use crate::frame::{
-    BOUND_VERSION, CHUNKS_VERSION, Message, Presented, RequestId, STAGING_VERSION, StoreDescription, VERSION,
-    Welcome,
+    BOUND_VERSION, CHUNKS_VERSION, Goodbye, Message, Presented, RequestId, STAGING_VERSION, StoreDescription,
+    VERSION, Welcome,
 };
 use crate::tls::Security;
 use handle::Handles;
@@ -111,7 +111,31 @@ impl Client {
         Self::open_version(env, stream, security, patience, STAGING_VERSION).await
     }
 
-    async fn open_version(
+    /// Opens a connection in the first of some versions that the drive speaks, on a stream of its own for each attempt.
+    ///
+    /// # Errors
+    /// The same; [`Goodbye::Version`] from a drive that speaks none of them.
+    pub async fn open_newest<F: Future<Output = Result<Box<dyn ByteStream>, Lost>>>(
+        env: &EnvRef,
+        connect: impl Fn() -> F,
+        (security, patience): (Security, Patience),
+        versions: &[u32],
+    ) -> Result<Self, Lost> {
+        for version in versions {
+            let stream = connect().await?;
+            match Self::open_version(env.clone(), stream, security, patience, *version).await {
+                Err(Lost::Goodbye(Goodbye::Version)) => {}
+                opened => return opened,
+            }
+        }
+        Err(Lost::Goodbye(Goodbye::Version))
+    }
+
+    /// As [`Client::open`], in a version that the drive is to speak.
+    ///
+    /// # Errors
+    /// The same; [`Goodbye::Version`] from a drive that does not.
+    pub async fn open_version(
         env: EnvRef,
         stream: Box<dyn ByteStream>,
         security: Security,

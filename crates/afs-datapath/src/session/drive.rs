@@ -8,7 +8,7 @@ use afs_env::sync::{Mutex, Notify};
 use parking_lot::RwLock;
 
 use super::admission::{Admission, Kind};
-use super::commands::Commands;
+use super::commands::{Collections, Deliveries};
 use super::counters::{Counters, Counts};
 use super::{DriveLimits, Objects};
 use crate::capability::{DriveKey, Refusal, Revocations};
@@ -24,7 +24,8 @@ pub struct Drive {
     pub(super) limits: DriveLimits,
     pub(super) counters: Counters,
     pub(super) admission: Arc<Admission>,
-    pub(super) commands: Commands,
+    pub(super) deliveries: Deliveries,
+    pub(super) collections: Collections,
     is_stopped: AtomicBool,
     stop: Notify,
 }
@@ -39,7 +40,7 @@ impl Drive {
         limits: DriveLimits,
     ) -> Arc<Self> {
         let admission = Admission::new(&limits);
-        let (counters, commands) = (Counters::default(), Commands::default());
+        let (deliveries, collections) = (Deliveries::new(), Collections::new());
         let (is_stopped, stop) = (AtomicBool::new(false), Notify::new());
         let (key, adopting) = (RwLock::new(Arc::new(key)), Mutex::new(()));
         Arc::new(Self {
@@ -48,9 +49,10 @@ impl Drive {
             revocations,
             objects,
             limits,
-            counters,
+            counters: Counters::default(),
             admission,
-            commands,
+            deliveries,
+            collections,
             is_stopped,
             stop,
         })

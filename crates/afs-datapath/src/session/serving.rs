@@ -26,9 +26,7 @@ use super::link::Link;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
-use crate::frame::{
-    BOUND_VERSION, CHUNKS_VERSION, Goodbye, Hello, Message, STAGING_VERSION, VERSION, Welcome,
-};
+use crate::frame::{CHUNKS_VERSION, COLLECTING_VERSION, Goodbye, Hello, Message, VERSION, Welcome};
 use crate::tls::{self, Offer};
 use role::DriveRole;
 
@@ -142,7 +140,7 @@ async fn greet(
 }
 
 fn speaks(drive: &Drive, version: u32) -> bool {
-    let is_for_chunks = matches!(version, CHUNKS_VERSION | BOUND_VERSION | STAGING_VERSION);
+    let is_for_chunks = (CHUNKS_VERSION..=COLLECTING_VERSION).contains(&version);
     version == VERSION || is_for_chunks && drive.objects.chunks().is_some()
 }
 

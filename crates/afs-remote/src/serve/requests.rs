@@ -72,10 +72,16 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::ReadBound { .. } | ChunkRequest::Revoke { .. } | ChunkRequest::RevokeAll => {
                 Err(Failure::Invalid)
             }
-            ChunkRequest::Deliver { .. } | ChunkRequest::Receive { .. } => Err(Failure::Invalid),
+            ChunkRequest::Deliver { .. } | ChunkRequest::Receive { .. } | ChunkRequest::Collect { .. } => {
+                Err(Failure::Invalid)
+            }
             ChunkRequest::Stage { length } => {
                 let room = (call.room.as_ref().ok_or(Failure::Invalid)?, call.peer.ip());
-                self.stage((call.store, &drive), room, length, bytes).await
+                self.stage((call.store, &drive), room, (length, None), bytes).await
+            }
+            ChunkRequest::Send { content, .. } => {
+                let room = (call.room.as_ref().ok_or(Failure::Invalid)?, call.peer.ip());
+                self.stage((call.store, &drive), room, (content.length, Some(content)), bytes).await
             }
             ChunkRequest::Receipts { chunks } => {
                 let room = call.room.as_ref().ok_or(Failure::Invalid)?;

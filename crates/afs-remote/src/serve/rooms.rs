@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_datapath::capability::{ClaimId, StagingTag, StoreNumber};
-use afs_datapath::frame::ChunkReply;
+use afs_datapath::frame::{ChunkReply, Content};
 use afs_datapath::session::{Failure, Room, Taken};
 use afs_drive::{ChunkRef, Drive, SegmentDrive, SegmentStore};
 
@@ -15,17 +15,20 @@ use super::stores::Inner;
 pub(super) type Numbered<'a, S> = (StoreNumber, &'a SegmentDrive<S>);
 
 impl<S: SegmentStore> Inner<S> {
-    /// Takes the bytes of a chunk into a room.
+    /// Takes the bytes of a chunk into a room; of one that was commanded, those alone.
     pub(super) async fn stage(
         self: &Arc<Self>,
         (store, drive): Numbered<'_, S>,
         (room, peer): (&Room, std::net::IpAddr),
-        length: u32,
+        (length, commanded): (u32, Option<Content>),
         mut bytes: Taken,
     ) -> Result<ChunkReply, Failure> {
         let reserved = self.staging.reserve(store, room, length, self.usage(drive))?;
         let _arriving = self.staging.arrive(peer).await?;
         let data = gather_from(&mut bytes, length as usize).await?;
+        if commanded.is_some_and(|content| content != Content::of(&data)) {
+            return Err(Failure::Damaged);
+        }
         let chunk = self.put((store, drive), data, bytes).await?;
         if reserved.keep(chunk, self.env.now()) {
             self.watch();

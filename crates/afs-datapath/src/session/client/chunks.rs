@@ -31,7 +31,7 @@ impl Client {
             return Err(Error::Length);
         }
         let place = self.place().await?;
-        let credit = self.0.welcome.store_credit;
+        let credit = what.first_credit(self.0.welcome.store_credit);
         let request = |now: Instant| {
             let sending = Sending::new(what.incoming(), credit.into());
             Request::new(sending, Receiving::default(), Awaited::Outcome, now)

@@ -4,8 +4,8 @@ use afs_drive::ChunkRef;
 use bytes::Bytes;
 
 use super::{Client, Handle};
-use crate::capability::Receipt;
-use crate::frame::{ChunkReply, ChunkRequest};
+use crate::capability::{Receipt, TransferId};
+use crate::frame::{ChunkReply, ChunkRequest, Content};
 use crate::session::{Error, Lost};
 
 /// Receipts of a drive for staged chunks, which are durable.
@@ -25,9 +25,31 @@ impl Client {
     /// As [`Client::perform`]; [`Failure::NoSpace`](crate::frame::Failure::NoSpace),
     /// [`Failure::Busy`](crate::frame::Failure::Busy); [`Lost::Violation`] for the reference of other bytes.
     pub async fn stage(&self, handle: &Handle, bytes: Bytes) -> Result<ChunkRef, Error> {
-        let (length, crc) = (bytes.len() as u32, crc32c::crc32c(&bytes));
-        match self.perform(handle, ChunkRequest::Stage { length }, bytes).await? {
-            ChunkReply::Written { chunk, .. } if (chunk.len, chunk.crc) == (length, crc) => Ok(chunk),
+        let content = Content::of(&bytes);
+        self.staged(handle, ChunkRequest::Stage { length: content.length }, content, bytes).await
+    }
+
+    /// Stages a chunk as [`Client::stage`] does, by the capability of a room in which each is commanded: as soon as the file server has
+    /// commanded, or commands while this waits, a transfer of this number with these bytes. None of them is sent before.
+    ///
+    /// # Errors
+    /// As [`Client::stage`]; [`Failure::Stalled`](crate::frame::Failure::Stalled) if nothing is commanded in time.
+    pub async fn send(&self, handle: &Handle, transfer: TransferId, bytes: Bytes) -> Result<ChunkRef, Error> {
+        let content = Content::of(&bytes);
+        self.staged(handle, ChunkRequest::Send { transfer, content }, content, bytes).await
+    }
+
+    async fn staged(
+        &self,
+        handle: &Handle,
+        what: ChunkRequest,
+        content: Content,
+        bytes: Bytes,
+    ) -> Result<ChunkRef, Error> {
+        match self.perform(handle, what, bytes).await? {
+            ChunkReply::Written { chunk, .. } if (chunk.len, chunk.crc) == (content.length, content.crc) => {
+                Ok(chunk)
+            }
             _ => Err(Lost::Violation("another reply than a reference to what was staged").into()),
         }
     }

@@ -31,7 +31,11 @@ pub(super) fn permits(
             capability.permits_bound(*start, *end)?;
             lives_shortly(capability, now)
         }
-        ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
+        ChunkRequest::Stage { .. } | ChunkRequest::Send { .. } => {
+            capability.permits_chunk(matches!(what, ChunkRequest::Send { .. }))?;
+            lives_shortly(capability, now)
+        }
+        ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
             capability.permits_staging()?;
             lives_shortly(capability, now)
         }
@@ -64,20 +68,32 @@ pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkC
         }
         ChunkRequest::Receive { transfer, chunk, start, end, credit } => {
             let (env, group) = (grant.env().clone(), grant.capability.permits_bound(start, end)?);
-            let command = grant.drive.commands.wait(&env, (group, transfer)).await?;
+            let command = grant.drive.deliveries.wait(&env, (group, transfer)).await?;
             command.permits(chunk, &(start..end))?;
             read(grant, command.terms, ChunkRequest::Read { chunk, start, end, credit })
         }
+        ChunkRequest::Send { transfer, content } => {
+            let (env, holder) = (grant.env().clone(), grant.capability.holder);
+            let command = grant.drive.collections.wait(&env, (holder, transfer)).await?;
+            command.permits(grant.capability.permits_staging()?, content)?;
+            grant.check()?;
+            in_room(grant, what)
+        }
         ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
-            let (store, tag) = grant.capability.permits_staging()?;
-            let room = Room { drive: grant.drive.clone(), tag, bytes: grant.capability.range.len() };
-            Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: Some(room), what })
+            in_room(grant, what)
         }
         _ => {
             let store = grant.capability.permits_chunks()?;
             Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: None, what })
         }
     }
+}
+
+/// A request in the room of a client.
+fn in_room(grant: &Grant, what: ChunkRequest) -> Result<ChunkCall, Failure> {
+    let (store, tag) = grant.capability.permits_staging()?;
+    let room = Room { drive: grant.drive.clone(), tag, bytes: grant.capability.range.len() };
+    Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: Some(room), what })
 }
 
 /// A read on the terms of a client.

@@ -1,5 +1,6 @@
 //! Requests for chunks at a drive.
 
+use afs_env::Instant;
 use afs_env::future::{Either, select};
 
 use super::bound;
@@ -9,7 +10,8 @@ use super::role::note;
 use super::taken::Taken;
 use crate::capability::{DriveKey, Group, KeyEpoch, Refusal, Secret};
 use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, RequestId};
-use crate::session::commands::Command;
+use crate::session::commands::{Collection, Delivery};
+use crate::session::limits::STORE_WINDOW;
 use crate::session::link::Link;
 use crate::session::{ChunkCall, Drive, Error};
 
@@ -62,14 +64,17 @@ async fn perform(link: &Link, id: RequestId, grant: Grant, call: ChunkCall) -> R
     if let Some(reply) = revoke(&drive, &call.what) {
         return Ok(reply);
     }
-    if let ChunkRequest::Deliver { group, transfer, chunk, terms } = call.what {
-        drive.commands.command((group, transfer), Command { chunk, terms }, link.now())?;
-        return Ok(ChunkReply::Done);
+    if let Some(commanded) = command(&drive, &call, link.now()) {
+        return Ok(commanded?);
     }
     if let ChunkRequest::Adopt { epoch, key } = call.what {
         return adopt(&drive, (call.epoch, epoch), key.0).await;
     }
     let chunks = drive.objects.chunks().ok_or(Failure::NoObject)?;
+    if matches!(call.what, ChunkRequest::Send { .. }) {
+        let now = link.now();
+        link.with(|state| state.widen(id, STORE_WINDOW, now));
+    }
     let performed = chunks.perform(call, Taken::new(link.clone(), id, grant));
     let reply = performed.await?;
     if !link.with(|state| state.is_taken(id))? {
@@ -94,6 +99,21 @@ async fn adopt(drive: &Drive, (by, next): (KeyEpoch, KeyEpoch), secret: Secret) 
     chunks.adopt(next, secret.clone()).await?;
     drive.replace_key(DriveKey::new(present.drive(), next, *secret.expose()));
     Ok(ChunkReply::Done)
+}
+
+/// Does what a command asks for: a client that waits for it goes on, or it is kept for one.
+fn command(drive: &Drive, call: &ChunkCall, now: Instant) -> Option<Result<ChunkReply, Failure>> {
+    let commanded = match call.what {
+        ChunkRequest::Deliver { group, transfer, chunk, terms } => {
+            drive.deliveries.command((group, transfer), Delivery { chunk, terms }, now)
+        }
+        ChunkRequest::Collect { holder, tag, transfer, content } => {
+            let collection = Collection { room: (call.store, tag), content };
+            drive.collections.command((holder, transfer), collection, now)
+        }
+        _ => return None,
+    };
+    Some(commanded.map(|()| ChunkReply::Done))
 }
 
 /// Does what a request to revoke something asks for: when the reply leaves, nothing more is sent by what was revoked.

@@ -148,7 +148,7 @@ impl DriveRole {
         let granted = self.grant(link, request, handle, permits)?;
         let credit = what.outgoing().map_or(0, |(_, credit)| credit);
         let sending = Sending::new(0, credit.into());
-        let receiving = Receiving::new(what.incoming(), STORE_WINDOW);
+        let receiving = Receiving::new(what.incoming(), what.first_credit(STORE_WINDOW));
         self.begin(link, request, granted, sending, receiving, |grant| {
             Box::pin(chunks::serve(link.clone(), request, grant, what))
         });

@@ -29,7 +29,8 @@ pub(super) async fn store(link: Link, id: RequestId, grant: Grant, request: Stor
 pub(super) async fn take_stream(link: Link, id: RequestId, grant: Grant, request: StreamRequest) {
     let (drive, peer) = (grant.drive.clone(), grant.peer);
     let taken = Taken::new(link.clone(), id, grant);
-    link.with(|state| state.widen(id, STREAM_WINDOW - STORE_WINDOW));
+    let now = link.now();
+    link.with(|state| state.widen(id, STREAM_WINDOW - STORE_WINDOW, now));
     let stored = drive.objects.take_stream(request, taken).await.map(|()| TicketId(0));
     tell(&link, id, (&drive, peer), whole(&link, id, stored), &drive.counters.streams);
 }

@@ -109,10 +109,11 @@ impl State {
         Ok(())
     }
 
-    /// The client may have so many bytes of a stream more under way.
-    pub fn widen(&mut self, id: RequestId, bytes: u32) {
+    /// The client may have so many bytes more under way. Its next step begins now.
+    pub fn widen(&mut self, id: RequestId, bytes: u32, now: Instant) {
         if let Some(request) = self.requests.get_mut(&id) {
             request.receiving.widen(bytes);
+            request.progressed(0, now);
             self.send(&Message::Credit { request: id, bytes });
         }
     }
