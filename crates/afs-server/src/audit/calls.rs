@@ -81,6 +81,8 @@ described! {
     Read: fs::GetAddress |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
     Read: fs::GetPlacedRoom |call| call.fid;
+    Read: fs::GetAnyRoom |call| call.fid;
+    Read: fs::Collect |call| call.fid;
     Read: fs::EndRoom |_| ();
     Change: fs::CommitStore |call| call.fid;
     Change: fs::CommitChunks |call| call.fid;

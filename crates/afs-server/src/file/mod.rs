@@ -13,6 +13,7 @@ mod busy;
 mod capabilities;
 mod change;
 mod change_list;
+mod collecting;
 mod create;
 mod delivery;
 mod fetch;
@@ -87,6 +88,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = delivery::add(table);
     let table = addresses::add(table);
     let table = rooms::add(table);
+    let table = collecting::add(table);
     let table = room_commits::add(table);
     let table = info::add(table);
     obsolete::add(table)

@@ -1,4 +1,4 @@
-//! GetRoom, GetPlacedRoom and EndRoom, calls of our own: clients stage the bytes of a store at drives themselves
+//! GetRoom, GetPlacedRoom, GetAnyRoom and EndRoom, calls of our own: clients stage the bytes of a store at drives themselves
 //! (docs/protocol/extensions.md "Rooms").
 //!
 //! A room is a ticket without bytes: it has the store's share of quota and space, an owner, and an end. What the drives hold for
@@ -32,11 +32,39 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         server.get_room(&context, call).await
     });
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetPlacedRoom| async move {
-        server.get_placed_room(&context, &call).await
+        server.get_placed_room(&context, &call, false).await
+    });
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetAnyRoom| async move {
+        let fs::GetAnyRoom { fid, bytes, length } = call;
+        server.get_placed_room(&context, &fs::GetPlacedRoom { fid, bytes, length }, true).await
     });
     super::call(table, |server: Arc<FileServer>, context, call: fs::EndRoom| async move {
         server.end_room(&context, &call)
     })
+}
+
+/// What kinds of rooms a call gives.
+#[derive(Clone, Copy)]
+struct Form {
+    /// At one drive alone.
+    is_at_one: bool,
+    /// Also of volumes whose transfers are commanded.
+    may_be_commanded: bool,
+}
+
+impl Form {
+    /// What the capabilities of a room permit, where a volume's setting permits one of this form.
+    fn access(self, route: DataRoute) -> Option<Access> {
+        match route {
+            DataRoute::Drives => Some(Access::WRITE),
+            DataRoute::Commanded if self.may_be_commanded => Some(Access::WRITE | Access::COMMANDED),
+            DataRoute::Commanded | DataRoute::Calls | DataRoute::Server => None,
+        }
+    }
+
+    fn is_for(self, places: &StagingPlaces) -> bool {
+        !self.is_at_one || places.only().is_some()
+    }
 }
 
 /// A room at the drives to which a volume's new data go.
@@ -56,8 +84,8 @@ impl FileServer {
         let none = Errno::EOPNOTSUPP.to_uae();
         let fs::GetRoom { fid, bytes, length } = call;
         let call = fs::GetPlacedRoom { fid, bytes, length };
-        let is_alone = |places: &StagingPlaces| places.only().is_some();
-        let Given { drives, room, .. } = self.give_room(context, &call, is_alone).await?;
+        let form = Form { is_at_one: true, may_be_commanded: false };
+        let Given { drives, room, .. } = self.give_room(context, &call, form).await?;
         let drive = drives.into_iter().next().ok_or(none)?;
         Ok(fs::GetRoomReply { drive, room: Fixed(room.to_bytes()) })
     }
@@ -66,8 +94,10 @@ impl FileServer {
         &self,
         context: &CallContext,
         call: &fs::GetPlacedRoom,
+        may_be_commanded: bool,
     ) -> Result<fs::GetPlacedRoomReply, AbortCode> {
-        let Given { drives, places, room } = self.give_room(context, call, |_| true).await?;
+        let form = Form { is_at_one: false, may_be_commanded };
+        let Given { drives, places, room } = self.give_room(context, call, form).await?;
         let ids = drives_of(&places);
         let place = |id: &DriveId| ids.iter().position(|listed| listed == id).unwrap_or_default() as u32;
         let round = |round: &Vec<DriveId>| bounded(round.iter().map(place).collect());
@@ -81,7 +111,7 @@ impl FileServer {
         &self,
         context: &CallContext,
         call: &fs::GetPlacedRoom,
-        may_be_at: impl Fn(&StagingPlaces) -> bool,
+        form: Form,
     ) -> Result<Given, AbortCode> {
         if !(1..=fs::ROOM_BYTES_MAX).contains(&call.bytes) {
             return Err(Errno::EINVAL.to_uae());
@@ -91,8 +121,10 @@ impl FileServer {
         }
         let none = Errno::EOPNOTSUPP.to_uae();
         let found = self.find_to_store(context, call.fid, &SetStatus::default()).await?;
-        let places = self.places_to_stage(&found).await.filter(may_be_at).ok_or(none)?;
-        let sents = self.drives_to_stage(&found, &places).await.ok_or(none)?;
+        let access = form.access(found.header.route).ok_or(none)?;
+        let places = found.served.volume.staging_places().await;
+        let places = places.filter(|places| form.is_for(places)).ok_or(none)?;
+        let sents = self.drives_to_stage(&found, &places, access).await.ok_or(none)?;
         let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
         if seconds == 0 {
             return Err(Errno::EACCES.to_uae());
@@ -101,25 +133,28 @@ impl FileServer {
         let rests = Duration::from_secs(seconds) + END_TIME;
         let staging = Staging { rests, left_out: places.left_out.clone() };
         let room = self.begin_room(context, found, (holder.id, staging), call)?;
-        let drives = sents.iter().map(|sent| self.permit(sent, (room, holder.id), call, seconds));
+        let to = (room, holder.id, access);
+        let drives = sents.iter().map(|sent| self.permit(sent, to, call, seconds));
         let drives = drives.collect::<Option<_>>().ok_or(none)?;
         Ok(Given { drives, places, room })
     }
 
-    /// The drives for new data of a volume whose setting permits it.
-    async fn places_to_stage(&self, found: &Found) -> Option<StagingPlaces> {
-        match found.header.route {
-            DataRoute::Drives => found.served.volume.staging_places().await,
-            _ => None,
-        }
-    }
-
-    /// All drives of a room, or none: what is to be at one to which clients are not sent, the file server writes.
-    async fn drives_to_stage(&self, found: &Found, places: &StagingPlaces) -> Option<Vec<Sent>> {
+    /// All drives of a room, or none: what is to be at one to which clients are not sent, or which is too old to be commanded, the file
+    /// server writes.
+    async fn drives_to_stage(
+        &self,
+        found: &Found,
+        places: &StagingPlaces,
+        access: Access,
+    ) -> Option<Vec<Sent>> {
         let (partition, mut sents) = (found.served.site.partition, Vec::new());
         for id in drives_of(places) {
             let direct = self.partitions.direct(partition, id)?;
-            sents.push(self.sent_to(found, direct, sents.len() as u32).await?);
+            let sent = self.sent_to(found, direct, sents.len() as u32).await?;
+            if access.permits(Access::COMMANDED) && !sent.direct.collects() {
+                return None;
+            }
+            sents.push(sent);
         }
         Some(sents)
     }
@@ -128,7 +163,7 @@ impl FileServer {
     fn permit(
         &self,
         Sent { direct, sealing, .. }: &Sent,
-        (room, holder): (TicketId, HolderId),
+        (room, holder, access): (TicketId, HolderId, Access),
         call: &fs::GetPlacedRoom,
         seconds: u64,
     ) -> Option<LayoutDrive> {
@@ -138,7 +173,7 @@ impl FileServer {
             drive: key.drive(),
             epoch: key.epoch(),
             group: Group::Staged(options.store, tag),
-            access: Access::WRITE,
+            access,
             range: ByteRange::new(0, call.bytes)?,
             expires: self.env.wall().secs + seconds,
             generation: sealing.generation,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use afs_drive::DriveId;
 use afs_rpc::{EnvExt, EnvRef, Identity, Instant};
 use afs_volume::NewData;
+use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
 use super::server::CallContext;
@@ -141,6 +142,15 @@ impl Tickets {
         let now = self.env.now();
         ticket.under_way.rested(now - since);
         (now < until).then_some(ticket)
+    }
+
+    /// What a room is for; `None` as by [`Tickets::take`], and for a store whose bytes come here.
+    pub(super) fn room(&self, id: TicketId, owner: &Owner) -> Option<Fid> {
+        let now = self.env.now();
+        let state = self.state.lock();
+        let waiting =
+            state.waiting.get(&id).filter(|waiting| waiting.owner == *owner && now < waiting.until)?;
+        waiting.ticket.staging.as_ref().map(|_| waiting.ticket.change.fid)
     }
 
     /// Drops tickets within a minute after their expiry, until there is none.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
+mod collected;
 mod crashes;
 mod placed;
 #[path = "../rig/mod.rs"]
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{Capability, Group, Receipt, Refusal, Secret, StoreNumber};
+use afs_datapath::frame::COLLECTING_VERSION;
 use afs_datapath::session::{Client as Session, Error, Failure, Handle, Patience, Receipts, Security};
 use afs_drive::{ChunkId, ChunkRef, DriveId};
 use afs_remote::STAGED_LIFE;
@@ -121,7 +123,8 @@ impl Scene {
         let env = self.carol.world.env(self.carol.node);
         let work = async move {
             let stream = env.connect(address).await.map_err(|error| Error::Lost(error.into()))?;
-            let session = Session::open_staging(env, stream, Security::Clear, Patience::default()).await?;
+            let (security, patience) = (Security::Clear, Patience::default());
+            let session = Session::open_version(env, stream, security, patience, COLLECTING_VERSION).await?;
             let handle = session.present(&capability, &secret)?;
             work(session, handle).await
         };

@@ -269,6 +269,15 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetPlacedRoom { fid: s.file().0, bytes: 1, length: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    ("GetAnyRoom", "aco", |s, who| {
+        let call = fs::GetAnyRoom { fid: s.file().0, bytes: 1, length: 1 };
+        may_ask(s.caller(who).ask(call))
+    }),
+    ("Collect", "aco", |s, who| {
+        let (fid, id) = (s.file().0, Fixed([7; 16]));
+        let call = fs::Collect { fid, room: id, drive: id, transfer: id, length: 1, checksum: 0 };
+        may_ask(s.caller(who).ask(call))
+    }),
     // As CommitChunks.
     ("CommitPlaced", "aco", |s, who| {
         let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));

@@ -68,6 +68,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_442D, "GetLayouts"),
     (0x414E_442E, "GetPlacedRoom"),
     (0x414E_442F, "CommitPlaced"),
+    (0x414E_4432, "GetAnyRoom"),
+    (0x414E_4433, "Collect"),
 ];
 
 #[cfg(test)]

@@ -118,6 +118,33 @@ calls! {
         room: Fixed<16>,
     };
 
+    /// As [`GetPlacedRoom`], of volumes too whose transfers the file server commands: the capabilities say so, and each chunk is to be
+    /// commanded by [`Collect`].
+    0x414E_4432 "GetAnyRoom" GetAnyRoom {
+        fid: Fid,
+        /// Bytes that are to be staged at each drive at most, 1 to [`ROOM_BYTES_MAX`].
+        bytes: u64,
+        /// Length of the file after the store.
+        length: u64,
+    } -> GetPlacedRoomReply;
+
+    /// Has a drive of a room take a chunk from the client, which waits there for the transfer of this number. Requires what StoreData
+    /// requires. EOPNOTSUPP where the volume's transfers are not commanded; EINVAL for a length of 0 or beyond [`COMMIT_SLOT_LEN`];
+    /// ESTALE if this caller has no such room for the file; ENXIO if there is no such drive, or it cannot be told.
+    0x414E_4433 "Collect" Collect {
+        fid: Fid,
+        /// Number of the room.
+        room: Fixed<16>,
+        /// The drive's id.
+        drive: Fixed<16>,
+        /// The client's number for the transfer.
+        transfer: Fixed<16>,
+        /// Bytes of the chunk.
+        length: u32,
+        /// Their CRC-32C.
+        checksum: u32,
+    } -> Nothing;
+
     /// As [`CommitChunks`], for a room at several drives. `drives` structures [`CommitDrive`] follow the arguments, and after them `places`
     /// structures [`CommitPlace`], in ascending order of their parts; those of one part in the order of its round. ESTALE also
     /// if a part is not at all drives at which the volume's placement has it, but for those that are away.

@@ -11,7 +11,7 @@ pub enum DataRoute {
     /// `sid`: by calls, and by the data path of the file server. The default.
     #[default]
     Server,
-    /// `nasd`: the same, and reads at the drives themselves where they are on other hosts.
+    /// `nasd`: the same, and reads and stores at the drives themselves where they are on other hosts.
     Drives,
     /// `netscsi`: as `nasd`, but the file server commands each transfer between drive and client.
     Commanded,
