@@ -242,6 +242,8 @@ pub(crate) struct Server {
     pub single_layouts_only: UnknownCall,
     /// Whether it gives no rooms at drives.
     pub no_rooms: UnknownCall,
+    /// Whether it gives no rooms whose chunks it commands.
+    pub no_commanded_stores: UnknownCall,
     /// Whether it gives rooms at one drive alone.
     pub single_rooms_only: UnknownCall,
     /// Whether it takes no room back before its time.
@@ -280,6 +282,7 @@ impl Server {
             no_renewals: UnknownCall::default(),
             single_layouts_only: UnknownCall::default(),
             no_rooms: UnknownCall::default(),
+            no_commanded_stores: UnknownCall::default(),
             single_rooms_only: UnknownCall::default(),
             no_room_ends: UnknownCall::default(),
             single_capabilities_only: UnknownCall::default(),
@@ -319,6 +322,11 @@ impl Server {
     /// Whether it has said that it gives no rooms at drives, and is not asked again yet.
     pub fn has_no_rooms(&self, now: Instant) -> bool {
         self.no_rooms.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it has said that it commands no stores, and is not asked again yet.
+    pub fn commands_no_stores(&self, now: Instant) -> bool {
+        self.no_commanded_stores.is_noted(now, self.reset.get())
     }
 
     /// Whether it has said that it gives rooms at one drive alone, and is not asked again yet.

@@ -1,13 +1,15 @@
-//! Reads of a volume whose transfers the file server commands.
+//! Reads and stores of a volume whose transfers the file server commands.
 
+use afs_rpc::EnvExt;
 use afs_sim::crash::seeds;
 use afs_venus::OpenFlags;
 use afs_volume::DataRoute;
 
-use super::at_drives;
 use super::common::pattern;
-use super::host::Conduct;
-use super::scene::{MIB, Scene};
+use super::host::{Conduct, Staging};
+use super::scene::{MIB, OPENING, Scene};
+use super::storing::{put, read_elsewhere, stored, warm};
+use super::{Duration, at_drives, fallbacks};
 
 fn commanded(seed: u64) -> Scene {
     let scene = Scene::new(seed);
@@ -65,4 +67,87 @@ fn a_drive_or_a_file_server_that_does_not_deliver_is_read_past() {
     let rest = async move { here.venus.read(handle, MIB as u64, 2 * MIB).await.unwrap() };
     assert!(scene.cell.on(&client, rest)[..] == pattern(3 * MIB, 9)[MIB..]);
     assert_eq!(at_drives(&client), fetched);
+}
+
+#[test]
+fn commanded_stores_go_to_each_drive_by_a_call_for_each_chunk() {
+    for (seed, copies) in [(1, 1), (2, 1), (3, 2)] {
+        let scene = Scene::with_copies(seed);
+        scene.set_route(DataRoute::Commanded);
+        scene.place(copies, 1);
+        let client = warm(&scene, 2);
+        let (before, asked) = (stored(&client), client.calls("Collect"));
+        let big = pattern(5 * MIB + 77, seed);
+        put(&scene, &client, "big", big.clone());
+        let after = stored(&client);
+        let moved = (after.0 - before.0, after.1 - before.1, after.2 - before.2);
+        assert_eq!(moved, (big.len() as u64, 0, 1), "{:?}", client.venus.counters().drive_fallbacks);
+        assert_eq!(client.calls("Collect") - asked, 6 * u64::from(copies));
+        assert_eq!(client.calls("StoreData64"), 0);
+        assert!(read_elsewhere(&scene, 7, "big") == big, "seed {seed}");
+        assert!(scene.hosts.iter().all(|host| host.served.counts().refused == [0; 8]));
+    }
+}
+
+#[test]
+fn whatever_the_drive_does_with_a_commanded_store_the_file_server_stores_it_once() {
+    let conducts = [
+        (Staging::Refuses, "refused"),
+        (Staging::Full, "declined"),
+        (Staging::Silent, "stalled"),
+        (Staging::NoReceipts, "declined"),
+        (Staging::FalseReceipts, "ticket"),
+    ];
+    for (conduct, reason) in conducts {
+        let scene = commanded(5);
+        let client = warm(&scene, 2);
+        let before = stored(&client);
+        scene.hosts[0].set_staging(conduct);
+        let big = pattern(3 * MIB, 8);
+        put(&scene, &client, "big", big.clone());
+        let after = stored(&client);
+        assert_eq!((after.0 - before.0, after.1 - before.1), (0, 3 * MIB as u64), "{conduct:?}");
+        let told = client.venus.counters().drive_fallbacks;
+        assert!(fallbacks(&client, reason) > 0, "{conduct:?}: {told:?}");
+        assert!(read_elsewhere(&scene, 7, "big") == big, "{conduct:?}");
+    }
+}
+
+/// The command does not come, or the file server does not give it: programs notice nothing, and no read is kept from the drive.
+#[test]
+fn a_store_that_is_not_commanded_goes_through_the_file_server() {
+    // The file server does not reach the drive for a while.
+    let scene = commanded(6);
+    let client = warm(&scene, 2);
+    let before = stored(&client);
+    scene.reach(0, false);
+    let (here, big) = (client.clone(), pattern(3 * MIB, 4));
+    let (env, content) = (client.env.clone(), big.clone());
+    let working = env.spawn_with_result(async move { here.put("big", &content).await });
+    scene.cell.sim.run_for(Duration::from_secs(8));
+    scene.reach(0, true);
+    let done = scene.cell.on(&client, async move { working.await.unwrap() });
+    assert!(done.is_ok(), "{done:?}");
+    let told = client.venus.counters().drive_fallbacks;
+    assert!(fallbacks(&client, "unavailable") > 0, "{told:?}");
+    assert_eq!(stored(&client).0, before.0);
+    assert!(read_elsewhere(&scene, 7, "big") == big);
+    // The setting is another one by the time that the chunks are to be sent.
+    let scene = commanded(7);
+    let client = warm(&scene, 2);
+    let before = stored(&client);
+    scene.set_route(DataRoute::Server);
+    put(&scene, &client, "big", big.clone());
+    assert_eq!(stored(&client).0, before.0);
+    assert_eq!(stored(&client).1 - before.1, 3 * MIB as u64);
+    scene.set_route(DataRoute::Commanded);
+    scene.cell.sim.run_for(Duration::from_secs(200));
+    for (number, name) in ["again", "once more"].into_iter().enumerate() {
+        put(&scene, &client, name, pattern(MIB, number as u64));
+        scene.cell.sim.run_for(OPENING);
+    }
+    assert!(stored(&client).0 > before.0, "{:?}", client.venus.counters().drive_fallbacks);
+    let fetched = at_drives(&client);
+    scene.put("other", pattern(2 * MIB, 6));
+    assert!(scene.get(&client, "other").unwrap() == pattern(2 * MIB, 6) && at_drives(&client) > fetched);
 }

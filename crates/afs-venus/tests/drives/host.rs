@@ -171,7 +171,7 @@ impl Objects for False {
 
 impl Chunks for False {
     fn perform(&self, call: ChunkCall, bytes: Taken) -> BoxFuture<'static, Result<ChunkReply, Failure>> {
-        let is_stage = matches!(call.what, ChunkRequest::Stage { .. });
+        let is_stage = matches!(call.what, ChunkRequest::Stage { .. } | ChunkRequest::Send { .. });
         let is_clients = is_stage || matches!(call.what, ChunkRequest::Receipts { .. });
         let staging = if is_clients { *self.conduct.staging.lock().unwrap() } else { Staging::Honest };
         if is_stage {

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use afs_datapath::frame::{BOUND_VERSION, CHUNKS_VERSION, Decoder, Event, Goodbye, Message, STAGING_VERSION};
+use afs_datapath::frame::{
+    BOUND_VERSION, CHUNKS_VERSION, COLLECTING_VERSION, Decoder, Event, Goodbye, Message, STAGING_VERSION,
+};
 use afs_env::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use afs_rpc::{ByteStream, EnvRef};
 use bytes::BytesMut;
@@ -57,10 +59,16 @@ async fn pump(mut from: impl AsyncRead + Send + Unpin, mut to: impl AsyncWrite +
 /// The file server uses a drive of each version, and clients go there for what it can do.
 #[test]
 fn an_older_drive_is_used_for_what_it_can_do() {
-    for (latest, reads, stores) in
-        [(CHUNKS_VERSION, false, false), (BOUND_VERSION, true, false), (STAGING_VERSION, true, true)]
-    {
+    let (at_drives, commanded) = (DataRoute::Drives, DataRoute::Commanded);
+    for (latest, route, reads, stores) in [
+        (CHUNKS_VERSION, at_drives, false, false),
+        (BOUND_VERSION, at_drives, true, false),
+        (STAGING_VERSION, at_drives, true, true),
+        (STAGING_VERSION, commanded, true, false),
+        (COLLECTING_VERSION, commanded, true, true),
+    ] {
         let scene = Scene::with_older_drive(2, latest);
+        scene.set_route(route);
         let big = pattern(3 * MIB + 9, 7);
         scene.put("big", big.clone());
         let client = scene.warm(2);
@@ -76,7 +84,7 @@ fn an_older_drive_is_used_for_what_it_can_do() {
             after.drive_bytes_fetched > before.drive_bytes_fetched,
             after.drive_bytes_stored > before.drive_bytes_stored,
         );
-        assert_eq!(at_drive, (reads, stores), "version {latest}: {:?}", after.drive_fallbacks);
+        assert_eq!(at_drive, (reads, stores), "version {latest}, {route:?}: {:?}", after.drive_fallbacks);
         let other = scene.cell.client(3);
         assert!(scene.get(&other, "own").unwrap() == big, "version {latest}");
     }

@@ -14,7 +14,7 @@ pub fn stored(client: &Client) -> (u64, u64, u64) {
 }
 
 /// A client that is connected to the drive, and a file server that has given it a room.
-fn warm(scene: &Scene, number: u8) -> Client {
+pub fn warm(scene: &Scene, number: u8) -> Client {
     let client = scene.warm(number);
     put(scene, &client, "first", pattern(MIB, 99));
     scene.cell.sim.run_for(OPENING);
@@ -119,14 +119,14 @@ fn a_mount_may_forbid_stores_at_drives_and_a_volume_without_rooms_is_asked_once(
     scene.cell.data_path.lock().unwrap().drives = false;
     let client = warm(&scene, 2);
     put(&scene, &client, "f", pattern(2 * MIB, 1));
-    assert_eq!((client.calls("GetPlacedRoom"), stored(&client).0), (0, 0));
+    assert_eq!((client.calls("GetAnyRoom"), stored(&client).0), (0, 0));
     scene.cell.data_path.lock().unwrap().drives = true;
     scene.set_route(DataRoute::Server);
     let client = scene.cell.client(3);
     for n in 0..4 {
         put(&scene, &client, &format!("g{n}"), pattern(MIB, n));
     }
-    assert_eq!((client.calls("GetPlacedRoom"), stored(&client).0), (1, 0));
+    assert_eq!((client.calls("GetAnyRoom"), stored(&client).0), (1, 0));
     assert_eq!(client.venus.counters().drive_fallbacks.get("no_room"), None);
 }
 
@@ -228,11 +228,30 @@ fn a_store_that_goes_by_another_way_has_the_quota_that_its_room_had() {
     }
 }
 
+/// A file server of before commanded stores gives rooms where nothing is commanded, and stores itself where it is.
+#[test]
+fn of_a_file_server_that_commands_no_stores_other_rooms_are_asked_for() {
+    let scene = Scene::with_older_server(12, &[0x414e_4432, 0x414e_4433]);
+    let client = warm(&scene, 2);
+    let before = stored(&client);
+    put(&scene, &client, "big", pattern(3 * MIB, 8));
+    let after = stored(&client);
+    assert_eq!((after.0 - before.0, after.1 - before.1), (3 * MIB as u64, 0));
+    assert_eq!(client.calls("GetAnyRoom"), 1, "it is not asked again");
+    scene.set_route(DataRoute::Commanded);
+    put(&scene, &client, "own", pattern(3 * MIB, 9));
+    assert_eq!((stored(&client).0, stored(&client).1 - after.1), (after.0, 3 * MIB as u64));
+    for (name, seed) in [("big", 8), ("own", 9)] {
+        assert!(read_elsewhere(&scene, 7, name) == pattern(3 * MIB, seed), "{name}");
+    }
+}
+
 /// A file server of before rooms at several drives, and of before rooms that are given back too.
 #[test]
 fn of_an_older_file_server_a_room_at_one_drive_is_asked_for() {
-    let (placed, ends) = ([0x414e_442e, 0x414e_442f], [0x414e_442c]);
-    for unknown in [&placed[..], &[placed[0], placed[1], ends[0]]] {
+    let (placed, ends) = ([0x414e_442e, 0x414e_442f, 0x414e_4432, 0x414e_4433], [0x414e_442c]);
+    for unknown in [placed.to_vec(), [&placed[..], &ends].concat()] {
+        let unknown = &unknown[..];
         let scene = Scene::with_older_server(11, unknown);
         let client = warm(&scene, 2);
         let before = stored(&client);

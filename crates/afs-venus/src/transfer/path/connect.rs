@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use afs_datapath::frame::Goodbye;
+use afs_datapath::frame::{BOUND_VERSION, COLLECTING_VERSION, STAGING_VERSION, VERSION};
 use afs_datapath::session::{Client, Lost, Patience};
 use afs_rpc::{ByteStream, EnvExt, EnvRef};
 
@@ -60,21 +60,16 @@ impl Common {
     }
 
     async fn connect_to(&self, offer: &Offer, address: SocketAddr, speaks: Speaks) -> Result<Client, Lost> {
-        let env = &self.env;
-        let patience = Patience { stall: STALL, ..PATIENCE };
-        let stream = self.stream(address).await?;
-        let session = match speaks {
-            Speaks::Files => Client::open(env.clone(), stream, offer.security, PATIENCE).await?,
-            Speaks::Chunks => match Client::open_staging(env.clone(), stream, offer.security, patience).await
-            {
-                // A drive that is older may be read.
-                Err(Lost::Goodbye(Goodbye::Version)) => {
-                    let stream = self.stream(address).await?;
-                    Client::open_bound(env.clone(), stream, offer.security, patience).await?
-                }
-                opened => opened?,
-            },
+        let (env, connect) = (&self.env, || self.stream(address));
+        let (patience, versions) = match speaks {
+            Speaks::Files => (PATIENCE, &[VERSION][..]),
+            // A drive that is older may be read.
+            Speaks::Chunks => (
+                Patience { stall: STALL, ..PATIENCE },
+                &[COLLECTING_VERSION, STAGING_VERSION, BOUND_VERSION][..],
+            ),
         };
+        let session = Client::open_newest(env, connect, (offer.security, patience), versions).await?;
         if session.drive() == offer.drive {
             Ok(session)
         } else {

@@ -65,7 +65,7 @@ pub struct SetArgs {
 Paths:
   sad      by calls alone
   sid      by calls, and by the data path of the file server (the default)
-  netscsi  the same, and from the drives of the volume, each transfer commanded by the file server
+  netscsi  the same, and from and to the drives of the volume, each transfer commanded by the file server
   nasd     the same, and at the drives of the volume themselves, or in its bucket, for clients that can
 
 Whatever is set, a client that cannot go one way goes another, and programs do not notice.

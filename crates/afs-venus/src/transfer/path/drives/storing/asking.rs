@@ -1,8 +1,9 @@
-//! GetPlacedRoom, or GetRoom of an older server: a room for one store, at drives that are connected.
+//! GetAnyRoom, or GetPlacedRoom or GetRoom of an older server: a room for one store, at drives that are connected.
 
 use std::sync::Arc;
 
-use afs_datapath::frame::STAGING_VERSION;
+use afs_datapath::capability::Access;
+use afs_datapath::frame::{COLLECTING_VERSION, STAGING_VERSION};
 use afs_datapath::session::Handle;
 use afs_rpc::sync::OwnedSemaphorePermit;
 use afs_rpc::{CallError, EnvExt};
@@ -39,6 +40,8 @@ pub(super) struct AtDrive {
     pub given: Arc<Given>,
     /// Its id, as the commit names it.
     pub drive: Fixed<16>,
+    /// Whether the file server has to command each chunk.
+    pub is_commanded: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -121,13 +124,17 @@ impl ServerDrives {
     }
 
     fn enter_at(self: &Arc<Self>, told: DriveTold, link: Arc<Link>) -> Result<AtDrive, Fallback> {
-        if link.session.version() < STAGING_VERSION {
+        let is_commanded = told.given.capability.access.permits(Access::COMMANDED);
+        let version = if is_commanded { COLLECTING_VERSION } else { STAGING_VERSION };
+        if link.session.version() < version {
             return Err(Fallback::NoRoom);
         }
         let permit = link.begin(self.now()).ok_or(Fallback::Full)?;
         let given = Arc::new(told.given);
         match link.handle(&given, self.now()) {
-            Ok(handle) => Ok(AtDrive { link, handle, given, drive: told.drive, _permit: permit }),
+            Ok(handle) => {
+                Ok(AtDrive { link, handle, given, drive: told.drive, is_commanded, _permit: permit })
+            }
             Err(error) => Err(self.failed(&link, &given, Fallback::of(&error))),
         }
     }
@@ -163,13 +170,24 @@ impl ServerDrives {
         })
     }
 
-    /// Asks by the present call, or a server that does not know it by the one for a room at one drive.
+    /// Asks by the present call, or a server that does not know it by the one for a room whose chunks are not commanded, or by the one for
+    /// a room at one drive.
     async fn ask(
         &self,
         target: &Target,
         request: &fs::GetPlacedRoom,
     ) -> Result<(fs::GetPlacedRoomReply, Form), CallError> {
         let reset = self.server.reset.get();
+        let fs::GetPlacedRoom { fid, bytes, length } = *request;
+        if !self.server.commands_no_stores(self.now()) {
+            self.common.counters.call(fs::GetAnyRoom::NAME);
+            match target.connection.call(&fs::GetAnyRoom { fid, bytes, length }).await {
+                Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
+                    self.server.no_commanded_stores.note(self.now(), reset);
+                }
+                told => return Ok((told?, Form::Placed)),
+            }
+        }
         if !self.server.gives_rooms_at_one_drive(self.now()) {
             self.common.counters.call(fs::GetPlacedRoom::NAME);
             match target.connection.call(request).await {
@@ -180,7 +198,6 @@ impl ServerDrives {
             }
         }
         self.common.counters.call(fs::GetRoom::NAME);
-        let fs::GetPlacedRoom { fid, bytes, length } = *request;
         let reply = target.connection.call(&fs::GetRoom { fid, bytes, length }).await?;
         let rounds = BoundedVec::first_of([fs::RoomRound::first_of([0])]);
         let drives = BoundedVec::first_of([reply.drive]);

@@ -1,7 +1,8 @@
 //! Stores at the drives themselves, in front of those at the file server (docs/protocol/extensions.md "Rooms").
 //!
 //! The file server gives a room at the drives for new data; the bytes are staged there as chunks, each at all drives that are to have
-//! it, and one call makes them the file's.
+//! it, and one call makes them the file's. Where the volume's transfers are commanded, the file server is asked for a command for each
+//! chunk ([`sending`]).
 //! Whatever fails before that call is made, or is refused for the room's sake, the file server stores the bytes instead, from
 //! the first one on: nothing of the file has changed. Where the reply of that call is lost the change may have been made, as with
 //! every store, and nothing is stored by another way.
@@ -10,6 +11,7 @@ mod asking;
 mod commits;
 mod parts;
 mod rooms;
+mod sending;
 mod staging;
 mod told;
 
@@ -62,7 +64,7 @@ impl ServerDrives {
         let key = (target.token, fid.volume);
         let length = change.pieces.last().map_or(0, |piece| piece.range.end.max(piece.file_length));
         let room = self.room(target, key, &fs::GetPlacedRoom { fid, bytes, length }).await?;
-        let stored = match self.stage_all(&room, change, source).await {
+        let stored = match self.stage_all(target, &room, change, source).await {
             Ok(staged) => self.commit(target, (change, &room), staged).await,
             Err(why) => Err((why, true)),
         };

@@ -8,6 +8,7 @@ use afs_drive::ChunkRef;
 use afs_rpc::EnvExt;
 use afs_rpc::future::{join, join_all};
 use afs_wire::fs::{COMMIT_SLOT_LEN, CommitPlace};
+use afs_wire::ids::Fid;
 use afs_wire::xdr::Fixed;
 use bytes::{Bytes, BytesMut};
 
@@ -18,6 +19,7 @@ use super::super::read::here;
 use super::super::server_drives::ServerDrives;
 use super::asking::{AtDrive, Room};
 use super::parts::{Part, parts};
+use crate::calls::Target;
 use crate::transfer::{Source, StoreRequest};
 
 /// Chunks for which receipts are taken of a drive at a time: so many mebibytes it makes durable at once.
@@ -50,6 +52,7 @@ impl ServerDrives {
     /// meanwhile. At most six parts are in memory.
     pub(super) async fn stage_all(
         self: &Arc<Self>,
+        target: &Target,
         room: &Room,
         change: &StoreRequest<'_>,
         source: &mut dyn Source,
@@ -58,7 +61,7 @@ impl ServerDrives {
         let mut parts = parts(change);
         loop {
             let next: Vec<_> = parts.by_ref().take(room.rounds.width()).collect();
-            let staging = self.stage(room, std::mem::take(&mut ready), &mut staged);
+            let staging = self.stage((target, change.fid, room), std::mem::take(&mut ready), &mut staged);
             let (done, gathered) = join(staging, gather_all(source, next)).await;
             done.map_err(Ended::Fallback)?;
             ready = gathered?;
@@ -72,7 +75,7 @@ impl ServerDrives {
 
     async fn stage(
         self: &Arc<Self>,
-        room: &Room,
+        (target, fid, room): (&Target, Fid, &Room),
         ready: Vec<Ready>,
         staged: &mut Staged,
     ) -> Result<(), Fallback> {
@@ -85,7 +88,10 @@ impl ServerDrives {
         let most = STALL + Duration::from_secs(bytes as u64 / RATE_MIN);
         let write = async |(position, at, bytes): (u64, usize, Bytes)| {
             let drive = room.drives.get(at).ok_or(Fallback::NoRoom)?;
-            let chunk = self.at_room(drive, most, drive.link.session.stage(&drive.handle, bytes)).await?;
+            let chunk = match drive.is_commanded {
+                true => self.at_room(drive, most, self.send_to((target, fid, room), drive, bytes)).await?,
+                false => self.at_room(drive, most, drive.link.session.stage(&drive.handle, bytes)).await?,
+            };
             Ok(Place { position, at, chunk })
         };
         for written in join_all(writes.into_iter().map(write)).await {
