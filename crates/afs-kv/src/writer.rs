@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::checkpoint::Room;
 use crate::error::{KvError, MAX_OPERATION_BYTES};
-use crate::kv::{Done, Kv, Operation, Outcome};
+use crate::kv::{Config, Done, Kv, Operation, Outcome};
 use crate::log::AppendError;
 use crate::txn::{Hook, Overlay, Txn};
 
@@ -17,6 +17,13 @@ struct Batch {
     bytes: usize,
     hooks: Vec<Hook>,
     answers: Vec<(Done, Outcome)>,
+}
+
+impl Batch {
+    /// Whether it takes a further operation.
+    fn is_below(&self, limits: &Config) -> bool {
+        self.answers.len() < limits.batch_operations && self.bytes < limits.batch_bytes
+    }
 }
 
 /// The writer's turn. When an operation panics, those behind it in the queue are still run.
@@ -43,14 +50,13 @@ impl Kv {
         while self.has_work() {
             match self.make_room() {
                 Room::Ready => {
-                    // Replies of the previous batch must not wait for this one.
+                    self.commit();
+                    // Replies must not wait for the next batch. While some of them are sent here, operations for it arrive.
                     self.engine.env.release_woken();
-                    let operations = self.take_operations();
-                    self.commit(operations);
                 }
                 Room::Later => break,
                 Room::Refused(error) => {
-                    for (_, done) in self.take_operations() {
+                    for (_, done) in self.take_waiting() {
                         done(Outcome::Failed(error.clone()));
                     }
                 }
@@ -65,25 +71,16 @@ impl Kv {
         queue.draining
     }
 
-    fn take_operations(&self) -> VecDeque<(Operation, Done)> {
-        let mut queue = self.engine.queue.lock();
-        let count = queue.waiting.len().min(self.engine.config.batch_operations);
-        queue.waiting.drain(..count).collect()
+    fn take_waiting(&self) -> VecDeque<(Operation, Done)> {
+        std::mem::take(&mut self.engine.queue.lock().waiting)
     }
 
-    fn put_back(&self, operations: VecDeque<(Operation, Done)>) {
-        let mut queue = self.engine.queue.lock();
-        for queued in operations.into_iter().rev() {
-            queue.waiting.push_front(queued);
-        }
+    fn take_operation(&self) -> Option<(Operation, Done)> {
+        self.engine.queue.lock().waiting.pop_front()
     }
 
-    fn commit(&self, mut operations: VecDeque<(Operation, Done)>) {
-        let batch = self.run(&mut operations);
-        if !operations.is_empty() {
-            self.put_back(operations);
-        }
-        let Batch { rows, hooks, answers, .. } = batch;
+    fn commit(&self) {
+        let Batch { rows, hooks, answers, .. } = self.run();
         let sequence = self.engine.published.visible() + 1;
         let result = match rows.is_empty() {
             true => Ok(()),
@@ -97,12 +94,12 @@ impl Kv {
         }
     }
 
-    /// Runs operations until the batch is large enough.
-    fn run(&self, operations: &mut VecDeque<(Operation, Done)>) -> Batch {
+    /// Runs operations until none waits or the batch is large enough. Those that arrive meanwhile share its flush.
+    fn run(&self) -> Batch {
         let committed = self.snapshot();
         let mut batch = Batch::default();
-        while batch.bytes < self.engine.config.batch_bytes {
-            let Some((operation, done)) = operations.pop_front() else { break };
+        while batch.is_below(&self.engine.config) {
+            let Some((operation, done)) = self.take_operation() else { break };
             let mut txn = Txn::new(&committed, &batch.rows);
             let answer = operation(&mut txn);
             let sequence = txn.sequence();

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use afs_env::{Job, Parts};
-use afs_kv::{Config, FileMedium, Kv, KvError, Medium, MemoryMedium, OpenError, Txn, UpdateError};
+use afs_kv::{
+    Config, Done, FileMedium, Kv, KvError, Medium, MemoryMedium, OpenError, Outcome, Txn, UpdateError,
+};
 
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -64,6 +66,35 @@ fn reads_span_all_layers_in_order() {
     assert_eq!(keys(snapshot.range("b", .., true)), [b"2"]);
     let nothing = (Bound::Excluded(&b"3"[..]), Bound::Excluded(&b"3"[..]));
     assert_eq!(snapshot.range("a", nothing, false).count(), 0);
+}
+
+#[test]
+fn an_operation_that_arrives_while_a_batch_runs_shares_its_flush() {
+    let jobs = Arc::new(Mutex::new(Vec::<Job>::new()));
+    let queue = jobs.clone();
+    let env = Parts::default().with_blocking(move |job| queue.lock().unwrap().push(job)).shared();
+    let kv = Kv::open(Arc::new(MemoryMedium::new()), &["a"], env, Config::default()).unwrap();
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    let note = |outcomes: &Arc<Mutex<Vec<Outcome>>>| -> Done {
+        let outcomes = outcomes.clone();
+        Box::new(move |outcome| outcomes.lock().unwrap().push(outcome))
+    };
+    let (during, done) = (kv.clone(), note(&outcomes));
+    let first = move |txn: &mut Txn<'_>| {
+        txn.put("a", b"1", &b"first"[..]);
+        let second = |txn: &mut Txn<'_>| {
+            assert!(txn.get("a", b"1").unwrap().is_some());
+            txn.put("a", b"2", &b"second"[..]);
+            Ok(())
+        };
+        during.submit(Box::new(second), done);
+        Ok(())
+    };
+    kv.submit(Box::new(first), note(&outcomes));
+    let job = jobs.lock().unwrap().pop().unwrap();
+    job();
+    let outcomes = outcomes.lock().unwrap();
+    assert!(matches!(outcomes[..], [Outcome::Committed(1), Outcome::Committed(1)]), "{outcomes:?}");
 }
 
 #[test]
