@@ -5,8 +5,9 @@
 mod kit;
 
 use afs_datapath::capability::{
-    Access, Binding, ByteRange, Capability, ClaimId, DriveId, DriveKey, Generation, Group, GroupTag,
-    HolderId, KeyEpoch, Nonce, Nonces, Proof, Receipt, Secret, StagingTag, StoreNumber, Terms, TransferId,
+    Access, Binding, ByteRange, Capability, ChunkList, ClaimId, DriveId, DriveKey, Generation, Group,
+    GroupTag, HolderId, KeyEpoch, LIST_MAX, ListBinding, ListTerms, Listed, ListedChunk, Nonce, Nonces,
+    Proof, Receipt, Secret, StagingTag, StoreNumber, Terms, TransferId,
 };
 use afs_datapath::frame::{
     CHUNKS_MAX, ChunkReply, ChunkRequest, Content, Decoder, DriveStatus, Event, FrameError, Goodbye,
@@ -74,6 +75,13 @@ fn what() -> impl Strategy<Value = ChunkRequest> {
             credit,
             binding
         }),
+        (chunk(), any::<[u32; 3]>(), binding(), proptest::collection::vec(any::<[u8; 32]>(), 0..=12))
+            .prop_map(|(chunk, [credit, place, count], Binding { terms, mac }, path)| {
+                let Terms { store, file, generation, start, end } = terms;
+                let binding = ListBinding { terms: ListTerms { store, file, generation }, mac };
+                let listed = Listed { start, end, place, count: count % (LIST_MAX + 1), path, binding };
+                ChunkRequest::ReadListed { chunk, start: 0, end: chunk.len, credit, listed: Box::new(listed) }
+            }),
         proptest::collection::vec(any::<[u8; 12]>().prop_map(GroupTag), 0..20)
             .prop_map(|groups| ChunkRequest::Revoke { groups }),
         Just(ChunkRequest::RevokeAll),
@@ -187,6 +195,20 @@ fn bound(chunk: ChunkRef) -> ChunkRequest {
     ChunkRequest::ReadBound { chunk, start: 65_536, end: 65_540, credit: 1 << 20, binding }
 }
 
+/// The second chunk of a list of three, of which the others have the ids beside it.
+fn listed(chunk: ChunkRef) -> ChunkRequest {
+    let [directory, file] = tags();
+    let element = |number: u64| {
+        let id = ChunkId::from_parts(0x1_0000_0000, number << 12);
+        ListedChunk { chunk: ChunkRef { id, ..chunk }, start: 0, end: chunk.len }
+    };
+    let list = ChunkList::new(&[element(0), element(1), element(2)]).unwrap();
+    let terms = ListTerms { store: StoreNumber(3), file, generation: Generation((2 << 32) + 5) };
+    let binding = key().bind_list(directory, &list, terms);
+    let listed = Listed { start: 0, end: chunk.len, place: 1, count: 3, path: list.path(1), binding };
+    ChunkRequest::ReadListed { chunk, start: 65_536, end: 65_540, credit: 1 << 20, listed: Box::new(listed) }
+}
+
 /// A capability to stage 1 MiB, and the tag of its room.
 fn room() -> (Capability, StagingTag) {
     let file = Fid::new(VolumeId(536_870_913), VnodeId(2), Uniquifier(7));
@@ -262,6 +284,7 @@ fn the_vectors_of_the_document() {
         ("Written", performed(ChunkReply::Written { chunk, usage })),
         ("Done", performed(ChunkReply::Done)),
         ("ReadBound", perform(bound(chunk))),
+        ("ReadListed", perform(listed(chunk))),
         ("Revoke", perform(ChunkRequest::Revoke { groups: tags().to_vec() })),
         ("Deliver", perform(deliver(chunk))),
         ("Receive", perform(receive(chunk))),
@@ -294,6 +317,7 @@ fn numbers_are_bounded() {
         ChunkRequest::Discard { chunks: vec![chunk; CHUNKS_MAX + 1] },
         ChunkRequest::Revoke { groups: vec![tags()[0]; CHUNKS_MAX + 1] },
         bound(empty),
+        listed(empty),
         ChunkRequest::Stage { length: 0 },
         ChunkRequest::Stage { length: STAGED_LEN_MAX + 1 },
         ChunkRequest::Receipts { chunks: vec![] },

@@ -6,7 +6,9 @@ use std::time::Duration;
 use afs_datapath::capability::{
     DriveKey, Generation, Group, GroupTag, HolderId, KeyEpoch, StagingTag, Terms, TransferId,
 };
-use afs_datapath::frame::{BOUND_VERSION, CHUNKS_MAX, COLLECTING_VERSION, ChunkReply, ChunkRequest, Content};
+use afs_datapath::frame::{
+    BOUND_VERSION, CHUNKS_MAX, COLLECTING_VERSION, ChunkReply, ChunkRequest, Content, LISTED_VERSION,
+};
 use afs_datapath::session::{Client, Error, Handle};
 use afs_drive::ChunkRef;
 use afs_env::{EnvExt, EnvRef, Instant};
@@ -42,6 +44,8 @@ pub struct Sealing {
     pub generation: Generation,
     /// It believes no binding of an earlier generation than this one, whatever it is for.
     pub valid_from: Generation,
+    /// Whether it knows chunks that are bound as a list.
+    pub knows_lists: bool,
 }
 
 /// A connection, the capability presented on it, and the key that the drive had then.
@@ -75,6 +79,16 @@ impl Open {
     /// Whether the connection lives, and the drive has the same key as when it was opened, as far as known.
     fn is_good(&self, epoch: KeyEpoch) -> bool {
         self.client.lost().is_none() && self.key.epoch() == epoch
+    }
+
+    /// What is sealed with here, as far as the state knows.
+    fn sealing(&self, state: &State) -> Sealing {
+        Sealing {
+            key: self.key.clone(),
+            generation: state.latest,
+            valid_from: state.valid_from,
+            knows_lists: self.client.version() >= LISTED_VERSION,
+        }
     }
 }
 
@@ -186,8 +200,7 @@ impl Inner {
         let epoch = self.options.keys.present().epoch();
         let state = self.state.lock();
         let open = state.open.as_ref().filter(|open| open.is_good(epoch))?;
-        let sealing =
-            Sealing { key: open.key.clone(), generation: state.latest, valid_from: state.valid_from };
+        let sealing = open.sealing(&state);
         (state.missed == state.made_good).then_some(sealing)
     }
 
@@ -270,8 +283,7 @@ impl Inner {
         state.latest = state.latest.max(latest);
         state.made_good = missed;
         state.failed = None;
-        let sealing =
-            Sealing { key: open.key.clone(), generation: state.latest, valid_from: state.valid_from };
+        let sealing = open.sealing(&state);
         state.open = Some(open);
         Ok(sealing)
     }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Access, Binding, ByteRange, Capability, DriveId, DriveKey, Generation, Group, GroupTag, HolderId,
-    KeyEpoch, Refusal, Secret, StoreNumber, Terms,
+    Access, Binding, ByteRange, Capability, ChunkList, DriveId, DriveKey, Generation, Group, GroupTag,
+    HolderId, KeyEpoch, ListTerms, Listed, ListedChunk, Refusal, Secret, StoreNumber, Terms,
 };
+use afs_datapath::frame::LISTED_VERSION;
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::{ChunkRef, Drive};
 use afs_remote::{DirectDrive, TELL_MAX};
@@ -346,4 +347,73 @@ fn the_store_is_part_of_what_is_bound() {
     let terms = Terms { store: StoreNumber(256), generation, ..held.binding.terms };
     let held = world.held(&kit::key(7), held.capability, terms);
     assert_eq!(world.read(&held, 0..5), Err(Error::Failed(Failure::NoObject)));
+}
+
+impl World {
+    /// What a file server gives for a list of three chunks, of which the second is there.
+    fn list(&self, held: &Held) -> Listed {
+        let element = |n: u32| {
+            let chunk = ChunkRef { crc: self.chunk.crc ^ n, ..self.chunk };
+            ListedChunk { chunk, start: 0, end: LEN }
+        };
+        let list = ChunkList::new(&[element(1), element(0), element(2)]).unwrap();
+        let Terms { store, file, generation, .. } = held.binding.terms;
+        let binding = kit::key(7).bind_list(self.directory(), &list, ListTerms { store, file, generation });
+        Listed { start: 0, end: LEN, place: 1, count: 3, path: list.path(1), binding }
+    }
+
+    fn read_listed(&self, held: &Held, listed: &Listed, range: Range<u32>) -> Result<Bytes, Error> {
+        let (env, held, listed) = (self.kit.sim.env(self.client), held.clone(), listed.clone());
+        let work = async move {
+            let connect = || async { Ok(env.connect(at()).await?) };
+            let patience = Patience { silence: Duration::from_secs(5), ..Patience::default() };
+            let versions = [LISTED_VERSION];
+            let client = Client::open_newest(&env, connect, Security::Clear, patience, &versions).await?;
+            let handle = client.present(&held.capability, &held.secret)?;
+            client.read_listed(&handle, (held.chunk, listed), range).await
+        };
+        self.kit.sim.block_on(self.client, kit::HOUR, work).ok().unwrap()
+    }
+}
+
+#[test]
+fn a_chunk_of_a_list_is_read_as_one_that_is_bound_and_nothing_else_by_the_list() {
+    let world = World::new(9);
+    let held = world.give().unwrap();
+    let right = world.list(&held);
+    for range in [0..LEN, 0..0, 65_535..65_537] {
+        let read = world.read_listed(&held, &right, range.clone()).unwrap();
+        assert_eq!(read, data(1, LEN as usize)[range.start as usize..range.end as usize]);
+    }
+    assert_eq!(world.served.counts().refused, [0; 8]);
+    let refused = |what: &str, held: &Held, listed: &Listed, refusal| {
+        let told = world.read_listed(held, listed, 0..5);
+        assert_eq!(told, Err(Error::Failed(Failure::Refused(refusal))), "{what}");
+    };
+    let mut other = held.clone();
+    other.chunk.crc ^= 4;
+    refused("a chunk that is in no list", &other, &right, Refusal::OtherObject);
+    let elsewhere = Listed { place: 0, ..right.clone() };
+    refused("at another place", &held, &elsewhere, Refusal::OtherObject);
+    let mut wider = right.clone();
+    wider.end = LEN + 1;
+    refused("more than is bound", &held, &wider, Refusal::OtherObject);
+    let alone = Listed { count: 1, place: 0, path: Vec::new(), ..right.clone() };
+    refused("a list of its own", &held, &alone, Refusal::OtherObject);
+    let other_group =
+        changed(&world, |c, _| c.group = Group::Tagged(kit::key(7).tag(Group::Directory(fid(3)))));
+    refused("another directory", &other_group, &right, Refusal::OtherObject);
+    let too_long = changed(&world, |c, _| c.expires = u64::MAX);
+    refused("good for too long", &too_long, &right, Refusal::Expired);
+    let narrow = changed(&world, |c, _| c.range = ByteRange::new(0, 4).unwrap());
+    refused("beyond the capability", &narrow, &right, Refusal::OutOfRange);
+    assert!(world.read_listed(&held, &right, 0..5).is_ok(), "the right one is good all the while");
+    // A list ends with the rights to its file, and no other.
+    assert!(world.revoke(vec![Group::File(fid(9))]));
+    assert!(world.read_listed(&held, &right, 0..5).is_ok());
+    assert!(world.revoke(vec![Group::File(fid(2))]));
+    refused("revoked", &held, &right, Refusal::Revoked);
+    let again = world.give().unwrap();
+    assert!(world.read_listed(&again, &world.list(&again), 0..5).is_ok());
+    refused("the list of before", &again, &right, Refusal::Revoked);
 }

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 
 use super::Content;
 use crate::capability::{
-    Binding, ClaimId, GroupTag, HolderId, KeyEpoch, Secret, StagingTag, Terms, TransferId,
+    Binding, ClaimId, GroupTag, HolderId, KeyEpoch, Listed, Secret, StagingTag, Terms, TransferId,
 };
 
 /// Most chunks of one request to discard, or for receipts, and groups of one to revoke.
@@ -182,6 +182,19 @@ pub enum ChunkRequest {
         /// The bytes.
         content: Content,
     },
+    /// A client wants what [`ChunkRequest::Read`] gives, of a chunk of a list that is bound to the group of its capability.
+    ReadListed {
+        /// The chunk.
+        chunk: ChunkRef,
+        /// Where the range begins.
+        start: u32,
+        /// Where it ends.
+        end: u32,
+        /// Bytes that the drive may send before it gets more credit.
+        credit: u32,
+        /// That the chunk is in the list.
+        listed: Box<Listed>,
+    },
 }
 
 /// A key in a message: compared in tests only, shown by nobody.
@@ -215,7 +228,7 @@ impl ChunkRequest {
             Self::Claim { count, .. } => u64::from(*count) * ChunkRef::STORED_LEN as u64,
             Self::ReadBound { .. } | Self::Revoke { .. } | Self::RevokeAll => 0,
             Self::Receipts { .. } | Self::Forget => 0,
-            Self::Deliver { .. } | Self::Receive { .. } | Self::Collect { .. } => 0,
+            Self::Deliver { .. } | Self::Receive { .. } | Self::Collect { .. } | Self::ReadListed { .. } => 0,
             Self::Send { content, .. } => u64::from(content.length),
         }
     }
@@ -232,6 +245,7 @@ impl ChunkRequest {
         match self {
             Self::Read { chunk, start, end, credit }
             | Self::ReadBound { chunk, start, end, credit, .. }
+            | Self::ReadListed { chunk, start, end, credit, .. }
             | Self::Receive { chunk, start, end, credit, .. } => {
                 let sums = SUM_LEN * Pieces::count(chunk.len);
                 let bytes = Pieces::covering(chunk.len, &(*start..*end)).map_or(0, |range| range.len());
@@ -254,6 +268,7 @@ impl ChunkRequest {
             Self::Write { length } => is_length(*length),
             Self::Read { chunk, start, end, .. }
             | Self::ReadBound { chunk, start, end, .. }
+            | Self::ReadListed { chunk, start, end, .. }
             | Self::Receive { chunk, start, end, .. } => {
                 is_length(chunk.len) && is_range(*start..*end, chunk.len)
             }
@@ -372,6 +387,12 @@ impl Encode for ChunkRequest {
                 transfer.encode(out);
                 content.encode(out);
             }
+            Self::ReadListed { chunk, start, end, credit, listed } => {
+                24u32.encode(out);
+                out.extend_from_slice(&chunk.to_bytes());
+                [start, end, credit].iter().for_each(|word| word.encode(out));
+                listed.encode(out);
+            }
         }
     }
 }
@@ -427,6 +448,13 @@ impl Decode for ChunkRequest {
                 content: Decode::decode(r)?,
             },
             23 => Self::Send { transfer: Decode::decode(r)?, content: Decode::decode(r)? },
+            24 => Self::ReadListed {
+                chunk: take_chunk(r)?,
+                start: r.u32()?,
+                end: r.u32()?,
+                credit: r.u32()?,
+                listed: Box::new(Decode::decode(r)?),
+            },
             value => return Err(DecodeError::BadValue { what: "request for chunks", value }),
         };
         let wrong = DecodeError::BadValue { what: "numbers of a request for chunks", value: kind };

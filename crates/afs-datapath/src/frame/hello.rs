@@ -20,6 +20,9 @@ pub const STAGING_VERSION: u32 = 4;
 /// The version that also has stores of which the file server commands each chunk.
 pub const COLLECTING_VERSION: u32 = 5;
 
+/// The version that also has reads of chunks that are bound as a list.
+pub const LISTED_VERSION: u32 = COLLECTING_VERSION;
+
 /// First frame of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {

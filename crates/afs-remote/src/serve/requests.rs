@@ -72,9 +72,10 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::ReadBound { .. } | ChunkRequest::Revoke { .. } | ChunkRequest::RevokeAll => {
                 Err(Failure::Invalid)
             }
-            ChunkRequest::Deliver { .. } | ChunkRequest::Receive { .. } | ChunkRequest::Collect { .. } => {
-                Err(Failure::Invalid)
-            }
+            ChunkRequest::Deliver { .. }
+            | ChunkRequest::Receive { .. }
+            | ChunkRequest::Collect { .. }
+            | ChunkRequest::ReadListed { .. } => Err(Failure::Invalid),
             ChunkRequest::Stage { length } => {
                 let room = (call.room.as_ref().ok_or(Failure::Invalid)?, call.peer.ip());
                 self.stage((call.store, &drive), room, (length, None), bytes).await

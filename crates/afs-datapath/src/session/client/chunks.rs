@@ -7,7 +7,7 @@ use afs_env::Instant;
 use bytes::{Bytes, BytesMut};
 
 use super::{Arriving, Client, Handle};
-use crate::capability::{Binding, TransferId};
+use crate::capability::{Binding, Listed, TransferId};
 use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, SUM_LEN};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Reply, Request};
@@ -80,6 +80,22 @@ impl Client {
     ) -> Result<Bytes, Error> {
         let (start, end, credit) = (range.start, range.end, BOUND_CREDIT);
         let what = ChunkRequest::ReadBound { chunk, start, end, credit, binding: *binding };
+        self.verified(handle, what, chunk, range).await
+    }
+
+    /// As [`Client::read_bound`], of a chunk of a list that is bound. The drive is to speak
+    /// [`LISTED_VERSION`](crate::frame::LISTED_VERSION).
+    ///
+    /// # Errors
+    /// As [`Client::read_bound`].
+    pub async fn read_listed(
+        &self,
+        handle: &Handle,
+        (chunk, listed): (ChunkRef, Listed),
+        range: Range<u32>,
+    ) -> Result<Bytes, Error> {
+        let (start, end, credit) = (range.start, range.end, BOUND_CREDIT);
+        let what = ChunkRequest::ReadListed { chunk, start, end, credit, listed: Box::new(listed) };
         self.verified(handle, what, chunk, range).await
     }
 

@@ -1,5 +1,5 @@
 //! Whether a capability permits a request for chunks: the file server's for all of a store, a client's for what is bound to a
-//! group or commanded, or staged under a tag.
+//! group, by itself or in a list, or commanded, or staged under a tag.
 
 use afs_env::UnixTime;
 
@@ -25,6 +25,12 @@ pub(super) fn permits(
             lives_shortly(capability, now)?;
             drive.key().check_binding(group, *chunk, binding, &(*start..*end))?;
             if is_current(drive, &binding.terms) { Ok(()) } else { Err(Refusal::Revoked) }
+        }
+        ChunkRequest::ReadListed { chunk, start, end, listed, .. } => {
+            let group = capability.permits_bound(*start, *end)?;
+            lives_shortly(capability, now)?;
+            drive.key().check_listed(group, *chunk, listed, &(*start..*end))?;
+            if is_current(drive, &listed.terms()) { Ok(()) } else { Err(Refusal::Revoked) }
         }
         // What it gets, the command decides.
         ChunkRequest::Receive { start, end, .. } => {
@@ -65,6 +71,9 @@ pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkC
     match what {
         ChunkRequest::ReadBound { chunk, start, end, credit, binding } => {
             read(grant, binding.terms, ChunkRequest::Read { chunk, start, end, credit })
+        }
+        ChunkRequest::ReadListed { chunk, start, end, credit, listed } => {
+            read(grant, listed.terms(), ChunkRequest::Read { chunk, start, end, credit })
         }
         ChunkRequest::Receive { transfer, chunk, start, end, credit } => {
             let (env, group) = (grant.env().clone(), grant.capability.permits_bound(start, end)?);
