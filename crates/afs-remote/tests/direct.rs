@@ -368,7 +368,7 @@ impl World {
             let connect = || async { Ok(env.connect(at()).await?) };
             let patience = Patience { silence: Duration::from_secs(5), ..Patience::default() };
             let versions = [LISTED_VERSION];
-            let client = Client::open_newest(&env, connect, Security::Clear, patience, &versions).await?;
+            let client = Client::open_newest(&env, connect, (Security::Clear, patience), &versions).await?;
             let handle = client.present(&held.capability, &held.secret)?;
             client.read_listed(&handle, (held.chunk, listed), range).await
         };

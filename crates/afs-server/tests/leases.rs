@@ -222,6 +222,10 @@ const OTHERS: &[Attempt] = &[
         let version = afs_wire::ids::DataVersion(1);
         let _ = b.ask(fs::GetLayout { fid: file, version, start: 0, end: 10 });
     }),
+    ("GetLayoutList", |b, _, file, _| {
+        let version = afs_wire::ids::DataVersion(1);
+        let _ = b.ask(fs::GetLayoutList { fid: file, version, start: 0, end: 10 });
+    }),
 ];
 
 #[test]

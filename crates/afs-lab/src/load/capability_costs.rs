@@ -4,8 +4,8 @@
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
     BulkCapability, CapabilityAccess, CapabilityRequest, CapabilityRequests, DataPath, FetchStatus, Fids,
-    GetCapability, GetLayout, GetLayouts, LayoutRenewal, LayoutRenewals, LayoutRequest, LayoutRequests,
-    RenewLayouts, StatusAndCapability,
+    GetCapability, GetLayout, GetLayoutList, GetLayouts, LayoutRenewal, LayoutRenewals, LayoutRequest,
+    LayoutRequests, RenewLayouts, StatusAndCapability,
 };
 use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
@@ -20,12 +20,13 @@ pub const REQUESTS: [usize; 4] = [1, 8, 16, 32];
 /// Name of the costs of a BulkCapability by requests.
 pub const BULK_BY_REQUESTS: &str = "BulkCapability by requests";
 /// Calls that a client makes for capabilities and layouts.
-pub const CAPABILITY_CALLS: [&str; 7] = [
+pub const CAPABILITY_CALLS: [&str; 8] = [
     DataPath::NAME,
     GetCapability::NAME,
     BulkCapability::NAME,
     StatusAndCapability::NAME,
     GetLayout::NAME,
+    GetLayoutList::NAME,
     GetLayouts::NAME,
     RenewLayouts::NAME,
 ];
@@ -62,7 +63,7 @@ impl Costs<'_> {
         self.each(Kind::Remove, &files).await.map(drop)
     }
 
-    /// Adds GetLayout, and GetLayouts and RenewLayouts by the number of files. Adds nothing where the volume has no layouts, or its bytes are on no drive that clients may use.
+    /// Adds GetLayout and GetLayoutList, and GetLayouts and RenewLayouts by the number of files. Adds nothing where the volume has no layouts, or its bytes are on no drive that clients may use.
     ///
     /// # Errors
     /// As [`Costs::add_capabilities`].
@@ -83,6 +84,15 @@ impl Costs<'_> {
             && let Some(told) = told.ok().filter(has_copies)
         {
             costs.add(GetLayout::NAME, 0.0, self.asked(&files, layout).await?);
+            let list = move |fids: Around<'_>| GetLayoutList {
+                fid: fids.first(),
+                version,
+                start: 0,
+                end: LAYOUT_BYTES,
+            };
+            if !is_absent(&self.target.call(&list(Around(&files, 0))).await)? {
+                costs.add(GetLayoutList::NAME, 0.0, self.asked(&files, list).await?);
+            }
             for count in REQUESTS {
                 let wanted = move |fids: Around<'_>| GetLayouts {
                     wanted: LayoutRequests::first_of(

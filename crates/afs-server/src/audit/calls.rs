@@ -75,6 +75,7 @@ described! {
     Read: fs::DataPath |_| ();
     Read: fs::GetCapability |call| call.fid;
     Read: fs::GetLayout |call| call.fid;
+    Read: fs::GetLayoutList |call| call.fid;
     Read: fs::Deliver |call| call.fid;
     Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::GetLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();

@@ -36,50 +36,68 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     })
 }
 
+/// Bounds of a layout.
+#[derive(Clone, Copy)]
+pub(super) struct Most {
+    pub parts: usize,
+    /// Reads of the index, each for 64 MiB.
+    pub reads: usize,
+}
+
 /// A drive to which the client is sent.
 pub(super) struct Sent {
     pub direct: DirectDrive,
     pub sealing: Sealing,
     /// Its place in the reply.
-    place: u32,
+    pub place: u32,
 }
 
 /// The drives of a layout.
 pub(super) type Sents = BTreeMap<DriveId, Sent>;
 
 impl FileServer {
-    /// As for a capability, the rights are looked at twice: after the first look the drives tell their generations, so that a
-    /// change after the second one revokes what is sealed here.
     pub(super) async fn get_layout(
         &self,
         context: &CallContext,
         call: fs::GetLayout,
         parts_max: usize,
     ) -> Result<fs::GetLayoutReply, AbortCode> {
+        let most = Most { parts: parts_max, reads: 1 };
+        let laid = self.lay_out(context, (call.fid, call.version), call.start..call.end, most).await?;
+        let parts = laid.layout.parts.iter().map(|part| laid.part(part)).collect();
+        Ok(fs::GetLayoutReply { drives: bounded(laid.drives)?, parts: bounded(parts)?, end: laid.layout.end })
+    }
+
+    /// As for a capability, the rights are looked at twice: after the first look the drives tell their generations, so that a
+    /// change after the second one revokes what is sealed here.
+    pub(super) async fn lay_out(
+        &self,
+        context: &CallContext,
+        (fid, version): (Fid, DataVersion),
+        range: Range<u64>,
+        most: Most,
+    ) -> Result<Laid, AbortCode> {
         let none = Errno::EOPNOTSUPP.to_uae();
         let wanted = Wanted::of(CapabilityAccess::READ)?;
-        let found = self.find_to_send(context, call.fid, wanted).await?;
-        let group = group(call.fid, &found, wanted.reach(context, &found)?);
-        let range = call.start..call.end;
-        let layout = self.layout(&found, (call.fid, call.version), range.clone(), parts_max).await?;
+        let found = self.find_to_send(context, fid, wanted).await?;
+        let group = group(fid, &found, wanted.reach(context, &found)?);
+        let layout = self.long_layout(&found, (fid, version), range.clone(), most).await?;
         let sents = self.drives_of(&found, &layout).await;
         let buckets = self.buckets_of(&found, drives_in(&layout), sents.len());
         if sents.is_empty() && buckets.is_empty() {
             return Err(none);
         }
-        self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
-        let found = self.find_unchanged(context, (call.fid, wanted), group).await?;
-        let layout = self.layout(&found, (call.fid, call.version), range, parts_max).await?;
+        self.data_path.layouts().enter(fid, found.directory(fid.volume)).await;
+        let found = self.find_unchanged(context, (fid, wanted), group).await?;
+        let layout = self.long_layout(&found, (fid, version), range, most).await?;
         let seconds = self.seconds_of_layout(context)?;
         let mut drives: Vec<_> = sents.values().collect();
         drives.sort_by_key(|sent| sent.place);
         let drives =
             drives.into_iter().map(|sent| self.send(sent, group, seconds)).collect::<Option<Vec<_>>>();
         let drives = [drives.ok_or(none)?, buckets.offers(seconds)].concat();
-        let (file, route) = (call.fid, found.header.route);
-        let giving = Giving { sents: &sents, buckets: &buckets, group, file, route };
-        let parts = layout.parts.iter().map(|part| giving.part(part)).collect();
-        Ok(fs::GetLayoutReply { drives: bounded(drives)?, parts: bounded(parts)?, end: layout.end })
+        let route = found.header.route;
+        Ok(Laid { layout, drives, sents, buckets, group, file: fid, route })
     }
 
     /// The file again, if the caller's rights still reach as far.
@@ -135,6 +153,27 @@ impl FileServer {
             true => Ok(layout),
             false => Err(Errno::EAGAIN.to_uae()),
         }
+    }
+
+    /// As [`FileServer::layout`], by several reads, because one takes a thread no longer than that of 64 MiB does.
+    async fn long_layout(
+        &self,
+        found: &Found,
+        object: (Fid, DataVersion),
+        range: Range<u64>,
+        most: Most,
+    ) -> Result<Layout, AbortCode> {
+        let mut layout = self.layout(found, object, range.clone(), most.parts).await?;
+        for _ in 1..most.reads {
+            let left = most.parts - layout.parts.len().min(most.parts);
+            if left == 0 || layout.end >= range.end.min(layout.record.length) {
+                break;
+            }
+            let next = self.layout(found, object, layout.end..range.end, left).await?;
+            layout.parts.extend(next.parts);
+            layout.end = next.end;
+        }
+        Ok(layout)
     }
 
     /// The drives of a layout that can be told of revocations now.
@@ -215,15 +254,18 @@ pub(super) fn offer(
 }
 
 /// What a client gets of a file.
-struct Giving<'a> {
-    sents: &'a Sents,
-    buckets: &'a Buckets,
-    group: Group,
-    file: Fid,
-    route: DataRoute,
+pub(super) struct Laid {
+    pub layout: Layout,
+    /// As the reply has them.
+    pub drives: Vec<LayoutDrive>,
+    pub sents: Sents,
+    pub buckets: Buckets,
+    pub group: Group,
+    pub file: Fid,
+    pub route: DataRoute,
 }
 
-impl Giving<'_> {
+impl Laid {
     /// A part with the copies that the client may read.
     fn part(&self, part: &LaidOut) -> LayoutPart {
         let copies = part.copies.iter().filter_map(|(at, offset)| self.copy(*at, *offset, part.len));
@@ -252,14 +294,17 @@ impl Sent {
     /// What may be read of a chunk in which a part of a file is. A drive sends whole pieces: nothing, if the file has a part of a
     /// piece, because other bytes would come along.
     pub fn terms(&self, at: LocatedChunk, offset: u32, len: u32, file: Fid) -> Option<Terms> {
-        let range = offset..offset.checked_add(len)?;
-        if Pieces::covering(at.chunk.len, &range).ok()? != range {
-            return None;
-        }
+        let range = of_whole_pieces(at, offset, len)?;
         let Sealing { key, generation, .. } = &self.sealing;
         let (store, file) = (self.direct.options().store, key.tag(Group::File(file)));
         Some(Terms { store, start: range.start, end: range.end, file, generation: *generation })
     }
+}
+
+/// The range of a chunk in which a part of a file is; `None` if it shares a piece with other bytes.
+pub(super) fn of_whole_pieces(at: LocatedChunk, offset: u32, len: u32) -> Option<Range<u32>> {
+    let range = offset..offset.checked_add(len)?;
+    (Pieces::covering(at.chunk.len, &range).ok()? == range).then_some(range)
 }
 
 pub(super) fn bounded<T, const MAX: usize>(items: Vec<T>) -> Result<BoundedVec<T, MAX>, AbortCode> {

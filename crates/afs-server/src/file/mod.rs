@@ -19,6 +19,7 @@ mod delivery;
 mod fetch;
 mod info;
 mod layout;
+mod layout_list;
 mod layout_renewals;
 mod layouts_of_files;
 mod lease;
@@ -83,6 +84,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = capabilities::add(table);
     let table = bulk_capabilities::add(table);
     let table = layout::add(table);
+    let table = layout_list::add(table);
     let table = layout_renewals::add(table);
     let table = layouts_of_files::add(table);
     let table = delivery::add(table);

@@ -236,6 +236,10 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetLayout { fid, version, start: 0, end: 1 };
         may_ask(s.caller(who).ask(call))
     }),
+    ("GetLayoutList", "aco", |s, who| {
+        let ((fid, _), version) = (s.file(), DataVersion(0));
+        may_ask(s.caller(who).ask(fs::GetLayoutList { fid, version, start: 0, end: 1 }))
+    }),
     // Each file is refused by itself: `layouts.rs`.
     ("GetLayouts", "aco", |s, who| {
         let request = fs::LayoutRequest { fid: s.file().0, version: DataVersion(0) };

@@ -10,7 +10,9 @@ mod change_list;
 mod data;
 mod extension;
 mod layout;
+mod layout_list;
 mod lease;
+mod listed_parts;
 mod lock;
 mod object_address;
 mod opcodes;
@@ -29,7 +31,9 @@ pub use change_list::*;
 pub use data::*;
 pub use extension::*;
 pub use layout::*;
+pub use layout_list::*;
 pub use lease::*;
+pub use listed_parts::{LISTED_BYTES_MAX, ListedChunk, ListedCopy, ListedPart, ListedParts};
 pub use lock::*;
 pub use object_address::{OBJECT_ADDRESS_MAX, ObjectAddress};
 pub use opcodes::OPCODES;
@@ -92,6 +96,7 @@ pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     data::DECODERS,
     extension::DECODERS,
     layout::DECODERS,
+    layout_list::DECODERS,
     lease::DECODERS,
     lock::DECODERS,
     room::DECODERS,

@@ -68,6 +68,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_442D, "GetLayouts"),
     (0x414E_442E, "GetPlacedRoom"),
     (0x414E_442F, "CommitPlaced"),
+    (0x414E_4430, "GetLayoutList"),
     (0x414E_4432, "GetAnyRoom"),
     (0x414E_4433, "Collect"),
 ];
@@ -76,8 +77,8 @@ pub const OPCODES: &[(u32, &str)] = &[
 mod tests {
     use super::OPCODES;
     use crate::fs::{
-        bulk, bulk_capability, calls, change_list, data, extension, layout, lease, lock, room, statistics,
-        volume,
+        bulk, bulk_capability, calls, change_list, data, extension, layout, layout_list, lease, lock, room,
+        statistics, volume,
     };
 
     #[test]
@@ -90,6 +91,7 @@ mod tests {
             data::CALLS,
             extension::CALLS,
             layout::CALLS,
+            layout_list::CALLS,
             lease::CALLS,
             lock::CALLS,
             room::CALLS,
