@@ -4,6 +4,7 @@ use super::*;
 
 const FILES: usize = 200;
 const LENGTH: usize = 70_000;
+const GET_LAYOUTS: u32 = 0x414E_442D;
 
 fn path(file: usize) -> String {
     format!("dir/f{file:03}")
@@ -11,7 +12,10 @@ fn path(file: usize) -> String {
 
 /// A directory of files, and a client that is connected to their drive.
 fn scene(seed: u64) -> (Scene, Client) {
-    let scene = Scene::new(seed);
+    filled(Scene::new(seed))
+}
+
+fn filled(scene: Scene) -> (Scene, Client) {
     let writer = scene.writer.clone();
     scene.cell.on(&scene.writer, async move {
         writer.mkdir("dir").await.unwrap();
@@ -56,6 +60,14 @@ fn a_client_that_reads_two_files_asks_for_no_others() {
     let (scene, client) = scene(3);
     assert_eq!(read(&scene, &client, 0..2), (2, 0));
     assert_eq!(read(&scene, &client, 2..3), (0, 1));
+}
+
+#[test]
+fn a_server_that_gives_one_layout_in_a_call_is_asked_for_several_once() {
+    let (scene, client) = filled(Scene::with_older_server(5, &[GET_LAYOUTS]));
+    let before = at_drives(&client);
+    assert_eq!(read(&scene, &client, 0..20), (20, 1));
+    assert_eq!(at_drives(&client) - before, 20 * LENGTH as u64);
 }
 
 /// What came with another file is not good for a later version.
