@@ -240,6 +240,8 @@ pub(crate) struct Server {
     pub no_renewals: UnknownCall,
     /// Whether it gives one layout per call.
     pub single_layouts_only: UnknownCall,
+    /// Whether it tells no lists of chunks.
+    pub no_layout_lists: UnknownCall,
     /// Whether it gives no rooms at drives.
     pub no_rooms: UnknownCall,
     /// Whether it gives no rooms whose chunks it commands.
@@ -281,6 +283,7 @@ impl Server {
             no_layouts: UnknownCall::default(),
             no_renewals: UnknownCall::default(),
             single_layouts_only: UnknownCall::default(),
+            no_layout_lists: UnknownCall::default(),
             no_rooms: UnknownCall::default(),
             no_commanded_stores: UnknownCall::default(),
             single_rooms_only: UnknownCall::default(),
@@ -317,6 +320,11 @@ impl Server {
     /// Whether it is worth asking for the layouts of several files in one call.
     pub fn may_give_layouts_in_bulk(&self, now: Instant) -> bool {
         !self.single_layouts_only.is_noted(now, self.reset.get())
+    }
+
+    /// Whether it is worth asking for the layout of a long range as a list.
+    pub fn may_list_layouts(&self, now: Instant) -> bool {
+        !self.no_layout_lists.is_noted(now, self.reset.get())
     }
 
     /// Whether it has said that it gives no rooms at drives, and is not asked again yet.

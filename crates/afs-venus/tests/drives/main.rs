@@ -13,6 +13,7 @@ mod copies;
 mod crowded;
 mod host;
 mod listed;
+mod lists;
 mod model;
 mod older;
 mod placed;

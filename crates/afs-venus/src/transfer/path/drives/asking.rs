@@ -1,22 +1,24 @@
-//! GetLayout and GetLayouts: asked once for all who wait for the same.
+//! GetLayout, GetLayoutList and GetLayouts: asked once for all who wait for the same.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, GetLayoutReply, LayoutOutcome, LayoutRequest, LayoutRequests};
+use afs_wire::fs::{self, LayoutOutcome, LayoutRequest, LayoutRequests};
 use afs_wire::rpc::Request;
 
 use super::super::capabilities::Given;
 use super::super::fallback::Fallback;
 use super::super::grants::WAIT;
+use super::super::offer::Offer;
 use super::super::opening::CALL_MAX;
 use super::super::steps::Ended;
 use super::layout::{Asked, Layout};
-use super::layouts::{Key, Lookup, Refused};
+use super::layouts::{Key, Lookup, Refused, Windows};
 use super::server_drives::ServerDrives;
-use super::sites::Standing;
+use super::sites::{Site, Standing};
 use crate::calls::Target;
 
 impl ServerDrives {
@@ -33,7 +35,8 @@ impl ServerDrives {
             if self.server.has_no_layouts(self.now()) {
                 return Err(Ended::NoPath);
             }
-            let found = self.layouts.lock().look_up(key, at, self.now());
+            let windows = self.windows();
+            let found = self.layouts.lock().look_up(key, at, windows, self.now());
             match found {
                 Lookup::Here(layout) => match self.stand(target, &layout) {
                     Standing::Good | Standing::Due => return Ok(layout),
@@ -44,7 +47,7 @@ impl ServerDrives {
                     }
                 },
                 Lookup::None => return Err(Ended::NoPath),
-                Lookup::Missing(start) => self.ask_for(target, key, start),
+                Lookup::Missing(range) => self.ask_for(target, key, range),
                 Lookup::Asked => {}
             }
             let left = until.saturating_since(self.now());
@@ -54,12 +57,17 @@ impl ServerDrives {
         }
     }
 
-    fn ask_for(self: &Arc<Self>, target: &Target, key: Key, start: u64) {
+    /// The ranges for which layouts are asked for: a server that knows no lists tells of 64 MiB at a time.
+    fn windows(&self) -> Windows {
+        if self.server.may_list_layouts(self.now()) { Windows::Growing } else { Windows::Equal }
+    }
+
+    fn ask_for(self: &Arc<Self>, target: &Target, key: Key, range: Range<u64>) {
         let (me, target) = (self.clone(), target.clone());
-        let others = if start == 0 { self.others_than(key) } else { Vec::new() };
+        let others = if range.start == 0 { self.others_than(key) } else { Vec::new() };
         self.common.env.spawn(Box::pin(async move {
             if others.is_empty() || !me.ask_for_all(&target, key, &others).await {
-                let reply = me.get_layout(&target, key, start).await;
+                let reply = me.get_any_layout(&target, key, range).await;
                 me.answered(key, reply);
             }
             me.changed.notify_waiters();
@@ -74,8 +82,10 @@ impl ServerDrives {
         }
         let others = self.companions.lock().take(key);
         let mut layouts = self.layouts.lock();
-        let mut is_missing =
-            |key: Key| !layouts.is_known(key) && matches!(layouts.look_up(key, 0, now), Lookup::Missing(_));
+        let windows = self.windows();
+        let mut is_missing = |key: Key| {
+            !layouts.is_known(key) && matches!(layouts.look_up(key, 0, windows, now), Lookup::Missing(_))
+        };
         others.into_iter().filter(|key| is_missing(*key)).collect()
     }
 
@@ -101,12 +111,54 @@ impl ServerDrives {
         self.layouts.lock().answered(key, reply, self.now());
     }
 
-    async fn get_layout(&self, target: &Target, key: Key, start: u64) -> Result<Layout, Refused> {
+    /// The layout of a range: behind the beginning of a file as a list, if the server knows lists.
+    async fn get_any_layout(&self, target: &Target, key: Key, range: Range<u64>) -> Result<Layout, Refused> {
+        if range.start > 0
+            && self.server.may_list_layouts(self.now())
+            && let Some(reply) = self.get_layout_list(target, key, range.clone()).await
+        {
+            return reply;
+        }
+        self.get_layout(target, key, range).await
+    }
+
+    /// `None` if the server does not know lists, or a drive of the file does not.
+    async fn get_layout_list(
+        &self,
+        target: &Target,
+        key: Key,
+        Range { start, end }: Range<u64>,
+    ) -> Option<Result<Layout, Refused>> {
+        self.common.counters.call(fs::GetLayoutList::NAME);
+        let reset = self.server.reset.get();
+        let (_, fid, version) = key;
+        let asked = self.asked(target, start);
+        let request = fs::GetLayoutList { fid, version, start, end };
+        Some(match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
+            Ok(Ok(reply)) => {
+                let site = |offer, given| self.site(key, offer, given);
+                Layout::of_lists(&reply, &asked, &self.common.config, site).ok_or(Refused::File)
+            }
+            Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
+                self.server.no_layout_lists.note(self.now(), reset);
+                return None;
+            }
+            Ok(Err(CallError::Abort(code))) => Err(Refused::by(code)),
+            _ => Err(Refused::File),
+        })
+    }
+
+    async fn get_layout(
+        &self,
+        target: &Target,
+        key: Key,
+        Range { start, end }: Range<u64>,
+    ) -> Result<Layout, Refused> {
         self.common.counters.call(fs::GetLayout::NAME);
         let reset = self.server.reset.get();
         let (_, fid, version) = key;
         let asked = self.asked(target, start);
-        let request = fs::GetLayout { fid, version, start, end: i64::MAX as u64 };
+        let request = fs::GetLayout { fid, version, start, end };
         match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
             Ok(Ok(reply)) => self.checked(key, &asked, &reply),
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
@@ -144,11 +196,13 @@ impl ServerDrives {
         Asked { start, called: target.address.peer.ip(), at: self.now(), buckets }
     }
 
-    fn checked(&self, key: Key, asked: &Asked, reply: &GetLayoutReply) -> Result<Layout, Refused> {
-        let site = |offer, given| {
-            let number = self.given.fetch_add(1, Ordering::Relaxed);
-            self.sites.lock().given((key.0, key.1), offer, Given { number, ..given })
-        };
+    fn site(&self, key: Key, offer: Offer, given: Given) -> Option<Arc<Site>> {
+        let number = self.given.fetch_add(1, Ordering::Relaxed);
+        self.sites.lock().given((key.0, key.1), offer, Given { number, ..given })
+    }
+
+    fn checked(&self, key: Key, asked: &Asked, reply: &fs::GetLayoutReply) -> Result<Layout, Refused> {
+        let site = |offer, given| self.site(key, offer, given);
         Layout::new(reply, asked, &self.common.config, site).ok_or(Refused::File)
     }
 }

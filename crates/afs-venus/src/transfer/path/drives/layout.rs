@@ -9,12 +9,15 @@ use std::time::Duration;
 use afs_datapath::capability::{Binding, DriveId, Generation};
 use afs_drive::{ChunkRef, MAX_CHUNK_LEN};
 use afs_rpc::Instant;
-use afs_wire::fs::{ADDRESSED, COMMANDED, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart};
+use afs_wire::fs::{
+    ADDRESSED, COMMANDED, GetLayoutListReply, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart, ListedPart,
+};
 use afs_wire::xdr::{Decode, Fixed};
 
 use super::super::capabilities::{Given, Use};
 use super::super::grants::given;
 use super::super::offer::Offer;
+use super::lists::{self, AtDrive, Element};
 use super::sites::Site;
 use crate::config::DataPathConfig;
 
@@ -57,7 +60,7 @@ pub(super) enum Place {
 }
 
 /// A place in the list of drives that can be used from here.
-enum Listed {
+enum Usable {
     Drive(Arc<Site>),
     Bucket { id: DriveId, ends: Instant },
 }
@@ -66,8 +69,16 @@ enum Listed {
 pub(super) enum Permission {
     /// It is bound to the group of the capability.
     Bound(Binding),
+    /// It is in a list that is bound so.
+    Listed(Element),
     /// The file server commands each transfer, when it is asked.
     Commanded,
+}
+
+/// What the file server said of a copy.
+enum Told {
+    Permission(Permission),
+    Addressed,
 }
 
 /// How the next bytes are read.
@@ -98,28 +109,44 @@ impl Layout {
         config: &DataPathConfig,
         mut site: impl FnMut(Offer, Given) -> Option<Arc<Site>>,
     ) -> Option<Layout> {
-        let end = reply.end;
-        if end <= asked.start || end > i64::MAX as u64 {
+        let sites = reply.drives.iter().map(|drive| usable(drive, asked, config, &mut site));
+        let sites: Vec<_> = sites.collect();
+        let parts = reply.parts.iter().map(|told| part(told, &sites));
+        let parts = parts.collect::<Option<Vec<_>>>()?;
+        Self::checked(asked.start..reply.end, parts, sites)
+    }
+
+    /// As [`Layout::new`], of chunks in lists.
+    pub fn of_lists(
+        reply: &GetLayoutListReply,
+        asked: &Asked,
+        config: &DataPathConfig,
+        mut site: impl FnMut(Offer, Given) -> Option<Arc<Site>>,
+    ) -> Option<Layout> {
+        let lists = lists::lists(reply)?;
+        let sites = reply.drives.iter().map(|drive| usable(drive, asked, config, &mut site));
+        let sites: Vec<_> = sites.collect();
+        let mut elements = Elements { lists: &lists, next: vec![0; lists.len()] };
+        let parts = reply.parts.parts().iter().map(|told| elements.part(told, &sites));
+        let parts = parts.collect::<Option<Vec<_>>>()?;
+        Self::checked(asked.start..reply.end, parts, sites)
+    }
+
+    fn checked(range: Range<u64>, parts: Vec<Part>, sites: Vec<Option<Usable>>) -> Option<Layout> {
+        if range.is_empty() || range.end > i64::MAX as u64 {
             return None;
         }
-        let sites = reply.drives.iter().map(|drive| listed(drive, asked, config, &mut site));
-        let sites: Vec<_> = sites.collect();
-        let mut parts: Vec<Part> = Vec::with_capacity(reply.parts.len());
-        for told in reply.parts.iter() {
-            let part = part(told, &sites)?;
-            if parts.last().is_some_and(|before| part.range.start < before.range.end) {
-                return None;
-            }
-            parts.push(part);
+        if !parts.is_sorted_by(|before, part| before.range.end <= part.range.start) {
+            return None;
         }
-        let ends = sites.iter().flatten().filter_map(Listed::ends).min();
+        let ends = sites.iter().flatten().filter_map(Usable::ends).min();
         let with_oldest = |site: Arc<Site>| {
             let oldest = oldest(&parts, &site);
             (site, oldest)
         };
         let has_any = sites.iter().any(Option::is_some);
-        let sites: Vec<_> = sites.into_iter().flatten().filter_map(Listed::site).map(with_oldest).collect();
-        has_any.then_some(Layout { range: asked.start..end, parts, sites, ends })
+        let sites: Vec<_> = sites.into_iter().flatten().filter_map(Usable::site).map(with_oldest).collect();
+        has_any.then_some(Layout { range, parts, sites, ends })
     }
 
     /// One without bytes at a drive.
@@ -220,45 +247,45 @@ impl PartCopy {
     }
 }
 
-impl Listed {
+impl Usable {
     /// When it is asked about again; a drive's capability is renewed instead.
     fn ends(&self) -> Option<Instant> {
         match self {
-            Listed::Drive(_) => None,
-            Listed::Bucket { ends, .. } => Some(*ends),
+            Usable::Drive(_) => None,
+            Usable::Bucket { ends, .. } => Some(*ends),
         }
     }
 
     fn site(self) -> Option<Arc<Site>> {
         match self {
-            Listed::Drive(site) => Some(site),
-            Listed::Bucket { .. } => None,
+            Usable::Drive(site) => Some(site),
+            Usable::Bucket { .. } => None,
         }
     }
 }
 
 /// A drive or a bucket of a reply; `None` if it cannot be used from here.
-fn listed(
+fn usable(
     told: &LayoutDrive,
     asked: &Asked,
     config: &DataPathConfig,
     site: &mut impl FnMut(Offer, Given) -> Option<Arc<Site>>,
-) -> Option<Listed> {
+) -> Option<Usable> {
     if is_bucket(told) {
         return bucket(told, asked);
     }
     let (offer, given) = used(told, asked, config)?;
-    site(offer, given).map(Listed::Drive)
+    site(offer, given).map(Usable::Drive)
 }
 
 fn is_bucket(told: &LayoutDrive) -> bool {
     told.address.is_unspecified() && told.port == 0 && told.capability.arguments.is_empty()
 }
 
-fn bucket(told: &LayoutDrive, asked: &Asked) -> Option<Listed> {
+fn bucket(told: &LayoutDrive, asked: &Asked) -> Option<Usable> {
     let life = Duration::from_secs(told.capability.seconds.into()).min(LAYOUT_LIFE_MAX);
     let id = DriveId(u128::from_be_bytes(told.drive.0));
-    (asked.buckets && !life.is_zero()).then_some(Listed::Bucket { id, ends: asked.at + life })
+    (asked.buckets && !life.is_zero()).then_some(Usable::Bucket { id, ends: asked.at + life })
 }
 
 /// A drive of a reply, with its capability; `None` if it cannot be used from here.
@@ -271,48 +298,89 @@ fn used(told: &LayoutDrive, asked: &Asked, config: &DataPathConfig) -> Option<(O
 fn oldest(parts: &[Part], site: &Arc<Site>) -> Generation {
     let copies = parts.iter().flat_map(|part| &part.copies);
     let bound = copies.filter_map(|copy| match &copy.place {
-        Place::Drive(there, Permission::Bound(binding)) if Arc::ptr_eq(there, site) => {
-            Some(binding.terms.generation)
-        }
+        Place::Drive(there, permission) if Arc::ptr_eq(there, site) => permission.generation(),
         _ => None,
     });
     bound.min().unwrap_or(Generation(u64::MAX))
 }
 
-fn part(told: &LayoutPart, sites: &[Option<Listed>]) -> Option<Part> {
-    let end = told.start.checked_add(told.length.into())?;
+fn part(told: &LayoutPart, sites: &[Option<Usable>]) -> Option<Part> {
     let mut copies = Vec::new();
     for copy in told.copies.iter() {
         // A place that is none is a contradiction; a drive that cannot be used is not.
         if let Some(site) = sites.get(copy.drive as usize)? {
-            copies.push(part_copy(copy, told.length, site)?);
+            copies.push(bound_copy(copy, told.length, site)?);
         }
     }
-    (told.length > 0 && end <= i64::MAX as u64).then_some(Part { range: told.start..end, copies })
+    whole_part(told.start, told.length, copies)
 }
 
-fn part_copy(told: &LayoutCopy, length: u32, site: &Listed) -> Option<PartCopy> {
-    let chunk = ChunkRef::from_bytes(&told.chunk.0)?;
-    let (offset, end) = (told.offset, told.offset.checked_add(length)?);
-    let is_inside = end <= chunk.len && chunk.len as usize <= MAX_CHUNK_LEN;
-    let place = match site {
-        Listed::Drive(site) => {
-            let permission = permission(&told.binding)?;
-            permission.permits(offset..end).then(|| Place::Drive(site.clone(), permission))?
+fn whole_part(start: u64, length: u32, copies: Vec<PartCopy>) -> Option<Part> {
+    let end = start.checked_add(length.into())?;
+    (length > 0 && end <= i64::MAX as u64).then_some(Part { range: start..end, copies })
+}
+
+fn bound_copy(copy: &LayoutCopy, length: u32, site: &Usable) -> Option<PartCopy> {
+    let range = copy.offset..copy.offset.checked_add(length)?;
+    part_copy(ChunkRef::from_bytes(&copy.chunk.0)?, range, told(&copy.binding)?, site)
+}
+
+/// A copy of a part that is a range of a chunk.
+fn part_copy(chunk: ChunkRef, range: Range<u32>, told: Told, site: &Usable) -> Option<PartCopy> {
+    let is_inside = range.end <= chunk.len && chunk.len as usize <= MAX_CHUNK_LEN;
+    let is_whole = range == (0..chunk.len);
+    let offset = range.start;
+    let place = match (site, told) {
+        (Usable::Drive(site), Told::Permission(permission)) if permission.permits(range) => {
+            Place::Drive(site.clone(), permission)
         }
-        Listed::Bucket { id, .. } => {
-            let is_whole = (offset, end) == (0, chunk.len);
-            (told.binding == ADDRESSED && is_whole).then_some(Place::Bucket(*id))?
-        }
+        (Usable::Bucket { id, .. }, Told::Addressed) if is_whole => Place::Bucket(*id),
+        _ => return None,
     };
     is_inside.then_some(PartCopy { place, chunk, offset, is_bad: AtomicBool::new(false) })
 }
 
-fn permission(told: &Fixed<48>) -> Option<Permission> {
-    if *told == COMMANDED {
-        return Some(Permission::Commanded);
+fn told(binding: &Fixed<48>) -> Option<Told> {
+    Some(match *binding {
+        ADDRESSED => Told::Addressed,
+        COMMANDED => Told::Permission(Permission::Commanded),
+        _ => Told::Permission(Permission::Bound(Binding::from_bytes(&binding.0).ok()?)),
+    })
+}
+
+/// The lists of a reply, and the place in each of the next part's copy.
+struct Elements<'a> {
+    lists: &'a [AtDrive],
+    next: Vec<u32>,
+}
+
+impl Elements<'_> {
+    fn part(&mut self, told: &ListedPart, sites: &[Option<Usable>]) -> Option<Part> {
+        let offset = told.chunk.offset;
+        let range = offset..offset.checked_add(told.length)?;
+        let mut copies = Vec::new();
+        for copy in &told.copies {
+            let of_copy = self.told(copy.drive as usize, &range)?;
+            if let Some(site) = sites.get(copy.drive as usize)? {
+                copies.push(part_copy(lists::chunk(told, copy.id), range.clone(), of_copy, site)?);
+            }
+        }
+        whole_part(told.start, told.length, copies)
     }
-    Binding::from_bytes(&told.0).ok().map(Permission::Bound)
+
+    /// What the next copy at a drive is read by.
+    fn told(&mut self, drive: usize, range: &Range<u32>) -> Option<Told> {
+        let next = self.next.get_mut(drive)?;
+        let place = *next;
+        *next += 1;
+        Some(match self.lists.get(drive)? {
+            AtDrive::Listed(list) => {
+                Told::Permission(Permission::Listed(Element::new(list, place, (range.start, range.end))))
+            }
+            AtDrive::Commanded => Told::Permission(Permission::Commanded),
+            AtDrive::Addressed => Told::Addressed,
+        })
+    }
 }
 
 impl Permission {
@@ -320,7 +388,16 @@ impl Permission {
     fn permits(&self, range: Range<u32>) -> bool {
         match self {
             Permission::Bound(Binding { terms, .. }) => terms.start <= range.start && range.end <= terms.end,
-            Permission::Commanded => true,
+            Permission::Listed(_) | Permission::Commanded => true,
+        }
+    }
+
+    /// Of the binding, if there is one.
+    fn generation(&self) -> Option<Generation> {
+        match self {
+            Permission::Bound(binding) => Some(binding.terms.generation),
+            Permission::Listed(element) => Some(element.generation()),
+            Permission::Commanded => None,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Bounded table of layouts, by token, file and version; and of volumes and files that have none.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::Instant;
 use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::LAYOUT_FILE_PARTS_MAX;
 use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 
 use super::layout::Layout;
@@ -13,7 +15,7 @@ use crate::identity::TokenId;
 
 /// Most files of one server of which layouts are kept.
 const FILES_MAX: usize = 16 << 10;
-/// Most parts of all layouts together: about 150 bytes each.
+/// Most parts of all layouts together: about 150 bytes each, and 70 for each copy in a list.
 const PARTS_MAX: usize = 48 << 10;
 /// Most volumes of which is kept that they have no layouts.
 const VOLUMES_MAX: usize = 256;
@@ -21,8 +23,14 @@ const VOLUMES_MAX: usize = 256;
 const NONE_FOR: Duration = Duration::from_secs(180);
 /// How long a file is not asked about of which no layout was given for another reason.
 const REFUSED_FOR: Duration = Duration::from_secs(30);
-/// Layouts are asked for from multiples of it, so that reads of a file in any order ask for the same.
+/// Bytes of each window where all are equal.
 const WINDOW: u64 = 64 << 20;
+/// Bytes of the first window where they grow. It is as long as a file that is asked for with others.
+const FIRST_WINDOW: u64 = (LAYOUT_FILE_PARTS_MAX as u64) << 20;
+/// Bytes of the longest ones.
+const LAST_WINDOW: u64 = 512 << 20;
+/// How many times as far as the one before a window that grows ends.
+const GROWTH: u64 = 8;
 
 /// For whom a layout is, of what.
 pub(super) type Key = (TokenId, Fid, DataVersion);
@@ -33,10 +41,38 @@ pub(super) enum Lookup {
     Here(Arc<Layout>),
     /// Being asked for.
     Asked,
-    /// To be asked for, from that position on, by who is told so.
-    Missing(u64),
+    /// To be asked for, for that range, by who is told so.
+    Missing(Range<u64>),
     /// Not to be had for now.
     None,
+}
+
+/// For which ranges of a file layouts are asked for, so that reads of it in any order ask for the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Windows {
+    /// Multiples of 64 MiB; the file server says where the layout ends.
+    Equal,
+    /// 8 MiB, of which the first bytes are there soonest; then up to 64 MiB, up to 512 MiB, and multiples of that: such a layout is a list.
+    Growing,
+}
+
+impl Windows {
+    fn around(self, at: u64) -> Range<u64> {
+        match self {
+            Windows::Equal => at / WINDOW * WINDOW..i64::MAX as u64,
+            Windows::Growing if at >= LAST_WINDOW => {
+                let start = at / LAST_WINDOW * LAST_WINDOW;
+                start..start.saturating_add(LAST_WINDOW)
+            }
+            Windows::Growing => {
+                let (mut start, mut end) = (0, FIRST_WINDOW);
+                while end <= at {
+                    (start, end) = (end, end * GROWTH);
+                }
+                start..end
+            }
+        }
+    }
 }
 
 /// Why there is no layout.
@@ -84,7 +120,7 @@ impl File {
 
 impl Layouts {
     /// The layout for a position. Who is told that it is missing must call [`Layouts::answered`].
-    pub fn look_up(&mut self, key: Key, at: u64, now: Instant) -> Lookup {
+    pub fn look_up(&mut self, key: Key, at: u64, windows: Windows, now: Instant) -> Lookup {
         if self.none.get(&(key.0, key.1.volume)).is_some_and(|until| now < *until)
             && !self.files.contains_key(&key)
         {
@@ -103,11 +139,11 @@ impl Layouts {
         if std::mem::replace(&mut file.is_asked, true) {
             return Lookup::Asked;
         }
-        let window = at / WINDOW * WINDOW;
-        let start = if file.layouts.contains_key(&window) { at } else { window };
+        let window = windows.around(at);
+        let start = if file.layouts.contains_key(&window.start) { at } else { window.start };
         let used = file.used;
         self.by_use.remove(&used);
-        Lookup::Missing(start)
+        Lookup::Missing(start..window.end)
     }
 
     /// What the file server has replied to who asked.

@@ -10,6 +10,7 @@ mod companions;
 mod layout;
 mod layouts;
 mod links;
+mod lists;
 mod objects;
 mod opening;
 mod read;

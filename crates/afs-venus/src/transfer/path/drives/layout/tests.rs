@@ -1,11 +1,14 @@
 use std::net::Ipv4Addr;
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, GroupTag, HolderId, KeyEpoch,
-    StoreNumber, Terms,
+    Access, ByteRange, Capability, ChunkList, DriveId, DriveKey, Generation, Group, GroupTag, HolderId,
+    KeyEpoch, ListTerms, ListedChunk, StoreNumber, Terms,
 };
 use afs_drive::ChunkId;
-use afs_wire::fs::{CapabilityArguments, CapabilitySecret, GetCapabilityReply};
+use afs_wire::fs::{
+    self, CapabilityArguments, CapabilitySecret, GetCapabilityReply, LIST_ADDRESSED, LIST_COMMANDED,
+    ListedCopy, ListedParts,
+};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
@@ -231,4 +234,81 @@ fn a_bucket_is_no_drive_to_a_client_that_reads_none() {
     let both = layout(vec![bucket(), drive([10, 0, 0, 9], 9)]).unwrap();
     assert!(matches!(both.parts[0].copies[..], [PartCopy { place: Place::Drive(..), .. }]));
     assert!(layout(vec![bucket(), bucket()]).is_none(), "no drive that it can use");
+}
+
+/// A part that is a chunk of a list, with a copy at each of some drives.
+fn listed(start: u64, drives: &[u32]) -> ListedPart {
+    let chunk = fs::ListedChunk { length: CHUNK, crc: 5, offset: 0 };
+    let copies = drives.iter().map(|drive| ListedCopy { drive: *drive, id: start.into() });
+    ListedPart { start, length: CHUNK, chunk, copies: copies.collect() }
+}
+
+/// The binding of those parts at a drive.
+fn binding(parts: &[ListedPart], drive: u32) -> Fixed<40> {
+    let at_drive = parts.iter().filter(|part| part.copies.iter().any(|copy| copy.drive == drive));
+    let chunks: Vec<_> = at_drive
+        .map(|part| ListedChunk { chunk: lists::chunk(part, part.start.into()), start: 0, end: part.length })
+        .collect();
+    let terms = ListTerms { store: StoreNumber(0), file: TAG, generation: Generation(3) };
+    let bound = key().bind_list(TAG, &ChunkList::new(&chunks).unwrap(), terms);
+    Fixed(bound.to_bytes().try_into().unwrap())
+}
+
+fn of_lists(drives: Vec<LayoutDrive>, lists: Vec<Fixed<40>>, parts: Vec<ListedPart>) -> Option<Layout> {
+    let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO, buckets: true };
+    let fid = Fid::new(VolumeId(7), VnodeId(2), Uniquifier(1));
+    let mut sites = Sites::default();
+    let end = parts.last().map_or(100, |part| part.start + u64::from(part.length));
+    let (drives, lists) = (BoundedVec::try_from(drives).unwrap(), BoundedVec::try_from(lists).unwrap());
+    let reply = GetLayoutListReply { drives, lists, parts: ListedParts::new(parts)?, end };
+    Layout::of_lists(&reply, &asked, &DataPathConfig::default(), |offer, given| {
+        sites.given((TokenId(1), fid), offer, given)
+    })
+}
+
+/// What is shown for each copy of a layout is what its drive follows to what was bound.
+#[test]
+fn elements_of_lists_are_at_their_places_whatever_drives_can_be_used() {
+    let places: [&[u32]; 5] = [&[0], &[1, 0], &[1], &[], &[0, 1]];
+    let parts: Vec<_> = (0..).zip(places).map(|(n, drives)| listed(n << 20, drives)).collect();
+    let mut parts = parts;
+    parts[3].chunk = fs::ListedChunk::default();
+    let lists: Vec<_> = (0..2).map(|drive| binding(&parts, drive)).collect();
+    // The second of them is this machine itself, which is no drive that can be used.
+    for second in [[10, 0, 0, 8], [127, 0, 0, 1]] {
+        let layout =
+            of_lists(vec![drive([10, 0, 0, 9], 9), drive(second, 9)], lists.clone(), parts.clone()).unwrap();
+        let mut shown = 0;
+        for copy in layout.parts.iter().flat_map(|part| &part.copies) {
+            let Place::Drive(_, Permission::Listed(element)) = &copy.place else { panic!("in no list") };
+            let listed = element.shown();
+            assert_eq!(key().check_listed(TAG, copy.chunk, &listed, &(0..CHUNK)), Ok(()));
+            shown += 1;
+        }
+        assert_eq!(shown, if second[0] == 10 { 6 } else { 3 });
+        assert_eq!(layout.sites()[0].1, Generation(3));
+    }
+}
+
+#[test]
+fn lists_that_contradict_themselves_are_refused() {
+    let parts = vec![listed(0, &[0]), listed(1 << 20, &[0])];
+    let (bound, drives) = (binding(&parts, 0), || vec![drive([10, 0, 0, 9], 9)]);
+    assert!(of_lists(drives(), vec![bound], parts.clone()).is_some());
+    assert!(of_lists(drives(), vec![LIST_COMMANDED], parts.clone()).is_some());
+    assert!(of_lists(drives(), vec![LIST_ADDRESSED], parts.clone()).is_none(), "a drive is no bucket");
+    assert!(of_lists(drives(), vec![], parts.clone()).is_none(), "no list");
+    assert!(of_lists(drives(), vec![bound; 2], parts.clone()).is_none(), "a list of no drive");
+    assert!(of_lists(drives(), vec![bound], vec![]).is_none(), "a list of no chunks");
+    let changed = |change: &dyn Fn(&mut ListedPart)| {
+        let mut parts = parts.clone();
+        change(&mut parts[1]);
+        of_lists(drives(), vec![bound], parts)
+    };
+    assert!(changed(&|part| part.copies[0].drive = 1).is_none(), "a drive that is not there");
+    assert!(changed(&|part| part.chunk.length = CHUNK - 1).is_none(), "less of the chunk than of the part");
+    assert!(changed(&|part| part.chunk.length = MAX_CHUNK_LEN as u32 + 1).is_none(), "too long a chunk");
+    assert!(changed(&|part| part.chunk.offset = u32::MAX).is_none(), "beyond all chunks");
+    assert!(changed(&|part| part.length = 0).is_none(), "no bytes");
+    assert!(changed(&|part| part.start = i64::MAX as u64).is_none(), "beyond all files");
 }

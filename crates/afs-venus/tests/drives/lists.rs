@@ -1,0 +1,116 @@
+//! Long files: behind their first mebibytes the references come as lists, in few calls.
+
+use afs_datapath::frame::STAGING_VERSION;
+use afs_drive::DriveId;
+use afs_venus::NodeId;
+
+use super::*;
+
+const GET_LAYOUT_LIST: u32 = 0x414E_4430;
+/// Bytes in each place of the file.
+const LENGTH: usize = 70_000;
+/// Where the file has them: in each of the ranges for which a client asks, and at the end of one.
+const PLACES: [usize; 6] = [0, 7 * MIB, 8 * MIB, 63 * MIB, 64 * MIB, 600 * MIB];
+
+/// Makes the file.
+fn long(scene: &Scene) {
+    let writer = scene.writer.clone();
+    scene.cell.on(&scene.writer, async move {
+        let handle = writer.open_new("long").await.unwrap();
+        for (number, place) in PLACES.into_iter().enumerate() {
+            writer.venus.write(handle, place as u64, pattern(LENGTH, number as u64).into()).await.unwrap();
+        }
+        writer.venus.flush(handle, 0).await.unwrap();
+        writer.venus.release(handle).await.unwrap();
+    });
+}
+
+/// Reads all of it that is not a hole, and compares; the calls for layouts and lists, and the bytes of drives.
+fn read(scene: &Scene, client: &Client) -> (u64, u64, u64) {
+    let counts =
+        |client: &Client| [client.calls("GetLayout"), client.calls("GetLayoutList"), at_drives(client)];
+    let (before, here) = (counts(client), client.clone());
+    scene.cell.on(client, async move {
+        let handle = here.open("long", OpenFlags::READ).await.unwrap();
+        for (number, place) in PLACES.into_iter().enumerate() {
+            let bytes = here.venus.read(handle, place as u64, LENGTH).await.unwrap();
+            assert!(bytes == pattern(LENGTH, number as u64), "at {place}");
+        }
+        here.venus.release(handle).await.unwrap();
+    });
+    let after = counts(client);
+    (after[0] - before[0], after[1] - before[1], after[2] - before[2])
+}
+
+const ALL: u64 = (PLACES.len() * LENGTH) as u64;
+
+/// What was read is read again; its layouts are there.
+fn read_again(scene: &Scene, client: &Client) -> (u64, u64, u64) {
+    scene.cell.sim.run_for(OPENING);
+    let here = client.clone();
+    scene.cell.on(client, async move {
+        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+    });
+    read(scene, client)
+}
+
+#[test]
+fn a_long_file_costs_a_list_for_each_range_that_is_read_wherever_its_chunks_are() {
+    for (drives, copies, width, route) in [
+        (&[DriveId(1)][..], 1, 1, DataRoute::Drives),
+        (&[DriveId(1), DriveId(2), DriveId(3)], 2, 3, DataRoute::Drives),
+        (&[DriveId(1), DriveId(2)], 1, 2, DataRoute::Commanded),
+        (&[scene::BUCKET], 1, 1, DataRoute::Drives),
+        (&[DriveId(1), scene::BUCKET], 1, 2, DataRoute::Drives),
+    ] {
+        let plan = scene::Plan { drives, copies, width, route };
+        let scene = Scene::planned(1, &plan);
+        long(&scene);
+        let client = scene.warm(2);
+        let first = read(&scene, &client);
+        assert_eq!((first.0, first.1), (1, 3), "{plan:?}");
+        // All drives are connected by now.
+        assert_eq!(read_again(&scene, &client), (0, 0, ALL), "{plan:?}");
+        assert!(scene.hosts.iter().all(|host| host.served.counts().refused == [0; 8]), "{plan:?}");
+    }
+}
+
+/// One that does not know lists is asked for one once, and for layouts of 64 MiB from then on.
+#[test]
+fn a_file_server_or_a_drive_that_knows_no_lists_is_asked_for_one_once() {
+    let of_drive = Scene::with_older_drive(1, STAGING_VERSION);
+    for scene in [Scene::with_older_server(1, &[GET_LAYOUT_LIST]), of_drive] {
+        long(&scene);
+        let client = scene.warm(2);
+        let (layouts, lists, at_drives) = read(&scene, &client);
+        assert_eq!((layouts, lists, at_drives), (4, 1, ALL));
+        assert_eq!(read_again(&scene, &client), (0, 0, ALL));
+        assert!(scene.hosts.iter().all(|host| host.served.counts().refused == [0; 8]));
+    }
+}
+
+#[test]
+fn a_drive_that_lies_about_a_chunk_of_a_list_is_read_past() {
+    for conduct in [Conduct::Lies, Conduct::Short, Conduct::Refuses] {
+        let scene = Scene::new(1);
+        long(&scene);
+        let client = scene.warm(2);
+        scene.set_conduct(conduct);
+        let before = at_drives(&client);
+        read(&scene, &client);
+        assert_eq!(at_drives(&client), before, "{conduct:?}");
+    }
+}
+
+/// What a drive bound before it was started again is void, and asked for once more.
+#[test]
+fn lists_end_with_the_run_of_their_drive() {
+    let mut scene = Scene::new(1);
+    long(&scene);
+    let client = scene.warm(2);
+    assert_eq!(read(&scene, &client), (1, 3, ALL));
+    scene.restart_host(0);
+    scene.cell.sim.run_for(Duration::from_secs(120));
+    read_again(&scene, &client);
+    assert_eq!(read_again(&scene, &client).2, ALL);
+}
