@@ -551,7 +551,7 @@ impl Scene {
             let stream = || async { Ok(env.connect(address).await?) };
             let patience = Patience::default();
             let session =
-                Session::open_newest(&env, stream, Security::Clear, patience, &[LISTED_VERSION]).await?;
+                Session::open_newest(&env, stream, (Security::Clear, patience), &[LISTED_VERSION]).await?;
             let handle = session.present(&capability, &secret)?;
             let range = listed.start..listed.end;
             session.read_listed(&handle, (chunk, listed), range).await
