@@ -84,8 +84,9 @@ pub trait Env: Send + Sync + 'static {
         Stall::None
     }
 
-    /// Called by blocking work that has woken tasks and continues with more work. Without it a task that was woken by
-    /// blocking work may wait for the end of that work, to run on the same thread then.
+    /// Called by blocking work that has woken tasks and continues with more work: a few of them may run here, each to its next
+    /// wait, and the others go elsewhere. Without it a task that was woken by blocking work may wait for the end of that work,
+    /// to run on the same thread then. Not to be called while a lock is held.
     fn release_woken(&self) {}
 
     /// Runs `work`, which may block on a disk, on a thread for blocking work. The simulator runs it inline or later,

@@ -129,7 +129,7 @@ impl Env for System {
     }
 
     fn release_woken(&self) {
-        scheduling::release_to_pool();
+        scheduling::run_woken();
     }
 
     fn blocking(&self, work: Box<dyn FnOnce() + Send>) {

@@ -1,5 +1,5 @@
-//! Tasks that continue on the thread that wakes them: at the end of its own work a thread runs the first task that it
-//! has woken, so that no other thread has to be woken for it.
+//! Tasks that continue on the thread that wakes them: at the end of its own work a thread runs the first tasks that it
+//! has woken, so that no other thread has to be woken for them.
 //!
 //! A task is polled by one thread at a time. Its state is one of five:
 //!
@@ -161,6 +161,12 @@ impl Task {
         let pool = self.tasks.pool.clone();
         drop(pool.spawn(async move { self.run() }));
     }
+}
+
+/// Queues tasks for a worker of the pool, which runs one after the other.
+pub(crate) fn run_all_in_pool(tasks: Vec<Arc<Task>>) {
+    let Some(pool) = tasks.first().map(|task| task.tasks.pool.clone()) else { return };
+    drop(pool.spawn(async move { scheduling::run_group(&tasks) }));
 }
 
 impl Wake for Task {

@@ -85,6 +85,35 @@ fn a_woken_task_does_not_wait_for_the_rest_of_the_work_that_woke_it() {
 }
 
 #[test]
+fn work_that_continues_runs_tasks_that_it_has_woken() {
+    let system = system();
+    let env = system.env();
+    let woken = Arc::new(Notify::new());
+    let (tell, told) = channel();
+    for _ in 0..3 {
+        let (woken, tell) = (woken.clone().notified_owned(), tell.clone());
+        system.start(
+            Box::pin(async move {
+                woken.await;
+                tell.send(thread::current().id()).unwrap();
+            }),
+            Stall::None,
+        );
+    }
+    let (end, ended) = channel();
+    system.blocking(Box::new(move || {
+        woken.notify_waiters();
+        env.release_woken();
+        let first = told.try_recv();
+        end.send((thread::current().id(), first, told)).unwrap();
+    }));
+    let (worked_at, first, told) = ended.recv().unwrap();
+    assert_eq!(first, Ok(worked_at));
+    // Where the processor was taken away, the pool has run the others.
+    assert_eq!(told.iter().take(2).count(), 2);
+}
+
+#[test]
 fn all_tasks_that_one_work_has_woken_go_on() {
     let system = system();
     let woken = Arc::new(Notify::new());

@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 
 use afs_rpc::{EnvExt, Limits, NotifyDriver, Rx, WeakRx};
@@ -19,6 +19,7 @@ use afs_rx::{Config, Endpoint};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
+use crate::scheduling::{self, Later};
 use crate::system::System;
 use inbox::InboxSlot;
 use send::Sender;
@@ -87,13 +88,15 @@ impl Udp {
     /// As [`Udp::bind`].
     pub fn bind_with(system: &Arc<System>, options: UdpOptions) -> io::Result<Self> {
         let socket = Arc::new(Socket::bind(options.address, options.buffer)?);
-        let driver = Arc::new(Driver {
+        let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let driver = Arc::new_cyclic(|own| Driver {
             sender: Sender::new(socket.clone(), options.offload),
             socket,
             inbox_slot: InboxSlot::new(),
-            wake_fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            wake_fd,
             stop: AtomicBool::new(false),
             rx: OnceLock::new(),
+            own: own.clone(),
         });
         let endpoint = Endpoint::new(options.config, system.random_bytes());
         let rx = Rx::with_limits(system.env(), endpoint, driver.clone(), options.limits);
@@ -146,6 +149,7 @@ struct Driver {
     wake_fd: OwnedFd,
     stop: AtomicBool,
     rx: OnceLock<WeakRx>,
+    own: Weak<Driver>,
 }
 
 thread_local! {
@@ -184,6 +188,16 @@ impl NotifyDriver for Driver {
         if RECEIVING_FOR.get() == std::ptr::from_ref(self) {
             return;
         }
+        // Tasks that run one after the other have their packets sent together.
+        let Some(own) = self.own.upgrade() else { return };
+        if let Some(now) = scheduling::leave(own) {
+            now.run();
+        }
+    }
+}
+
+impl Later for Driver {
+    fn run(&self) {
         if let Some(rx) = self.rx.get().and_then(WeakRx::upgrade) {
             self.flush_from_other_thread(&rx);
         }
