@@ -285,6 +285,8 @@ impl<S: SegmentStore> Inner<S> {
             for waiter in waiting {
                 _ = waiter.send(result.clone());
             }
+            // What waited for this flush must not wait for the next one.
+            self.env.release_woken();
         }
     }
 
