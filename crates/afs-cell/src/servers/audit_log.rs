@@ -19,7 +19,13 @@ const KEPT: u32 = 4;
 pub struct AuditLog {
     path: PathBuf,
     bytes_max: u64,
-    open: Mutex<Option<File>>,
+    open: Mutex<Option<Appended>>,
+}
+
+/// The current file, which nothing else writes.
+struct Appended {
+    file: File,
+    bytes: u64,
 }
 
 impl AuditLog {
@@ -31,12 +37,17 @@ impl AuditLog {
 
     fn append(&self, lines: &str) -> io::Result<()> {
         let mut open = self.open.lock();
-        let file = match &mut *open {
-            Some(file) => file,
-            none => none.insert(OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?),
+        let current = match &mut *open {
+            Some(current) => current,
+            none => none.insert(Appended::open(&self.path)?),
         };
-        file.write_all(lines.as_bytes())?;
-        if file.metadata()?.len() > self.bytes_max {
+        if let Err(error) = current.file.write_all(lines.as_bytes()) {
+            // How much of it was written is unknown.
+            *open = None;
+            return Err(error);
+        }
+        current.bytes += lines.len() as u64;
+        if current.bytes > self.bytes_max {
             *open = None;
             self.put_aside()?;
         }
@@ -55,6 +66,14 @@ impl AuditLog {
             }
         }
         Ok(())
+    }
+}
+
+impl Appended {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok(Self { file, bytes })
     }
 }
 

@@ -133,7 +133,7 @@ async fn drain(log: Weak<Log>, filled: Arc<Notify>, sink: Arc<dyn AuditSink>) {
         }
         let lost = count(&batch);
         let sink = sink.clone();
-        let outcome = strong.env.run_stalling(Stall::Any, move || sink.write(&batch)).await;
+        let outcome = strong.env.run_stalling(Stall::Brief, move || sink.write(&batch)).await;
         let failed = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),

@@ -1,8 +1,8 @@
 //! Audit log: every change and every refusal, for the administrators of a cell.
 //!
-//! Recording never makes a call wait. Records enter a bounded queue, which one task empties into an
-//! [`AuditSink`] where blocking is harmless. Records that the queue cannot take are counted, and the count is
-//! recorded in their place.
+//! No call waits for its record. Records enter a bounded queue, which one task empties into an [`AuditSink`] between two
+//! commits of changes, or on a thread for blocking work. Records that the queue cannot take are counted, and the count is recorded in
+//! their place.
 
 mod calls;
 mod json;
@@ -23,7 +23,8 @@ use log::Log;
 
 /// The destination of audit records.
 pub trait AuditSink: Send + Sync + 'static {
-    /// Writes records. May block; called by one task at a time, in the order in which the calls ended.
+    /// Writes records, at most 513. May block as a small write to a local file does ([`Stall::Brief`](afs_rpc::Stall)); called by
+    /// one task at a time, in the order in which the calls ended.
     ///
     /// # Errors
     /// The records are lost; the loss is recorded when the sink works again.
