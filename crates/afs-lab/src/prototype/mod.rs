@@ -15,6 +15,7 @@ mod cache;
 mod call;
 mod cell;
 mod client;
+mod prepared;
 mod remote;
 mod script;
 mod serve;

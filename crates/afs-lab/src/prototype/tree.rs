@@ -3,8 +3,9 @@
 //! component at a time, and no link is followed.
 
 use super::call::{FILE_MAX, NAMES_MAX, PATH_MAX, Refusal, ServerNumber, Stamp};
+use super::prepared::Prepared;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir};
-use rustix::fs::{flock, fstat, mkdirat, open, openat, readlinkat, renameat, statat, symlinkat};
+use rustix::fs::{flock, fstat, open, openat, readlinkat, renameat, statat, symlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,9 +13,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-const ADMIN: &str = ".admin";
+/// Shadow directory with the status of a directory's entries.
+pub(super) const ADMIN: &str = ".admin";
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const OWN: Mode = Mode::RWXU;
+/// Mode of directories.
+pub(super) const OWN: Mode = Mode::RWXU;
 /// Most bytes of a status file.
 const STATUS_MAX: u64 = 32;
 
@@ -158,42 +161,34 @@ impl Place<'_> {
         if length > FILE_MAX {
             return Err(Refusal::Long);
         }
-        let new = self.new_name();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.directory, &*new, flags, Mode::RUSR | Mode::WUSR)?);
+        let (prepared, mut file) = Prepared::file(&self.directory)?;
         if io::copy(&mut data.take(length), &mut file)? < length {
             return Err(Refusal::Io(io::ErrorKind::UnexpectedEof.into()));
         }
-        self.change(Some(&new))
+        self.change(Some(prepared))
     }
 
     /// Makes a directory with its shadow.
     pub(super) fn make_dir(&self) -> Result<Stamp, Refusal> {
-        let new = self.new_name();
-        mkdirat(&self.directory, &*new, OWN)?;
-        mkdirat(&self.directory, format!("{new}/{ADMIN}"), OWN)?;
-        self.change(Some(&new))
+        self.change(Some(Prepared::directory(&self.directory)?))
     }
 
     /// Makes a stub.
     pub(super) fn make_stub(&self, server: ServerNumber) -> Result<Stamp, Refusal> {
-        symlinkat(server.0.to_string(), &self.directory, self.name)?;
-        self.change(None)
-    }
-
-    /// Where this process prepares what takes the name's place.
-    fn new_name(&self) -> String {
-        format!("{ADMIN}/{ADMIN}.{}", std::process::id())
+        match symlinkat(server.0.to_string(), &self.directory, self.name) {
+            Err(Errno::EXIST) => Err(Refusal::Kind),
+            made => self.change(made.map(|()| None)?),
+        }
     }
 
     /// Puts what was prepared under the name, and makes the status file of the next version. Processes of a server take turns, by a
     /// lock of the shadow directory (the prototype had a lock server).
-    pub(super) fn change(&self, prepared: Option<&str>) -> Result<Stamp, Refusal> {
+    pub(super) fn change(&self, prepared: Option<Prepared<'_>>) -> Result<Stamp, Refusal> {
         let admin = openat(&self.directory, ADMIN, OFlags::RDONLY | DIRECTORY, Mode::empty())?;
         flock(&admin, FlockOperation::LockExclusive)?;
         let stamp = Stamp(self.stamp()?.0 + 1);
         if let Some(prepared) = prepared {
-            renameat(&self.directory, prepared, &self.directory, self.name)?;
+            prepared.put(self.name)?;
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let status = openat(&admin, ADMIN, flags, Mode::RUSR | Mode::WUSR)?;

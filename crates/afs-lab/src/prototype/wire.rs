@@ -83,6 +83,9 @@ impl Request {
         if length > PATH_MAX || (kind == Kind::Store && number > FILE_MAX) {
             return Err(broken("a path or a file is too long"));
         }
+        if kind == Kind::MakeStub && u32::try_from(number).is_err() {
+            return Err(broken("no such server"));
+        }
         let mut path = vec![0; length];
         from.read_exact(&mut path)?;
         let path = String::from_utf8(path).map_err(|_| broken("a path is not UTF-8"))?;
@@ -134,7 +137,7 @@ impl Head {
         let [kind] = array(from)?;
         let number = u64::from_be_bytes(array(from)?);
         Ok(match kind {
-            0 => Self::Valid(number == 1),
+            0 if number <= 1 => Self::Valid(number == 1),
             1 => Self::Status(Stamp(number)),
             2 if number <= NAMES_MAX => Self::Names(number),
             3 => match u64::from_be_bytes(array(from)?) {
@@ -175,6 +178,44 @@ pub(super) fn broken(what: &'static str) -> io::Error {
 #[allow(clippy::unwrap_used)] // A test that cannot go on says where.
 mod tests {
     use super::*;
+    use crate::split_mix::SplitMix;
+
+    /// Bytes whose first is often a kind that there is, and whose numbers are often small.
+    fn bytes(random: &mut SplitMix) -> Vec<u8> {
+        let first = [(random.next() % 10) as u8, 16 + (random.next() % 7) as u8, random.next() as u8];
+        let mut bytes = vec![first[(random.next() % 3) as usize]];
+        for _ in 0..random.next() % 64 {
+            let is_small = random.unit() < 0.75;
+            bytes.push(if is_small { 0 } else { (random.next() % 256) as u8 });
+        }
+        bytes
+    }
+
+    /// What is read of any bytes is bounded, and is what they say: written again it has the same.
+    #[test]
+    fn any_bytes_are_refused_or_read_as_they_are() {
+        let (mut random, mut requests, mut heads) = (SplitMix::of(1), 0, 0);
+        for _ in 0..20_000 {
+            let bytes = bytes(&mut random);
+            let mut rest = &*bytes;
+            if let Ok(Some(request)) = Request::read(&mut rest) {
+                assert_eq!(request.bytes().unwrap(), bytes[..bytes.len() - rest.len()]);
+                assert!(request.kind != Kind::Store || request.number <= FILE_MAX, "{request:?}");
+                requests += 1;
+            }
+            let mut rest = &*bytes;
+            if let Ok(head) = Head::read(&mut rest) {
+                let mut again = Vec::new();
+                head.write(&mut again).unwrap();
+                // A refusal carries a number that nothing needs, and errors that the client has no name for.
+                let is_whole =
+                    !matches!(&head, Head::Refused(why) if !matches!(why, Refusal::Elsewhere { .. }));
+                assert!(again.len() == bytes.len() - rest.len() && (!is_whole || bytes.starts_with(&again)));
+                heads += 1;
+            }
+        }
+        assert!(requests > 100 && heads > 100, "{requests} {heads}");
+    }
 
     #[test]
     fn requests_arrive_as_they_were_and_others_are_refused() {
@@ -189,6 +230,8 @@ mod tests {
         assert_eq!(Request::read(&mut &[][..]).unwrap(), None);
         let long = Request { kind: Kind::Store, number: FILE_MAX + 1, path: String::new() };
         assert!(Request::read(&mut &*long.bytes().unwrap()).is_err());
+        let far = Request { kind: Kind::MakeStub, number: 1 << 32, path: String::new() };
+        assert!(Request::read(&mut &*far.bytes().unwrap()).is_err(), "another server than was named");
         let long = Request { kind: Kind::Fetch, number: 0, path: "a".repeat(PATH_MAX + 1) };
         assert!(long.bytes().is_err());
         for bytes in [
