@@ -125,8 +125,15 @@ fn costs_of_calls_are_measured_and_replayed() {
         [1, 1, 11, 11, 11]
     );
     // The server has a data path and no drive.
-    let beside = ["GetCapability", "BulkCapability by requests", "store by the data path", "GetLayouts"];
-    assert_eq!(beside.map(points), [1, 4, 10, 0]);
+    let beside = [
+        "GetCapability",
+        "BulkCapability by requests",
+        "store by the data path",
+        "GetLayouts",
+        "GetPlacedRoom",
+        "CommitChunks",
+    ];
+    assert_eq!(beside.map(points), [1, 4, 10, 0, 0, 0]);
     let refused = String::from_utf8(
         cell.run(&format!("{server} --server-pid {pid} --mount . --out costs.json")).stderr,
     );

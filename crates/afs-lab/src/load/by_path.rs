@@ -1,7 +1,6 @@
 //! Processor time of the server for reads and stores by its own data path: what the bytes of a server-integrated disk (SID of
 //! Gibson et al. 1997) cost here.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use afs_datapath::addresses;
@@ -18,7 +17,7 @@ use bytes::Bytes;
 
 use super::Target;
 use super::costs::{Costs, Files, Kind, SIZES, files};
-use super::error::LoadError;
+use super::error::{LoadError, failed};
 use crate::replay::MeasuredCosts;
 
 /// Names of the costs of a read and of a store with its CommitStore.
@@ -146,8 +145,4 @@ fn fid_of(files: &Files, number: u32) -> Fid {
 
 fn range(bytes: u64) -> Result<ByteRange, LoadError> {
     ByteRange::at(0, bytes).ok_or(LoadError::Lost)
-}
-
-fn failed<E: Display>(operation: &'static str) -> impl Fn(E) -> LoadError {
-    move |error| LoadError::Path { operation, reason: error.to_string() }
 }

@@ -157,7 +157,7 @@ fn request(fid: Fid) -> CapabilityRequest {
 ///
 /// # Errors
 /// Any other failure.
-fn is_absent<T>(outcome: &Result<T, LoadError>) -> Result<bool, LoadError> {
+pub(super) fn is_absent<T>(outcome: &Result<T, LoadError>) -> Result<bool, LoadError> {
     let Err(LoadError::Call { operation, source }) = outcome else { return Ok(outcome.is_err()) };
     let refused = Errno::EOPNOTSUPP;
     let absent = [AbortCode::RXGEN_OPCODE, refused.to_uae(), AbortCode(refused.number())];

@@ -1,6 +1,7 @@
 //! Errors of a load.
 
 use afs_rpc::CallError;
+use std::fmt::Display;
 
 /// Why a load could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,11 @@ pub enum LoadError {
     /// A worker ended with its runtime.
     #[error("a worker stopped without a result")]
     Lost,
+}
+
+/// Makes [`LoadError::Path`] of an error.
+pub(super) fn failed<E: Display>(operation: &'static str) -> impl Fn(E) -> LoadError {
+    move |error| LoadError::Path { operation, reason: error.to_string() }
 }
 
 /// Adds the call's name to its error.

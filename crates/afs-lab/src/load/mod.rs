@@ -16,6 +16,7 @@ mod error;
 mod latency;
 mod listing;
 mod repeated;
+mod room_costs;
 
 pub(crate) use bulk::put;
 pub use bulk::{Throughput, fetch, remove, store};

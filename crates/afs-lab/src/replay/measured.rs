@@ -3,7 +3,8 @@
 use super::warm_client::WarmClient;
 use crate::load::BULK_BY_REQUESTS;
 use crate::model::line;
-use afs_wire::fs::LAYOUT_FILES_MAX;
+use afs_wire::fs::{CommitPlaced, GetPlacedRoom, LAYOUT_FILES_MAX};
+use afs_wire::rpc::Request;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -132,6 +133,19 @@ impl MeasuredCosts {
     /// Microseconds by bytes of a call.
     pub(crate) fn microseconds(&self, call: &str) -> &[(f64, f64)] {
         self.calls.get(call).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a write is charged what it needs at the server where its bytes are left at drives.
+    pub(crate) fn has_drive_writes(&self) -> bool {
+        self.drive_write().is_some()
+    }
+
+    /// Seconds by bytes of a write whose bytes a client leaves at drives itself: a room and its commit. `None` if these were not measured.
+    pub(super) fn drive_write(&self) -> Option<Vec<(f64, f64)>> {
+        let commits = self.points(CommitPlaced::NAME)?;
+        let with_room =
+            |(bytes, commit): (f64, f64)| Some((bytes, commit + self.seconds(GetPlacedRoom::NAME, bytes)?));
+        commits.into_iter().map(with_room).collect()
     }
 
     /// Whether a call was measured.

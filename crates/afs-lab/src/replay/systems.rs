@@ -22,6 +22,8 @@ pub(super) enum System {
 
 /// The request for a capability, as Table 7 counts it.
 const OPEN: &str = "Open";
+/// Requests of Table 7 that bring bytes.
+const WRITES: [&str; 2] = ["BlockWrite", "StoreData"];
 const GET_CAPABILITY: &str = "GetCapability";
 
 impl System {
@@ -57,6 +59,11 @@ impl System {
         }
     }
 
+    /// The paper charges such writes nothing (NFS) or a FetchStatus (AFS). A client of ours asks for a room and commits.
+    fn leaves_writes_at_drives(self) -> bool {
+        matches!(self, Self::Nasd | Self::NasdGroups)
+    }
+
     /// Seconds of an operation of Table 7 by its bytes; `None` if nothing reaches the file manager.
     pub(super) fn points(
         self,
@@ -67,6 +74,12 @@ impl System {
     ) -> Result<Option<Points>, ReplayError> {
         if operation == OPEN {
             return self.open(inputs, kind, costs);
+        }
+        if self.leaves_writes_at_drives()
+            && WRITES.contains(&operation)
+            && let Some(points) = costs.and_then(MeasuredCosts::drive_write)
+        {
+            return Ok(Some(points));
         }
         let [sad, netscsi, nasd] = charged(inputs, kind, operation)?;
         let Some(rule) = [sad, netscsi, nasd].into_iter().nth(self.rules()).flatten() else {

@@ -188,6 +188,33 @@ mod tests {
         assert!(with(&costs).column("NASD_groups_here").is_none());
     }
 
+    /// A room and a commit of the mean size for each store, in the place of the FetchStatus that the paper charges.
+    #[test]
+    fn writes_at_drives_are_charged_a_room_and_a_commit_where_they_were_measured() {
+        let papers = papers().unwrap();
+        let inputs = Inputs::of(&papers).unwrap();
+        let of = |costs: &MeasuredCosts, row: &str, system: &str| {
+            let mut sheet = table7(inputs, TraceKind::Afs).unwrap();
+            add_work(&mut sheet, inputs, TraceKind::Afs, costs).unwrap();
+            let here = sheet.number(row, &format!("{system}_here")).unwrap();
+            (sheet.number(row, "count_k").unwrap() * 1e3, here)
+        };
+        let mut costs = measured();
+        let (stores, before) = of(&costs, "StoreData", "NASD");
+        assert!((before - stores * 10e-6).abs() < 0.06, "a FetchStatus: {before}");
+        costs.add("CommitPlaced", 1.0, 100.0);
+        assert_eq!(of(&costs, "StoreData", "NASD").1, before, "a commit alone is not all");
+        costs.add("GetPlacedRoom", 1.0, 30.0);
+        costs.add("GetPlacedRoom", 1e6, 30.0);
+        costs.add("CommitPlaced", 1e6, 100.0);
+        let (_, here) = of(&costs, "StoreData", "NASD");
+        assert!((here - stores * 130e-6).abs() < 0.06, "{here}");
+        for system in ["SAD", "NetSCSI"] {
+            assert_eq!(of(&costs, "StoreData", system), of(&measured(), "StoreData", system), "{system}");
+        }
+        assert_eq!(of(&costs, "FetchData", "NASD").1, 0.0);
+    }
+
     #[test]
     fn a_table_has_the_calls_that_were_measured() {
         let costs = measured();

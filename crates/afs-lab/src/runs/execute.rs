@@ -181,7 +181,18 @@ fn systems_note(setting: &Setting<'_>) -> String {
     let Some(costs) = setting.costs else {
         return "Server-integrated disks (SID) and NASD with groups have lines with measured costs alone (--costs): the paper gives them none.".into();
     };
-    let sid = "SID: bytes leave a server by its own data path; the calls are those of SAD. NASD charges each open a GetCapability, if that was measured.";
+    let writes = match costs.has_drive_writes() {
+        true => {
+            "Each write of NASD is charged a GetPlacedRoom and a CommitPlaced of its size, an NFS write as a store of its own; the paper charges \
+             nothing (NFS) or a FetchStatus (AFS). A mount stores less than 64 KiB by calls."
+        }
+        false => {
+            "Writes of NASD are charged by the paper's rule: calls for rooms at drives were not measured."
+        }
+    };
+    let sid = format!(
+        "SID: bytes leave a server by its own data path; the calls are those of SAD. NASD charges each open a GetCapability, if that was measured. {writes}"
+    );
     let Some(warm) = &costs.warm_client else {
         return format!(
             "{sid} NASD with groups has no line: the calls of a client were not counted (`andrew lab costs --mount`)."

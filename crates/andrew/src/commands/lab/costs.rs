@@ -20,8 +20,9 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Makes many equal calls of each kind to a file server on this machine, and divides the processor time of its process by
-their number: the calls of Tables 3 and 4, those for capabilities, reads and stores by the server's data path, and GetLayout,
-GetLayoutList, GetLayouts and RenewLayouts (of 1, 8, 16 and 32 files) where the volume's bytes are on drives that clients may use. What a server does not have is left out. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
+their number: the calls of Tables 3 and 4, those for capabilities, reads and stores by the server's data path, and, where the
+volume's bytes are on drives that clients may use, GetLayout, GetLayoutList, GetLayouts and RenewLayouts (of 1, 8, 16 and 32 files), and the calls for a
+store there: GetPlacedRoom and CommitPlaced, GetRoom and CommitChunks. What a server does not have is left out. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
 which files named load-N are made and removed.
 
 With --mount, 171 files are read there past the cache in each minute, as many as are opened in a busy client-minute of the AFS
@@ -29,7 +30,7 @@ trace, and the calls for capabilities and layouts are counted, for the replay of
 
 Example:
   andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --out costs.json
-  andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --only layouts --mount ~/afs \\
+  andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --only layouts,rooms --mount ~/afs \\
       --onto costs.json --out costs.json
   andrew lab run gibson97 --costs costs.json")]
 pub struct Args {
@@ -47,7 +48,7 @@ pub struct Args {
         long,
         value_name = "PART",
         value_delimiter = ',',
-        default_value = "calls,capabilities,path,layouts"
+        default_value = "calls,capabilities,path,layouts,rooms"
     )]
     only: Vec<Part>,
     /// Directory in a mount of Andrew, in which the calls of a client that goes on using its files are counted
@@ -83,6 +84,8 @@ enum Part {
     Path,
     /// Calls for layouts
     Layouts,
+    /// Calls for rooms at drives, and commits of what is staged there
+    Rooms,
 }
 
 impl Args {
@@ -128,6 +131,7 @@ impl Args {
                 Part::Capabilities => costs.add_capabilities(all).await?,
                 Part::Path => costs.add_path(all).await?,
                 Part::Layouts => costs.add_layouts(all).await?,
+                Part::Rooms => costs.add_rooms(all).await?,
             }
         }
         Ok(())
