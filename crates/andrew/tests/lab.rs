@@ -60,6 +60,8 @@ fn all_is_run_and_nothing_twice() {
     prototype(&home);
     let plain = home.refused(2, "lab run howard88.table6 --mount results");
     assert!(plain.starts_with("andrew: lab: results is in no mount of Andrew; "), "{plain}");
+    let plain = home.refused(2, "lab nasd --mount results");
+    assert!(plain.starts_with("andrew: lab: nasd: results is in no mount of Andrew; "), "{plain}");
     let lines = [
         ("--beside nfs=results", "andrew: lab: --beside nfs: results is in a mount of type "),
         (

@@ -47,6 +47,6 @@ pub use remove::{RemoveOptions, Removed};
 pub use restore::{Overwrite, RestoreDate, RestoreOptions, Restored};
 pub use resume::Resumed;
 pub use servers::KnownServer;
-pub use single::Fields;
+pub use single::{DataSettings, Fields};
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::SnapshotPlan;

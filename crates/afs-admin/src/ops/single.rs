@@ -25,6 +25,17 @@ pub struct Fields {
     pub clear_update_counter: bool,
 }
 
+/// How the bytes of a volume's files travel, and where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataSettings {
+    /// The ways.
+    pub route: DataRoute,
+    /// On which of the drives for its new data.
+    pub placement: Placement,
+    /// Drives for the new data of its partition.
+    pub drives: u32,
+}
+
 impl Admin {
     /// Deletes a volume at a server, whatever the location database says; with `force` however damaged it is.
     /// Returns whether it existed.
@@ -125,6 +136,27 @@ impl Admin {
     /// As [`Admin::set_route`].
     pub async fn set_width(&self, volume: &str, width: DriveCount) -> AdminResult {
         self.change_placement(volume, |placement| placement.width = width).await
+    }
+
+    /// The settings of a read-write volume's data.
+    ///
+    /// # Errors
+    /// No such volume, or a server that fails or is not Andrew's.
+    pub async fn data_settings(&self, volume: &str) -> AdminResult<DataSettings> {
+        let doing = || format!("Could not read the data path and the drives of {volume}");
+        let (group, home) = self.read_write(&doing(), volume).await?;
+        let failed = |error| AdminError::call(doing(), Some(home.server), error);
+        let route = self.at(home.server, &GetRoute { volume: group.id() }).await.map_err(failed)?.route;
+        let placed = self.at(home.server, &GetPlacement { volume: group.id() }).await.map_err(failed)?;
+        Ok(DataSettings { route, placement: placed.placement, drives: placed.drives })
+    }
+
+    /// Sets on which drives the data of a read-write volume go.
+    ///
+    /// # Errors
+    /// As [`Admin::set_route`].
+    pub async fn set_placement(&self, volume: &str, wanted: Placement) -> AdminResult {
+        self.change_placement(volume, |placement| *placement = wanted).await
     }
 
     async fn change_placement(&self, volume: &str, change: impl FnOnce(&mut Placement)) -> AdminResult {

@@ -38,10 +38,16 @@ pub struct Moved {
     pub bypassed_bytes: u64,
     /// Of these, by the data path.
     pub fetched_by_data_path_bytes: u64,
+    /// Of these, from drives, past the file server.
+    #[serde(default)]
+    pub fetched_at_drives_bytes: u64,
     /// Stored at servers.
     pub stored_bytes: u64,
     /// Of these, by the data path.
     pub stored_by_data_path_bytes: u64,
+    /// Of these, at drives, past the file server.
+    #[serde(default)]
+    pub stored_at_drives_bytes: u64,
 }
 
 /// The caches that a directory is read through.
@@ -100,10 +106,14 @@ impl Moved {
             fetched_by_data_path_bytes: self
                 .fetched_by_data_path_bytes
                 .saturating_sub(before.fetched_by_data_path_bytes),
+            fetched_at_drives_bytes: self
+                .fetched_at_drives_bytes
+                .saturating_sub(before.fetched_at_drives_bytes),
             stored_bytes: self.stored_bytes.saturating_sub(before.stored_bytes),
             stored_by_data_path_bytes: self
                 .stored_by_data_path_bytes
                 .saturating_sub(before.stored_by_data_path_bytes),
+            stored_at_drives_bytes: self.stored_at_drives_bytes.saturating_sub(before.stored_at_drives_bytes),
         }
     }
 }

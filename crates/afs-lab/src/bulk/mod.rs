@@ -6,6 +6,7 @@
 //! server. What is read is compared with what was written, within the measured time.
 
 mod cache;
+mod many;
 mod others;
 mod pattern;
 mod place;
@@ -17,6 +18,7 @@ mod transfer;
 mod usage;
 
 pub use cache::{Cache, Cold, KernelCache, Moved, Way};
+pub use many::{AT_ONCE_MAX, FILES_MAX, Many, ManyTaken};
 pub use others::{SmallOperation, StatOf};
 pub use place::{Place, Process};
 pub use report::{Measured, Operation, OthersTimes, ProcessTime, Report, SizeReport};

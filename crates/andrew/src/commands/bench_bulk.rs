@@ -1,6 +1,6 @@
 //! `andrew bench bulk`: store and fetch of large files on any directory.
 
-mod mount_attributes;
+pub(in crate::commands) mod mount_attributes;
 mod mount_cache;
 pub(in crate::commands) mod places;
 mod report;
@@ -131,7 +131,7 @@ fn tell(bar: &ProgressBar, progress: &Progress) {
     }
 }
 
-fn length(text: &str) -> Result<u64, String> {
+pub(in crate::commands) fn length(text: &str) -> Result<u64, String> {
     match crate::size::parse(text)? {
         0 => Err("a file to measure has at least one byte".to_owned()),
         bytes => Ok(bytes),

@@ -13,7 +13,7 @@ const LEN_MAX: usize = 64 << 10;
 ///
 /// # Errors
 /// The path is not in a mount of Andrew's, or may not be read.
-pub(super) fn text(path: &Path, name: &str) -> Result<String, LabError> {
+pub(in crate::commands) fn text(path: &Path, name: &str) -> Result<String, LabError> {
     let mut value = vec![0; LEN_MAX];
     let length =
         getxattr(path, name, &mut value).map_err(|error| failed("read the state of", path, error))?;

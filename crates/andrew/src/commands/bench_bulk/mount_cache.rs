@@ -32,6 +32,11 @@ struct Counters {
 struct DataPathCounters {
     bytes_fetched: u64,
     bytes_stored: u64,
+    /// An older mount knows none at drives.
+    #[serde(default)]
+    fetched_at_drives: u64,
+    #[serde(default)]
+    stored_at_drives: u64,
 }
 
 impl Counters {
@@ -40,8 +45,10 @@ impl Counters {
             fetched_bytes: self.bytes_fetched,
             bypassed_bytes: self.bytes_bypassed,
             fetched_by_data_path_bytes: self.data_path.bytes_fetched,
+            fetched_at_drives_bytes: self.data_path.fetched_at_drives,
             stored_bytes: self.bytes_stored,
             stored_by_data_path_bytes: self.data_path.bytes_stored,
+            stored_at_drives_bytes: self.data_path.stored_at_drives,
         }
     }
 }
@@ -78,14 +85,16 @@ mod tests {
     #[test]
     fn what_came_by_which_way_is_read_from_the_counters_of_a_mount() {
         let text = r#"{"calls":{"StoreData64":0},"bytes_fetched":5,"bytes_bypassed":4,"files_bypassed":3,"bytes_stored":7,
-            "data_path":{"bytes_fetched":2,"bytes_stored":6,"connections":1,"fallbacks":{}}}"#;
+            "data_path":{"bytes_fetched":2,"bytes_stored":6,"connections":1,"fallbacks":{},"fetched_at_drives":1,"stored_at_drives":3}}"#;
         let moved = serde_json::from_str::<Counters>(text).unwrap().moved();
         let expected = Moved {
             fetched_bytes: 5,
             bypassed_bytes: 4,
             fetched_by_data_path_bytes: 2,
+            fetched_at_drives_bytes: 1,
             stored_bytes: 7,
             stored_by_data_path_bytes: 6,
+            stored_at_drives_bytes: 3,
         };
         assert_eq!(moved, expected);
     }

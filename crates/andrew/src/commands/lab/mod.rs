@@ -3,6 +3,7 @@
 mod choice;
 mod costs;
 mod list;
+mod nasd;
 mod others;
 mod peer;
 mod prototype;
@@ -30,6 +31,8 @@ enum Command {
     Costs(costs::Args),
     /// Repeat experiments, and keep their results in a directory
     Run(run::Args),
+    /// Put the same load on the four organisations of disks, in a mount of a running cell
+    Nasd(nasd::Args),
     /// Be the other end of a link, for streams by the layers of the network
     Peer(peer::Args),
     /// Processes of the prototype of 1984, which `andrew lab run` starts
@@ -49,6 +52,7 @@ impl Args {
             Command::List(args) => args.run(json),
             Command::Costs(args) => args.run(json),
             Command::Run(args) => args.run(json),
+            Command::Nasd(args) => args.run(json),
             Command::Peer(args) => args.run(json),
             Command::Prototype(args) => args.run(json),
             Command::Report(args) => args.run(json),
