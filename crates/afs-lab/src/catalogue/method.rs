@@ -42,8 +42,8 @@ pub enum Method {
     Costs(CostTable),
     /// Nothing was measured: a list, a diagram or a description.
     Description,
-    /// Not built yet, and what it needs.
-    NotBuilt(&'static str),
+    /// It cannot be had from a run of programs, for want of this.
+    Lacks(&'static str),
 }
 
 /// What is computed by the model of `crate::model`.
@@ -162,7 +162,7 @@ impl Method {
     /// Whether it can be run, with what it needs.
     #[must_use]
     pub fn runs(self) -> bool {
-        !matches!(self, Self::Description | Self::NotBuilt(_))
+        !matches!(self, Self::Description | Self::Lacks(_))
     }
 
     /// Whether it needs a directory in a mount of Andrew.

@@ -38,10 +38,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_says_why() {
+    fn what_cannot_be_had_says_what_it_lacks() {
         for experiment in experiments() {
             assert!(!experiment.measures.is_empty(), "{}", experiment.id);
-            if let Method::NotBuilt(reason) = experiment.method {
+            if let Method::Lacks(reason) = experiment.method {
                 assert!(reason.len() > 10, "{}", experiment.id);
             }
         }

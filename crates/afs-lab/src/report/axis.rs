@@ -1,5 +1,6 @@
-//! Horizontal axis of a plot: its range and the round numbers on it.
+//! Axes of a plot: their ranges and the round numbers on them.
 
+use super::shown::rounded;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
 
@@ -23,6 +24,14 @@ impl Axis {
         let range = low - margin..high + margin;
         let ticks = if is_log { logarithmic(&range) } else { linear(&range) };
         Some(Self { range, is_log, ticks })
+    }
+}
+
+impl Axis {
+    /// A linear axis from nothing to above the highest value.
+    pub(super) fn from_nothing(highest: f64) -> Self {
+        let range = 0.0..highest.max(1e-9) * 1.06;
+        Self { ticks: linear(&range), range, is_log: false }
     }
 }
 
@@ -72,9 +81,7 @@ fn logarithmic(range: &Range<f64>) -> Vec<f64> {
 /// A number on the axis.
 fn label(position: f64, is_log: bool) -> String {
     let value = if is_log { 10_f64.powf(position) } else { position };
-    let places = if value.abs() >= 0.95 || value == 0.0 { 1 } else { 3 };
-    let text = format!("{value:.places$}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    rounded(value)
 }
 
 #[cfg(test)]
@@ -96,6 +103,7 @@ mod tests {
             ["1", "2", "5", "10", "20", "50", "100", "200", "500"]
         );
         assert_eq!(labels(&[0.0, 6.0], true).last().map(String::as_str), Some("1000000"));
+        assert_eq!(labels(&[-4.0, 2.0], true), ["0.0001", "0.001", "0.01", "0.1", "1", "10", "100"]);
         assert_eq!(labels(&[-2.0, -1.0], true), ["0.01", "0.02", "0.05", "0.1"]);
     }
 

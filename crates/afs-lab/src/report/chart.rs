@@ -34,13 +34,45 @@ const ALONE: &str = "<style>\
 pub(super) fn svg(chart: &Chart, paper: &Sheet, here: Option<&Sheet>) -> Option<String> {
     let mut all = series(chart, paper, false);
     all.extend(here.into_iter().flat_map(|sheet| series(chart, sheet, true)));
+    let is_log = are_apart(&all);
+    if is_log {
+        all.iter_mut().flat_map(|series| &mut series.points).for_each(Point::make_logarithmic);
+    }
     let points = || all.iter().flat_map(|series| &series.points);
     let x = Axis::over(points().map(|point| point.x), chart.is_log)?;
-    let top = points().map(|point| point.spread.map_or(point.y, |(_, high)| high.max(point.y)));
-    let top = top.max_by(f64::total_cmp)?.max(1e-9);
+    let values = points().flat_map(|point| {
+        let (low, high) = point.spread.unwrap_or((point.y, point.y));
+        [low, point.y, high]
+    });
+    let y = match is_log {
+        true => Axis::over(values, true)?,
+        false => Axis::from_nothing(values.max_by(f64::total_cmp)?),
+    };
     let mut text = String::new();
-    draw(chart, &all, &x, 0.0..top * 1.06, &mut text).ok()?;
+    draw(chart, &all, (&x, &y), &mut text).ok()?;
     Some(text)
+}
+
+/// How many times as high as another a series is where a linear axis would show the lower one as a line on the ground.
+const APART: f64 = 30.0;
+
+fn are_apart(all: &[Series]) -> bool {
+    let values = |series: &Series| series.points.iter().map(|point| point.y).collect::<Vec<_>>();
+    if all.iter().flat_map(values).any(|value| value <= 0.0) {
+        return false;
+    }
+    let tops = || all.iter().filter_map(|series| values(series).into_iter().max_by(f64::total_cmp));
+    let (low, high) = (tops().min_by(f64::total_cmp), tops().max_by(f64::total_cmp));
+    low.zip(high).is_some_and(|(low, high)| high / low > APART)
+}
+
+impl Point {
+    /// Of a spread that reaches nothing, the lower part is not drawn.
+    fn make_logarithmic(&mut self) {
+        let low = |low: f64| if low > 0.0 { low } else { self.y };
+        self.spread = self.spread.map(|(lowest, highest)| (low(lowest).log10(), highest.log10()));
+        self.y = self.y.log10();
+    }
 }
 
 /// The same plot as a file of its own.
@@ -84,7 +116,11 @@ fn points(chart: &Chart, sheet: &Sheet, column: &str) -> Vec<Point> {
     let point = |row: &Vec<Cell>| {
         let (x, y) = (row.get(x)?.number()?, row.get(y)?.number()?);
         let x = if chart.is_log { x.log10() } else { x };
-        x.is_finite().then_some(Point { x, y, spread: spread(sheet, column, row) })
+        x.is_finite().then_some(Point {
+            x,
+            y,
+            spread: spread(sheet, column, row).map(|(low, high)| (low.max(0.0), high)),
+        })
     };
     sheet.rows.iter().filter_map(point).collect()
 }

@@ -3,12 +3,9 @@
 use super::axis::Axis;
 use super::chart::Series;
 use super::charts::Chart;
-use super::shown::rounded;
 use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::RGBColor;
-use std::ops::Range;
 
 /// Width and height of the axes with what they enclose, in units of the SVG.
 const SIZE: (u32, u32) = (640, 380);
@@ -37,15 +34,14 @@ impl Series {
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Axes<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, RangedCoordf64>>;
+type Axes<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
 type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
 /// Draws all series into `text`.
 pub(super) fn draw<'a>(
     chart: &Chart,
     all: &[Series],
-    x: &Axis,
-    y: Range<f64>,
+    (x, y): (&Axis, &Axis),
     text: &'a mut String,
 ) -> Drawn<'a> {
     let height = SIZE.1 + LINE * (all.len() as u32).div_ceil(2) + LINE / 2;
@@ -55,11 +51,9 @@ pub(super) fn draw<'a>(
         .margin(10)
         .x_label_area_size(44)
         .y_label_area_size(64)
-        .build_cartesian_2d(x.clone(), y)?;
+        .build_cartesian_2d(x.clone(), y.clone())?;
     axes.configure_mesh()
         .light_line_style(TRANSPARENT)
-        .y_labels(6)
-        .y_label_formatter(&|y| rounded(*y))
         .x_desc(chart.x_label)
         .y_desc(chart.y_label)
         .axis_desc_style(("sans-serif", 15))
@@ -82,7 +76,7 @@ fn lines<'a>(axes: &mut Axes<'a>, series: &Series) -> Drawn<'a> {
     }
     let bars = series.points.iter().filter_map(|point| {
         let (low, high) = point.spread?;
-        Some(ErrorBar::new_vertical(point.x, low.max(0.0), point.y, high, style.color.stroke_width(1), 6))
+        Some(ErrorBar::new_vertical(point.x, low, point.y, high, style.color.stroke_width(1), 6))
     });
     axes.draw_series(bars)?;
     Ok(())

@@ -6,9 +6,6 @@ use crate::papers::{Follows, Paper, Sheet};
 use crate::runs::Outcome;
 use std::fmt::Write;
 
-/// Columns from which two tables stand one below the other.
-const WIDE: usize = 6;
-
 pub(super) fn page(report: &Report<'_>) -> String {
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -62,10 +59,7 @@ fn section(out: &mut String, item: &Item<'_>) {
         Some(Outcome::Ran { sheet, notes }) => Some((sheet, notes)),
         _ => None,
     };
-    let is_wide = here.is_some_and(|(sheet, _)| columns(sheet).len() >= WIDE)
-        || columns(&item.entry.sheet).len() >= WIDE
-        || here.is_none();
-    let _ = writeln!(out, "<div class=\"{}\">", if is_wide { "below" } else { "beside" });
+    out.push_str("<div class=\"tables\">\n");
     table(out, &id, "Paper", &item.entry.sheet);
     if let Some((sheet, _)) = here {
         let quick = item.result.is_some_and(|result| result.quick);

@@ -98,10 +98,10 @@ impl Item<'_> {
     }
 
     /// Why there are no numbers.
-    fn reason(&self) -> Option<&str> {
+    fn reason(&self) -> Option<String> {
         match &self.result?.outcome {
-            Outcome::Refused { lacks } => Some(lacks),
-            Outcome::Failed { error } => Some(error),
+            Outcome::Refused { lacks } => Some(format!("it lacks {lacks}")),
+            Outcome::Failed { error } => Some(error.clone()),
             Outcome::Ran { .. } | Outcome::Description => None,
         }
     }

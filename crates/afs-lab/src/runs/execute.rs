@@ -102,7 +102,7 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
     }
     match method {
         Method::Description => Outcome::Description,
-        Method::NotBuilt(reason) => Outcome::Refused { lacks: format!("not built: {reason}") },
+        Method::Lacks(what) => refused(what),
         Method::Recompute(what) => match recompute(setting, what) {
             Ok(sheet) => Outcome::Ran { sheet, notes: recomputed_notes(setting, method, what) },
             Err(error) => Outcome::Failed { error: error.to_string() },

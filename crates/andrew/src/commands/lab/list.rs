@@ -45,7 +45,7 @@ impl Args {
 fn state(method: Method) -> (State, Option<String>) {
     match method {
         Method::Description => (State::Description, None),
-        Method::NotBuilt(reason) => (State::Refused, Some(format!("not built: {reason}"))),
+        Method::Lacks(what) => (State::Refused, Some(what.to_owned())),
         _ if method.needs_costs() => (State::NeedsCosts, None),
         _ if method.needs_other() => (State::NeedsOther, None),
         _ if method.needs_mount() => (State::NeedsMount, None),
@@ -118,7 +118,7 @@ impl fmt::Display for List {
                     }
                     (State::Description, _) => writeln!(f, "{:33}nothing to measure", "")?,
                     (State::Refused, reason) => {
-                        writeln!(f, "{:33}refused: {}", "", reason.as_deref().unwrap_or_default())?;
+                        writeln!(f, "{:33}refused: it lacks {}", "", reason.as_deref().unwrap_or_default())?;
                     }
                 }
             }

@@ -17,7 +17,16 @@ use clap::Subcommand;
 
 /// `andrew lab`.
 #[derive(clap::Args, Debug)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Each table and figure of three papers (Howard et al. 1988, CITI TR 01-3, Gibson et al. 1997) beside what is obtained here.
+
+Examples:
+  andrew lab list
+  andrew lab run all --quick && andrew lab report andrew-lab
+  andrew up --detach && andrew lab run howard88 citi01-3 --mount ~/afs"
+)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

@@ -224,14 +224,19 @@ fn line(id: &'static str, result: &RunResult) -> Line {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Line { id, state, reason, seconds } in &self.results {
-            let state = if *state == "was_done" { "had a result" } else { state };
-            write!(f, "{id:<30} {state}")?;
+            let told = match *state {
+                "was_done" => "had a result",
+                "description" => "nothing to measure",
+                other => other,
+            };
+            write!(f, "{id:<30} {told}")?;
             match (seconds, reason) {
                 (Some(seconds), _) => writeln!(f, ", {seconds:.1} s")?,
+                (None, Some(reason)) if *state == "refused" => writeln!(f, ": it lacks {reason}")?,
                 (None, Some(reason)) => writeln!(f, ": {reason}")?,
                 (None, None) => writeln!(f)?,
             }
         }
-        writeln!(f, "results are in {}", self.out)
+        writeln!(f, "results are in {0}; `andrew lab report {0}` makes a page of them", self.out)
     }
 }
