@@ -151,3 +151,30 @@ fn a_store_that_is_not_commanded_goes_through_the_file_server() {
     scene.put("other", pattern(2 * MIB, 6));
     assert!(scene.get(&client, "other").unwrap() == pattern(2 * MIB, 6) && at_drives(&client) > fetched);
 }
+
+/// The file server does not reply for a while: the drive, which has waited for its command, has not failed.
+#[test]
+fn a_command_that_is_late_is_not_a_failure_of_the_drive() {
+    let scene = commanded(8);
+    let client = warm(&scene, 2);
+    let (asked, before) = (client.calls("Collect"), stored(&client).0);
+    let (here, big) = (client.clone(), pattern(3 * MIB, 4));
+    let (env, content) = (client.env.clone(), big.clone());
+    let working = env.spawn_with_result(async move { here.put("big", &content).await });
+    while client.calls("Collect") == asked {
+        scene.cell.sim.run_for(Duration::from_micros(100));
+    }
+    let (sim, server) = (scene.cell.sim.world(), scene.cell.server);
+    let both_ways = [(client.node, server), (server, client.node)];
+    both_ways.iter().for_each(|(from, to)| sim.cut(*from, *to));
+    scene.cell.sim.run_for(Duration::from_secs(12));
+    both_ways.iter().for_each(|(from, to)| sim.mend(*from, *to));
+    let done = scene.cell.on(&client, async move { working.await.unwrap() });
+    assert!(done.is_ok(), "{done:?}");
+    let told = client.venus.counters().drive_fallbacks;
+    assert!(fallbacks(&client, "unavailable") > 0 && fallbacks(&client, "stalled") == 0, "{told:?}");
+    assert!(read_elsewhere(&scene, 7, "big") == big);
+    scene.cell.sim.run_for(Duration::from_secs(31));
+    put(&scene, &client, "next", pattern(MIB, 5));
+    assert!(stored(&client).0 > before, "{:?}", client.venus.counters().drive_fallbacks);
+}

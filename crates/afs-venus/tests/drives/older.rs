@@ -85,6 +85,7 @@ fn an_older_drive_is_used_for_what_it_can_do() {
             after.drive_bytes_stored > before.drive_bytes_stored,
         );
         assert_eq!(at_drive, (reads, stores), "version {latest}, {route:?}: {:?}", after.drive_fallbacks);
+        assert_eq!(fallbacks(&client, "no_room"), 0, "no room is given where it cannot be used");
         let other = scene.cell.client(3);
         assert!(scene.get(&other, "own").unwrap() == big, "version {latest}");
     }
