@@ -46,7 +46,8 @@ async fn pass(env: EnvRef, mut stream: Box<dyn ByteStream>, behind: SocketAddr, 
 }
 
 async fn pump(mut from: impl AsyncRead + Send + Unpin, mut to: impl AsyncWrite + Send + Unpin) {
-    let mut bytes = BytesMut::new();
+    // Otherwise it moves 64 bytes at a time.
+    let mut bytes = BytesMut::with_capacity(64 << 10);
     while from.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
         if to.write_all(&bytes).await.is_err() {
             return;
