@@ -27,6 +27,13 @@ impl Broken {
         self.others.insert(fid);
     }
 
+    /// The caller knows of some objects what a reply does not mention.
+    pub(super) fn caller_knows(&mut self, knows: impl Fn(&Fid) -> bool) {
+        let (known, unknown) = std::mem::take(&mut self.everybody).into_iter().partition(knows);
+        self.everybody = unknown;
+        self.others.extend::<BTreeSet<_>>(known);
+    }
+
     /// What drives are told at the same time.
     pub(super) fn and_told(&mut self, telling: Telling) {
         self.telling.add(telling);

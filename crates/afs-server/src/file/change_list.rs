@@ -14,6 +14,7 @@ use super::broken::Broken;
 use super::change::{Done, Ready};
 use super::server::{CallContext, FileServer};
 use crate::audit::{AuditName, AuditObject};
+use crate::leases::Lease;
 use crate::volume_states::Served;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
@@ -57,7 +58,7 @@ impl FileServer {
                 self.note_changes(context, tried, 0, failed);
                 Err(code)
             }
-            _ => Ok(self.list_reply(context, &served, tried, made.done, failed).await),
+            _ => Ok(self.list_reply(context, &served, tried, (made.done, failed), None).await),
         }
     }
 
@@ -72,11 +73,11 @@ impl FileServer {
         context: &CallContext,
         served: &Served,
         tried: Tried,
-        done: Vec<Done>,
-        failed: Option<AbortCode>,
+        (done, failed): (Vec<Done>, Option<AbortCode>),
+        lease: Option<&Lease>,
     ) -> fs::ChangeListReply {
         self.note_changes(context, tried, done.len(), failed);
-        let done = self.replies_of(context, served.volume.header(), done).await;
+        let done = self.replies_of(context, served.volume.header(), done, lease).await;
         let code = failed.map_or(AbortCode::OK, |code| context.code(code));
         fs::ChangeListReply { done, code }
     }
@@ -87,9 +88,12 @@ impl FileServer {
         context: &CallContext,
         header: Arc<VolumeHeader>,
         done: Vec<Done>,
+        lease: Option<&Lease>,
     ) -> ChangeReplies {
         let mut broken = Broken::default();
         done.iter().for_each(|done| self.breaks_of_done(done, &mut broken));
+        // The holder of a lease decides how many names a file has that was made under it.
+        broken.caller_knows(|fid| !fid.is_directory() && lease.is_some_and(|lease| lease.has_lent(*fid)));
         self.break_promises(context, &mut broken).answered().await;
         let mut replies = ChangeReplies::new();
         for done in done {

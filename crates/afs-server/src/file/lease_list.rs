@@ -93,7 +93,7 @@ impl FileServer {
             space.use_up(grown.iter().sum::<u64>().saturating_mul(1024));
         }
         drop(before);
-        Ok(self.list_reply(context, &served, tried, done, failed).await)
+        Ok(self.list_reply(context, &served, tried, (done, failed), Some(lease.as_ref())).await)
     }
 }
 

@@ -110,14 +110,18 @@ impl Lease {
         now.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 
+    /// Whether a fid was lent with it.
+    pub(crate) fn has_lent(&self, fid: Fid) -> bool {
+        self.fids.get().is_some_and(|fids| fids.contains(&fid))
+    }
+
     /// Whether a change concerns the directory and what was lent with it, and names the object that it makes.
     pub(crate) fn covers(&self, leased: &LeasedChange) -> bool {
-        let is_lent = |fid: &Fid| self.fids.get().is_some_and(|fids| fids.contains(fid));
         let object = match leased.change.makes_object() {
-            true => is_lent(&leased.object),
+            true => self.has_lent(leased.object),
             false => leased.object == Fid::default(),
         };
-        object && leased.change.fids().iter().all(|fid| *fid == self.dir || is_lent(fid))
+        object && leased.change.fids().iter().all(|fid| *fid == self.dir || self.has_lent(*fid))
     }
 }
 

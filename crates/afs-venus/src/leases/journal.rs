@@ -30,8 +30,10 @@ pub(crate) struct Entry {
     pub change: Change,
     /// The object that is made or changed. It stays in the status cache until the server has the change.
     pub vnode: Arc<Vnode>,
-    /// The directory whose names are changed, and its version after the change.
-    pub dir: Option<(Arc<Vnode>, DataVersion)>,
+    /// The directories whose names are changed, and their versions after the change.
+    pub dirs: Vec<(Arc<Vnode>, DataVersion)>,
+    /// The object that loses a name.
+    pub unlinked: Option<Key>,
     /// The objects that the change concerns: it is sent before any call about one of them.
     pub concerns: Vec<Key>,
 }
@@ -44,6 +46,12 @@ impl Entry {
     fn makes_file(&self, file: Key) -> bool {
         matches!(self.change, Change::CreateFile(_)) && self.vnode.key == file
     }
+
+    /// By how much the change alters the number of names of an object.
+    fn names_of(&self, key: Key) -> i32 {
+        let gains = self.change.makes_object() || matches!(self.change, Change::Link(_));
+        i32::from(gains && self.vnode.key == key) - i32::from(self.unlinked == Some(key))
+    }
 }
 
 /// A list: the same changes each time it is sent.
@@ -54,18 +62,21 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// An object that the list makes and no later change of it concerns.
+    /// An object that the list makes and that has a name after it.
     pub fn made_object(&self) -> Option<Key> {
-        let later = |at: usize, key: Key| {
-            self.entries.iter().skip(at + 1).any(|entry| entry.dir.is_some() && entry.concerns.contains(&key))
-        };
-        let mut made = self.entries.iter().enumerate().filter(|(_, entry)| entry.change.makes_object());
-        made.find(|(at, entry)| !later(*at, entry.vnode.key)).map(|(_, entry)| entry.vnode.key)
+        let mut made = self.entries.iter().filter(|entry| entry.change.makes_object());
+        let names = |key: Key| self.entries.iter().map(|entry| entry.names_of(key)).sum::<i32>();
+        made.find(|entry| names(entry.vnode.key) > 0).map(|entry| entry.vnode.key)
+    }
+
+    /// Whether a change of the list takes a name from an object.
+    pub fn unlinks(&self, key: Key) -> bool {
+        self.entries.iter().any(|entry| entry.unlinked == Some(key))
     }
 
     /// The directory of the last change of names, and its version after that.
     pub fn last_directory(&self) -> Option<(Key, DataVersion)> {
-        let last = self.entries.iter().rev().find_map(|entry| entry.dir.as_ref());
+        let last = self.entries.iter().rev().find_map(|entry| entry.dirs.last());
         last.map(|(dir, version)| (dir.key, *version))
     }
 

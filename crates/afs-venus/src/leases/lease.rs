@@ -1,6 +1,6 @@
 //! A lease that this client holds: what is lent with it, and the journal of what was decided under it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,6 +62,8 @@ struct State {
     models: Models,
     /// What became of lent fids whose objects had to be made by single calls.
     replaced: BTreeMap<Fid, Fid>,
+    /// Objects that did not get another name by a single call: they keep those that they have.
+    not_linked: BTreeSet<Key>,
 }
 
 impl Lease {
@@ -88,6 +90,7 @@ impl Lease {
             used: taken.started,
             models,
             replaced: BTreeMap::new(),
+            not_linked: BTreeSet::new(),
         };
         Lease {
             id: reply.lease,
@@ -238,6 +241,16 @@ impl Lease {
         self.state.lock().replaced.insert(lent, by);
     }
 
+    /// An object did not get another name by a single call. The name that was to be removed after that may be its last one.
+    pub fn note_not_linked(&self, object: Key) {
+        self.state.lock().not_linked.insert(object);
+    }
+
+    /// Whether an object did not get a name by which it was to be kept.
+    pub fn was_not_linked(&self, object: Key) -> bool {
+        self.state.lock().not_linked.contains(&object)
+    }
+
     /// Begins to be timed, unless it is so already.
     pub fn begins_timing(&self) -> bool {
         !self.is_timed.swap(true, Ordering::SeqCst)
@@ -271,7 +284,7 @@ impl State {
     fn push(&mut self, entry: Entry) {
         self.decided += 1;
         self.used = entry.since;
-        if let Some((dir, _)) = &entry.dir {
+        for (dir, _) in &entry.dirs {
             // There are as many as directories are lent.
             *self.by_directory.entry(dir.key).or_default() += 1;
         }

@@ -24,9 +24,10 @@ fn name(text: &str) -> fs::Name {
 }
 
 fn entry(user: User, object: Fid, vnode: Key, change: Change) -> Entry {
-    let dir = Some((Arc::new(Vnode::new(DIR)), DataVersion(1)));
+    let dirs = vec![(Arc::new(Vnode::new(DIR)), DataVersion(1))];
+    let unlinked = matches!(change, Change::RemoveFile(_)).then_some(vnode);
     let (vnode, since, concerns) = (Arc::new(Vnode::new(vnode)), Instant::ZERO, vec![DIR, vnode]);
-    Entry { user, since, object, change, vnode, dir, concerns }
+    Entry { user, since, object, change, vnode, dirs, unlinked, concerns }
 }
 
 fn create(user: User, n: u32, data: &[u8]) -> Entry {
@@ -38,6 +39,11 @@ fn create(user: User, n: u32, data: &[u8]) -> Entry {
 fn remove(user: User, n: u32) -> Entry {
     let remove = fs::RemoveFile { dir: DIR.fid, name: name(&format!("f{n}")) };
     entry(user, Fid::default(), file(n), Change::RemoveFile(remove))
+}
+
+fn link(user: User, n: u32) -> Entry {
+    let link = fs::Link { dir: DIR.fid, name: name(&format!("l{n}")), existing: file(n).fid };
+    entry(user, Fid::default(), file(n), Change::Link(link))
 }
 
 #[test]
@@ -145,6 +151,14 @@ fn a_list_is_known_by_an_object_that_it_makes_for_good() {
     journal.push(create(ALICE, 3, b""));
     journal.push(remove(ALICE, 2));
     assert_eq!(journal.list().unwrap().made_object(), Some(file(3)));
+    journal.list_is_over(3);
+    // As git does: made under one name, kept under another one.
+    let git =
+        [create(ALICE, 4, b""), remove(ALICE, 4), create(ALICE, 5, b""), link(ALICE, 5), remove(ALICE, 5)];
+    git.into_iter().for_each(|entry| journal.push(entry));
+    let list = journal.list().unwrap();
+    assert_eq!(list.made_object(), Some(file(5)));
+    assert!(list.unlinks(file(5)) && !list.unlinks(file(3)));
 }
 
 #[test]

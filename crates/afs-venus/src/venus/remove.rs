@@ -181,7 +181,9 @@ impl Venus {
         };
         if !self.was_last_name(&vnode, volume, serial).await {
             // The reply has no status of the file.
-            self.distrust(&vnode);
+            if !self.loses_name_under_lease(&vnode, volume) {
+                self.distrust(&vnode);
+            }
             return;
         }
         {

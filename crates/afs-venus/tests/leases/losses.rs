@@ -6,8 +6,15 @@ use super::*;
 async fn work(client: &Client) -> Result<()> {
     let dir = client.find("dir").await?.node;
     for n in 0..200 {
-        client.put("dir/tmp", format!("data {n}").as_bytes()).await?;
-        client.venus.rename(dir, b"tmp", dir, format!("file{n}").as_bytes()).await?;
+        let (name, data) = (format!("file{n}"), format!("data {n}"));
+        match n % 4 {
+            // As git does.
+            1 => put_by_link(client, "dir", &name, data.as_bytes()).await?,
+            _ => {
+                client.put("dir/tmp", data.as_bytes()).await?;
+                client.venus.rename(dir, b"tmp", dir, name.as_bytes()).await?;
+            }
+        }
         if n % 3 == 2 {
             client.venus.unlink(dir, format!("file{}", n - 1).as_bytes()).await?;
         }
@@ -32,7 +39,9 @@ fn check_prefix(all: &BTreeMap<String, Vec<u8>>, seed: u64) {
         let next = format!("data {}", last.map_or(0, |last| last + 1));
         // The first files are made by single calls.
         let is_before_lease = last.is_none_or(|last| last < 3);
-        assert!(*tmp == next.as_bytes() || (tmp.is_empty() && is_before_lease), "seed {seed}: no data");
+        let is_linked = last.is_some_and(|last| last % 4 == 1 && *tmp == format!("data {last}").as_bytes());
+        let is_next = *tmp == next.as_bytes() || (tmp.is_empty() && is_before_lease);
+        assert!(is_next || is_linked, "seed {seed}: no data");
     }
 }
 
@@ -234,6 +243,18 @@ async fn stubborn(client: &Client, rng: &mut afs_sim::SimRng) -> BTreeMap<String
             let data = all.remove(&from).unwrap();
             all.insert(to, data);
         }
+        if n % 7 == 3 {
+            let (from, to) = (format!("file{n}"), format!("linked{n}"));
+            // Boxed: the test has one stack for all.
+            let linked = Box::pin(async {
+                let file = client.find(&format!("dir/{from}")).await.unwrap().node;
+                client.venus.link(file, dir, to.as_bytes()).await.unwrap();
+                client.venus.unlink(dir, from.as_bytes()).await.unwrap();
+            });
+            linked.await;
+            let data = all.remove(&from).unwrap();
+            all.insert(to, data);
+        }
         client.env.sleep(Duration::from_millis(rng.below(200))).await;
     }
     all
@@ -272,7 +293,7 @@ fn lists_whose_replies_are_lost_are_made_once() {
                     world.mend(from, to);
                 }
             };
-            afs_rpc::future::join(stubborn(&client, &mut work_rng), trouble).await.0
+            afs_rpc::future::join(Box::pin(stubborn(&client, &mut work_rng)), Box::pin(trouble)).await.0
         });
         cell.sim.run_for(Duration::from_secs(120));
         for client in [&b, &a] {

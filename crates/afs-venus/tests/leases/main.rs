@@ -146,6 +146,74 @@ fn more_directories_than_leases_are_leased_one_after_the_other() {
     });
 }
 
+/// Makes a file as git makes an object: under another name, with a second one, without the first.
+async fn put_by_link(client: &Client, dir: &str, name: &str, data: &[u8]) -> Result<()> {
+    client.put(&format!("{dir}/tmp"), data).await?;
+    let file = client.find(&format!("{dir}/tmp")).await?;
+    let at = client.find(dir).await?.node;
+    client.venus.link(file.node, at, name.as_bytes()).await?;
+    client.venus.unlink(at, b"tmp").await
+}
+
+#[test]
+fn names_of_files_that_were_made_under_the_lease_are_decided_too() {
+    let cell = cell(14);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.mkdir("dir/model").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let before = client.venus.counters();
+        client.mkdir("dir/sub").await.unwrap();
+        for n in 0..60 {
+            let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
+            put_by_link(&client, dir, &format!("object{n}"), format!("data {n}").as_bytes()).await.unwrap();
+            let file = client.find(&format!("{dir}/object{n}")).await.unwrap();
+            assert_eq!(file.attr.nlink, 1);
+            let at = client.find(dir).await.unwrap().node;
+            let linked = client.venus.link(file.node, at, format!("other{n}").as_bytes()).await.unwrap();
+            assert_eq!((linked.node, linked.attr.nlink), (file.node, 2));
+        }
+        let [dir, sub] = [client.find("dir").await.unwrap().node, client.find("dir/sub").await.unwrap().node];
+        client.venus.rename(dir, b"first0", sub, b"moved").await.unwrap();
+        put_all(&client, "dir/sub", 0..1).await;
+        client.venus.rename(sub, b"file0", dir, b"first1").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        for n in 0..60 {
+            let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
+            assert_eq!(client.find(&format!("{dir}/object{n}")).await.unwrap().attr.nlink, 2);
+        }
+        assert_eq!(client.calls_since(&before), ["LeaseList 4"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+        // Several names are in one directory.
+        let file = client.find("dir/object0").await.unwrap();
+        let refused = client.venus.link(file.node, sub, b"elsewhere").await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::CrossDevice);
+        assert_eq!(
+            client.venus.rename(dir, b"object0", sub, b"elsewhere").await.unwrap_err().kind,
+            ErrorKind::CrossDevice
+        );
+        assert_eq!(client.venus.link(file.node, dir, b"object2").await.unwrap_err().kind, ErrorKind::Exists);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        assert_eq!(
+            (other.get("dir/sub/moved").await.unwrap(), other.get("dir/first1").await.unwrap()),
+            (b"x".to_vec(), b"data".to_vec())
+        );
+        for n in 0..60 {
+            let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
+            for name in ["object", "other"] {
+                let path = format!("{dir}/{name}{n}");
+                assert_eq!(other.get(&path).await.unwrap(), format!("data {n}").as_bytes());
+                assert_eq!(other.find(&path).await.unwrap().attr.nlink, 2);
+            }
+        }
+        assert_eq!(other.names("dir").await.unwrap().len(), 2 + 3 + 2 + 60);
+    });
+}
+
 #[test]
 fn without_the_option_no_lease_is_asked_for() {
     let cell = Cell::new(2);

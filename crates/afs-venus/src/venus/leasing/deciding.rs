@@ -71,6 +71,11 @@ impl Venus {
             return None;
         }
         let plan = self.plan(dir, volume, change)?;
+        if let Some(into) = &plan.into
+            && !self.rights_in(into, volume, may_decide).await.is_ok_and(may_decide)
+        {
+            return None;
+        }
         let taken = lease.take(plan.cost, plan.new);
         Some((plan, taken))
     }
@@ -84,11 +89,16 @@ impl Venus {
         fid: Fid,
         change: Change,
     ) -> Option<CallReply<ChangeReply>> {
-        let dir_status = self.next_status(dir, &plan)?;
+        let dir_status = self.next_status(dir, plan.subdirectories)?;
+        let into_status = match &plan.into {
+            Some(into) => self.next_status(into, 0)?,
+            None => dir_status,
+        };
         let token = self.token_for(dir.key.cell);
-        let (vnode, status) = match plan.new {
-            New::Nothing => (dir.clone(), Status::default()),
-            New::File | New::Directory => {
+        let (vnode, status) = match (plan.linked.take(), plan.new) {
+            (Some(linked), _) => linked,
+            (None, New::Nothing) => (dir.clone(), Status::default()),
+            (None, New::File | New::Directory) => {
                 let (kind, length) = (plan.kind, plan.length);
                 let (mode, time) =
                     (plan.set.mode.unwrap_or_default(), plan.set.mod_time.unwrap_or(self.wall()));
@@ -101,7 +111,7 @@ impl Venus {
             plan.concerns.push(vnode.key);
         }
         let callback = CallBack { expires_in: lease.callback.expires_in.min(PROMISED), ..lease.callback };
-        let value = reply_to(&change, fid, status, dir_status, callback, lease)?;
+        let value = reply_to(&change, (fid, status), [dir_status, into_status], callback, lease)?;
         let server = lease.server.clone();
         let (serial, started) = (self.promises.serial(), self.now());
         let reply = CallReply { value, server, serial, started, token, follows: false };
@@ -111,7 +121,11 @@ impl Venus {
             object: fid,
             change,
             vnode: vnode.clone(),
-            dir: Some((dir.clone(), dir_status.data_version)),
+            dirs: [(dir.clone(), dir_status.data_version)]
+                .into_iter()
+                .chain(plan.into.map(|into| (into, into_status.data_version)))
+                .collect(),
+            unlinked: plan.unlinked,
             concerns: plan.concerns,
         };
         if !lease.push(entry) {
@@ -139,11 +153,11 @@ impl Venus {
     }
 
     /// The status of the directory after a change of its names.
-    fn next_status(&self, dir: &Vnode, plan: &Plan) -> Option<Status> {
+    fn next_status(&self, dir: &Vnode, subdirectories: i32) -> Option<Status> {
         let status = dir.state().status?;
         Some(Status {
             data_version: status.data_version.next(),
-            link_count: status.link_count.saturating_add_signed(plan.subdirectories),
+            link_count: status.link_count.saturating_add_signed(subdirectories),
             client_mod_time: self.wall(),
             ..status
         })
@@ -153,9 +167,8 @@ impl Venus {
 /// The reply of the server to a change that succeeds.
 fn reply_to(
     change: &Change,
-    fid: Fid,
-    status: Status,
-    dir_status: Status,
+    (fid, status): (Fid, Status),
+    [dir_status, new_dir_status]: [Status; 2],
     callback: CallBack,
     lease: &Lease,
 ) -> Option<ChangeReply> {
@@ -168,11 +181,10 @@ fn reply_to(
         Change::Symlink(_) => ChangeReply::Symlink(fs::SymlinkReply { fid, status, dir_status, sync }),
         Change::RemoveFile(_) => ChangeReply::RemoveFile(removed),
         Change::RemoveDir(_) => ChangeReply::RemoveDir(removed),
-        Change::Rename(_) => ChangeReply::Rename(fs::RenameReply {
-            old_dir_status: dir_status,
-            new_dir_status: dir_status,
-            sync,
-        }),
-        Change::Link(_) | Change::Store(_) | Change::StoreStatus(_) => return None,
+        Change::Rename(_) => {
+            ChangeReply::Rename(fs::RenameReply { old_dir_status: dir_status, new_dir_status, sync })
+        }
+        Change::Link(_) => ChangeReply::Link(fs::LinkReply { status, dir_status, sync }),
+        Change::Store(_) | Change::StoreStatus(_) => return None,
     })
 }

@@ -45,18 +45,18 @@ impl Venus {
         let mut last = BTreeMap::new();
         let mut promised = BTreeMap::new();
         for (reply, entry) in made {
-            if let (Some((dir, _)), Some(status)) = (&entry.dir, dir_status(reply)) {
-                last.insert(dir.key, (dir, status));
-            }
+            let dirs = entry.dirs.iter().zip(dir_statuses(reply));
+            last.extend(dirs.filter_map(|((dir, _), status)| Some((dir.key, (dir, *status?)))));
             if let Some((status, callback)) = object_status(reply) {
-                last.insert(entry.vnode.key, (&entry.vnode, status));
+                last.insert(entry.vnode.key, (&entry.vnode, *status));
                 promised.extend(callback.map(|callback| (entry.vnode.key, callback)));
             }
         }
         for (key, (vnode, status)) in last {
             let callback = promised.get(&key).copied();
             let recorded = lease.if_settled_by(list, made.len(), key, || {
-                self.record_last(lease, vnode, status, callback, answered)
+                let status = if list.unlinks(key) { with_names_of(vnode, status) } else { status };
+                self.record_last(lease, vnode, &status, callback, answered)
             });
             match recorded {
                 Some(Recorded::OtherVersion) => {
@@ -131,20 +131,28 @@ fn object_status(reply: &ChangeReply) -> Option<(&Status, Option<&CallBack>)> {
         }
         ChangeReply::Symlink(made) => Some((&made.status, Some(&CallBack::NONE))),
         ChangeReply::Store(stored) | ChangeReply::StoreStatus(stored) => Some((&stored.status, None)),
-        ChangeReply::RemoveFile(_)
-        | ChangeReply::RemoveDir(_)
-        | ChangeReply::Rename(_)
-        | ChangeReply::Link(_) => None,
+        ChangeReply::Link(linked) => Some((&linked.status, None)),
+        ChangeReply::RemoveFile(_) | ChangeReply::RemoveDir(_) | ChangeReply::Rename(_) => None,
     }
 }
 
-/// The status of the directory after a change of names.
-fn dir_status(reply: &ChangeReply) -> Option<&Status> {
+/// A status as of before a change that took a name from the object: the reply to that has none. Under the lease the number of names is the
+/// one that was decided.
+fn with_names_of(vnode: &Vnode, status: Status) -> Status {
+    let decided = vnode.state().status;
+    Status { link_count: decided.map_or(status.link_count, |decided| decided.link_count), ..status }
+}
+
+/// The statuses of the directories of a change of names after it.
+fn dir_statuses(reply: &ChangeReply) -> [Option<&Status>; 2] {
     match reply {
-        ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => Some(&made.dir_status),
-        ChangeReply::Symlink(made) => Some(&made.dir_status),
-        ChangeReply::RemoveFile(removed) | ChangeReply::RemoveDir(removed) => Some(&removed.dir_status),
-        ChangeReply::Rename(renamed) => Some(&renamed.new_dir_status),
-        ChangeReply::Link(_) | ChangeReply::Store(_) | ChangeReply::StoreStatus(_) => None,
+        ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => [Some(&made.dir_status), None],
+        ChangeReply::Symlink(made) => [Some(&made.dir_status), None],
+        ChangeReply::Link(linked) => [Some(&linked.dir_status), None],
+        ChangeReply::RemoveFile(removed) | ChangeReply::RemoveDir(removed) => {
+            [Some(&removed.dir_status), None]
+        }
+        ChangeReply::Rename(renamed) => [Some(&renamed.old_dir_status), Some(&renamed.new_dir_status)],
+        ChangeReply::Store(_) | ChangeReply::StoreStatus(_) => [None, None],
     }
 }

@@ -36,7 +36,7 @@ impl Venus {
     pub(super) async fn make_good(&self, lease: &Arc<Lease>, good: &mut Vec<MadeGood>) -> Result<()> {
         while let Some(entry) = lease.journal(|journal| journal.first()) {
             let me = self.as_user(entry.user);
-            match me.make_alone(lease, &entry, good).await {
+            match Box::pin(me.make_alone(lease, &entry, good)).await {
                 Ok(()) => {}
                 Err(error) if may_be_sent_again(&error) => return Err(error),
                 Err(error) => me.is_given_up(lease, &entry, &error).await,
@@ -82,6 +82,9 @@ impl Venus {
                 self.made_alone(lease, call).await.map(drop)
             }
             Change::RemoveFile(call) => {
+                if let Some(kept) = entry.unlinked.filter(|key| lease.was_not_linked(*key)) {
+                    return Err(VenusError::new(ErrorKind::Exists, "Link").of(kept.fid));
+                }
                 let call = fs::RemoveFile { dir: at(call.dir), ..call.clone() };
                 unless_gone(self.made_alone(lease, call).await.map(drop))
             }
@@ -94,15 +97,46 @@ impl Venus {
                 let call = fs::Rename { old_dir, new_dir, ..call.clone() };
                 unless_gone(self.made_alone(lease, call).await.map(drop))
             }
-            Change::Link(_) => Ok(()),
+            Change::Link(call) => {
+                let (dir, existing) = (at(call.dir), at(call.existing));
+                let call = fs::Link { dir, existing, ..call.clone() };
+                let made = self.made_alone(lease, call.clone()).await.map(drop);
+                self.unless_linked(lease, entry, &call, made).await
+            }
         }
+    }
+
+    /// A name that is there was made by the list whose reply was lost, or by others. Unless the file has several names, it keeps the one
+    /// that a later change removes.
+    async fn unless_linked(
+        &self,
+        lease: &Lease,
+        entry: &Entry,
+        call: &fs::Link,
+        made: Result<()>,
+    ) -> Result<()> {
+        let Err(error) = made else { return Ok(()) };
+        if may_be_sent_again(&error) {
+            return Err(error);
+        }
+        if error.kind == ErrorKind::Exists {
+            let names = self.made_alone(lease, fs::FetchStatus { fid: call.existing }).await;
+            match names.map(|reply| reply.status.link_count) {
+                Ok(2..) => return Ok(()),
+                Err(error) if may_be_sent_again(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        lease.note_not_linked(entry.vnode.key);
+        Err(error)
     }
 
     async fn made_alone<R: Request + Clone>(&self, lease: &Lease, call: R) -> Result<R::Reply>
     where
         R::Reply: Send,
     {
-        let outcome: CallOutcome<R::Reply> = self.calls.call(&self.context, &lease.volume, call).await;
+        let call = Box::pin(self.calls.call(&self.context, &lease.volume, call));
+        let outcome: CallOutcome<R::Reply> = call.await;
         outcome.result.map(|answered| answered.value)
     }
 
@@ -144,8 +178,10 @@ impl Venus {
 
     /// What was decided of an object and its directory is not known to be so.
     fn forget_decided(&self, lease: &Lease, entry: &Entry) {
-        if let Some((dir, _)) = &entry.dir {
-            self.forget_copy(dir);
+        entry.dirs.iter().for_each(|(dir, _)| self.forget_copy(dir));
+        if let Some(unlinked) = entry.unlinked.and_then(|key| self.vnodes.peek(key)) {
+            self.distrust(&unlinked);
+            self.invalidate(unlinked.key);
         }
         let key = entry.vnode.key;
         if entry.change.makes_object() && lease.in_place_of(key.fid) != key.fid {

@@ -9,6 +9,7 @@ mod list_replies;
 mod lists;
 mod loss;
 mod plan;
+mod plan_of_second;
 mod small_stores;
 mod taking;
 
@@ -65,7 +66,7 @@ impl Venus {
         };
         // Data of files that had to be made by single calls is stored as that of any file.
         for unsaved in made_good {
-            self.store_made_good(unsaved).await;
+            Box::pin(self.store_made_good(unsaved)).await;
         }
         settled
     }
@@ -78,14 +79,15 @@ impl Venus {
     ) -> Result<()> {
         while !lease.journal(|journal| journal.is_settled(changes)) {
             if lease.is_lost() {
-                self.make_good(lease, made_good).await?;
+                // Boxed: the task of each settlement would have room for it.
+                Box::pin(self.make_good(lease, made_good)).await?;
                 continue;
             }
             let Some(list) = lease.journal(Journal::list) else { return Ok(()) };
             self.send_lease_list(lease, &list).await?;
         }
         if lease.is_lost() {
-            self.make_good(lease, made_good).await?;
+            Box::pin(self.make_good(lease, made_good)).await?;
             self.return_lease(lease).await;
         }
         Ok(())

@@ -124,7 +124,8 @@ impl Venus {
             object: Fid::default(),
             change,
             vnode: vnode.clone(),
-            dir: None,
+            dirs: Vec::new(),
+            unlinked: None,
             concerns: vec![vnode.key],
         }
     }
