@@ -4,6 +4,7 @@
 
 mod rig;
 
+use std::collections::BTreeSet;
 use std::slice::from_ref;
 use std::time::Duration;
 
@@ -147,6 +148,77 @@ fn wrong_lists_change_nothing_and_use_no_number() {
     let reply = a.ask(list(dir, id, 4, &both)).unwrap();
     assert_eq!((reply.done.len(), reply.code), (1, einval.to_uae()));
     assert_eq!(names(&b, dir).iter().filter(|name| ["good", "p", "q"].contains(&name.as_str())).count(), 2);
+}
+
+#[test]
+fn the_holder_of_a_lease_knows_how_many_names_its_files_have() {
+    let cell = Cell::new(30);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let outside = a.create(dir, "outside").unwrap().fid;
+    let lease = take(&a, dir);
+    let [file, other] = [lease.fids[0], lease.fids[1]];
+    let git = |file, n: u32| {
+        let [from, to] = ["tmp", "object"].map(|kind| format!("{kind}{n}"));
+        [created(dir, file, &from, b"data"), linked(dir, file, &to), removed(dir, &from)]
+    };
+    a.heard();
+    let reply = a.ask(list(dir, lease.lease, 1, &git(file, 1))).unwrap();
+    assert!(matches!(&reply.done[1], fs::ChangeReply::Link(linked) if linked.status.link_count == 2));
+    let [make, link, remove] = git(other, 2);
+    assert_eq!(a.ask(list(dir, lease.lease, 2, &[make, link])).unwrap().code, AbortCode::OK);
+    assert_eq!(a.ask(list(dir, lease.lease, 3, &[remove])).unwrap().code, AbortCode::OK);
+    assert_eq!(a.heard(), [], "it has decided the removals itself");
+    refused(a.ask(list(dir, lease.lease, 4, &[linked(dir, outside, "second")])), Errno::EINVAL);
+    for file in [file, other] {
+        assert_eq!((b.fetch_status(file).unwrap().status.link_count, b.read(file)), (1, b"data".to_vec()));
+    }
+    assert!(names(&b, dir).iter().all(|name| !name.starts_with("tmp")));
+}
+
+#[test]
+fn more_is_lent_to_the_holder_of_a_lease_within_bounds() {
+    let cell = Cell::new(31);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let lease = take(&a, dir);
+    let id = lease.lease;
+    let more = |files, directories| fs::LendMore { dir, lease: id, files, directories, space: u64::MAX };
+    for (files, directories) in [(0, 0), (200, 57), (u32::MAX, u32::MAX)] {
+        refused(a.ask(more(files, directories)), Errno::EINVAL);
+    }
+    refused(b.ask(more(1, 0)), ESTALE);
+    refused(a.ask(fs::LendMore { lease: LeaseId(id.0 ^ 1), ..more(1, 0) }), ESTALE);
+    let mut all: BTreeSet<Fid> = lease.fids.iter().copied().collect();
+    let first = a.ask(more(200, 56)).unwrap();
+    assert!(first.fids.len() == 256 && lease.space + first.space <= 16 << 20);
+    all.extend(first.fids.iter());
+    for _ in 0..2 {
+        all.extend(a.ask(more(200, 56)).unwrap().fids.iter());
+    }
+    refused(a.ask(more(200, 56)), Errno::EAGAIN);
+    all.extend(a.ask(more(246, 0)).unwrap().fids.iter());
+    refused(a.ask(more(1, 0)), Errno::EAGAIN);
+    assert_eq!(all.len(), 1024, "each is lent once");
+    let [file, sub] = [first.fids[0], first.fids[255]];
+    let changes = [made_dir(dir, sub, "sub"), created(sub, file, "inner", b"data")];
+    assert_eq!(a.ask(list(dir, id, 1, &changes)).unwrap().code, AbortCode::OK);
+    // What is lent later is recalled, and taken back, with what was lent at first.
+    a.heard();
+    assert_eq!(b.read(file), b"data");
+    assert_eq!(a.heard(), [Heard::Recall(dir, id)]);
+    refused(a.ask(more(1, 0)), ESTALE);
+    let next = b.create(dir, "next").unwrap().fid;
+    assert!(all.iter().any(|lent| lent.vnode == next.vnode) && !all.contains(&next));
+}
+
+#[test]
+fn a_directory_that_a_client_has_just_made_is_lent_to_it() {
+    let cell = Cell::new(32);
+    let (a, b, root) = (cell.client(1), cell.client(2), cell.root());
+    let [alone, seen] = ["alone", "seen"].map(|text| a.make_dir(root, text).unwrap().fid);
+    refused(b.ask(ask_for(alone)), Errno::EAGAIN);
+    assert_eq!(a.ask(ask_for(alone)).unwrap().fids.len(), 10);
+    b.fetch_status(seen).unwrap();
+    refused(a.ask(ask_for(seen)), Errno::EAGAIN);
 }
 
 fn done<T: std::fmt::Debug>(outcome: CallResult<T>) {

@@ -44,6 +44,7 @@ described! {
     Change: fs::TakeLease |call| call.dir;
     Change: fs::LeaseList |call| call.dir;
     Read: fs::ReturnLease |call| call.dir;
+    Change: fs::LendMore |call| call.dir;
     Change: fs::StoreAcl |call| call.fid;
     Change: fs::OldStoreAcl |call| call.fid;
     Change: fs::StoreStatus |call| call.fid;

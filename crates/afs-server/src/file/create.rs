@@ -101,6 +101,9 @@ impl FileServer {
         let (subject, holder) = (context.subject.clone(), context.host.id());
         let made = self.change(&served, Some(holder), dir, move |tx| make(tx, &subject)).await?;
         self.leases().note_change(dir, holder);
+        if made.created.object.is_directory() {
+            self.leases().note_made(made.created.object.fid(dir.volume), holder);
+        }
         self.clients.start_breaks(dir, Some(context.host.id())).answered().await;
         Ok((made, served.volume.header()))
     }

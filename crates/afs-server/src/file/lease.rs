@@ -25,6 +25,12 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::TakeLease| async move {
         server.take_lease(&context, &call).await
     });
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::LendMore| async move {
+        // A task of its own: what was lent is counted, also if the call is given up.
+        let env = server.env.clone();
+        let lent = env.spawn_with_result(async move { server.lend_more(&context, &call).await });
+        lent.await.unwrap_or(Err(AbortCode::VRESTARTING))
+    });
     super::call(table, |server: Arc<FileServer>, context, call: fs::ReturnLease| async move {
         server.return_lease(&context, &call).await
     })
@@ -108,16 +114,8 @@ impl FileServer {
         let (dir, holder) = (call.dir, Some(context.host.id()));
         self.clients.start_breaks(dir, holder).answered().await;
         let found = self.find_to_lend(context, dir).await?;
-        let (subject, counts) = (context.subject.clone(), [call.files as usize, call.directories as usize]);
         // A change that was admitted before it saw the lease is durable, and in the status below, when this is.
-        let lent = self.change(&found.served, holder, dir, move |tx| {
-            let record = tx.directory(dir)?;
-            check_within(tx, &record, &subject, Operation::Insert)?;
-            let [files, directories] = within_quota(tx, counts);
-            tx.lend(files, directories)
-        });
-        let fids = lent.await?;
-        self.leases().lend(lease, &fids);
+        let fids = self.lend_fids(context, lease, &found, [call.files, call.directories]).await?;
         let space = self.reserve(&found.header, call.space);
         let reserved = space.bytes();
         lease.lists.lock().await.space = Some(space);
@@ -130,6 +128,59 @@ impl FileServer {
             fids: LentFids::first_of(fids),
             space: reserved,
         })
+    }
+
+    /// Lends numbers with a lease.
+    async fn lend_fids(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        lease: &Arc<Lease>,
+        found: &Found,
+        counts: [u32; 2],
+    ) -> Result<Vec<Fid>, AbortCode> {
+        let (dir, subject) = (lease.dir, context.subject.clone());
+        let counts = counts.map(|count| count as usize);
+        let lent = self.change(&found.served, Some(context.host.id()), dir, move |tx| {
+            let record = tx.directory(dir)?;
+            check_within(tx, &record, &subject, Operation::Insert)?;
+            let [files, directories] = within_quota(tx, counts);
+            tx.lend(files, directories)
+        });
+        let fids = lent.await?;
+        self.leases().lend(lease, &fids);
+        Ok(fids)
+    }
+
+    async fn lend_more(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        call: &fs::LendMore,
+    ) -> Result<fs::LendMoreReply, AbortCode> {
+        let count = call.files as usize + call.directories as usize;
+        if count == 0 || count > LENT_MAX {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        let held = self.leases().held(call.lease, call.dir, context.host.id());
+        let lease = held.ok_or(Errno::ESTALE.to_uae())?;
+        // The end of the lease waits for this, and takes back what is lent here.
+        let mut lists = lease.lists.lock().await;
+        if !lease.holds() {
+            return Err(Errno::ESTALE.to_uae());
+        }
+        if lease.is_wanted() || !self.leases().have_room(&lease, count) {
+            return Err(Errno::EAGAIN.to_uae());
+        }
+        let found = self.find_to_lend(context, call.dir).await?;
+        let fids = self.lend_fids(context, &lease, &found, [call.files, call.directories]).await?;
+        lease.touch(self.clients.now());
+        let left = lists.space.as_ref().map_or(0, SpaceHeld::bytes);
+        let more = self.reserve(&found.header, call.space.min(SPACE_MAX.saturating_sub(left)));
+        let space = more.bytes();
+        match &mut lists.space {
+            Some(left) => left.add(more),
+            none => *none = Some(more),
+        }
+        Ok(fs::LendMoreReply { fids: LentFids::first_of(fids), space })
     }
 
     /// Reserves quota, of which much is left for others.

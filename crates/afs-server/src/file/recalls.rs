@@ -152,7 +152,7 @@ impl FileServer {
         if lists.over {
             return;
         }
-        let fids: Vec<Fid> = lease.fids().collect();
+        let fids = lease.fids();
         let store = self.partitions.store(lease.site.partition);
         if let Some(volume) = store.and_then(|store| store.volume(lease.site.volume)) {
             // Also when nothing is left to take back: a list that was admitted before is durable when this is.

@@ -256,6 +256,11 @@ impl SpaceHeld {
         self.bytes
     }
 
+    /// Takes over what is left of another reservation of the same volume.
+    pub(crate) fn add(&mut self, mut other: SpaceHeld) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
     /// The volume itself accounts for so many bytes from now on.
     pub(crate) fn use_up(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);

@@ -1,13 +1,14 @@
 //! Record of one lease: what is lent to whom, its last list, and whether it still holds.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use afs_rpc::sync;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{ChangeListReply, LeaseId, LeasedChange, ListNumber};
 use afs_wire::ids::Fid;
+use parking_lot::RwLock;
 
 use crate::file::stores::SpaceHeld;
 use crate::hosts::Host;
@@ -22,8 +23,8 @@ pub(crate) struct Lease {
     pub(crate) host: Arc<Host>,
     /// Whether it is counted among those of machines that have not authenticated.
     pub(super) anonymous: bool,
-    /// What is lent with it; set once, when the directory is lent.
-    fids: OnceLock<BTreeSet<Fid>>,
+    /// What is lent with it.
+    fids: RwLock<BTreeSet<Fid>>,
     /// Whether lists are made under it. Looked at inside the transaction of each list.
     holds: AtomicBool,
     /// Whether a recall waits for it.
@@ -58,7 +59,7 @@ impl Lease {
             site,
             anonymous: !host.is_authenticated(),
             host,
-            fids: OnceLock::new(),
+            fids: RwLock::default(),
             holds: AtomicBool::new(true),
             wanted: AtomicBool::new(false),
             used: AtomicU64::new(now),
@@ -68,18 +69,22 @@ impl Lease {
     }
 
     /// What is lent with it.
-    pub(crate) fn fids(&self) -> impl Iterator<Item = Fid> + '_ {
-        self.fids.get().into_iter().flatten().copied()
+    pub(crate) fn fids(&self) -> Vec<Fid> {
+        self.fids.read().iter().copied().collect()
+    }
+
+    /// Number of fids that are lent with it.
+    pub(super) fn lent(&self) -> usize {
+        self.fids.read().len()
     }
 
     pub(super) fn lend(&self, fids: &[Fid]) {
-        // A lease is given fids once.
-        let _ = self.fids.set(fids.iter().copied().collect());
+        self.fids.write().extend(fids);
     }
 
     /// The directory, and the directories that may have been made under it.
-    pub(crate) fn directories(&self) -> impl Iterator<Item = Fid> + '_ {
-        std::iter::once(self.dir).chain(self.fids().filter(|fid| fid.vnode.is_directory()))
+    pub(crate) fn directories(&self) -> impl Iterator<Item = Fid> {
+        std::iter::once(self.dir).chain(self.fids().into_iter().filter(|fid| fid.vnode.is_directory()))
     }
 
     /// Whether lists are made under it.
@@ -112,7 +117,7 @@ impl Lease {
 
     /// Whether a fid was lent with it.
     pub(crate) fn has_lent(&self, fid: Fid) -> bool {
-        self.fids.get().is_some_and(|fids| fids.contains(&fid))
+        self.fids.read().contains(&fid)
     }
 
     /// Whether a change concerns the directory and what was lent with it, and names the object that it makes.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use afs_wire::fs::{LeaseId, LeasedChanges};
+use afs_wire::fs::{LENT_MAX, LeaseId, LeasedChanges};
 use afs_wire::ids::{Fid, VnodeId, VolumeId};
 use afs_wire::xdr::Encode;
 use parking_lot::RwLock;
@@ -25,6 +25,9 @@ use runs::Runs;
 const LEASES_MAX: usize = 1024;
 const ANONYMOUS_MAX: usize = LEASES_MAX / 4;
 const HOST_MAX: usize = 32;
+/// Most fids that are lent with one lease. All leases of one client, of those that have not authenticated, and of all have as many as if
+/// [`LENT_MAX`] were lent with each.
+const OF_LEASE_MAX: usize = 1024;
 
 /// All leases of a server.
 pub(crate) struct Leases {
@@ -38,12 +41,27 @@ struct Table {
     by_id: BTreeMap<LeaseId, Arc<Lease>>,
     /// The directories, and what is lent with them: a number is of one object as long as it is lent.
     by_object: BTreeMap<(VolumeId, VnodeId), Arc<Lease>>,
-    by_host: BTreeMap<HostId, usize>,
-    anonymous: usize,
+    by_host: BTreeMap<HostId, Held>,
+    anonymous: Held,
+    all: Held,
     /// Volumes of which nothing is lent, and how many operations want that.
     barred: BTreeMap<VolumeId, usize>,
     /// Whether nothing at all is lent any more.
     closed: bool,
+}
+
+/// Leases, and fids that are lent with them.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    leases: usize,
+    fids: usize,
+}
+
+impl Held {
+    /// Whether one more lease, or more fids of one that is counted, are within the bound of so many leases.
+    fn has_room(self, leases: usize, fids: usize, most: usize) -> bool {
+        self.leases + leases <= most && self.fids + fids <= most * LENT_MAX
+    }
 }
 
 /// Keeps the directories of a volume from being lent, until it is dropped.
@@ -70,14 +88,19 @@ impl Leases {
     ) -> Option<Arc<Lease>> {
         let lease = Arc::new(Lease::new(id, dir, site, host.clone(), now));
         let mut table = self.table.write();
-        if !table.has_room(&lease) {
+        if !table.may_begin(&lease) {
             return None;
         }
         table.by_object.insert(key(dir), lease.clone());
         table.by_id.insert(id, lease.clone());
-        *table.by_host.entry(host.id()).or_default() += 1;
-        table.anonymous += usize::from(lease.anonymous);
+        table.held_with(&lease, |held| held.leases += 1);
         Some(lease)
+    }
+
+    /// Whether so many more fids may be lent with a lease.
+    pub(crate) fn have_room(&self, lease: &Lease, fids: usize) -> bool {
+        let table = self.table.read();
+        !table.closed && lease.lent() + fids <= OF_LEASE_MAX && table.has_room(lease, 0, fids)
     }
 
     /// Adds what is lent with a directory.
@@ -85,6 +108,7 @@ impl Leases {
         lease.lend(fids);
         let mut table = self.table.write();
         table.by_object.extend(fids.iter().map(|fid| (key(*fid), lease.clone())));
+        table.held_with(lease, |held| held.fids += fids.len());
     }
 
     /// Removes a lease, of which everything was taken back.
@@ -98,12 +122,13 @@ impl Leases {
                 table.by_object.remove(&key);
             }
         }
-        table.anonymous -= usize::from(lease.anonymous);
-        if let Some(count) = table.by_host.get_mut(&lease.host.id()) {
-            *count -= 1;
-            if *count == 0 {
-                table.by_host.remove(&lease.host.id());
-            }
+        let fids = lease.lent();
+        table.held_with(lease, |held| {
+            held.leases -= 1;
+            held.fids -= fids;
+        });
+        if table.by_host.get(&lease.host.id()).is_some_and(|held| held.leases == 0) {
+            table.by_host.remove(&lease.host.id());
         }
     }
 
@@ -172,6 +197,11 @@ impl Leases {
         self.runs.changes(dir, host);
     }
 
+    /// A client has made a directory.
+    pub(crate) fn note_made(&self, dir: Fid, host: HostId) {
+        self.runs.makes(dir, host);
+    }
+
     /// A client, or the server itself, names an object.
     pub(crate) fn note_use(&self, fid: Fid, host: Option<HostId>) {
         self.runs.names(fid, host);
@@ -194,16 +224,30 @@ impl Leases {
 }
 
 impl Table {
-    /// Whether one more lease is within all bounds.
-    fn has_room(&self, lease: &Lease) -> bool {
-        let of_host = self.by_host.get(&lease.host.id()).copied().unwrap_or(0);
+    /// Whether a lease may begin.
+    fn may_begin(&self, lease: &Lease) -> bool {
         !self.closed
             && !self.by_id.contains_key(&lease.id)
             && !self.by_object.contains_key(&key(lease.dir))
             && !self.barred.contains_key(&lease.dir.volume)
-            && self.by_id.len() < LEASES_MAX
-            && of_host < HOST_MAX
-            && (!lease.anonymous || self.anonymous < ANONYMOUS_MAX)
+            && self.has_room(lease, 1, LENT_MAX)
+    }
+
+    /// Whether more is within all bounds.
+    fn has_room(&self, lease: &Lease, leases: usize, fids: usize) -> bool {
+        let of_host = self.by_host.get(&lease.host.id()).copied().unwrap_or_default();
+        self.all.has_room(leases, fids, LEASES_MAX)
+            && of_host.has_room(leases, fids, HOST_MAX)
+            && (!lease.anonymous || self.anonymous.has_room(leases, fids, ANONYMOUS_MAX))
+    }
+
+    /// Changes what is counted with a lease.
+    fn held_with(&mut self, lease: &Lease, mut change: impl FnMut(&mut Held)) {
+        change(&mut self.all);
+        change(self.by_host.entry(lease.host.id()).or_default());
+        if lease.anonymous {
+            change(&mut self.anonymous);
+        }
     }
 }
 

@@ -38,6 +38,11 @@ impl Runs {
         *place = Some(Run { dir, host, length: length.saturating_add(1) });
     }
 
+    /// A client has made a directory, in which nobody else has changed anything.
+    pub(super) fn makes(&self, dir: Fid, host: HostId) {
+        *self.place(dir).lock() = Some(Run { dir, host, length: RUN_MIN });
+    }
+
     /// A client names an object: if it is a directory with a run of another client, that ends.
     pub(super) fn names(&self, fid: Fid, host: Option<HostId>) {
         let mut place = self.place(fid).lock();
@@ -81,5 +86,9 @@ mod tests {
         (0..RUN_MIN).for_each(|_| runs.changes(DIR, a));
         runs.changes(DIR, b);
         assert!(!runs.are_of(DIR, a) && !runs.are_of(DIR, b));
+        runs.makes(DIR, a);
+        assert!(runs.are_of(DIR, a));
+        runs.names(DIR, Some(b));
+        assert!(!runs.are_of(DIR, a));
     }
 }

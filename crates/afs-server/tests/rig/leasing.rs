@@ -53,6 +53,11 @@ pub fn removed(dir: Fid, text: &str) -> LeasedChange {
     LeasedChange { object: Fid::default(), change }
 }
 
+pub fn linked(dir: Fid, existing: Fid, text: &str) -> LeasedChange {
+    let change = Change::Link(fs::Link { dir, name: name(text), existing });
+    LeasedChange { object: Fid::default(), change }
+}
+
 pub fn stored(fid: Fid, data: &[u8]) -> LeasedChange {
     let (status, data) = (SetStatus::default(), SmallData::new(data).unwrap());
     let store = StoreSmall { fid, status, expected: ANY_VERSION, position: 0, file_length: 0, data };

@@ -138,6 +138,14 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
             None => false,
         }
     }),
+    ("LendMore", "ac", |s, who| {
+        let lease = leased(s).lease;
+        let more = fs::LendMore { dir: s.dir, lease, files: 1, directories: 0, space: 0 };
+        match s.caller(who).ask(more) {
+            Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => false,
+            other => ok(other),
+        }
+    }),
     ("ReturnLease", EVERYBODY_HERE, |s, who| {
         let lease = leased(s).lease;
         may_return(s.caller(who).ask(fs::ReturnLease { dir: s.dir, lease })).is_some()

@@ -34,6 +34,8 @@ pub(crate) struct Lease {
     pub callback: CallBack,
     /// Held by the task that sends lists, or settles what no list can.
     pub sending: sync::Mutex<()>,
+    /// Held by the task that asks for more fids.
+    pub borrowing: sync::Mutex<()>,
     /// Notified when there is enough for a list.
     pub enough: Notify,
     /// A task sends the journal when its oldest change is old enough.
@@ -52,6 +54,9 @@ struct State {
     /// What was lent and is not used.
     files: Vec<Fid>,
     directories: Vec<Fid>,
+    /// How many were used.
+    used_files: usize,
+    used_directories: usize,
     /// Bytes of quota that are reserved and not used.
     space: u64,
     /// Changes that were decided, in all and of the names of each directory.
@@ -84,6 +89,8 @@ impl Lease {
             journal: Journal::default(),
             files,
             directories,
+            used_files: 0,
+            used_directories: 0,
             space: reply.space,
             decided: 0,
             by_directory: BTreeMap::new(),
@@ -102,6 +109,7 @@ impl Lease {
             sync: reply.sync,
             callback: reply.callback,
             sending: sync::Mutex::new(()),
+            borrowing: sync::Mutex::new(()),
             enough: Notify::new(),
             is_timed: AtomicBool::new(false),
             is_to_be_returned: AtomicBool::new(false),
@@ -181,7 +189,41 @@ impl Lease {
             return Taken::UsedUp;
         }
         state.space -= cost;
+        match kind {
+            New::Nothing => {}
+            New::File => state.used_files += 1,
+            New::Directory => state.used_directories += 1,
+        }
         Taken::Fid(state.of(kind).and_then(Vec::pop).unwrap_or_default())
+    }
+
+    /// Whether it has what a change needs, or nothing is decided under it any more.
+    pub fn has(&self, cost: u64, kind: New) -> bool {
+        let mut state = self.state.lock();
+        !state.holds || (state.space >= cost && state.of(kind).is_none_or(|fids| !fids.is_empty()))
+    }
+
+    /// Bytes of quota that are reserved and not used.
+    pub fn space(&self) -> u64 {
+        self.state.lock().space
+    }
+
+    /// Of `all` fids, how many should be for directories, by what was used so far.
+    pub fn share_of_directories(&self, all: usize) -> usize {
+        let state = self.state.lock();
+        all * state.used_directories / (state.used_directories + state.used_files).max(1)
+    }
+
+    /// More was lent with it. Fids that are lent already are left out.
+    pub fn add(&self, fids: &[Fid], space: u64) {
+        let mut state = self.state.lock();
+        for fid in fids {
+            let kind = if fid.is_directory() { New::Directory } else { New::File };
+            if let Some(lent) = state.of(kind).filter(|lent| !lent.contains(fid)) {
+                lent.insert(0, *fid);
+            }
+        }
+        state.space = state.space.saturating_add(space);
     }
 
     /// Adds a change that was decided. Returns false if nothing is decided under the lease any more.

@@ -34,7 +34,7 @@ const LEASES_MAX: usize = 32;
 const RECALLS_MAX: usize = 64;
 
 /// Changes with which a lease was worth its calls.
-const USEFUL_MIN: u64 = 8;
+pub(crate) const USEFUL_MIN: u64 = 8;
 
 /// The leases of this client.
 #[derive(Default)]
@@ -152,7 +152,17 @@ impl Leases {
         self.runs.lock().is_due(dir)
     }
 
-    /// The lease of a directory was refused, or lost.
+    /// The server has made a directory for the user of a token, by a single call.
+    pub fn made_directory(&self, dir: Key, token: TokenId, status: &Status) {
+        self.runs.lock().made(dir, Models::of_new_directory(token, status));
+    }
+
+    /// The lease of a directory was refused. Returns true if it was asked for because the directory is new.
+    pub fn was_refused(&self, dir: Key) -> bool {
+        self.runs.lock().was_refused(dir)
+    }
+
+    /// The lease of a directory was of no use, or lost.
     pub fn was_in_vain(&self, dir: Key) {
         self.runs.lock().was_in_vain(dir);
     }

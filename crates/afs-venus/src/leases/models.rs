@@ -4,7 +4,7 @@
 //! know its own number in the cell. All of that is the same for each new object of one user there.
 
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{Fid, Mode, UnixSeconds};
+use afs_wire::ids::{DataVersion, Fid, Mode, UnixSeconds};
 
 use crate::identity::TokenId;
 
@@ -23,6 +23,18 @@ impl Models {
             FileKind::Directory => self.directory = Some((token, *status)),
             FileKind::File | FileKind::Symlink | FileKind::Invalid => {}
         }
+    }
+
+    /// Of a directory that the user of a token has just made: what is made there has its owner, its group and the rights of its access list.
+    pub fn of_new_directory(token: TokenId, status: &Status) -> Self {
+        let file = Status {
+            kind: FileKind::File,
+            link_count: 1,
+            length: 0,
+            data_version: DataVersion(0),
+            ..*status
+        };
+        Models { file: Some((token, file)), directory: Some((token, *status)) }
     }
 
     /// The status of a new object for the user of a token, if one is known to be like it.

@@ -23,12 +23,14 @@ struct Run {
     changes: u32,
     /// So many are needed.
     needed: u32,
+    /// This client has just made the directory.
+    is_new: bool,
     models: Models,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Run { changes: 0, needed: CHANGES_MIN, models: Models::default() }
+        Run { changes: 0, needed: CHANGES_MIN, is_new: false, models: Models::default() }
     }
 }
 
@@ -36,6 +38,12 @@ impl Runs {
     pub fn changed(&mut self, dir: Key) {
         let run = self.run(dir);
         run.changes = run.changes.saturating_add(1);
+    }
+
+    /// This client has made the directory by a single call, and knows how new objects there are. Its lease is due at the first change.
+    pub fn made(&mut self, dir: Key, models: Models) {
+        let run = self.run(dir);
+        (run.changes, run.is_new, run.models) = (run.needed, true, models);
     }
 
     pub fn learn(&mut self, dir: Key, token: TokenId, status: &Status) {
@@ -52,7 +60,8 @@ impl Runs {
 
     /// The directory was leased: the next lease needs changes of its own.
     pub fn leased(&mut self, dir: Key) {
-        self.run(dir).changes = 0;
+        let run = self.run(dir);
+        (run.changes, run.is_new) = (0, false);
     }
 
     /// So many changes were made in the directory under a lease that was used up.
@@ -71,6 +80,17 @@ impl Runs {
         let run = self.run(dir);
         run.changes = 0;
         run.needed = (run.needed * 2).clamp(AGAIN_MIN, AGAIN_MAX);
+    }
+
+    /// The lease was refused. Returns true for one of a new directory, which needs changes then as any other.
+    pub fn was_refused(&mut self, dir: Key) -> bool {
+        let run = self.run(dir);
+        let was_new = std::mem::take(&mut run.is_new);
+        match was_new {
+            true => run.changes = 0,
+            false => self.was_in_vain(dir),
+        }
+        was_new
     }
 
     fn run(&mut self, dir: Key) -> &mut Run {
@@ -115,6 +135,17 @@ mod tests {
         runs.leased(dir(1));
         runs.was_useful(dir(1));
         assert_eq!(until_due(&mut runs), 3);
+    }
+
+    #[test]
+    fn the_lease_of_a_new_directory_is_due_at_once_and_once() {
+        let mut runs = Runs::default();
+        runs.made(dir(1), Models::default());
+        assert!(runs.is_due(dir(1)) && runs.was_refused(dir(1)) && !runs.is_due(dir(1)));
+        (0..CHANGES_MIN).for_each(|_| runs.changed(dir(1)));
+        assert!(runs.is_due(dir(1)) && !runs.was_refused(dir(1)));
+        (0..CHANGES_MIN).for_each(|_| runs.changed(dir(1)));
+        assert!(!runs.is_due(dir(1)), "it was in vain");
     }
 
     #[test]

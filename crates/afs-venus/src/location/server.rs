@@ -256,6 +256,10 @@ pub(crate) struct Server {
     pub single_changes_only: UnknownCall,
     /// Whether it lends no directories.
     pub no_leases: UnknownCall,
+    /// Whether it lends a new directory after as many changes as any other.
+    pub lends_no_new: UnknownCall,
+    /// Whether it lends nothing with a lease later.
+    pub lends_once: UnknownCall,
     /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
@@ -291,6 +295,8 @@ impl Server {
             single_capabilities_only: UnknownCall::default(),
             single_changes_only: UnknownCall::default(),
             no_leases: UnknownCall::default(),
+            lends_no_new: UnknownCall::default(),
+            lends_once: UnknownCall::default(),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),

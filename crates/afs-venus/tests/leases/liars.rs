@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use afs_venus::NodeId;
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use afs_wire::xdr::BoundedVec;
 
@@ -60,6 +59,25 @@ fn a_server_that_refuses_every_list_costs_calls_and_no_data() {
     fakes.servers[0].lend(all_kinds, |_| Err(Errno::EINVAL.to_uae()));
     makes_sixty_files(&fakes);
     assert!(fakes.servers[0].calls("TakeLease") <= 3, "it is asked again and again");
+}
+
+#[test]
+fn what_is_lent_later_is_checked_as_what_was_lent_at_first() {
+    let fakes = fakes(5);
+    // A few good ones, then those again with all others.
+    let (good, first) = (|dir| all_kinds(dir).split_off(85), std::sync::atomic::AtomicBool::new(true));
+    let lend = move |dir| match first.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        true => good(dir),
+        false => [good(dir), all_kinds(dir)].concat(),
+    };
+    fakes.servers[0].lend(lend, |_| Err(Errno::EINVAL.to_uae()));
+    makes_sixty_files(&fakes);
+    assert!(fakes.servers[0].calls("LendMore") > 0);
+    // Nothing that helps, again and again.
+    let fakes = self::fakes(6);
+    fakes.servers[0].lend(|dir| vec![dir], |_| Err(Errno::EINVAL.to_uae()));
+    makes_sixty_files(&fakes);
+    assert!(fakes.servers[0].calls("LendMore") <= 3, "it is asked again and again");
 }
 
 #[test]

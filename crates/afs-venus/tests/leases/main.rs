@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_venus::{Attr, ErrorKind, NewTime, OpenFlags, Result, SetAttr};
+use afs_wire::fs;
 use afs_wire::ids::{Mode, UnixSeconds};
+use afs_wire::rpc::Request;
 use common::{Cell, Client, pattern};
 
 /// A cell whose clients take leases.
@@ -59,10 +61,10 @@ fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
         }
         (client.calls_since(&before), before)
     });
-    assert_eq!(calls, ["CreateFile 3", "StoreData64 3", "TakeLease 1"]);
+    assert_eq!(calls, ["TakeLease 1"]);
     let told = a.venus.activity().leases;
     assert_eq!((told.held, told.taken, told.recalled, told.lost), (1, 1, 0, 0));
-    assert_eq!((told.waiting_changes, told.decided_changes), (97, 97));
+    assert_eq!((told.waiting_changes, told.decided_changes), (100, 100));
     // The other machine opens each of them: the recall comes before its first reply.
     let other = b.clone();
     cell.on(&b, async move {
@@ -76,16 +78,94 @@ fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
         assert_eq!((counters.leases_recalled, counters.leases_lost), (1, 0));
         let told = client.venus.activity().leases;
         assert_eq!((told.held, told.waiting_changes, told.recalled), (0, 0, 1));
-        assert_eq!(
-            client.calls_since(&before),
-            ["CreateFile 3", "LeaseList 2", "StoreData64 3", "TakeLease 1"]
-        );
+        assert_eq!(client.calls_since(&before), ["LeaseList 2", "TakeLease 1"]);
         // What was made is promised: nothing is asked again.
         for n in 0..100 {
             assert_eq!(client.get(&format!("dir/file{n}")).await.unwrap(), format!("data {n}").as_bytes());
         }
-        let calls = client.calls_since(&before);
-        assert_eq!(calls, ["CreateFile 3", "LeaseList 2", "StoreData64 3", "TakeLease 1"]);
+        assert_eq!(client.calls_since(&before), ["LeaseList 2", "TakeLease 1"]);
+    });
+}
+
+/// A tree of 13 directories, and 72 files in the lowest eight.
+async fn make_tree(client: &Client, root: &str) {
+    client.mkdir(root).await.unwrap();
+    for n in 0..4 {
+        client.mkdir(&format!("{root}/dir{n}")).await.unwrap();
+        for m in 0..2 {
+            client.mkdir(&format!("{root}/dir{n}/sub{m}")).await.unwrap();
+        }
+    }
+    for n in 0..72 {
+        client
+            .put(&format!("{root}/dir{}/sub{}/file{n}", n % 4, n / 4 % 2), &pattern(4000, n as u64))
+            .await
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_new_tree_is_made_under_the_lease_of_its_top() {
+    let cell = cell(16);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.names("").await.unwrap();
+        let before = client.venus.counters();
+        make_tree(&client, "top").await;
+        client.env.sleep(Duration::from_secs(2)).await;
+        assert_eq!(client.calls_since(&before), ["LeaseList 5", "MakeDir 1", "TakeLease 1"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in 0..72 {
+            let path = format!("top/dir{}/sub{}/file{n}", n % 4, n / 4 % 2);
+            assert_eq!(other.get(&path).await.unwrap(), pattern(4000, n as u64));
+        }
+    });
+}
+
+#[test]
+fn the_removal_of_small_directories_takes_no_lease() {
+    let cell = cell(17);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in 0..10 {
+            other.mkdir(&format!("small{n}")).await.unwrap();
+            put_all(&other, &format!("small{n}"), 0..5).await;
+        }
+        other.mkdir("large").await.unwrap();
+        put_all(&other, "large", 0..40).await;
+        other.env.sleep(Duration::from_secs(2)).await;
+    });
+    let client = a.clone();
+    cell.on(&a, async move {
+        let root = afs_venus::NodeId::ROOT;
+        let before = client.venus.counters();
+        for n in 0..10 {
+            let dir = client.find(&format!("small{n}")).await.unwrap().node;
+            for file in 0..5 {
+                client.venus.unlink(dir, format!("file{file}").as_bytes()).await.unwrap();
+            }
+            client.venus.rmdir(root, format!("small{n}").as_bytes()).await.unwrap();
+        }
+        let after = client.venus.counters();
+        assert_eq!(
+            (after.leases_taken, after.changes_decided),
+            (before.leases_taken, before.changes_decided)
+        );
+        let dir = client.find("large").await.unwrap().node;
+        for file in 0..40 {
+            client.venus.unlink(dir, format!("file{file}").as_bytes()).await.unwrap();
+        }
+        client.venus.rmdir(root, b"large").await.unwrap();
+        let after = client.venus.counters();
+        assert_eq!(
+            (after.leases_taken, after.changes_decided),
+            (before.leases_taken + 1, before.changes_decided + 37)
+        );
     });
 }
 
@@ -98,7 +178,18 @@ async fn put_all(client: &Client, dir: &str, files: std::ops::Range<u32>) {
 
 #[test]
 fn a_lease_that_is_used_up_is_followed_by_the_next_without_single_calls() {
-    let cell = cell(12);
+    let cell = Cell::with_older_server(12, true, &[fs::LendMore::OPCODE]);
+    cell.set_limits(|limits| limits.leases = true);
+    // In the directory, then in the one that was made under its lease, then in the first again. It is asked once whether it lends more.
+    makes_five_hundred_files(&cell, &["LeaseList 10", "LendMore 1", "ReturnLease 2", "TakeLease 3"]);
+}
+
+#[test]
+fn more_is_lent_with_a_lease_that_is_used_up() {
+    makes_five_hundred_files(&cell(12), &["LeaseList 8", "LendMore 2"]);
+}
+
+fn makes_five_hundred_files(cell: &Cell, want: &'static [&'static str]) {
     let (a, b) = (cell.client(1), cell.client(2));
     let client = a.clone();
     cell.on(&a, async move {
@@ -111,9 +202,7 @@ fn a_lease_that_is_used_up_is_followed_by_the_next_without_single_calls() {
         put_all(&client, "dir/sub", 0..200).await;
         client.mkdir("dir/other").await.unwrap();
         client.env.sleep(Duration::from_secs(2)).await;
-        let calls = client.calls_since(&before);
-        // In the directory, then in the one that was made under its lease, then in the first again.
-        assert_eq!(calls, ["LeaseList 10", "ReturnLease 2", "TakeLease 3"]);
+        assert_eq!(client.calls_since(&before), want);
         assert_eq!(client.venus.counters().leases_lost, 0);
     });
     let other = b.clone();
@@ -143,6 +232,39 @@ fn more_directories_than_leases_are_leased_one_after_the_other() {
         client.env.sleep(Duration::from_secs(2)).await;
         assert_eq!(client.venus.counters().leases_taken - before.leases_taken, 40);
         assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+}
+
+#[test]
+fn what_is_lent_later_is_split_as_it_was_used() {
+    let cell = cell(15);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.mkdir("dir/model").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let before = client.venus.counters();
+        // As many objects as `git add` makes of 500 files.
+        for n in 0..500 {
+            let dir = format!("dir/{:02x}", n * 37 % 256);
+            if n < 256 {
+                client.mkdir(&dir).await.unwrap();
+            }
+            put_by_link(&client, &dir, &format!("object{n}"), b"object").await.unwrap();
+        }
+        client.env.sleep(Duration::from_secs(2)).await;
+        let calls = client.calls_since(&before);
+        assert_eq!(calls, ["LeaseList 28", "LendMore 3"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in (0..500).step_by(23) {
+            let path = format!("dir/{:02x}/object{n}", n * 37 % 256);
+            assert_eq!(other.get(&path).await.unwrap(), b"object");
+        }
+        assert_eq!(other.names("dir").await.unwrap().len(), 2 + 4 + 1 + 256);
     });
 }
 

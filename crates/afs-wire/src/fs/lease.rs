@@ -8,7 +8,7 @@ use crate::ids::Fid;
 use crate::rpc::Nothing;
 use crate::xdr::BoundedVec;
 
-/// Most numbers of objects that are lent with one lease.
+/// Most numbers of objects that are lent in one call.
 pub const LENT_MAX: usize = 256;
 
 id! {
@@ -77,6 +77,22 @@ calls! {
         number: ListNumber,
         changes: LeasedChanges,
     } -> ChangeListReply;
+
+    /// Asks for more fids and quota for the lease of a directory that the caller holds, with the bounds of TakeLease. EAGAIN where the server
+    /// lends no more with it; ESTALE if the caller does not hold it.
+    0x414E_4417 "LendMore" LendMore {
+        dir: Fid,
+        lease: LeaseId,
+        files: u32,
+        directories: u32,
+        /// Bytes of quota to be reserved, besides what is left.
+        space: u64,
+    } -> LendMoreReply {
+        /// What new objects become, too.
+        fids: LentFids,
+        /// Bytes of quota that are reserved besides.
+        space: u64,
+    };
 
     /// Ends a lease: nothing more is sent under it. ESTALE if the caller does not hold it.
     0x414E_4415 "ReturnLease" ReturnLease { dir: Fid, lease: LeaseId } -> Nothing;

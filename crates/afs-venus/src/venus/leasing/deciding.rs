@@ -31,13 +31,18 @@ impl Venus {
         &self,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
-        change: impl FnOnce() -> Change,
+        change: impl Fn() -> Change,
     ) -> Option<CallReply<ChangeReply>> {
-        let mut lease = self.lease_of(dir, volume).await?;
+        let is_worth_it = || self.is_worth_a_lease(dir, volume, &change());
+        let mut lease = self.lease_of(dir, volume, is_worth_it).await?;
         let change = change();
         let (mut plan, mut taken) = self.take_for(&lease, dir, volume, &change).await?;
+        // Boxed: it is rare, and each change of names would have room for it on its stack.
+        if taken == Taken::UsedUp && Box::pin(self.borrow_more(&lease, plan.cost, plan.new)).await {
+            (plan, taken) = self.take_for(&lease, dir, volume, &change).await?;
+        }
         if taken == Taken::UsedUp {
-            lease = self.next_lease(&lease, dir, volume).await?;
+            lease = Box::pin(self.next_lease(&lease, dir, volume)).await?;
             (plan, taken) = self.take_for(&lease, dir, volume, &change).await?;
         }
         let Taken::Fid(fid) = taken else {

@@ -7,7 +7,7 @@ use afs_wire::fs::{self, Change, FileKind, SetStatus, Status};
 use afs_wire::ids::Mode;
 
 use crate::key::Key;
-use crate::leases::New;
+use crate::leases::{New, USEFUL_MIN};
 use crate::location::Volume;
 use crate::venus::Venus;
 use crate::vnode::Vnode;
@@ -93,6 +93,12 @@ impl Names<'_> {
         let plan = Plan { unlinked: Some(target), ..Plan::of_names(vec![self.dir, target], 0) };
         (target.fid.is_directory() == of_directory)
             .then_some(Plan { subdirectories: -i32::from(of_directory), ..plan })
+    }
+
+    /// Whether there are so many that a lease costs fewer calls than their removals.
+    pub fn are_many(&self) -> bool {
+        let dots = 2;
+        self.blob.entries(0).nth(USEFUL_MIN as usize + dots - 1).is_some()
     }
 
     /// Whether the directory is empty.

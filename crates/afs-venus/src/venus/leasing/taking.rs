@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, FileKind, LENT_MAX, TakeLeaseReply};
+use afs_wire::fs::{self, Change, FileKind, LENT_MAX, TakeLeaseReply};
 use afs_wire::ids::Fid;
 
 use crate::calls::CallReply;
 use crate::counters::count;
 use crate::key::Key;
-use crate::leases::{Lease, Models};
+use crate::leases::{Lease, Models, New};
 use crate::location::{Server, Volume};
 use crate::promise::Promise;
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
-/// Fids that are asked for.
+/// Fewest fids of a kind that are asked for later, when they are split as those before were used.
+const FEWEST: usize = 16;
+/// Fids that are asked for with a lease.
 const DIRECTORIES: u32 = 32;
 const FILES: u32 = LENT_MAX as u32 - DIRECTORIES;
 /// Bytes of quota that are asked for.
@@ -23,7 +25,12 @@ const SPACE: u64 = 16 << 20;
 
 impl Venus {
     /// The lease under which names in a directory may be decided. It is asked for if it is due.
-    pub(super) async fn lease_of(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>) -> Option<Arc<Lease>> {
+    pub(super) async fn lease_of(
+        &self,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        is_worth_it: impl FnOnce() -> bool,
+    ) -> Option<Arc<Lease>> {
         if let Some(lease) = self.leases.known(dir.key) {
             if lease.holds(self.now()) {
                 return Some(lease);
@@ -32,10 +39,75 @@ impl Venus {
             self.end_lease(&lease).await;
         }
         let is_promised = || dir.fresh_status(volume, self.now()).is_some();
-        match self.limits.leases && self.leases.is_due(dir.key) && is_promised() {
-            true => self.take_lease(dir, volume).await,
+        match self.limits.leases && self.leases.is_due(dir.key) && is_promised() && is_worth_it() {
+            true => Box::pin(self.take_lease(dir, volume)).await,
             false => None,
         }
+    }
+
+    /// Whether a change may be the first of several under a lease: not the removal of what a directory has left where that is little, and
+    /// not that of a directory, which was not made under the lease.
+    pub(super) fn is_worth_a_lease(&self, dir: &Vnode, volume: &Volume, change: &Change) -> bool {
+        match change {
+            Change::RemoveDir(_) => false,
+            Change::RemoveFile(_) => {
+                self.with_names(dir, volume, |names| names.are_many().then_some(())).is_some()
+            }
+            _ => true,
+        }
+    }
+
+    /// A directory was made. If that was by a single call, nobody else knows it, and more is made there at once in most cases.
+    pub(in crate::venus) fn learn_of_new_directory(
+        &self,
+        dir: &Vnode,
+        made: &Vnode,
+        answered: &CallReply<fs::CreateReply>,
+    ) {
+        let server = &answered.server;
+        let is_of_lease = self.leases.known(dir.key).is_some();
+        if made.key.fid.is_directory()
+            && !is_of_lease
+            && !server.lends_no_new.is_noted(self.now(), server.reset.get())
+        {
+            self.leases.made_directory(made.key, answered.token, &answered.value.status);
+        }
+    }
+
+    /// Asks for more of what a change under the lease needs. Returns false if it has not got that.
+    pub(super) async fn borrow_more(&self, lease: &Arc<Lease>, cost: u64, kind: New) -> bool {
+        let _turn = lease.borrowing.lock().await;
+        if lease.has(cost, kind) {
+            return true;
+        }
+        let (server, reset) = (&lease.server, lease.server.reset.get());
+        if server.lends_once.is_noted(self.now(), reset) {
+            return false;
+        }
+        // What lists add is no part of the reservation any more.
+        if lease.space() < SPACE / 2 && self.settle(lease).await.is_err() {
+            return false;
+        }
+        let directories = lease.share_of_directories(LENT_MAX).clamp(FEWEST, LENT_MAX - FEWEST);
+        let request = fs::LendMore {
+            dir: lease.dir.fid,
+            lease: lease.id,
+            files: (LENT_MAX - directories) as u32,
+            directories: directories as u32,
+            space: SPACE.saturating_sub(lease.space()),
+        };
+        match self.calls.call(&self.context, &lease.volume, request).await.result {
+            Ok(lent) => {
+                let mut fids = lent.value.fids.into_vec();
+                fids.retain(|fid| self.may_be_lent(lease.dir, *fid));
+                lease.add(&fids, lent.value.space);
+            }
+            Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
+                server.lends_once.note(self.now(), reset);
+            }
+            Err(error) => tracing::debug!(%error, dir = %lease.dir.fid, "nothing more is lent with a lease"),
+        }
+        lease.has(cost, kind)
     }
 
     /// The lease after one with which nothing is left that a change needs.
@@ -47,7 +119,7 @@ impl Venus {
     ) -> Option<Arc<Lease>> {
         self.end_lease(used_up).await;
         self.leases.was_used_up(used_up);
-        self.lease_of(dir, volume).await
+        self.lease_of(dir, volume, || true).await
     }
 
     async fn take_lease(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>) -> Option<Arc<Lease>> {
@@ -71,7 +143,9 @@ impl Venus {
                 if error.code == Some(AbortCode::RXGEN_OPCODE) {
                     server.no_leases.note(self.now(), reset);
                 }
-                self.leases.was_in_vain(dir.key);
+                if self.leases.was_refused(dir.key) {
+                    server.lends_no_new.note(self.now(), reset);
+                }
                 return None;
             }
         };

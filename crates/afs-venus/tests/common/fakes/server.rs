@@ -162,7 +162,7 @@ impl FakeServer {
         *self.inner.lists.lock().unwrap() = Some(Arc::new(answer));
     }
 
-    /// Lends these fids with each directory that is asked for, and replies to lists without doing anything.
+    /// Lends these fids with each directory that is asked for, and whenever more are asked for, and replies to lists without doing anything.
     pub fn lend(
         &self,
         fids: impl Fn(Fid) -> Vec<Fid> + Send + Sync + 'static,
@@ -434,6 +434,12 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
                 fids: BoundedVec::first_of((lending.fids)(request.dir)),
                 space: u64::MAX,
             })
+        })
+        .call(|inner: Arc<Inner>, _, request: fs::LendMore| async move {
+            inner.count("LendMore");
+            let lending = inner.lending.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
+            let fids = BoundedVec::first_of((lending.fids)(request.dir));
+            Ok::<_, AbortCode>(fs::LendMoreReply { fids, space: u64::MAX })
         })
         .call(|inner: Arc<Inner>, _, request: fs::LeaseList| async move {
             inner.count("LeaseList");
