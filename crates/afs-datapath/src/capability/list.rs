@@ -1,6 +1,6 @@
 //! List of chunks of a file at one drive, bound to a group as a whole: a hash tree, of which each read brings one path.
 //!
-//! The tree is that of RFC 9162, section 2.1, over SHA-256. The drive keeps no list, and is told none: it follows the path from the chunk that is
+//! The tree is that of RFC 9162, section 2.1, over SHA-256. The drive stores no list, and the file server sends it none: the drive follows the path from the chunk that is
 //! asked for to the root, which is what the file server has bound.
 
 use std::fmt;

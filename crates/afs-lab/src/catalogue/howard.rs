@@ -5,7 +5,7 @@ use crate::closed::Told;
 use Method::{Benchmark, Compared, Prototype};
 
 const LIVE_SERVERS: Method = Method::Lacks(
-    "servers that many people use for weekdays, each of them differently; a server under a load that is told, the benchmark's, is in Tables IV and VII",
+    "servers that many people use for weekdays, each of them differently; Tables IV and VII have a server under the load of the benchmark",
 );
 const LIVE_USERS: Method = Method::Lacks(
     "people who come and go at many servers for days; the clients of a run here are as many as its load says",

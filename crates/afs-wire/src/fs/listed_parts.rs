@@ -1,4 +1,4 @@
-//! Compact form of the parts of a file: each is told by what differs from the part before it.
+//! Compact form of the parts of a file: each is encoded as its differences from the part before it.
 //!
 //! Chunks that were written one after the other have equal lengths, and ids at equal distances, so that such a part is five bytes: a head, and
 //! the checksum.
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_longest_list_fits() {
-        // Everything of every part is told, as long as can be.
+        // Every field of every part is encoded, each in its longest form.
         let far = |n: u64, drive: u32| at(drive, if n.is_multiple_of(2) { 1 << 126 } else { 0 });
         let parts = (0..LISTED_PARTS_MAX as u64).map(|n| ListedPart {
             start: n << 53,

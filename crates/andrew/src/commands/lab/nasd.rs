@@ -203,11 +203,8 @@ impl Line {
 
     /// Whether no byte was moved at a drive where all could have been.
     fn is_by_another_way(&self) -> bool {
-        let is_at_drives = match DataRoute::of_name(&self.organisation) {
-            Some(DataRoute::Drives) => true,
-            Some(DataRoute::Commanded) => self.request == "read",
-            _ => false,
-        };
+        let route = DataRoute::of_name(&self.organisation);
+        let is_at_drives = matches!(route, Some(DataRoute::Drives | DataRoute::Commanded));
         is_at_drives && self.manager_bytes.is_some_and(|bytes| bytes >= self.bytes)
     }
 }

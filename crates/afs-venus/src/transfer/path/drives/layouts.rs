@@ -41,7 +41,7 @@ pub(super) enum Lookup {
     Here(Arc<Layout>),
     /// Being asked for.
     Asked,
-    /// To be asked for, for that range, by who is told so.
+    /// No layout is here: the caller that gets this asks the file server for one of that range.
     Missing(Range<u64>),
     /// Not to be had for now.
     None,
