@@ -18,7 +18,7 @@ pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: u
 pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
     let mut length = [0; 4];
     // The stream may end between two frames, but not within one.
-    if from.read(&mut length[..1])? == 0 {
+    if read_some(from, &mut length[..1])? == 0 {
         return Ok(None);
     }
     from.read_exact(&mut length[1..])?;
@@ -34,6 +34,16 @@ pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(Some((kind[0], body)))
+}
+
+/// Reads again after a signal. It interrupts a read with a time-out even where reads are restarted (signal(7)).
+fn read_some(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
 }
 
 /// Error of a frame with invalid contents.
@@ -52,5 +62,28 @@ pub(crate) mod fuzzing {
             let _ = write_frame(&mut wire, *kind, &[body], bytes.len());
         }
         wire
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream of which each read is interrupted by a signal once.
+    struct Interrupted<'a>(&'a [u8], bool);
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(into) }
+        }
+    }
+
+    #[test]
+    fn a_signal_is_no_error_of_a_frame() {
+        let wire = fuzzing::framed(b"\x07frame");
+        let mut stream = Interrupted(&wire, false);
+        assert_eq!(read_frame(&mut stream, 100).unwrap(), Some((7, b"frame".to_vec())));
+        assert_eq!(read_frame(&mut stream, 100).unwrap(), None);
     }
 }
