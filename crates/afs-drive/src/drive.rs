@@ -13,6 +13,9 @@ use crate::error::DriveError;
 /// A boxed future that is `Send`.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 
+/// Called when a drive is there again that was away. Must be quick.
+pub type Returned = Arc<dyn Fn() + Send + Sync>;
+
 /// Stores immutable chunks. Work begins when a method is called; the future completes when it is done.
 pub trait Drive: Send + Sync + 'static {
     /// Writes a chunk of 1 to [`MAX_CHUNK_LEN`](crate::MAX_CHUNK_LEN) bytes. It is not durable before a
@@ -52,6 +55,10 @@ pub trait Drive: Send + Sync + 'static {
     /// Gives chunks written from now on ids greater than `last`, also where the segment of that id has been removed.
     /// To be called before the first write, with the greatest id that is still referenced.
     fn continue_after(&self, last: ChunkId);
+
+    /// Has `told` called each time the drive is there again after operations found it away, also while nothing is asked of it. One
+    /// that cannot be away, or is not watched, never calls it. Replaces what was given before.
+    fn on_return(&self, _told: Returned) {}
 
     /// Free and total space on the medium.
     fn usage(&self) -> Result<Usage, DriveError>;

@@ -29,7 +29,7 @@ mod unclaimed;
 pub use addressed::{Addressed, ChunkAddress};
 pub use chunk::{ChunkId, ChunkRef, DriveId, MAX_CHUNK_LEN};
 pub use disk_folder::DiskFolder;
-pub use drive::{BoxFuture, Drive, LiveChunks, StagedChunks, SweepReport, Usage};
+pub use drive::{BoxFuture, Drive, LiveChunks, Returned, StagedChunks, SweepReport, Usage};
 pub use error::DriveError;
 pub use file_segments::FileSegments;
 pub use folder::{Folder, FolderFile};

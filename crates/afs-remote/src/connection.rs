@@ -6,7 +6,7 @@ use std::time::Duration;
 use afs_datapath::capability::KeyEpoch;
 use afs_datapath::frame::{CHUNKS_VERSION, ChunkReply, ChunkRequest, STAGING_VERSION};
 use afs_datapath::session::{Client, Error, Handle, Lost};
-use afs_drive::{ChunkId, Usage};
+use afs_drive::{ChunkId, Returned, Usage};
 use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -18,6 +18,8 @@ use crate::options::RemoteOptions;
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// After a failed attempt no other is made for this long.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Between two attempts to reach a drive of which nobody wants anything while it is away.
+const WATCH: Duration = Duration::from_secs(5);
 
 /// A connection with the capability presented on it, and the store begun.
 #[derive(Clone)]
@@ -40,6 +42,9 @@ struct State {
     open: Option<Open>,
     failed: Option<(Instant, Arc<str>)>,
     away_since: Option<Instant>,
+    /// Whether a task makes attempts until the drive is there.
+    is_watched: bool,
+    returned: Option<Returned>,
     after: Option<ChunkId>,
     mark: Option<ChunkId>,
     run: Option<u64>,
@@ -87,9 +92,41 @@ impl Connection {
         (away_since + wait).max(began + PAUSE)
     }
 
-    /// The drive has not replied to an operation that began at a time.
-    pub fn note_away(&self, began: Instant) {
-        self.state.lock().away_since.get_or_insert(began);
+    /// The drive has not replied to an operation that began at a time. It is watched from now on until it is there.
+    pub fn note_away(self: &Arc<Self>, began: Instant) {
+        let was_watched = {
+            let mut state = self.state.lock();
+            state.away_since.get_or_insert(began);
+            std::mem::replace(&mut state.is_watched, true)
+        };
+        if !was_watched {
+            self.watch();
+        }
+    }
+
+    /// Who is told when the drive is there again.
+    pub fn on_return(&self, told: Returned) {
+        self.state.lock().returned = Some(told);
+    }
+
+    fn watch(self: &Arc<Self>) {
+        let (env, connection) = (self.env.clone(), Arc::downgrade(self));
+        self.env.spawn(Box::pin(async move {
+            loop {
+                env.sleep(WATCH).await;
+                let Some(connection) = connection.upgrade() else { return };
+                // What fails after the attempt has a task of its own.
+                connection.state.lock().is_watched = false;
+                if connection.open().await.is_ok() || connection.is_watched_again() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// Whether another task has begun to watch the drive; if not, the one that asks goes on.
+    fn is_watched_again(&self) -> bool {
+        std::mem::replace(&mut self.state.lock().is_watched, true)
     }
 
     /// Why there is no connection, where an attempt failed just now.
@@ -162,17 +199,22 @@ impl Connection {
 
     fn note_success(&self, begun: ChunkReply, open: &Open) {
         let mut state = self.state.lock();
+        let mut returned = None;
         if let ChunkReply::Begun { run, mark, usage } = begun {
             state.mark.get_or_insert(mark);
             let before = state.run.replace(run);
             state.usage = Some(usage);
             state.away_since = None;
             let is_back = state.failed.take().is_some();
+            // A connection that was lost and opened at once is not enough: it may be lost in the same way by the next operation.
             if is_back || before.is_some_and(|before| before != run) {
                 tracing::info!(drive = %self.options.name, run, "the drive is back");
+                returned = state.returned.clone();
             }
         }
         state.open = Some(open.clone());
+        drop(state);
+        returned.iter().for_each(|told| told());
     }
 
     fn note_failure(&self, why: &Arc<str>) {

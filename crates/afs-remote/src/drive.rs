@@ -9,7 +9,7 @@ use std::time::Duration;
 use afs_datapath::frame::{ChunkReply, ChunkRequest, DriveStatus};
 use afs_datapath::session::{Error, Failure};
 use afs_drive::{
-    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, StagedChunks, SweepReport, Usage,
+    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, Returned, StagedChunks, SweepReport, Usage,
 };
 use afs_env::{EnvExt, EnvRef};
 use bytes::Bytes;
@@ -193,6 +193,11 @@ impl Drive for RemoteDrive {
 
     fn continue_after(&self, last: ChunkId) {
         self.0.continue_after(last);
+    }
+
+    /// A drive that is away is watched: within seconds of its return it is known here.
+    fn on_return(&self, told: Returned) {
+        self.0.on_return(told);
     }
 
     /// The latest that the drive told with another reply.

@@ -5,13 +5,14 @@
 mod kit;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use afs_drive::{ChunkRef, Drive, DriveError};
 use afs_remote::RemoteDrive;
 use afs_sim::crash::seeds;
 use afs_sim::{StreamFault, StreamMishap};
-use kit::{Kit, Live, data};
+use kit::{HOUR, Kit, Live, data};
 
 /// Writes a chunk and makes it durable.
 async fn store(drive: RemoteDrive, seed: u8, len: usize) -> Result<ChunkRef, DriveError> {
@@ -158,6 +159,42 @@ fn a_drive_that_has_been_away_for_long_is_not_waited_for_again() {
     kit.sim.crash(kit.host);
     let first = took("after it was back");
     assert!((15..30).contains(&first.as_secs()), "{first:?}");
+}
+
+#[test]
+fn a_drive_that_is_back_is_known_within_seconds_though_nothing_is_asked_of_it() {
+    let kit = Kit::with_drive(4);
+    // The first connection is lost in the middle of a read, and opened again at once.
+    kit.sim.break_stream(kit.host, kit.server, StreamFault { after: 3000, mishap: StreamMishap::Reset });
+    let (drive, told) = (kit.remote(), Arc::new(AtomicU32::new(0)));
+    let count = told.clone();
+    drive.on_return(Arc::new(move || _ = count.fetch_add(1, Ordering::Relaxed)));
+    let times = || told.load(Ordering::Relaxed);
+    let chunk = kit.run(store(drive.clone(), 1, 5000)).unwrap();
+    let away =
+        |what: &str| assert!(matches!(read(&kit, &drive, chunk), Err(DriveError::Away { .. })), "{what}");
+    read(&kit, &drive, chunk).unwrap();
+    kit.sim.run_for(HOUR);
+    assert_eq!(times(), 0, "it was never away");
+    kit.sim.crash(kit.host);
+    away("its host has no power");
+    kit.sim.run_for(HOUR);
+    assert_eq!(times(), 0, "it is still away");
+    kit.sim.restart(kit.host);
+    kit.start(2);
+    kit.sim.run_for(Duration::from_secs(12));
+    assert_eq!(times(), 1);
+    for (from, to) in [(kit.server, kit.host), (kit.host, kit.server)] {
+        kit.sim.cut(from, to);
+    }
+    away("its network is cut");
+    for (from, to) in [(kit.server, kit.host), (kit.host, kit.server)] {
+        kit.sim.mend(from, to);
+    }
+    kit.sim.run_for(Duration::from_secs(12));
+    assert_eq!(times(), 2);
+    read(&kit, &drive, chunk).unwrap();
+    assert_eq!(times(), 2, "each return once");
 }
 
 #[test]

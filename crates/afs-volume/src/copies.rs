@@ -7,7 +7,7 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_drive::{BoxFuture, ChunkId, ChunkRef, DriveError, DriveId};
+use afs_drive::{BoxFuture, ChunkId, ChunkRef, Drive, DriveError, DriveId};
 use afs_env::EnvExt;
 use afs_kv::{Row, Txn};
 use bytes::Bytes;
@@ -219,7 +219,19 @@ impl Store {
             self.drives.away.lock().insert(drive, self.env.now());
         }
     }
+
+    /// Has a drive used at once when it is there again, and what it missed made good.
+    pub(crate) fn use_when_back(self: &Arc<Self>, id: DriveId, drive: &dyn Drive) {
+        let store = Arc::downgrade(self);
+        drive.on_return(Arc::new(move || {
+            let Some(store) = store.upgrade() else { return };
+            if store.drives.away.lock().remove(&id).is_some() {
+                store.wake_rebuild();
+            }
+            store.retry_discards();
+        }));
+    }
 }
 
-/// How long a drive that did not answer is left alone: longer than an attempt takes.
+/// How long a drive that did not answer is left alone, unless it is known before that it is back: longer than an attempt takes.
 const AWAY: std::time::Duration = std::time::Duration::from_secs(60);

@@ -103,6 +103,7 @@ impl VolumeStore {
         if let Some(last) = sweep::last_chunk(&self.store.kv, id)? {
             drive.continue_after(last);
         }
+        self.store.use_when_back(id, &*drive);
         self.store.drives.others.write().drives.insert(id, drive);
         self.store.retry_discards();
         Ok(())
@@ -117,6 +118,7 @@ impl VolumeStore {
         if let Some(last) = sweep::last_chunk(&self.store.kv, id)? {
             drive.continue_after(last);
         }
+        self.store.use_when_back(id, &*drive);
         {
             let mut others = self.store.drives.others.write();
             if others.for_new_data.contains(&id) {

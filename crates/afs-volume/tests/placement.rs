@@ -202,6 +202,25 @@ fn a_store_succeeds_without_a_drive_that_is_away_and_the_rebuild_adds_what_it_la
 }
 
 #[test]
+fn a_drive_that_is_seen_back_is_used_at_once_and_gets_what_it_missed() {
+    for away in 0..2 {
+        let world = World::new();
+        let (store, volume) = world.placed(2, 1);
+        world.hosts[away].is_seen_back();
+        assert!(!world.was_woken(), "nothing was missed");
+        world.away(away, true);
+        let one = file(&volume, b"f", 3);
+        assert_eq!(places(&volume, one), vec![vec![1 - away]; 3]);
+        world.hosts[away].is_seen_back();
+        assert!(world.was_woken());
+        let two = file(&volume, b"g", 1);
+        assert_eq!(places(&volume, two), [[0, 1]]);
+        assert_eq!(rebuild(&store).missing, 0);
+        assert!(places(&volume, one).iter().all(|drives| drives.len() == 2));
+    }
+}
+
+#[test]
 fn a_drive_that_is_full_or_fails_a_flush_is_left_out() {
     for host in 0..2 {
         let world = World::new();

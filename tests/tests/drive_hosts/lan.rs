@@ -135,8 +135,8 @@ impl<'a> Lan<'a> {
         &self.drives.iter().find(|drive| drive.name == name).unwrap().address
     }
 
-    /// Waits until each chunk of a drive has a copy on another one, and both can be read. A drive that was away is left alone for a
-    /// minute, and a pass that makes copies comes each minute.
+    /// Waits until each chunk of a drive has a copy on another one, and both can be read. A drive that is back gets its copies at once,
+    /// what else is missing with the next pass, which comes each minute.
     pub fn wait_for_copies(&self, of: &str, on: &str) {
         let chunks = |name: &str| {
             let said: Value = serde_json::from_str(&self.drive(&["check", name, "--json"])).unwrap();

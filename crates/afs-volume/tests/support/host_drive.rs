@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use afs_drive::{
-    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, SegmentDrive, SweepReport, Usage,
+    BoxFuture, ChunkId, ChunkRef, Drive, DriveError, LiveChunks, Returned, SegmentDrive, SweepReport, Usage,
 };
 use afs_env::Parts;
 use afs_sim::crash::{CrashDisk, CrashSegments, Rng};
@@ -21,6 +21,7 @@ struct Inner {
     run: Mutex<Run>,
     away: AtomicBool,
     late: AtomicBool,
+    told: Mutex<Option<Returned>>,
 }
 
 /// From one start of the drive to the next.
@@ -45,7 +46,8 @@ impl Host {
 
     fn on(disk: CrashDisk, after: Option<ChunkId>) -> Self {
         let run = Mutex::new(Run::start(disk, after));
-        Self(Arc::new(Inner { run, away: AtomicBool::new(false), late: AtomicBool::new(false) }))
+        let (away, late) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self(Arc::new(Inner { run, away, late, told: Mutex::default() }))
     }
 
     fn run(&self) -> MutexGuard<'_, Run> {
@@ -60,6 +62,13 @@ impl Host {
     /// Whether it answers.
     pub fn set_away(&self, is_away: bool) {
         self.0.away.store(is_away, Ordering::Relaxed);
+    }
+
+    /// It is there again, and its file server has seen that.
+    pub fn is_seen_back(&self) {
+        self.set_away(false);
+        let told = self.0.told.lock().unwrap().clone();
+        told.unwrap()();
     }
 
     pub fn is_away(&self) -> bool {
@@ -142,6 +151,10 @@ impl Drive for HostDrive {
 
     fn continue_after(&self, last: ChunkId) {
         self.host.run().drive.continue_after(last);
+    }
+
+    fn on_return(&self, told: Returned) {
+        *self.host.0.told.lock().unwrap() = Some(told);
     }
 
     fn usage(&self) -> Result<Usage, DriveError> {

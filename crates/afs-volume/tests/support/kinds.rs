@@ -11,7 +11,7 @@ use afs_datapath::capability::{DriveId as Number, DriveKey, KeyEpoch, StoreNumbe
 use afs_datapath::session::{Drive as Served, DriveLimits, Offer, Security, accept};
 use afs_drive::{
     BoxFuture, ChunkId, ChunkRef, Drive, DriveError, DriveId, FileSegments, LiveChunks, MemorySegments,
-    SegmentDrive, SweepReport, Usage,
+    Returned, SegmentDrive, SweepReport, Usage,
 };
 use afs_env::Parts;
 use afs_remote::{ChunkStores, RemoteDrive, RemoteOptions, Run};
@@ -172,6 +172,10 @@ impl Drive for Powered {
 
     fn continue_after(&self, last: ChunkId) {
         self.drive.continue_after(last);
+    }
+
+    fn on_return(&self, told: Returned) {
+        self.drive.on_return(told);
     }
 
     fn usage(&self) -> Result<Usage, DriveError> {
