@@ -38,6 +38,9 @@ pub enum DriveError {
     /// An earlier flush failed, so that it is unknown what is durable.
     #[error("an earlier flush of the drive failed; open it again")]
     NeedsReopen,
+    /// A sweep and another operation want the same segment. Nothing was done; the next attempt may succeed.
+    #[error("a segment of the drive is in use by another operation")]
+    Busy,
     /// The drive was started again before the chunks were flushed, so that they may be lost.
     #[error("the drive was started again before it had flushed the chunks")]
     Forgotten,

@@ -48,6 +48,30 @@ impl<S> Inner<S> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Segments> {
         self.segments.lock()
     }
+
+    /// Begins to use or sweep a segment, if that may be done now.
+    fn begin(
+        &self,
+        segment: u64,
+        begin: fn(&mut Segments, u64) -> bool,
+        end: fn(&mut Segments, u64),
+    ) -> Result<Turn<'_>, DriveError> {
+        let may_begin = begin(&mut self.lock(), segment);
+        may_begin.then_some(Turn { segments: &self.segments, segment, end }).ok_or(DriveError::Busy)
+    }
+}
+
+/// An operation on a segment, until this is dropped.
+struct Turn<'d> {
+    segments: &'d Mutex<Segments>,
+    segment: u64,
+    end: fn(&mut Segments, u64),
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        (self.end)(&mut self.segments.lock(), self.segment);
+    }
 }
 
 impl FileDrive {
@@ -113,7 +137,8 @@ impl<S: SegmentStore> SegmentDrive<S> {
     /// Frees all chunks of a range from [`SegmentDrive::ranges_before`] but the `live` ones, which are in order.
     ///
     /// # Errors
-    /// [`DriveError::Length`] if it is no such range, is still written to, or a live chunk is not in it.
+    /// [`DriveError::Length`] if it is no such range, is still written to, or a live chunk is not in it; [`DriveError::Busy`] while a
+    /// chunk of it is being written or discarded: the count of its live bytes would be wrong afterwards.
     pub fn sweep_range(
         &self,
         (first, last): (ChunkId, ChunkId),
@@ -126,6 +151,7 @@ impl<S: SegmentStore> SegmentDrive<S> {
             if (first, last) != sweep::ids_of(segment) || is_written || !all_in_it || !live.is_sorted() {
                 return Err(DriveError::Length { len: live.len() as u64 });
             }
+            let _turn = drive.begin(segment, Segments::begin_sweep, Segments::end_sweep)?;
             let mut report = SweepReport::default();
             sweep::sweep_segment(drive, segment, &live, &mut report)?;
             Ok(report)
@@ -170,7 +196,10 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
     }
 
     fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
-        self.blocking(move |drive| chunks.into_iter().try_for_each(|chunk| drive.discard(chunk)))
+        // One that cannot be discarded now keeps no other.
+        self.blocking(move |drive| {
+            chunks.into_iter().map(|chunk| drive.discard(chunk)).fold(Ok(()), Result::and)
+        })
     }
 
     fn continue_after(&self, last: ChunkId) {
@@ -202,6 +231,7 @@ impl<S: SegmentStore> Inner<S> {
         };
         let chunk = ChunkRef { id, len, crc: header::combined(&sums, data.len()) };
         let (segment, offset) = id.parts();
+        let _turn = Turn { segments: &self.segments, segment, end: Segments::end_use };
         let written = self
             .store
             .write_at(segment, offset, &header::encode(chunk, &sums))
@@ -241,6 +271,7 @@ impl<S: SegmentStore> Inner<S> {
     /// Frees a chunk unless it was freed before, which its header shows: a hole reads as zeros.
     fn discard(&self, chunk: ChunkRef) -> Result<(), DriveError> {
         let (segment, offset) = chunk.id.parts();
+        let _turn = self.begin(segment, Segments::begin_use, Segments::end_use)?;
         let mut head = vec![0; data_start(chunk.len) as usize];
         match self.store.read_at(segment, offset, &mut head) {
             Ok(()) if header::decode(&head, chunk).is_some() => self.free(chunk),

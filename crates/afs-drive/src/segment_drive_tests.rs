@@ -156,3 +156,94 @@ fn names_go_on_behind_the_last_that_is_known() {
     let report = now(drive.sweep(Arc::new(Live(Vec::new())))).unwrap();
     assert_eq!(report.removed, 0, "chunks of this run are not swept");
 }
+
+/// Memory that does something else before the next write or hole.
+#[derive(Clone)]
+struct Interrupted {
+    memory: MemorySegments,
+    before: Arc<Mutex<Option<Interruption>>>,
+}
+
+type Interruption = Box<dyn FnOnce() + Send>;
+
+impl Interrupted {
+    fn interrupt(&self) {
+        let before = self.before.lock().take();
+        before.into_iter().for_each(|before| before());
+    }
+}
+
+impl SegmentStore for Interrupted {
+    fn list(&self) -> io::Result<Vec<u64>> {
+        self.memory.list()
+    }
+
+    fn len(&self, segment: u64) -> io::Result<u64> {
+        self.memory.len(segment)
+    }
+
+    fn read_at(&self, segment: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.memory.read_at(segment, offset, out)
+    }
+
+    fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.interrupt();
+        self.memory.write_at(segment, offset, data)
+    }
+
+    fn sync(&self, segment: u64) -> io::Result<()> {
+        self.memory.sync(segment)
+    }
+
+    fn punch(&self, segment: u64, offset: u64, len: u64) -> io::Result<()> {
+        self.interrupt();
+        self.memory.punch(segment, offset, len)
+    }
+
+    fn remove(&self, segment: u64) -> io::Result<()> {
+        self.memory.remove(segment)
+    }
+
+    fn usage(&self) -> io::Result<Usage> {
+        self.memory.usage()
+    }
+}
+
+/// A sweep of a segment counts its live bytes. A chunk that is discarded or written meanwhile would be counted as live or not, and
+/// the segment be removed with chunks in it.
+#[test]
+fn no_chunk_of_a_segment_is_written_or_discarded_while_it_is_swept() {
+    let store = Interrupted { memory: MemorySegments::new(64 << 20), before: Arc::default() };
+    let drive = SegmentDrive::open(store.clone(), Parts::inline(), 1 << 20).unwrap();
+    let interrupt = |then: Interruption| *store.before.lock() = Some(then);
+    let busy =
+        |outcome: Result<(), DriveError>| assert!(matches!(outcome, Err(DriveError::Busy)), "{outcome:?}");
+    let [kept, left] = [1, 2].map(|seed| now(drive.write(data(seed, 100_000))).unwrap());
+    let range = sweep::ids_of(kept.id.parts().0);
+    // It is swept while another chunk of it is being written, and while that one is discarded.
+    let own = drive.clone();
+    interrupt(Box::new(move || {
+        own.mark();
+        busy(now(own.sweep_range(range, vec![kept, left])).map(drop));
+    }));
+    let third = now(drive.write(data(3, 100_000))).unwrap();
+    let fourth = now(drive.write(data(4, 10))).unwrap();
+    assert!(third.id.parts().0 == kept.id.parts().0 && fourth.id.parts().0 > kept.id.parts().0);
+    let own = drive.clone();
+    interrupt(Box::new(move || busy(now(own.sweep_range(range, vec![kept, left])).map(drop))));
+    now(drive.discard(vec![third])).unwrap();
+    assert!(store.before.lock().is_none());
+    // Chunks of it are to be discarded while it is swept: what is live, and what is not.
+    let own = drive.clone();
+    interrupt(Box::new(move || {
+        busy(now(own.discard(vec![left])));
+        busy(now(own.discard(vec![kept])));
+        busy(now(own.sweep_range(range, vec![kept])).map(drop));
+    }));
+    assert_eq!(now(drive.sweep_range(range, vec![kept])).unwrap().live, 1);
+    assert!(store.before.lock().is_none());
+    now(drive.discard(vec![left])).unwrap();
+    assert_eq!(now(drive.read(kept, whole(kept))).unwrap(), data(1, 100_000));
+    now(drive.discard(vec![kept])).unwrap();
+    assert_eq!(drive.store().list().unwrap(), [fourth.id.parts().0], "with its last chunk the segment goes");
+}

@@ -18,6 +18,10 @@ pub(crate) struct Segments {
     offset: u64,
     limit: u64,
     live: BTreeMap<u64, u64>,
+    /// Number of chunks of a segment that are being written or discarded now.
+    in_use: BTreeMap<u64, usize>,
+    /// Segments that a request sweeps now: none of them is in use.
+    swept: BTreeSet<u64>,
     pub(crate) flush: Flush,
 }
 
@@ -35,7 +39,8 @@ impl Segments {
     /// is never appended to.
     pub(crate) fn new(existing: &[u64], limit: u64) -> Self {
         let first = existing.last().map_or(1, |last| last + 1);
-        Self { first, current: first, offset: 0, limit, live: BTreeMap::new(), flush: Flush::default() }
+        let (live, in_use, swept, flush) = Default::default();
+        Self { first, current: first, offset: 0, limit, live, in_use, swept, flush }
     }
 
     /// Continues with a segment after this one.
@@ -67,7 +72,34 @@ impl Segments {
         self.first
     }
 
-    /// Allocates the space of a chunk of this length.
+    /// Begins an operation on a chunk of a segment; false while the segment is swept.
+    pub(crate) fn begin_use(&mut self, segment: u64) -> bool {
+        let is_free = !self.swept.contains(&segment);
+        if is_free {
+            *self.in_use.entry(segment).or_default() += 1;
+        }
+        is_free
+    }
+
+    pub(crate) fn end_use(&mut self, segment: u64) {
+        if let Some(count) = self.in_use.get_mut(&segment) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_use.remove(&segment);
+            }
+        }
+    }
+
+    /// Begins a sweep of a segment; false while it is in use or swept.
+    pub(crate) fn begin_sweep(&mut self, segment: u64) -> bool {
+        !self.in_use.contains_key(&segment) && self.swept.insert(segment)
+    }
+
+    pub(crate) fn end_sweep(&mut self, segment: u64) {
+        self.swept.remove(&segment);
+    }
+
+    /// Allocates the space of a chunk of this length. The segment is in use until the chunk is written.
     pub(crate) fn allocate(&mut self, len: u32) -> ChunkId {
         let size = footprint(len);
         if self.offset > 0 && self.offset + size > self.limit {
@@ -77,6 +109,7 @@ impl Segments {
         let id = ChunkId::from_parts(self.current, self.offset);
         self.offset += size;
         *self.live.entry(self.current).or_default() += size;
+        *self.in_use.entry(self.current).or_default() += 1;
         id
     }
 
@@ -103,7 +136,7 @@ impl Segments {
         self.flush.dirty.remove(&segment);
     }
 
-    /// Records the live bytes that a sweep found in a segment of an earlier run.
+    /// Records the live bytes that a sweep found in a segment.
     pub(crate) fn learn(&mut self, segment: u64, live: u64) {
         self.live.insert(segment, live);
     }

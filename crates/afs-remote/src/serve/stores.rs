@@ -158,6 +158,7 @@ impl<S: SegmentStore> Inner<S> {
     pub fn failure(&self, number: StoreNumber, error: &DriveError) -> Failure {
         match error {
             DriveError::NoSpace => return Failure::NoSpace,
+            DriveError::Busy => return Failure::Busy,
             DriveError::Damaged { .. } => return Failure::Damaged,
             DriveError::Length { .. } => return Failure::Invalid,
             _ => {}
