@@ -66,6 +66,19 @@ pub trait Drive: Send + Sync + 'static {
     /// Frees every chunk that is not live and was written before this drive was opened: the garbage of crashes. Chunks
     /// written since are not touched. Memory is bounded by the live chunks of one segment.
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>>;
+
+    /// Frees the chunks that operations of which nothing was heard have left since this drive was opened, if there were such
+    /// operations. Costs as many chunks as were written since the last time.
+    ///
+    /// `settled` must complete when each chunk that the drive gave before `settled` was first polled is in `live`, or was given up. A
+    /// chunk that was staged before that moment and not claimed cannot be claimed any more.
+    fn sweep_left(
+        &self,
+        _live: Arc<dyn LiveChunks>,
+        _settled: BoxFuture<Result<(), DriveError>>,
+    ) -> BoxFuture<Result<SweepReport, DriveError>> {
+        Box::pin(async { Ok(SweepReport::default()) })
+    }
 }
 
 /// Chunks that a client says to have staged.

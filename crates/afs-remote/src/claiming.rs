@@ -47,7 +47,7 @@ pub(crate) async fn claim(drive: &RemoteDrive, staged: StagedChunks) -> Result<(
 
 /// Whether no sweep of this process frees a chunk: one before the mark is not in the lists of live chunks that a sweep has made.
 fn is_behind_mark(drive: &RemoteDrive, oldest: ChunkId) -> bool {
-    drive.connection().mark().is_some_and(|mark| oldest >= mark)
+    drive.connection().claimed_from().is_some_and(|mark| oldest >= mark)
 }
 
 fn list(chunks: &[ChunkRef]) -> Bytes {

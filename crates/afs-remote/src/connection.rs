@@ -47,6 +47,11 @@ struct State {
     returned: Option<Returned>,
     after: Option<ChunkId>,
     mark: Option<ChunkId>,
+    /// Where the last sweep of what was left began and ended: nothing before the former is claimed.
+    begun: Option<ChunkId>,
+    swept: Option<ChunkId>,
+    /// Whether something may be left that no sweep was begun for.
+    is_unclear: bool,
     run: Option<u64>,
     usage: Option<Usage>,
 }
@@ -74,6 +79,40 @@ impl Connection {
     /// was a connection.
     pub fn mark(&self) -> Option<ChunkId> {
         self.state.lock().mark
+    }
+
+    /// Chunks before this one are not claimed: a sweep may free them.
+    pub fn claimed_from(&self) -> Option<ChunkId> {
+        let state = self.state.lock();
+        state.begun.max(state.mark)
+    }
+
+    /// Has the drive tell a mark: a later one than those before, where something was written since.
+    pub fn begin_request(&self) -> ChunkRequest {
+        ChunkRequest::Begin { after: self.state.lock().after.unwrap_or(ChunkId::MIN) }
+    }
+
+    /// An operation may have left something on the drive.
+    pub fn note_unclear(&self) {
+        self.state.lock().is_unclear = true;
+    }
+
+    /// Whether an operation may have left something since the last time.
+    pub fn take_unclear(&self) -> bool {
+        std::mem::take(&mut self.state.lock().is_unclear)
+    }
+
+    /// Begins a sweep of what was left before a mark: no chunk before it is claimed any more. Returns where the last one ended.
+    pub fn begin_sweep(&self, mark: ChunkId) -> ChunkId {
+        let mut state = self.state.lock();
+        state.begun = state.begun.max(Some(mark));
+        state.swept.or(state.mark).unwrap_or(mark)
+    }
+
+    /// Everything before a mark is swept.
+    pub fn end_sweep(&self, mark: ChunkId) {
+        let mut state = self.state.lock();
+        state.swept = state.swept.max(Some(mark));
     }
 
     /// The latest that is known of the space on the drive.
@@ -182,8 +221,7 @@ impl Connection {
     async fn attempt(&self) -> Result<Open, Error> {
         let client = self.connect().await?;
         let (key, handle) = manage(&client, &self.options)?;
-        let after = self.state.lock().after.unwrap_or(ChunkId::MIN);
-        let begun = client.perform(&handle, ChunkRequest::Begin { after }, Bytes::new()).await?;
+        let begun = client.perform(&handle, self.begin_request(), Bytes::new()).await?;
         let open = Open { client, handle, epoch: key.epoch() };
         self.note_success(begun, &open);
         Ok(open)
@@ -201,6 +239,8 @@ impl Connection {
         let mut state = self.state.lock();
         let mut returned = None;
         if let ChunkReply::Begun { run, mark, usage } = begun {
+            // What was asked for on the connection before, and not answered, may have been done.
+            state.is_unclear |= state.mark.is_some();
             state.mark.get_or_insert(mark);
             let before = state.run.replace(run);
             state.usage = Some(usage);

@@ -86,7 +86,7 @@ impl RemoteDrive {
                     self.0.note_away(began);
                     why
                 }
-                Ok(open) => match attempt(open.clone()).await {
+                Ok(open) => match attempt(open.clone()).await.inspect_err(|error| self.note_unclear(error)) {
                     Err(error) if is_other_epoch(&error) => {
                         self.0.forget(&open);
                         if std::mem::take(&mut has_same_key) {
@@ -107,6 +107,12 @@ impl RemoteDrive {
                 return Err(DriveError::Away { drive: self.0.options().name.clone(), why });
             }
             env.sleep(PAUSE).await;
+        }
+    }
+
+    fn note_unclear(&self, error: &Error) {
+        if is_passing(error) || matches!(error, Error::Failed(Failure::Io)) {
+            self.0.note_unclear();
         }
     }
 
@@ -209,5 +215,14 @@ impl Drive for RemoteDrive {
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
         let drive = self.clone();
         self.start(async move { sweeping::sweep(&drive, live).await })
+    }
+
+    fn sweep_left(
+        &self,
+        live: Arc<dyn LiveChunks>,
+        settled: BoxFuture<Result<(), DriveError>>,
+    ) -> BoxFuture<Result<SweepReport, DriveError>> {
+        let drive = self.clone();
+        self.start(async move { sweeping::sweep_left(&drive, live, settled).await })
     }
 }

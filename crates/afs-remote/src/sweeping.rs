@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::frame::{ChunkReply, ChunkRequest, LIVE_MAX, RANGE_LEN};
-use afs_drive::{ChunkId, ChunkRef, DriveError, LiveChunks, SweepReport};
+use afs_drive::{BoxFuture, ChunkId, ChunkRef, DriveError, LiveChunks, SweepReport};
 use afs_env::EnvExt;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use crate::drive::RemoteDrive;
 use crate::reading::gather;
@@ -20,8 +20,52 @@ const MISSING_MAX: usize = 1000;
 
 /// Frees what is not live of the chunks that were there before this file server wrote its first one.
 pub(crate) async fn sweep(drive: &RemoteDrive, live: Arc<dyn LiveChunks>) -> Result<SweepReport, DriveError> {
+    let ranges = ranges(drive, None).await?;
+    sweep_all(drive, ranges, live).await
+}
+
+/// Frees what operations of this file server have left that were not answered: of the chunks between the end of the last sweep and a
+/// mark that the drive tells now, those that are not live when what was under way at the mark is settled.
+pub(crate) async fn sweep_left(
+    drive: &RemoteDrive,
+    live: Arc<dyn LiveChunks>,
+    settled: BoxFuture<Result<(), DriveError>>,
+) -> Result<SweepReport, DriveError> {
+    if !drive.connection().take_unclear() {
+        return Ok(SweepReport::default());
+    }
+    let swept = free_left(drive, live, settled).await;
+    swept.inspect_err(|_| drive.connection().note_unclear())
+}
+
+async fn free_left(
+    drive: &RemoteDrive,
+    live: Arc<dyn LiveChunks>,
+    settled: BoxFuture<Result<(), DriveError>>,
+) -> Result<SweepReport, DriveError> {
+    let connection = drive.connection();
+    let wait = connection.options().wait;
+    let mark = match drive.perform(connection.begin_request(), Bytes::new(), wait).await? {
+        ChunkReply::Begun { mark, .. } => mark,
+        _ => return Err(drive.wrong("another reply to the beginning of a sweep")),
+    };
+    // What is claimed or written from now on is behind the mark.
+    let from = connection.begin_sweep(mark);
+    settled.await?;
+    let mut ranges = ranges(drive, Some(mark)).await?;
+    ranges.retain(|(first, _)| *first >= from);
+    let report = sweep_all(drive, ranges, live).await?;
+    connection.end_sweep(mark);
+    Ok(report)
+}
+
+async fn sweep_all(
+    drive: &RemoteDrive,
+    ranges: Vec<(ChunkId, ChunkId)>,
+    live: Arc<dyn LiveChunks>,
+) -> Result<SweepReport, DriveError> {
     let mut report = SweepReport::default();
-    for (first, last) in ranges(drive).await? {
+    for (first, last) in ranges {
         let (env, live) = (drive.connection().env(), live.clone());
         let chunks = env.run_blocking(move || live.live_between(first, last)).await;
         let chunks = chunks.unwrap_or(Err(DriveError::Closed))?;
@@ -30,11 +74,12 @@ pub(crate) async fn sweep(drive: &RemoteDrive, live: Arc<dyn LiveChunks>) -> Res
     Ok(report)
 }
 
-async fn ranges(drive: &RemoteDrive) -> Result<Vec<(ChunkId, ChunkId)>, DriveError> {
+/// The ranges of the chunks before a mark; of those before the first one without.
+async fn ranges(drive: &RemoteDrive, mark: Option<ChunkId>) -> Result<Vec<(ChunkId, ChunkId)>, DriveError> {
     let wait = drive.connection().options().wait;
     let bytes = drive.attempts(wait, |open| {
-        // The connection exists, so the mark is known.
-        let before = drive.connection().mark().unwrap_or(ChunkId::MIN);
+        // The connection exists, so the first mark is known.
+        let before = mark.or(drive.connection().mark()).unwrap_or(ChunkId::MIN);
         let what = ChunkRequest::Ranges { before, credit: CREDIT };
         async move { gather(open.client.fetch(&open.handle, what).await?).await }
     });

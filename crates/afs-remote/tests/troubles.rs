@@ -4,11 +4,11 @@
 
 mod kit;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_drive::{ChunkRef, Drive, DriveError};
+use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, LiveChunks, SweepReport};
 use afs_remote::RemoteDrive;
 use afs_sim::crash::seeds;
 use afs_sim::{StreamFault, StreamMishap};
@@ -105,6 +105,68 @@ fn check(kit: &Kit, drive: RemoteDrive, acknowledged: ChunkRef) {
     assert_eq!(read(kit, &drive, acknowledged).unwrap(), data(1, 100));
     sweep(kit, &drive, Vec::new());
     assert_eq!(kit.segments(), [], "garbage is left");
+}
+
+/// A write whose reply is lost is made again, and leaves a chunk that nobody knows.
+#[test]
+fn what_a_lost_reply_left_is_freed_while_the_file_server_runs() {
+    const LEN: usize = 100_000;
+    let mut left = 0;
+    for after in (0..420).step_by(7) {
+        let kit = Kit::with_drive(after);
+        kit.sim.break_stream(kit.host, kit.server, StreamFault { after, mishap: StreamMishap::Reset });
+        let drive = kit.remote();
+        let chunk = kit.run(store(drive.clone(), 1, LEN)).unwrap();
+        left += u32::from(kit.disk.used() > 2 * LEN as u64);
+        let under_way = Arc::new(Live(vec![chunk]));
+        sweep_left(&kit, &drive, under_way.clone());
+        assert!(kit.disk.used() < 3 * LEN as u64 / 2, "{after}: {} bytes", kit.disk.used());
+        assert_eq!(read(&kit, &drive, chunk).unwrap(), data(1, LEN));
+        // It costs nothing when nothing was lost since the last one, in the middle of which the connection may have broken.
+        sweep_left(&kit, &drive, under_way.clone());
+        assert_eq!(sweep_left(&kit, &drive, under_way).segments, 0, "{after}");
+    }
+    assert!(left > 3, "chunks were left: {left}");
+}
+
+/// A sweep of what is left asks the index when all that was under way before its mark is settled, and frees nothing behind it.
+#[test]
+fn a_sweep_while_chunks_are_written_frees_none_of_them() {
+    let kit = Kit::with_drive(7);
+    kit.sim.break_stream(kit.host, kit.server, StreamFault { after: 200, mishap: StreamMishap::Reset });
+    let drive = kit.remote();
+    let before = kit.run(store(drive.clone(), 1, 5000)).unwrap();
+    let (own, other) = (drive.clone(), drive.clone());
+    let live = Arc::new(Growing::default());
+    let (index, settling) = (live.clone(), live.clone());
+    let during = kit.run(async move {
+        let settled = Box::pin(async move {
+            let during = store(other, 2, 5000).await?;
+            settling.0.lock().unwrap().push(before);
+            settling.1.lock().unwrap().push(during);
+            Ok(())
+        });
+        own.sweep_left(index, settled).await.unwrap();
+        live.1.lock().unwrap()[0]
+    });
+    for (chunk, seed) in [(before, 1), (during, 2)] {
+        assert_eq!(read(&kit, &drive, chunk).unwrap(), data(seed, 5000));
+    }
+}
+
+/// Chunks that are referenced while a sweep waits, and some that it must not ask about.
+#[derive(Default)]
+struct Growing(Mutex<Vec<ChunkRef>>, Mutex<Vec<ChunkRef>>);
+
+impl LiveChunks for Growing {
+    fn live_between(&self, first: ChunkId, last: ChunkId) -> Result<Vec<ChunkRef>, DriveError> {
+        Live(self.0.lock().unwrap().clone()).live_between(first, last)
+    }
+}
+
+fn sweep_left(kit: &Kit, drive: &RemoteDrive, live: Arc<Live>) -> SweepReport {
+    let drive = drive.clone();
+    kit.run(async move { drive.sweep_left(live, Box::pin(async { Ok(()) })).await }).unwrap()
 }
 
 #[test]

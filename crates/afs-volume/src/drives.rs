@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use afs_drive::{BoxFuture, Drive, DriveError, DriveId};
 use afs_env::Instant;
+use afs_env::sync::oneshot;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use crate::copies::COPIES_MAX;
 use crate::error::VolumeError;
+use crate::held::Attached;
 use crate::located::LocatedChunk;
 use crate::store::VolumeStore;
 use crate::sweep;
@@ -24,7 +26,7 @@ pub(crate) struct Drives {
 }
 
 struct Others {
-    drives: BTreeMap<DriveId, Arc<dyn Drive>>,
+    drives: BTreeMap<DriveId, Attached>,
     /// The drive that takes new data, and those that take copies of them. Not empty.
     for_new_data: Vec<DriveId>,
 }
@@ -45,7 +47,7 @@ impl Drives {
         let others = self.others.read();
         let first = others.for_new_data.first();
         match first.and_then(|id| others.drives.get_key_value(id)) {
-            Some((id, drive)) => (*id, drive.clone()),
+            Some((id, drive)) => (*id, drive.handle()),
             None => (DriveId::OWN, self.own.clone()),
         }
     }
@@ -55,7 +57,7 @@ impl Drives {
         let others = self.others.read();
         let named = |id: &DriveId| match *id {
             DriveId::OWN => Some((DriveId::OWN, self.own.clone())),
-            _ => others.drives.get_key_value(id).map(|(id, drive)| (*id, drive.clone())),
+            _ => others.drives.get_key_value(id).map(|(id, drive)| (*id, drive.handle())),
         };
         let list: Vec<_> = others.for_new_data.iter().filter_map(named).collect();
         if list.is_empty() { vec![(DriveId::OWN, self.own.clone())] } else { list }
@@ -68,8 +70,16 @@ impl Drives {
     pub(crate) fn get(&self, id: DriveId) -> Result<Arc<dyn Drive>, VolumeError> {
         match id {
             DriveId::OWN => Ok(self.own.clone()),
-            _ => self.others.read().drives.get(&id).cloned().ok_or(VolumeError::UnknownDrive { drive: id }),
+            _ => {
+                let others = self.others.read();
+                others.drives.get(&id).map(Attached::handle).ok_or(VolumeError::UnknownDrive { drive: id })
+            }
         }
+    }
+
+    /// Completes when all who have the drive now have dropped it; `None` for the drive beside the index.
+    pub(crate) fn end_of_handles(&self, id: DriveId) -> Option<oneshot::Receiver<()>> {
+        self.others.write().drives.get_mut(&id).map(Attached::begin_time)
     }
 
     /// Starts to read a part of a chunk.
@@ -85,8 +95,7 @@ impl Drives {
 impl Others {
     /// Whether a store in progress, or new data that are not part of a file yet, hold the drive.
     fn is_in_use(&self, id: DriveId) -> bool {
-        let held = self.drives.get(&id).is_some_and(|drive| Arc::strong_count(drive) > 1);
-        held || self.for_new_data.contains(&id)
+        self.drives.get(&id).is_some_and(Attached::is_held) || self.for_new_data.contains(&id)
     }
 }
 
@@ -104,7 +113,7 @@ impl VolumeStore {
             drive.continue_after(last);
         }
         self.store.use_when_back(id, &*drive);
-        self.store.drives.others.write().drives.insert(id, drive);
+        self.store.drives.others.write().drives.insert(id, Attached::new(drive));
         self.store.retry_discards();
         Ok(())
     }
@@ -124,7 +133,8 @@ impl VolumeStore {
             if others.for_new_data.contains(&id) {
                 return Err(VolumeError::Busy);
             }
-            *others.drives.get_mut(&id).ok_or(VolumeError::UnknownDrive { drive: id })? = drive;
+            *others.drives.get_mut(&id).ok_or(VolumeError::UnknownDrive { drive: id })? =
+                Attached::new(drive);
         }
         self.store.drives.away.lock().remove(&id);
         self.store.retry_discards();

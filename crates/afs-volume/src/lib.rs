@@ -40,6 +40,7 @@ pub mod fuzzing;
 mod gathering;
 mod group;
 mod header;
+mod held;
 mod ids;
 mod key;
 mod layout;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
 use crate::rows::index_damaged;
-use crate::store::VolumeStore;
+use crate::store::{Store, VolumeStore};
 
 /// The chunks of one drive that have rows.
 struct LiveInIndex {
@@ -89,5 +89,36 @@ impl VolumeStore {
             tracing::error!(%drive, %chunk, "a chunk that a file has is not on the drive");
         }
         Ok(report)
+    }
+
+    /// Frees what operations without an answer have left on a drive since it was added. To be called again and again: it costs nothing
+    /// if there were none. Waits for the stores that are under way.
+    ///
+    /// # Errors
+    /// `UnknownDrive`, the errors of the drive, and of the index.
+    pub async fn sweep_left(&self, drive: DriveId) -> Result<SweepReport, VolumeError> {
+        let live = Arc::new(LiveInIndex { kv: self.store.kv.clone(), drive });
+        let store = self.store.clone();
+        let settled = Box::pin(async move { store.settle(drive).await });
+        // No handle of the drive is kept, for its end is waited for.
+        let sweeping = self.store.drives.get(drive)?.sweep_left(live, settled);
+        Ok(sweeping.await?)
+    }
+}
+
+impl Store {
+    /// Completes when each chunk that was written to a drive before is named by a row, or was given up.
+    async fn settle(self: &Arc<Self>, drive: DriveId) -> Result<(), DriveError> {
+        if let Some(end) = self.drives.end_of_handles(drive) {
+            // An error is the end.
+            _ = end.await;
+        }
+        // Changes that were durable and not visible yet are visible after another one. One whose record could not be written may be
+        // there at the next start, until another record takes its place: so this one must not be empty.
+        let recorded = self.kv.update(|txn| {
+            txn.delete(DRIVE_CHUNKS, &[]);
+            Ok::<_, VolumeError>(())
+        });
+        recorded.await.map_err(|error| DriveError::Io(Arc::new(io::Error::other(error.to_string()))))
     }
 }

@@ -220,6 +220,66 @@ fn a_drive_that_is_seen_back_is_used_at_once_and_gets_what_it_missed() {
     }
 }
 
+/// Whether a sweep of what is left on a host has ended, and how.
+type Sweep = std::pin::Pin<Box<dyn Future<Output = Result<u64, VolumeError>>>>;
+
+fn sweep_left(store: &VolumeStore, host: usize) -> Sweep {
+    let store = store.clone();
+    Box::pin(async move { store.sweep_left(HOSTS[host]).await.map(|swept| swept.live) })
+}
+
+fn has_ended(sweep: &mut Sweep) -> Option<u64> {
+    match sweep.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(live) => Some(live.unwrap()),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn a_sweep_beside_stores_waits_for_those_that_are_under_way_and_for_no_later_ones() {
+    let world = World::new();
+    let (store, volume) = world.placed(2, 1);
+    let [one, two] = [b"f", b"g"].map(|name| create(&volume, ROOT, name).unwrap());
+    let before = written(&volume, content(2, 1)).unwrap();
+    let given_up = written(&volume, content(1, 5)).unwrap();
+    let (mut sweep, mut other) = (sweep_left(&store, 0), sweep_left(&store, 1));
+    assert_eq!((has_ended(&mut sweep), has_ended(&mut other)), (None, None));
+    let later = written(&volume, content(3, 2)).unwrap();
+    commit(&volume, one, before);
+    assert_eq!((has_ended(&mut sweep), has_ended(&mut other)), (None, None));
+    drop(given_up);
+    assert_eq!((has_ended(&mut sweep), has_ended(&mut other)), (Some(2), Some(2)));
+    commit(&volume, two, later);
+    for (fid, bytes) in [(one, content(2, 1)), (two, content(3, 2))] {
+        assert!(read_bytes(&volume, fid, 0, u64::MAX).unwrap() == bytes);
+    }
+    for lost in 0..2 {
+        world.away(lost, true);
+        assert!(read_bytes(&volume, one, 0, u64::MAX).unwrap() == content(2, 1), "{lost}");
+        world.away(lost, false);
+    }
+    // What a sweep waits for keeps its drive.
+    world.wait();
+    let under_way = written(&volume, content(1, 3)).unwrap();
+    let mut sweep = sweep_left(&store, 1);
+    assert_eq!(has_ended(&mut sweep), None);
+    store.use_drives(&[DriveId::OWN]).unwrap();
+    for fid in [one, two] {
+        let short = StoreData { fid, file_length: 0, status: SetStatus::default(), expected: None };
+        let nothing = written(&volume, Vec::new()).unwrap();
+        update(&volume, move |tx| tx.store_data(short, nothing, ALICE).map(drop)).unwrap();
+    }
+    run_background(&store);
+    assert!(!store.has_chunks_on(HOSTS[1]).unwrap());
+    assert!(matches!(store.remove_drive(HOSTS[1]), Err(VolumeError::Busy)));
+    drop(under_way);
+    assert_eq!(has_ended(&mut sweep), Some(0));
+    store.remove_drive(HOSTS[1]).unwrap();
+    now(store.sweep_left(DriveId::OWN)).unwrap();
+    let unknown = now(store.sweep_left(DriveId(77)));
+    assert!(matches!(unknown, Err(VolumeError::UnknownDrive { drive: DriveId(77) })));
+}
+
 #[test]
 fn a_drive_that_is_full_or_fails_a_flush_is_left_out() {
     for host in 0..2 {

@@ -21,10 +21,10 @@ use afs_wire::ids::PartitionId;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Pause before a drive that was away is swept.
+/// Pause before a drive that was away is swept, and between two looks at what was left on one.
 const SWEEP_AGAIN: Duration = Duration::from_secs(600);
 
 /// The drives of a host's partitions. Clones are the same.
@@ -39,6 +39,8 @@ pub(super) struct Inner {
     pub(super) keys: KeyRing,
     /// What the partitions have, so that questions to a drive take the connections that its files take.
     pub(super) opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
+    /// What ends the task that sweeps a drive, when it is dropped.
+    pub(super) sweeping: Mutex<BTreeMap<(DriveId, PartitionId), Arc<()>>>,
     drains: Drains,
     rebuilder: Rebuilder,
     pub(super) tiers: Tiers,
@@ -66,6 +68,7 @@ impl AttachedDrives {
             registry: Mutex::new(registry.clone()),
             keys: KeyRing::default(),
             opened: Mutex::default(),
+            sweeping: Mutex::default(),
             drains: Drains::new(env, partitions),
             rebuilder: Rebuilder::start(env, partitions),
             tiers: Tiers::new(env, partitions),
@@ -157,7 +160,10 @@ impl Inner {
             self.partitions.add_addressed(partition, id, Arc::new(bucket.clone()));
         }
         self.opened.lock().insert((id, partition), opened);
-        self.env.spawn(Box::pin(sweep(self.env.clone(), store.clone(), id, entry.name.clone())));
+        let present = Arc::new(());
+        let (env, store, name) = (self.env.clone(), store.clone(), entry.name.clone());
+        self.env.spawn(Box::pin(sweep(env, store, id, name, Arc::downgrade(&present))));
+        self.sweeping.lock().insert((id, partition), present);
     }
 
     /// Writes the registry, then shows it.
@@ -274,6 +280,7 @@ impl Inner {
         let mut left = None;
         for (partition, _) in self.partitions.iter() {
             let opened = self.opened.lock().remove(&(DriveId(entry.id), partition));
+            self.sweeping.lock().remove(&(DriveId(entry.id), partition));
             if let DriveKind::Bucket(settings) = &entry.kind
                 && let Err(why) = settings.withdraw(opened, &self.env, &entry.name, partition).await
             {
@@ -413,13 +420,17 @@ impl Inner {
     }
 }
 
-/// Frees what an earlier crash left on a drive, as soon as it answers.
-async fn sweep(env: EnvRef, store: VolumeStore, id: DriveId, name: String) {
-    loop {
-        match store.sweep_drive(id).await {
-            Ok(_) | Err(VolumeError::UnknownDrive { .. }) => return,
+/// Frees what an earlier crash left on a drive, as soon as it answers, and then what operations without an answer leave there, until
+/// the drive is exchanged.
+async fn sweep(env: EnvRef, store: VolumeStore, id: DriveId, name: String, present: Weak<()>) {
+    let mut is_swept = false;
+    while present.strong_count() > 0 {
+        let swept = if is_swept { store.sweep_left(id).await } else { store.sweep_drive(id).await };
+        match swept {
+            Ok(_) => is_swept = true,
+            Err(VolumeError::UnknownDrive { .. }) => return,
             Err(error) => {
-                tracing::warn!(drive = name, %error, "what an earlier crash left on a drive could not be freed yet");
+                tracing::warn!(drive = name, %error, "what a crash or a lost reply left on a drive could not be freed yet");
             }
         }
         env.sleep(SWEEP_AGAIN).await;

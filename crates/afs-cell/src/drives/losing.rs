@@ -21,6 +21,7 @@ impl Inner {
         self.partitions.remove_direct(id);
         for (partition, store) in self.partitions.iter() {
             self.opened.lock().remove(&(id, partition));
+            self.sweeping.lock().remove(&(id, partition));
             store
                 .replace_drive(id, Arc::new(LostDrive))
                 .map_err(|error| DrivesError::Store(error.to_string()))?;

@@ -418,6 +418,29 @@ fn a_file_server_claims_nothing_that_its_sweep_may_free() {
     assert!(world.is_there(late[0]) && !world.is_there(early[0]));
 }
 
+#[test]
+fn what_was_staged_before_a_sweep_of_what_is_left_is_not_claimed_after_it() {
+    let world = World::new(11);
+    let room = world.room(1);
+    let stage = |world: &World| world.client(&room, |at| async move { at.stored(1, 5000).await }).unwrap();
+    let (claimed, early) = (stage(&world), stage(&world));
+    world.claim(room.tag, &claimed).unwrap();
+    // Another start of the drive would forget what is staged: only the connection is lost.
+    for (from, to) in [(world.kit.server, world.kit.host), (world.kit.host, world.kit.server)] {
+        world.kit.sim.cut(from, to);
+        world.kit.sim.run_for(Duration::from_secs(60));
+        world.kit.sim.mend(from, to);
+    }
+    assert!(world.takes_staged());
+    let (drive, live) = (world.drive.clone(), Arc::new(Live(claimed.clone())));
+    let swept = world.kit.run(async move { drive.sweep_left(live, Box::pin(async { Ok(()) })).await });
+    assert!(swept.unwrap().segments > 0);
+    let late = stage(&world);
+    assert!(matches!(world.claim(room.tag, &early), Err(DriveError::NotStaged)));
+    world.claim(room.tag, &late).unwrap();
+    assert!(world.is_there(claimed[0]) && world.is_there(late[0]) && !world.is_there(early[0]));
+}
+
 /// A claim over a connection that breaks takes the chunks or does not; what it says is true, and nothing is leaked longer than
 /// chunks live that nobody claims.
 #[test]

@@ -15,6 +15,8 @@ use super::*;
 /// Until every machine has noticed that all is well: a client asks for what it was not told within 75 seconds, and a drive that was
 /// left alone is tried again.
 const SETTLING: Duration = Duration::from_secs(200);
+/// As long as a drive keeps a chunk that a client staged and nobody claims.
+const STAGED: Duration = afs_remote::STAGED_LIFE;
 const ROUNDS: u32 = 7;
 
 /// A file whose last change had a known outcome, with all of its contents since the machines last agreed.
@@ -423,6 +425,21 @@ impl World {
         live
     }
 
+    fn sweep_left(&self) {
+        for id in self.plan.drives.iter().copied() {
+            let store = self.scene.volumes();
+            let sweeping = async move { store.sweep_left(id).await.map_err(|error| error.to_string()) };
+            let swept = self.scene.cell.sim.block_on(self.scene.cell.server, common::LIMIT, sweeping);
+            assert_eq!(swept.unwrap().unwrap_or_else(|error| panic!("{id}: {error}")).live, 0, "{id}");
+        }
+    }
+
+    fn assert_hosts_are_empty(&self) {
+        for host in &self.scene.hosts {
+            assert!(host.disk().used() < 100_000, "{} bytes are left on a drive", host.disk().used());
+        }
+    }
+
     /// Any one drive on another host may be lost that has copies elsewhere.
     fn check_without_a_drive(&mut self) {
         if self.plan.copies < 2 || self.scene.hosts.is_empty() {
@@ -468,15 +485,16 @@ impl World {
                 .on(&one, async move { here.venus.unlink(NodeId::ROOT, gone.as_bytes()).await });
             assert!(removed.is_ok() || is_unsure(name), "{name}: {removed:?}");
         }
-        // A sweep frees what there was before the start of the file server.
-        self.scene.cell.sim.run_for(SETTLING);
+        // What was left without an answer is freed while all of them run.
+        self.scene.cell.sim.run_for(STAGED + SETTLING);
+        self.sweep_left();
+        self.assert_hosts_are_empty();
+        // Another start of the file server finds nothing, and frees what is left in a bucket.
         self.scene.restart_server();
         self.scene.cell.sim.run_for(SETTLING);
         let live = self.sweep();
         assert!(live.iter().all(|(_, live)| *live == 0), "{live:?}");
-        for host in &self.scene.hosts {
-            assert!(host.disk().used() < 100_000, "{} bytes are left on a drive", host.disk().used());
-        }
+        self.assert_hosts_are_empty();
         if self.plan.drives.contains(&BUCKET) {
             assert_eq!(self.scene.store().packs(), 0);
         }

@@ -164,4 +164,23 @@ impl Drive for HostDrive {
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
         self.here(|drive| drive.sweep(live))
     }
+
+    /// As if some operation had got no answer.
+    fn sweep_left(
+        &self,
+        live: Arc<dyn LiveChunks>,
+        settled: BoxFuture<Result<(), DriveError>>,
+    ) -> BoxFuture<Result<SweepReport, DriveError>> {
+        let drive = self.host.run().drive.clone();
+        Box::pin(async move {
+            let mark = drive.mark();
+            settled.await?;
+            let mut report = SweepReport::default();
+            for (first, last) in drive.ranges_before(mark).await? {
+                let swept = drive.sweep_range((first, last), live.live_between(first, last)?).await?;
+                report.live += swept.live;
+            }
+            Ok(report)
+        })
+    }
 }

@@ -185,6 +185,14 @@ impl Drive for Powered {
     fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
         self.ask(|drive| drive.sweep(live))
     }
+
+    fn sweep_left(
+        &self,
+        live: Arc<dyn LiveChunks>,
+        settled: BoxFuture<Result<(), DriveError>>,
+    ) -> BoxFuture<Result<SweepReport, DriveError>> {
+        self.ask(|drive| drive.sweep_left(live, settled))
+    }
 }
 
 /// The network between the file server and hosts with drives.
