@@ -30,7 +30,7 @@ mod volumes;
 pub use cell::Cell;
 pub use claim::{BAD_PROOF, Claim, ClaimServer, EXPIRED, WORD};
 pub use client_machine::{ClientMachine, cell_of};
-pub use plan::{Classes, ServerPlan, Service};
+pub use plan::{Classes, FileCalls, ServerPlan, Service};
 pub use server::{Processes, Server};
 pub use signed_store::{SignedStore, StoreConduct};
 pub use stores::Sizes;

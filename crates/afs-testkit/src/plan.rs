@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{EnvRef, Limits, ServerSecurity};
-use afs_server::{FileServerLimits, Guard, NameService};
+use afs_rpc::{EnvRef, Limits, ServerSecurity, Table};
+use afs_server::{FileServer, FileServerLimits, Guard, NameService};
 use afs_wire::ids::PartitionId;
 
 use crate::stores::Sizes;
@@ -27,6 +27,9 @@ pub enum Service {
 /// Makes the security classes under which a machine offers its services, in its present life.
 pub type Classes = Arc<dyn Fn(&EnvRef) -> Vec<Box<dyn ServerSecurity>> + Send + Sync>;
 
+/// Changes the table of the calls of a file service, in its present life.
+pub type FileCalls = Arc<dyn Fn(Table<FileServer>) -> Table<FileServer> + Send + Sync>;
+
 /// How a server machine is set up.
 #[derive(Clone)]
 pub struct ServerPlan {
@@ -44,8 +47,8 @@ pub struct ServerPlan {
     pub calls: Limits,
     /// Bounds of the file service.
     pub files: FileServerLimits,
-    /// Opcodes of the file service that it does not know, as a program of an older version. Default: none.
-    pub unknown: Vec<u32>,
+    /// What becomes of the calls of the file service: some that it does not know, or to which it gives other replies. Default: nothing.
+    pub file_calls: FileCalls,
     /// Whether the data service takes connections without TLS. Default: no.
     pub clear_data: bool,
     /// Name service, requirements and audit log, in its present life.
@@ -66,7 +69,7 @@ impl ServerPlan {
             rx: afs_rx::Config::default(),
             calls: Limits::default(),
             files: FileServerLimits::default(),
-            unknown: Vec::new(),
+            file_calls: Arc::new(|table| table),
             clear_data: false,
             guard: Arc::new(move |_| Guard::new(names.clone())),
             classes: Arc::new(|_| vec![Box::new(afs_rx::NullServer)]),

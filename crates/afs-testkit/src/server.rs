@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb, LocationDb};
 use afs_kv::Kv;
-use afs_rpc::{EnvRef, Rx, Security, Table, WeakRx};
+use afs_rpc::{EnvRef, Rx, Security, WeakRx};
 use afs_server::{
     DataPathOptions, FileServer, FileServerConfig, Guard, JournalServer, LocationServer, Partitions,
     VolumeServer, VolumeStates,
@@ -15,9 +15,7 @@ use afs_server::{
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, World};
 use afs_volume::VolumeStore;
-use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, Uuid, VolumeId};
-use afs_wire::rpc::Opcode;
 use parking_lot::Mutex;
 
 use crate::plan::{ServerPlan, Service};
@@ -192,8 +190,7 @@ impl Server {
             states: self.states.clone(),
             limits: self.plan.files,
         });
-        let refuse = |table: Table<_>, opcode: &u32| table.refuse(Opcode(*opcode), AbortCode::RXGEN_OPCODE);
-        self.offer(env, &rx, Arc::new(self.plan.unknown.iter().fold(files.table(), refuse)))?;
+        self.offer(env, &rx, Arc::new((self.plan.file_calls)(files.table())))?;
         if self.offers(Service::Data) {
             files.open_data_path(&self.data_path())?;
         }

@@ -13,16 +13,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_rpc::{Class, Level, Security};
+use afs_rpc::{Class, Level, Security, Table};
 use afs_server::{DataPathOptions, VolumeStates};
 use afs_sim::{NodeId, Sim};
 use afs_testkit::{
-    Claim, ClaimServer, ClientMachine, EXPIRED as WORD_THAT_HAS_EXPIRED, NewVolume, Server, ServerPlan,
-    Service, UserDirectory, WORD, cell_of,
+    Claim, ClaimServer, ClientMachine, EXPIRED as WORD_THAT_HAS_EXPIRED, FileCalls, NewVolume, Server,
+    ServerPlan, Service, UserDirectory, WORD, cell_of,
 };
 use afs_venus::cache::CacheStore;
 use afs_venus::{DataPathConfig, Limits, MemoryCache, RootKind, SecurityConfig, VenusError};
+use afs_wire::error::AbortCode;
 use afs_wire::ids::{Rights, Uuid, VolumeId, VolumeName};
+use afs_wire::rpc::Opcode;
 
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Limit of simulated time for any operation.
@@ -79,10 +81,17 @@ impl Cell {
 
     /// The same, of a server that does not know some calls of the file service.
     pub fn with_older_server(seed: u64, clear: bool, unknown: &[u32]) -> Cell {
+        let unknown = unknown.to_vec();
+        let refuse = |table: Table<_>, opcode: &u32| table.refuse(Opcode(*opcode), AbortCode::RXGEN_OPCODE);
+        Cell::with_calls(seed, clear, Arc::new(move |table| unknown.iter().fold(table, refuse)))
+    }
+
+    /// The same, of a server that does something else with some calls of the file service.
+    pub fn with_calls(seed: u64, clear: bool, calls: FileCalls) -> Cell {
         let cell = Cell::made(seed, |plan| {
             plan.services.push(Service::Data);
             plan.clear_data = clear;
-            plan.unknown = unknown.to_vec();
+            plan.file_calls = calls;
         });
         let config =
             DataPathConfig { minimum_size: Some(4096), allow_clear: clear, ..DataPathConfig::default() };

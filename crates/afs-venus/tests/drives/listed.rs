@@ -1,5 +1,12 @@
 //! Files whose statuses came together: their layouts come together too, when some of them were read.
 
+use std::sync::Arc;
+
+use afs_testkit::FileCalls;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{GetLayouts, GetLayoutsReply, LayoutOutcome, LayoutOutcomes};
+use afs_wire::rpc::{Opcode, Request};
+
 use super::*;
 
 const FILES: usize = 200;
@@ -12,14 +19,19 @@ fn path(file: usize) -> String {
 
 /// A directory of files, and a client that is connected to their drive.
 fn scene(seed: u64) -> (Scene, Client) {
-    filled(Scene::new(seed))
+    filled(Scene::new(seed), FILES)
 }
 
-fn filled(scene: Scene) -> (Scene, Client) {
+/// So many files, of a file server that does something else with some calls.
+fn scene_with(seed: u64, calls: FileCalls, files: usize) -> (Scene, Client) {
+    filled(Scene::with_calls(seed, calls), files)
+}
+
+fn filled(scene: Scene, files: usize) -> (Scene, Client) {
     let writer = scene.writer.clone();
     scene.cell.on(&scene.writer, async move {
         writer.mkdir("dir").await.unwrap();
-        for file in 0..FILES {
+        for file in 0..files {
             writer.put(&path(file), &pattern(LENGTH, file as u64)).await.unwrap();
         }
     });
@@ -64,7 +76,7 @@ fn a_client_that_reads_two_files_asks_for_no_others() {
 
 #[test]
 fn a_server_that_gives_one_layout_in_a_call_is_asked_for_several_once() {
-    let (scene, client) = filled(Scene::with_older_server(5, &[GET_LAYOUTS]));
+    let (scene, client) = filled(Scene::with_older_server(5, &[GET_LAYOUTS]), FILES);
     let before = at_drives(&client);
     assert_eq!(read(&scene, &client, 0..20), (20, 1));
     assert_eq!(at_drives(&client) - before, 20 * LENGTH as u64);
@@ -84,4 +96,39 @@ fn a_layout_that_came_with_another_file_ends_as_any() {
     assert!(scene.get(&client, &path(4)).unwrap() == pattern(LENGTH, 4));
     assert_eq!(client.calls("GetLayouts"), asked);
     assert_eq!((client.calls("GetLayout"), at_drives(&client)), (before.0, before.1 + LENGTH as u64));
+}
+
+#[test]
+fn a_file_server_that_gives_one_layout_for_each_call_is_asked_for_several_once() {
+    let older: FileCalls =
+        Arc::new(|table| table.refuse(Opcode(GetLayouts::OPCODE), AbortCode::RXGEN_OPCODE));
+    let (scene, client) = scene_with(5, older, 20);
+    let before = at_drives(&client);
+    assert_eq!(read(&scene, &client, 0..20), (20, 1));
+    assert_eq!(at_drives(&client) - before, (20 * LENGTH) as u64);
+}
+
+/// A reply with more outcomes than files, or fewer: which is whose is not known, and nobody waits for those that are not there.
+#[test]
+fn a_reply_with_another_number_of_outcomes_is_good_for_no_file() {
+    for number in [0, 1, 4, 30] {
+        let calls: FileCalls = Arc::new(move |table| {
+            table.call(move |_, _, _: GetLayouts| async move {
+                let outcomes = (0..number).map(|_| LayoutOutcome::refused(AbortCode::RXGEN_OPCODE));
+                Ok::<_, AbortCode>(GetLayoutsReply { outcomes: LayoutOutcomes::first_of(outcomes) })
+            })
+        });
+        let (scene, client) = scene_with(6, calls, 12);
+        let began = scene.cell.sim.now();
+        // One of the first two and that of each other is asked for, or refused a moment ago; the bytes come from the file server.
+        let (one_each, of_several) = read(&scene, &client, 0..12);
+        assert!(one_each >= 2 && of_several > 0, "{number}: {one_each} {of_several}");
+        assert!(scene.cell.sim.now() - began < Duration::from_secs(2), "{number}: nobody waits");
+        assert_eq!(
+            fallbacks(&client, "no_layout"),
+            0,
+            "{number}: {:?}",
+            client.venus.counters().drive_fallbacks
+        );
+    }
 }

@@ -9,7 +9,7 @@ use afs_datapath::capability::{DriveId as PathDrive, DriveKey, KeyEpoch, StoreNu
 use afs_datapath::session::{Identity, Offer, Security};
 use afs_drive::DriveId;
 use afs_remote::{DirectDrive, DriveKeys, RemoteDrive, RemoteOptions};
-use afs_testkit::SignedStore;
+use afs_testkit::{FileCalls, SignedStore};
 use afs_volume::{DataRoute, DriveCount, Placement, Rebuild, VolumeHeader, VolumeStore};
 use afs_wire::ids::PartitionId;
 
@@ -130,6 +130,11 @@ impl Scene {
     /// Two drives, of a file server that does not know some calls.
     pub fn with_older_server(seed: u64, unknown: &[u32]) -> Scene {
         Scene::in_cell(Cell::with_older_server(seed, true, unknown), 2, None, None)
+    }
+
+    /// One drive, of a file server that does something else with some calls.
+    pub fn with_calls(seed: u64, calls: FileCalls) -> Scene {
+        Scene::in_cell(Cell::with_calls(seed, true, calls), 1, None, None)
     }
 
     /// One drive, and a bucket as the second, which takes new data and is read by clients.
