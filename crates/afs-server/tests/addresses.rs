@@ -13,16 +13,17 @@ use afs_rpc::{CallError, Class, Level};
 use afs_server::{Policy, Requirement};
 use afs_testkit::{SignedStore, StoreConduct};
 use afs_venus::ObjectReader;
-use afs_volume::{DataRoute, SLOT_LEN};
+use afs_volume::{Actor, DataRoute, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, ADDRESSED, GetAddressReply, GetLayoutReply, OBJECT_ADDRESS_LIFE_MAX};
-use afs_wire::ids::{DataVersion, Fid, PartitionId};
+use afs_wire::ids::{DataVersion, Fid, PartitionId, ViceId};
 use afs_wire::xdr::Fixed;
 use rig::far::{self, acl};
 use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
 
 const BUCKET: DriveId = DriveId(2);
 const ALL: u64 = i64::MAX as u64;
+const ADMINISTRATOR: Actor = Actor { id: ViceId(1), administrator: true };
 
 /// A cell whose new data go to a bucket.
 struct Scene {
@@ -202,6 +203,65 @@ impl Addressed for Clear {
     fn address(&self, chunk: ChunkRef, seconds: u32) -> BoxFuture<Option<ChunkAddress>> {
         self.0.address(chunk, seconds)
     }
+}
+
+/// The same bucket, which has no chunk yet, or while which signs something happens.
+struct Meanwhile {
+    drive: BucketDrive,
+    has: bool,
+    what: Option<Arc<dyn Fn() -> BoxFuture<()> + Send + Sync>>,
+}
+
+impl Addressed for Meanwhile {
+    fn is_clear(&self) -> bool {
+        self.drive.is_clear()
+    }
+
+    fn has(&self, chunk: ChunkRef) -> bool {
+        self.has && self.drive.has(chunk)
+    }
+
+    fn address(&self, chunk: ChunkRef, seconds: u32) -> BoxFuture<Option<ChunkAddress>> {
+        let (signed, what) = (self.drive.address(chunk, seconds), self.what.clone());
+        Box::pin(async move {
+            if let Some(what) = what {
+                what().await;
+            }
+            signed.await
+        })
+    }
+}
+
+#[test]
+fn no_address_leaves_after_rights_that_change_while_it_is_signed() {
+    let scene = Scene::new(7);
+    let fid = scene.file("f", 0);
+    let layout = scene.layout(fid).unwrap();
+    let volume = scene.cell.partitions().volume(fid.volume).unwrap();
+    let forbid = move || -> BoxFuture<()> {
+        let volume = volume.clone();
+        Box::pin(async move {
+            let status = mode(0o200);
+            let set = volume.update(move |tx| tx.set_status(fid, &status, ADMINISTRATOR).map(drop));
+            set.await.map_err(|error| error.to_string()).unwrap();
+        })
+    };
+    let meanwhile = Meanwhile { drive: scene.drive.clone(), has: true, what: Some(Arc::new(forbid)) };
+    scene.cell.partitions().add_addressed(PartitionId(0), BUCKET, Arc::new(meanwhile));
+    refused(scene.carol.ask(scene.request(fid, &layout, 0)), Errno::EACCES.to_uae());
+}
+
+#[test]
+fn a_layout_names_no_chunk_that_the_store_does_not_have_yet() {
+    let scene = Scene::new(8);
+    let fid = scene.file("f", 0);
+    let meanwhile = Meanwhile { drive: scene.drive.clone(), has: false, what: None };
+    scene.cell.partitions().add_addressed(PartitionId(0), BUCKET, Arc::new(meanwhile));
+    let layout = scene.layout(fid);
+    assert!(
+        layout.as_ref().is_ok_and(|layout| layout.parts.iter().all(|part| part.copies.is_empty())),
+        "{layout:?}"
+    );
 }
 
 #[test]

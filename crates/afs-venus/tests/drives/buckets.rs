@@ -175,6 +175,7 @@ fn rights_that_are_taken_away_between_two_reads_end_the_addresses() {
     });
     assert_eq!(read, (MIB, Err(13)));
     assert_eq!((at_drives(&client), scene.store().reads()), (MIB as u64, 1));
+    assert_eq!(fallbacks(&client, "refused"), 1, "{:?}", client.venus.counters().drive_fallbacks);
 }
 
 #[test]

@@ -97,3 +97,69 @@ fn failed(error: ObjectError) -> Fallback {
         ObjectError::Status(_) | ObjectError::Length => Fallback::Protocol,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_drive::ChunkId;
+    use afs_wire::fs::{GetAddressReply, ObjectAddress};
+    use afs_wire::xdr::ByteString;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    const BYTES: &[u8] = b"the bytes of a chunk";
+
+    /// Gives these bytes, whatever is asked for.
+    struct Gives(&'static [u8]);
+
+    impl ObjectReader for Gives {
+        fn read(&self, _: &str, _: Range<u64>) -> afs_rpc::BoxFuture<'static, Result<Bytes, ObjectError>> {
+            let bytes = Bytes::from_static(self.0);
+            Box::pin(async move { Ok(bytes) })
+        }
+    }
+
+    fn reply(start: u64, length: u32, address: &[u8]) -> GetAddressReply {
+        GetAddressReply {
+            address: ObjectAddress(ByteString::new(address).unwrap()),
+            start,
+            length,
+            seconds: 9,
+        }
+    }
+
+    fn read_of(given: &'static [u8], reply: &GetAddressReply) -> Result<Bytes, Fallback> {
+        let len = BYTES.len() as u32;
+        let chunk = ChunkRef { id: ChunkId::from_parts(1, 0), len, crc: crc32c::crc32c(BYTES) };
+        let store = Gives(given);
+        let mut reading = pin!(read(&store, reply, chunk));
+        match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => panic!("nothing is waited for"),
+        }
+    }
+
+    #[test]
+    fn what_is_read_has_the_length_and_the_sum_of_the_chunk_whatever_the_server_and_the_store_say() {
+        let len = BYTES.len() as u32;
+        assert_eq!(read_of(BYTES, &reply(7, len, b"https://store/1")).unwrap(), BYTES);
+        let wrong = [
+            reply(7, len - 1, b""),
+            reply(7, len + 1, b""),
+            reply(u64::MAX, len, b""),
+            reply(7, len, b"\xff"),
+        ];
+        for reply in wrong {
+            assert_eq!(read_of(BYTES, &reply), Err(Fallback::Protocol), "{reply:?}");
+        }
+        for given in [&BYTES[1..], b"the bytes of a chunk and more", b"other bytes of chunk", b""] {
+            assert_eq!(read_of(given, &reply(7, len, b"")), Err(Fallback::Damaged), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn rights_that_are_refused_are_told_from_a_layout_that_does_not_hold() {
+        assert_eq!(refused(Errno::EACCES.to_uae()), Fallback::Refused);
+        assert_eq!(refused(Errno::ENXIO.to_uae()), Fallback::Declined);
+    }
+}
