@@ -23,6 +23,7 @@ mod scene;
 mod secured;
 mod storing;
 mod troubles;
+mod whole;
 
 use std::time::Duration;
 

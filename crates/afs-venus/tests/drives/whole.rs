@@ -1,30 +1,27 @@
-//! Atomicity of stores as seen by other machines, also after crashes.
-
-// Helpers of tests: what fails here is a failed test.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+//! Atomicity of stores as seen by other machines, also after crashes, on drives of each kind in each organisation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use afs_rpc::EnvExt;
-use afs_venus::{OpenFlags, Result};
+use afs_venus::Result;
 use afs_wire::vl::SiteFlags;
 use bytes::Bytes;
-use common::fakes::{Fakes, Image, RW};
-use common::{Cell, Client, pattern};
+
+use super::common::Cell;
+use super::common::fakes::{Fakes, Image, RW};
+use super::scene::{Plan, Scene};
+use super::*;
 
 /// Offsets in the file that are changed together: so far apart that they are not sent as one range.
 const PLACES: [u64; 4] = [0, 600_000, 1_200_000, 1_800_000];
 const LEN: usize = 2_000_000;
 
-/// Opens the file, writes a tag at each offset, and closes it. The file need not be fully cached.
-async fn mark(client: &Client, tag: u8) -> Result<()> {
+/// Opens the file, writes a tag at each offset, as many bytes as are stored in the index or on a drive, and closes it. The file need not
+/// be fully cached.
+async fn mark(client: &Client, tag: u8, bytes: usize) -> Result<()> {
     let handle = client.open("file", OpenFlags::WRITE).await?;
     for place in PLACES {
-        client.venus.write(handle, place, Bytes::from(vec![tag; 100])).await?;
+        client.venus.write(handle, place, Bytes::from(vec![tag; bytes])).await?;
     }
     let closed = client.venus.flush(handle, 0).await;
     client.venus.release(handle).await.ok();
@@ -42,10 +39,17 @@ fn are_equal(tags: &[u8]) -> bool {
     tags.iter().all(|tag| *tag == tags[0])
 }
 
-fn cell(seed: u64) -> Cell {
-    let cell = Cell::new(seed);
-    cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
-    cell
+const FEW: usize = 100;
+const MANY: usize = 20_000;
+
+/// On drives of some kind for every second seed; and how many bytes are to be changed at each offset.
+fn scene(seed: u64, test: u64) -> (Scene, usize) {
+    let (scene, bytes) = match seed % 2 {
+        0 => (Scene::without_data_path(seed), FEW),
+        _ => (Scene::planned(seed, &Plan::of_seed(3 * (seed / 2) + test)), MANY),
+    };
+    scene.cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
+    (scene, bytes)
 }
 
 /// A machine that has the whole file cached after an open.
@@ -68,15 +72,16 @@ fn prepare(cell: &Cell, client: &Client, all_here: bool) {
 
 #[test]
 fn a_reader_during_a_store_of_many_ranges_sees_all_of_them_changed_or_none() {
-    for seed in 0..4 {
-        let cell = cell(seed);
-        let (a, b) = (cell.client(1), reader(&cell, 2));
-        prepare(&cell, &a, seed % 2 == 0);
+    for seed in seeds(4) {
+        let (scene, bytes) = scene(seed, 1);
+        let cell = &scene.cell;
+        let (a, b) = (cell.client(2), reader(cell, 3));
+        prepare(cell, &a, seed % 2 == 0);
         let done = Arc::new(AtomicBool::new(false));
         let (one, ended) = (a.clone(), done.clone());
         a.env.spawn(Box::pin(async move {
             for round in 1..16 {
-                mark(&one, round).await.unwrap();
+                mark(&one, round, bytes).await.unwrap();
                 one.env.sleep(Duration::from_micros(one.env.random_u64() % 200_000)).await;
             }
             ended.store(true, Ordering::SeqCst);
@@ -94,14 +99,15 @@ fn a_reader_during_a_store_of_many_ranges_sees_all_of_them_changed_or_none() {
 
 #[test]
 fn a_crash_during_a_store_of_many_ranges_leaves_all_of_them_changed_or_none() {
-    for seed in 0..8 {
-        let cell = cell(seed);
-        let (a, b) = (cell.client(1), reader(&cell, 2));
-        prepare(&cell, &a, seed % 2 == 0);
+    for seed in seeds(8) {
+        let (scene, bytes) = scene(seed, 2);
+        let cell = &scene.cell;
+        let (a, b) = (cell.client(2), reader(cell, 3));
+        prepare(cell, &a, seed % 2 == 0);
         let one = a.clone();
         a.env.spawn(Box::pin(async move {
             for round in 1..200 {
-                mark(&one, round).await.ok();
+                mark(&one, round, bytes).await.ok();
             }
         }));
         cell.sim.run_for(Duration::from_micros(20_000 + 137 * seed));
@@ -114,11 +120,12 @@ fn a_crash_during_a_store_of_many_ranges_leaves_all_of_them_changed_or_none() {
 
 #[test]
 fn of_machines_that_close_at_the_same_time_one_wins_with_all_its_places() {
-    for seed in 0..4 {
-        let cell = cell(seed);
-        let machines = [cell.client(1), cell.client(2)];
-        prepare(&cell, &machines[0], true);
-        let third = reader(&cell, 3);
+    for seed in seeds(4) {
+        let (scene, bytes) = scene(seed, 3);
+        let cell = &scene.cell;
+        let machines = [cell.client(2), cell.client(3)];
+        prepare(cell, &machines[0], true);
+        let third = reader(cell, 4);
         for round in 1..8u8 {
             let done = Arc::new(std::sync::Mutex::new(0));
             for (n, machine) in machines.iter().cloned().enumerate() {
@@ -128,7 +135,7 @@ fn of_machines_that_close_at_the_same_time_one_wins_with_all_its_places() {
                         // The file is fully cached: it may be stored as a whole.
                         machine.get("file").await.unwrap();
                     }
-                    mark(&machine, 2 * round + n as u8).await.unwrap();
+                    mark(&machine, 2 * round + n as u8, bytes).await.unwrap();
                     *done.lock().unwrap() += 1;
                 }));
             }
@@ -182,15 +189,16 @@ fn a_store_of_another_machine_that_looks_like_ours_is_not_taken_for_it() {
 
 #[test]
 fn many_places_whose_answer_was_lost_are_known_at_the_server_and_not_stored_again() {
-    for seed in 0..2 {
-        let cell = cell(seed);
-        let (a, b) = (cell.client(1), reader(&cell, 2));
-        prepare(&cell, &a, seed == 0);
+    for seed in seeds(2) {
+        let (scene, bytes) = scene(2 * seed, 4);
+        let cell = &scene.cell;
+        let (a, b) = (cell.client(2), reader(cell, 3));
+        prepare(cell, &a, seed == 0);
         let one = a.clone();
         let handle = cell.on(&a, async move {
             let handle = one.open("file", OpenFlags::WRITE).await.unwrap();
             for place in PLACES {
-                one.venus.write(handle, place, Bytes::from(vec![7; 100])).await.unwrap();
+                one.venus.write(handle, place, Bytes::from(vec![7; bytes])).await.unwrap();
             }
             handle
         });
@@ -224,7 +232,7 @@ fn at_a_server_without_the_call_for_many_places_a_file_that_is_all_here_is_store
     let one = a.clone();
     cell.on(&a, async move {
         assert_eq!(tags(&one).await.unwrap(), [0; 4]);
-        mark(&one, 9).await.unwrap();
+        mark(&one, 9, FEW).await.unwrap();
     });
     assert_eq!(cell.servers[0].calls("StoreData"), 1);
     let b = cell.client(2);
@@ -232,7 +240,7 @@ fn at_a_server_without_the_call_for_many_places_a_file_that_is_all_here_is_store
     cell.on(&b, async move { assert_eq!(tags(&two).await.unwrap(), [9; 4]) });
     // The server is asked only once whether it knows the call.
     let one = a.clone();
-    cell.on(&a, async move { mark(&one, 10).await.unwrap() });
+    cell.on(&a, async move { mark(&one, 10, FEW).await.unwrap() });
     assert_eq!((a.calls("StoreRanges"), cell.servers[0].calls("StoreData")), (1, 2));
 }
 
