@@ -6,6 +6,7 @@
 
 mod away;
 mod buckets;
+mod changes;
 mod commanded;
 #[path = "../common/mod.rs"]
 mod common;
