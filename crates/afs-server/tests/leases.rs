@@ -353,6 +353,30 @@ fn the_volume_service_recalls_what_is_lent_and_nothing_is_lent_meanwhile() {
 }
 
 #[test]
+fn a_volume_whose_setting_forbids_leases_lends_nothing_until_it_allows_them_again() {
+    let cell = Cell::new(24);
+    let (a, owner, dir) = (cell.client(1), cell.owner(), cell.root());
+    let set = |lending| {
+        let open = vol::TransCreate { volume: dir.volume, partition: A, flags: AttachFlags::BUSY };
+        let transaction = owner.ask(open).unwrap().transaction;
+        owner.ask(vol::SetLending { transaction, lending }).unwrap();
+        owner.ask(vol::EndTrans { transaction }).unwrap();
+        let told = owner.ask(vol::GetLending { volume: dir.volume }).unwrap().lending;
+        assert_eq!(told, lending);
+    };
+    let lease = take(&a, dir);
+    let last = list(dir, lease.lease, 1, &[created(dir, lease.fids[0], "f", b"x")]);
+    let sent = send_when_recalled(&a, vec![last]);
+    set(vol::Lending::Off);
+    assert!(matches!(sent.lock().unwrap()[..], [Ok(())]), "what was decided came before the setting");
+    assert_eq!(a.read(lease.fids[0]), b"x");
+    earn(&a, dir);
+    refused(a.ask(ask_for(dir)), Errno::EOPNOTSUPP);
+    set(vol::Lending::On);
+    take(&a, dir);
+}
+
+#[test]
 fn a_restart_of_the_server_ends_all_leases() {
     let mut cell = Cell::new(23);
     let (a, dir) = (cell.client(1), cell.root());

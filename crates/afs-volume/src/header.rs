@@ -1,7 +1,7 @@
 //! Volume header: identity, dates, quota and counters.
 
 use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
-use afs_wire::vol::{DataRoute, DriveCount, Placement};
+use afs_wire::vol::{DataRoute, DriveCount, Lending, Placement};
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
@@ -63,6 +63,8 @@ pub struct VolumeHeader {
     pub snapshot: bool,
     /// By which ways the bytes of its files may travel.
     pub route: DataRoute,
+    /// Whether its directories may be leased to clients.
+    pub lending: Lending,
     /// On which drives its new data go.
     pub placement: Placement,
     /// Counts changes by clients.
@@ -140,6 +142,7 @@ impl VolumeHeader {
             destroy: false,
             snapshot: false,
             route: DataRoute::default(),
+            lending: Lending::default(),
             placement: Placement::default(),
             update_counter: 0,
             restored_from: VolumeId(0),
@@ -224,8 +227,8 @@ impl VolumeHeader {
 
     fn flags(&self) -> u8 {
         let flags = [self.online, false, self.destroy, self.snapshot, self.loose_numbers];
-        let route = self.route.number() << ROUTE_SHIFT;
-        flags.iter().enumerate().fold(route, |byte, (bit, set)| byte | u8::from(*set) << bit)
+        let settings = self.route.number() << ROUTE_SHIFT | self.lending.number() << LENDING_SHIFT;
+        flags.iter().enumerate().fold(settings, |byte, (bit, set)| byte | u8::from(*set) << bit)
     }
 
     pub(crate) fn decode(record: Bytes) -> Decoded<Self> {
@@ -262,6 +265,7 @@ impl VolumeHeader {
             loose_numbers: flags & 16 != 0,
             // That of a later program is the default.
             route: DataRoute::of_number((flags >> ROUTE_SHIFT & 3).into()).unwrap_or_default(),
+            lending: Lending::of_number((flags >> LENDING_SHIFT).into()).unwrap_or_default(),
             parent: VolumeId(fields.u32()?),
             read_only: VolumeId(fields.u32()?),
             backup: VolumeId(fields.u32()?),
@@ -328,6 +332,8 @@ const VERSION: u8 = 2;
 const WITH_PLACEMENT: u8 = 3;
 /// Where the route is among the flags.
 const ROUTE_SHIFT: u32 = 5;
+/// Where the setting of leases is among the flags.
+const LENDING_SHIFT: u32 = 7;
 
 #[cfg(test)]
 mod tests {

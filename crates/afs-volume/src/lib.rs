@@ -70,7 +70,7 @@ mod volume;
 mod walk;
 
 pub use afs_drive::Usage;
-pub use afs_wire::vol::{DataRoute, DriveCount, Placement};
+pub use afs_wire::vol::{DataRoute, DriveCount, Lending, Placement};
 pub use check_drive::{CheckedDrive, DriveContents, SHOWN_MAX};
 pub use claims::{StagedIn, StagingPlaces};
 pub use copies::COPIES_MAX;

@@ -1,5 +1,5 @@
-//! Settings of a volume that a dump has no place for, carried to another site beside it: by which ways its bytes may travel, and on
-//! which drives its data go (`docs/protocol/extensions.md`, SetRoute and SetPlacement).
+//! Settings of a volume that a dump has no place for, carried to another site beside it: by which ways its bytes may travel, on
+//! which drives its data go, and whether its directories are leased (`docs/protocol/extensions.md`, SetRoute, SetPlacement and SetLending).
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,9 @@ use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 use afs_wire::rpc::{Nothing, Request};
-use afs_wire::vol::{DataRoute, GetPlacement, GetRoute, Placement, SetPlacement, SetRoute};
+use afs_wire::vol::{
+    DataRoute, GetLending, GetPlacement, GetRoute, Lending, Placement, SetLending, SetPlacement, SetRoute,
+};
 
 use super::Transaction;
 use crate::Admin;
@@ -43,6 +45,16 @@ impl Admin {
                 self.progress().warn(&format!(
                     "volume {volume} is placed on several drives (`andrew vos setcopies`, `setwidth`); server {server} does not \
                      know these settings, and acknowledges stores that are on one drive"
+                ));
+            }
+        }
+        if let Some(reply) = self.known(from, volume, &GetLending { volume }).await? {
+            let lending = reply.lending;
+            let set = SetLending { transaction: target.id, lending };
+            if !self.carried(target, &set).await? && lending != Lending::default() {
+                self.progress().warn(&format!(
+                    "the directories of volume {volume} are leased to no client (`andrew vos setleases`); server {server} does not \
+                     know that setting, and leases them to clients that ask, if it has leases"
                 ));
             }
         }

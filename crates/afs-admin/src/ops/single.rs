@@ -1,13 +1,13 @@
 //! Operations with one effect on one server, which need no journal: `vos zap`, `online`, `offline`,
-//! `setfields`, `setpath`, `setcopies`, `setwidth`, `size`, `endtrans`.
+//! `setfields`, `setpath`, `setleases`, `setcopies`, `setwidth`, `size`, `endtrans`.
 
 use std::net::Ipv4Addr;
 
 use afs_rpc::CallError;
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use afs_wire::vol::{
-    DataRoute, DriveCount, EndTrans, GetPlacement, GetRoute, NukeVolume, Placement, TransactionId,
-    VolumeFlags, VolumeInfo,
+    DataRoute, DriveCount, EndTrans, GetLending, GetPlacement, GetRoute, Lending, NukeVolume, Placement,
+    TransactionId, VolumeFlags, VolumeInfo,
 };
 
 use crate::calls::Attach;
@@ -119,6 +119,22 @@ impl Admin {
     /// By which ways the bytes of a volume's files may travel; `None` where its server cannot tell.
     pub async fn route_at(&self, server: Ipv4Addr, volume: VolumeId) -> Option<DataRoute> {
         self.at(server, &GetRoute { volume }).await.ok().map(|reply| reply.route)
+    }
+
+    /// Sets whether the directories of a read-write volume may be leased to clients. All leases of its directories are returned first.
+    ///
+    /// # Errors
+    /// As [`Admin::set_route`].
+    pub async fn set_lending(&self, volume: &str, lending: Lending) -> AdminResult {
+        let (group, home) = self.read_write(&format!("Could not set the leases of {volume}"), volume).await?;
+        let held = self.take_existing(home, group.id(), Attach::BUSY).await?;
+        let set = held.set_lending(lending).await;
+        held.end_after(set).await
+    }
+
+    /// Whether the directories of a volume may be leased to clients; `None` where its server cannot tell.
+    pub async fn lending_at(&self, server: Ipv4Addr, volume: VolumeId) -> Option<Lending> {
+        self.at(server, &GetLending { volume }).await.ok().map(|reply| reply.lending)
     }
 
     /// Sets on how many drives the data of a read-write volume's files are when a store is complete; without a number, as its partition

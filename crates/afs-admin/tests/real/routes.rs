@@ -1,9 +1,9 @@
-//! The settings by which ways a volume's bytes may travel, and on which drives its data go, go where the volume goes, between servers of
-//! ours.
+//! The settings by which ways a volume's bytes may travel, on which drives its data go, and whether its directories are leased, go where
+//! the volume goes, between servers of ours.
 
 use afs_admin::{CopyOptions, CreateOptions, MoveOptions, ReleaseOptions, ServerPartition};
 use afs_wire::ids::VolumeId;
-use afs_wire::vol::{DataRoute, DriveCount, Placement};
+use afs_wire::vol::{DataRoute, DriveCount, Lending, Placement};
 
 use super::cell::{Cell, place};
 use super::content::write;
@@ -21,6 +21,13 @@ fn set(cell: &Cell, route: DataRoute) {
     cell.run(move |admin| async move { admin.set_route("v", route).await }).unwrap();
 }
 
+fn lending(cell: &Cell, at: ServerPartition, volume: VolumeId) -> Lending {
+    let known = cell.run(move |admin| async move { Ok(admin.lending_at(at.server, volume).await) }).unwrap();
+    let kept = cell.store(at).volume(volume).unwrap().header().lending;
+    assert_eq!(known, Some(kept));
+    kept
+}
+
 fn route(cell: &Cell, at: ServerPartition, volume: VolumeId) -> DataRoute {
     cell.store(at).volume(volume).unwrap().header().route
 }
@@ -30,6 +37,7 @@ fn a_volume_that_moves_keeps_its_setting_and_its_snapshots_have_it() {
     for wanted in DataRoute::ALL {
         let (cell, volume) = begin(601, 2);
         set(&cell, wanted);
+        cell.run(|admin| async move { admin.set_lending("v", Lending::Off).await }).unwrap();
         cell.run(|admin| async move { admin.create_snapshot("v", "monday").await }).unwrap();
         // To the other server, and there from partition to partition, both ways.
         for (to, live) in
@@ -37,7 +45,11 @@ fn a_volume_that_moves_keeps_its_setting_and_its_snapshots_have_it() {
         {
             let options = MoveOptions { volume: "v".into(), from: None, to, live, drop_snapshots: false };
             cell.run(|admin| async move { admin.move_volume(options).await }).unwrap();
-            assert_eq!(route(&cell, to, volume), wanted, "on {to}");
+            assert_eq!(
+                (route(&cell, to, volume), lending(&cell, to, volume)),
+                (wanted, Lending::Off),
+                "on {to}"
+            );
             let snapshots = cell.run(|admin| async move { admin.snapshots("v").await }).unwrap();
             assert_eq!(snapshots.len(), 1);
             assert_eq!(route(&cell, to, snapshots[0].volume), wanted, "snapshot on {to}");

@@ -165,6 +165,8 @@ described! {
     Change: vol::SetRoute |call| call.transaction;
     Read: vol::GetPlacement |call| call.volume;
     Change: vol::SetPlacement |call| call.transaction;
+    Read: vol::GetLending |call| call.volume;
+    Change: vol::SetLending |call| call.transaction;
     Read: vol::DumpByPath |call| call.transaction;
     Change: vol::RestoreByPath |call| call.transaction;
 }

@@ -85,6 +85,9 @@ impl FileServer {
     /// A directory in which the caller may do all that a lease is for. Nobody's lease is recalled for this.
     async fn find_to_lend(&self, context: &CallContext, dir: Fid) -> Result<Found, AbortCode> {
         let (served, header) = self.volume(context, dir, true)?;
+        if header.lending == afs_volume::Lending::Off {
+            return Err(Errno::EOPNOTSUPP.to_uae());
+        }
         let found = self.found(served, header, dir).await?;
         if !found.record.is_directory() {
             return Err(Errno::ENOTDIR.to_uae());

@@ -52,8 +52,19 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         server.states.revoke(volume);
         Ok(())
     });
-    let table = placement_calls(table);
+    let table = placement_calls(lending_calls(table));
     administrators(table, |server: Server, call: vol::SetIdsTypes| async move { server.set_ids(&call).await })
+}
+
+/// The transaction of a change has had all leases of the volume returned, and keeps others from being lent until it ends.
+fn lending_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table = anyone(table, |server: Server, call: vol::GetLending| async move {
+        Ok(vol::GetLendingReply { lending: server.shown(call.volume)?.0.lending })
+    });
+    administrators(table, |server: Server, call: vol::SetLending| async move {
+        let lending = call.lending;
+        server.set(call.transaction, "SetLending", move |header| header.lending = lending).await
+    })
 }
 
 fn placement_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {

@@ -125,6 +125,8 @@ pub fn volume_rows() -> Vec<Row> {
         row(ADMINISTRATORS, vol::SetRoute { transaction, route: vol::DataRoute::Calls }),
         row(EVERYBODY, vol::GetPlacement { volume }),
         row(ADMINISTRATORS, vol::SetPlacement { transaction, placement: vol::Placement::default() }),
+        row(EVERYBODY, vol::GetLending { volume }),
+        row(ADMINISTRATORS, vol::SetLending { transaction, lending: vol::Lending::Off }),
         row(
             ADMINISTRATORS,
             vol::FetchPart {

@@ -169,6 +169,34 @@ fn the_removal_of_small_directories_takes_no_lease() {
     });
 }
 
+#[test]
+fn a_volume_that_forbids_leases_gets_single_calls_and_close_is_durable_there() {
+    let cell = cell(14);
+    let a = cell.client(1);
+    let volume = cell.partitions().volume(cell.volume("root.cell")).unwrap();
+    let setting = async move {
+        let set = volume.edit(|tx| {
+            tx.edit_header().lending = afs_volume::Lending::Off;
+            Ok(())
+        });
+        set.await.unwrap();
+    };
+    cell.on(&a, setting);
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.mkdir("dir").await.unwrap();
+        client.names("").await.unwrap();
+        let before = client.venus.counters();
+        put_all(&client, "dir", 0..100).await;
+        assert_eq!(client.venus.counters().leases_taken, 0);
+        let calls = client.calls_since(&before);
+        assert!(calls.contains(&"CreateFile 100".to_owned()), "{calls:?}");
+        assert!(calls.contains(&"StoreData64 100".to_owned()), "{calls:?}");
+        let asked = calls.iter().find_map(|call| call.strip_prefix("TakeLease ")?.parse::<u32>().ok());
+        assert!((1..=20).contains(&asked.unwrap_or(0)), "it asks again now and then: {calls:?}");
+    });
+}
+
 /// Small files, each at most once.
 async fn put_all(client: &Client, dir: &str, files: std::ops::Range<u32>) {
     for n in files {

@@ -1,7 +1,7 @@
 //! Andrew's extensions of the volume service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{DataRoute, Destination, Placement, RestoreCookie, SERVICE, TransactionId};
+use super::{DataRoute, Destination, Lending, Placement, RestoreCookie, SERVICE, TransactionId};
 use crate::fs::{DataPathReply, GetCapabilityReply};
 use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
 use crate::rpc::{Nothing, Streamed};
@@ -88,6 +88,12 @@ calls! {
 
     /// On which drives of its file server the data of a volume are, and how many drives there are for new data.
     0x414E_4408 "GetPlacement" GetPlacement { volume: VolumeId } -> GetPlacementReply { placement: Placement, drives: u32 };
+
+    /// Sets whether the directories of a transaction's volume may be leased to clients. Nothing of it is leased during the transaction.
+    0x414E_440B "SetLending" SetLending { transaction: TransactionId, lending: Lending } -> Nothing;
+
+    /// Whether the directories of a volume may be leased to clients.
+    0x414E_440A "GetLending" GetLending { volume: VolumeId } -> GetLendingReply { lending: Lending };
 
     /// As `DumpV2`, with the bytes on the data path: the reply is a [`StreamGrantBytes`], and ends when all of the dump was
     /// sent. -455 from a server without a data path for this volume.

@@ -5,6 +5,7 @@
 mod dump;
 mod extension;
 mod info;
+mod lending;
 mod list;
 mod opcodes;
 mod partition;
@@ -17,6 +18,7 @@ mod xinfo;
 pub use dump::*;
 pub use extension::*;
 pub use info::{DESTROY_ME, InfoStatus, VolumeInfo};
+pub use lending::Lending;
 pub use list::*;
 pub use opcodes::OPCODES;
 pub use partition::*;

@@ -9,7 +9,7 @@ use crate::output;
 use afs_admin::{Admin, AdminResult, Group, ServerPartition};
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Site, SiteFlags};
-use afs_wire::vol::{DataRoute, DriveCount};
+use afs_wire::vol::{DataRoute, DriveCount, Lending};
 use serde::Serialize;
 use std::fmt;
 
@@ -39,6 +39,9 @@ struct VolumeDetails {
     /// Over how many drives the data of each file go round.
     #[serde(skip_serializing_if = "Option::is_none")]
     width: Option<u8>,
+    /// Whether its directories may be leased to mounts, if its server can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leases: Option<&'static str>,
     /// The operation that holds the entry's lock, if the journal may be read and has it.
     operation: Option<Operation>,
     /// Whether the journal was read and has no such operation.
@@ -81,16 +84,27 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
     let ids = group.entry.ids;
     let holder = open.iter().flatten().find(|record| ids.contains(&record.draft.volume));
     let (operation, held_by_nobody) = (holder.map(Operation::from), open.is_some() && holder.is_none());
-    let (data_path, placement) = match volumes.first() {
+    let (data_path, placement, leases) = match volumes.first() {
         Some(volume) => {
             let path = admin.route_at(volume.server, group.wanted()).await.map(DataRoute::name);
-            (path, admin.placement_at(volume.server, group.wanted()).await)
+            let leases = admin.lending_at(volume.server, group.wanted()).await.map(Lending::name);
+            (path, admin.placement_at(volume.server, group.wanted()).await, leases)
         }
-        None => (None, None),
+        None => (None, None, None),
     };
     let copies = placement.map(|placement| placement.copies.map_or(0, DriveCount::get));
     let width = placement.map(|placement| placement.width.get());
-    Ok(VolumeDetails { volumes, entry, unreachable, data_path, copies, width, operation, held_by_nobody })
+    Ok(VolumeDetails {
+        volumes,
+        entry,
+        unreachable,
+        data_path,
+        copies,
+        width,
+        leases,
+        operation,
+        held_by_nobody,
+    })
 }
 
 /// Whether a site has a volume of this kind. A backup volume is at the site of its read-write volume.
@@ -123,6 +137,9 @@ impl fmt::Display for VolumeDetails {
         }
         if let Some(width) = self.width.filter(|width| *width != 1) {
             writeln!(f, "    Width       {width}")?;
+        }
+        if let Some(leases) = self.leases.filter(|leases| *leases != Lending::default().name()) {
+            writeln!(f, "    Leases      {leases}")?;
         }
         match &self.operation {
             Some(operation) => writeln!(f, "    by {operation} "),

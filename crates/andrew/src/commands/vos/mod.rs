@@ -130,6 +130,8 @@ enum Command {
     Setfields(single_volume::SetArgs),
     /// Set where the bytes of a volume's files may be read and stored
     Setpath(single_volume::PathArgs),
+    /// Set whether mounts may have leases of a volume's directories
+    Setleases(single_volume::LeasesArgs),
     /// Set on how many drives the data of a volume are when a store is complete
     Setcopies(placement::CopiesArgs),
     /// Set over how many drives the data of each file of a volume go round
@@ -190,6 +192,7 @@ impl Args {
             Command::Endtrans(args) => args.run(&ops()?, json),
             Command::Setfields(args) => args.run(&ops()?, json),
             Command::Setpath(args) => args.run(&ops()?, json),
+            Command::Setleases(args) => args.run(&ops()?, json),
             Command::Setcopies(args) => args.run(&ops()?, json),
             Command::Setwidth(args) => args.run(&ops()?, json),
             Command::Size(args) => args.run(&ops()?, json),

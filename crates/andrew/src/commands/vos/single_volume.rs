@@ -1,11 +1,11 @@
-//! `andrew vos rename`, `setfields`, `setpath`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
+//! `andrew vos rename`, `setfields`, `setpath`, `setleases`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
 
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::Fields;
 use afs_wire::ids::UnixSeconds;
-use afs_wire::vol::DataRoute;
+use afs_wire::vol::{DataRoute, Lending};
 use serde::Serialize;
 use std::fmt;
 
@@ -80,6 +80,25 @@ pub struct PathArgs {
     /// Where the bytes of its files may be read and stored
     #[arg(value_name = "PATH", value_parser = ["sad", "sid", "netscsi", "nasd"])]
     path: String,
+}
+
+/// Options of `andrew vos setleases`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+With on, the default, mounts with --lease may decide changes of names and small files in directories that they alone change, and send
+them within a second. With off, no mount does so in this volume: what a close has acknowledged is at the server, whatever the
+options of the mount. Leases that are held are returned first, with all that was decided under them; nothing is lost.
+A move, release or copy takes the setting along; what is restored from a dump has the default.
+
+Examples:
+  andrew vos setleases databases off")]
+pub struct LeasesArgs {
+    /// The volume's name or number
+    #[arg(value_name = "NAME")]
+    volume: String,
+    /// Whether its directories may be leased
+    #[arg(value_name = "LEASES", value_parser = ["on", "off"])]
+    leases: String,
 }
 
 /// Options of `andrew vos size`.
@@ -175,6 +194,19 @@ impl PathArgs {
         let name = volume.clone();
         ops.run(|admin| async move { admin.set_route(&name, route).await })?;
         shown(json, volume, format!("set to {route}"))
+    }
+}
+
+impl LeasesArgs {
+    /// Allows or forbids leases.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::set_lending`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (volume, lending) = (self.volume, Lending::of_name(&self.leases).unwrap_or_default());
+        let name = volume.clone();
+        ops.run(|admin| async move { admin.set_lending(&name, lending).await })?;
+        shown(json, volume, format!("set to leases {lending}"))
     }
 }
 
