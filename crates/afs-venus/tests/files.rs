@@ -187,6 +187,20 @@ fn symbolic_links_and_their_loops() {
 }
 
 #[test]
+fn the_text_of_a_link_has_at_most_1024_bytes() {
+    let cell = Cell::new(27);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let longest = "x".repeat(1024);
+        let link = one.mount("longest", &longest).await.unwrap();
+        assert_eq!(one.venus.readlink(link.node).await.unwrap(), longest);
+        let longer = one.mount("longer", &"x".repeat(1025)).await;
+        assert_eq!(longer.unwrap_err().errno(), 36);
+    });
+}
+
+#[test]
 fn at_sys_stands_for_the_first_name_that_exists() {
     let cell = Cell::new(8);
     let a = cell.client(1);
