@@ -49,28 +49,28 @@ impl<S> Inner<S> {
         self.segments.lock()
     }
 
-    /// Begins to use or sweep a segment, if that may be done now.
+    /// Begins to discard a chunk or to sweep its segment, if that may be done now.
     fn begin(
         &self,
-        segment: u64,
-        begin: fn(&mut Segments, u64) -> bool,
-        end: fn(&mut Segments, u64),
+        id: ChunkId,
+        begin: fn(&mut Segments, ChunkId) -> bool,
+        end: fn(&mut Segments, ChunkId),
     ) -> Result<Turn<'_>, DriveError> {
-        let may_begin = begin(&mut self.lock(), segment);
-        may_begin.then_some(Turn { segments: &self.segments, segment, end }).ok_or(DriveError::Busy)
+        let may_begin = begin(&mut self.lock(), id);
+        may_begin.then_some(Turn { segments: &self.segments, id, end }).ok_or(DriveError::Busy)
     }
 }
 
-/// An operation on a segment, until this is dropped.
+/// An operation on a chunk or its segment, until this is dropped.
 struct Turn<'d> {
     segments: &'d Mutex<Segments>,
-    segment: u64,
-    end: fn(&mut Segments, u64),
+    id: ChunkId,
+    end: fn(&mut Segments, ChunkId),
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        (self.end)(&mut self.segments.lock(), self.segment);
+        (self.end)(&mut self.segments.lock(), self.id);
     }
 }
 
@@ -151,7 +151,7 @@ impl<S: SegmentStore> SegmentDrive<S> {
             if (first, last) != sweep::ids_of(segment) || is_written || !all_in_it || !live.is_sorted() {
                 return Err(DriveError::Length { len: live.len() as u64 });
             }
-            let _turn = drive.begin(segment, Segments::begin_sweep, Segments::end_sweep)?;
+            let _turn = drive.begin(first, Segments::begin_sweep, Segments::end_sweep)?;
             let mut report = SweepReport::default();
             sweep::sweep_segment(drive, segment, &live, &mut report)?;
             Ok(report)
@@ -231,7 +231,7 @@ impl<S: SegmentStore> Inner<S> {
         };
         let chunk = ChunkRef { id, len, crc: header::combined(&sums, data.len()) };
         let (segment, offset) = id.parts();
-        let _turn = Turn { segments: &self.segments, segment, end: Segments::end_use };
+        let _turn = Turn { segments: &self.segments, id, end: Segments::end_write };
         let written = self
             .store
             .write_at(segment, offset, &header::encode(chunk, &sums))
@@ -268,10 +268,15 @@ impl<S: SegmentStore> Inner<S> {
             .map_err(|error| DriveError::Unreadable { chunk: chunk.id, error: Arc::new(error) })
     }
 
-    /// Frees a chunk unless it was freed before, which its header shows: a hole reads as zeros.
+    /// Frees a chunk unless it was freed before.
     fn discard(&self, chunk: ChunkRef) -> Result<(), DriveError> {
+        let _turn = self.begin(chunk.id, Segments::begin_discard, Segments::end_discard)?;
+        self.free_whole(chunk)
+    }
+
+    /// Frees a chunk whose header is there: a hole reads as zeros.
+    fn free_whole(&self, chunk: ChunkRef) -> Result<(), DriveError> {
         let (segment, offset) = chunk.id.parts();
-        let _turn = self.begin(segment, Segments::begin_use, Segments::end_use)?;
         let mut head = vec![0; data_start(chunk.len) as usize];
         match self.store.read_at(segment, offset, &mut head) {
             Ok(()) if header::decode(&head, chunk).is_some() => self.free(chunk),

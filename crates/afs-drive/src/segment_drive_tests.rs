@@ -167,6 +167,10 @@ struct Interrupted {
 type Interruption = Box<dyn FnOnce() + Send>;
 
 impl Interrupted {
+    fn new() -> Self {
+        Self { memory: MemorySegments::new(64 << 20), before: Arc::default() }
+    }
+
     fn interrupt(&self) {
         let before = self.before.lock().take();
         before.into_iter().for_each(|before| before());
@@ -213,7 +217,7 @@ impl SegmentStore for Interrupted {
 /// the segment be removed with chunks in it.
 #[test]
 fn no_chunk_of_a_segment_is_written_or_discarded_while_it_is_swept() {
-    let store = Interrupted { memory: MemorySegments::new(64 << 20), before: Arc::default() };
+    let store = Interrupted::new();
     let drive = SegmentDrive::open(store.clone(), Parts::inline(), 1 << 20).unwrap();
     let interrupt = |then: Interruption| *store.before.lock() = Some(then);
     let busy =
@@ -246,4 +250,25 @@ fn no_chunk_of_a_segment_is_written_or_discarded_while_it_is_swept() {
     assert_eq!(now(drive.read(kept, whole(kept))).unwrap(), data(1, 100_000));
     now(drive.discard(vec![kept])).unwrap();
     assert_eq!(drive.store().list().unwrap(), [fourth.id.parts().0], "with its last chunk the segment goes");
+}
+
+/// The reply to a discard may be lost while it is under way, and the next attempt come. Subtracted twice from the live bytes, the chunk
+/// would take its segment with it, and the others in it.
+#[test]
+fn a_chunk_that_is_discarded_by_two_calls_at_a_time_is_counted_once() {
+    let store = Interrupted::new();
+    let drive = SegmentDrive::open(store.clone(), Parts::inline(), 1 << 20).unwrap();
+    let [kept, gone] = [1, 2].map(|seed| now(drive.write(data(seed, 100_000))).unwrap());
+    drive.mark();
+    now(drive.write(data(3, 10))).unwrap();
+    let own = drive.clone();
+    *store.before.lock() = Some(Box::new(move || {
+        let second = now(own.discard(vec![gone]));
+        assert!(matches!(second, Err(DriveError::Busy)), "{second:?}");
+    }));
+    now(drive.discard(vec![gone])).unwrap();
+    now(drive.discard(vec![gone])).unwrap();
+    assert_eq!(now(drive.read(kept, whole(kept))).unwrap(), data(1, 100_000));
+    now(drive.discard(vec![kept])).unwrap();
+    assert_eq!(drive.store().list().unwrap().len(), 1, "the segment went with its last chunk");
 }

@@ -20,6 +20,8 @@ pub(crate) struct Segments {
     live: BTreeMap<u64, u64>,
     /// Number of chunks of a segment that are being written or discarded now.
     in_use: BTreeMap<u64, usize>,
+    /// Chunks that are being discarded now: each by one call, so that it is subtracted once.
+    discarded: BTreeSet<ChunkId>,
     /// Segments that a request sweeps now: none of them is in use.
     swept: BTreeSet<u64>,
     pub(crate) flush: Flush,
@@ -39,8 +41,9 @@ impl Segments {
     /// is never appended to.
     pub(crate) fn new(existing: &[u64], limit: u64) -> Self {
         let first = existing.last().map_or(1, |last| last + 1);
-        let (live, in_use, swept, flush) = Default::default();
-        Self { first, current: first, offset: 0, limit, live, in_use, swept, flush }
+        let (live, in_use, discarded, swept) = Default::default();
+        let flush = Flush::default();
+        Self { first, current: first, offset: 0, limit, live, in_use, discarded, swept, flush }
     }
 
     /// Continues with a segment after this one.
@@ -72,16 +75,24 @@ impl Segments {
         self.first
     }
 
-    /// Begins an operation on a chunk of a segment; false while the segment is swept.
-    pub(crate) fn begin_use(&mut self, segment: u64) -> bool {
-        let is_free = !self.swept.contains(&segment);
-        if is_free {
+    /// Begins to discard a chunk; false while another call does, or while its segment is swept.
+    pub(crate) fn begin_discard(&mut self, chunk: ChunkId) -> bool {
+        let segment = chunk.parts().0;
+        let may_begin = !self.swept.contains(&segment) && self.discarded.insert(chunk);
+        if may_begin {
             *self.in_use.entry(segment).or_default() += 1;
         }
-        is_free
+        may_begin
     }
 
-    pub(crate) fn end_use(&mut self, segment: u64) {
+    pub(crate) fn end_discard(&mut self, chunk: ChunkId) {
+        self.discarded.remove(&chunk);
+        self.end_write(chunk);
+    }
+
+    /// Ends what [`Segments::allocate`] began.
+    pub(crate) fn end_write(&mut self, chunk: ChunkId) {
+        let segment = chunk.parts().0;
         if let Some(count) = self.in_use.get_mut(&segment) {
             *count -= 1;
             if *count == 0 {
@@ -90,13 +101,14 @@ impl Segments {
         }
     }
 
-    /// Begins a sweep of a segment; false while it is in use or swept.
-    pub(crate) fn begin_sweep(&mut self, segment: u64) -> bool {
+    /// Begins a sweep of the segment of an id; false while it is in use or swept.
+    pub(crate) fn begin_sweep(&mut self, id: ChunkId) -> bool {
+        let segment = id.parts().0;
         !self.in_use.contains_key(&segment) && self.swept.insert(segment)
     }
 
-    pub(crate) fn end_sweep(&mut self, segment: u64) {
-        self.swept.remove(&segment);
+    pub(crate) fn end_sweep(&mut self, id: ChunkId) {
+        self.swept.remove(&id.parts().0);
     }
 
     /// Allocates the space of a chunk of this length. The segment is in use until the chunk is written.
