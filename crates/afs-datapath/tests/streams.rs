@@ -122,9 +122,8 @@ fn a_fault_at_every_byte_brings_the_right_bytes_or_an_error() {
 /// Random faults of large streams. A failure prints its seed.
 #[test]
 fn random_faults_bring_the_right_bytes_or_an_error() {
-    let seeds: u64 = std::env::var("ANDREW_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40);
     let (mut good, mut bad) = (0, 0);
-    for seed in 0..seeds {
+    for seed in afs_sim::crash::seeds(40) {
         println!("seed {seed}");
         let kit = Kit::new(seed);
         let mut rng = SimRng::new(seed);

@@ -18,10 +18,6 @@ const SERVER: u8 = 1;
 /// Longer than the dead time and than every retransmission of a call on these links.
 const LIMIT: Duration = Duration::from_secs(600);
 
-fn seeds() -> u64 {
-    std::env::var("ANDREW_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(30)
-}
-
 fn address(host: u8) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), 7000)
 }
@@ -92,7 +88,7 @@ async fn call(rx: Rx, number: u64, mut rng: SimRng) -> Result<(), CallError> {
 
 #[test]
 fn calls_arrive_whole_and_once_over_a_bad_network() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(30) {
         let sim = Sim::new(seed);
         let mut rng = SimRng::new(seed);
         sim.set_link(bad_link(&mut rng));
@@ -130,7 +126,7 @@ fn calls_arrive_whole_and_once_over_a_bad_network() {
 
 #[test]
 fn calls_to_a_host_that_dies_end_in_bounded_time() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(30) {
         let sim = Sim::new(seed);
         let mut rng = SimRng::new(seed);
         let (server_node, server) = host(&sim, SERVER);
@@ -182,7 +178,7 @@ fn an_endpoint_that_is_dropped_releases_its_address() {
 
 #[test]
 fn random_datagrams_do_no_harm() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(30) {
         let sim = Sim::new(seed);
         let mut rng = SimRng::new(seed);
         let (_, server) = host(&sim, SERVER);

@@ -17,10 +17,6 @@ use bytes::Bytes;
 const LIFE: Duration = Duration::from_secs(60);
 const KEYS: u64 = 12;
 
-fn seeds() -> u64 {
-    std::env::var("ANDREW_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
-}
-
 fn host(seed: u64) -> (Sim, NodeId, SimDisk) {
     let sim = Sim::new(seed);
     let node = sim.node("store", IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -84,7 +80,7 @@ fn check(kv: &Kv, ledger: &Ledger, seed: u64) {
 
 #[test]
 fn the_engine_keeps_what_it_acknowledged_through_crashes_at_any_write() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(40) {
         let (sim, node, disk) = host(seed);
         let mut rng = SimRng::new(seed);
         let ledger = Ledger::default();
@@ -106,7 +102,7 @@ fn the_engine_keeps_what_it_acknowledged_through_crashes_at_any_write() {
 /// A crash during the recovery from a crash loses nothing either.
 #[test]
 fn the_engine_survives_crashes_during_recovery() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(40) {
         let (sim, node, disk) = host(seed ^ 0xdead_0000);
         let mut rng = SimRng::new(seed);
         let ledger = Ledger::default();
@@ -166,7 +162,7 @@ async fn write_chunks(drive: Arc<dyn Drive>, synced: Chunks, mut rng: SimRng) {
 
 #[test]
 fn the_drive_keeps_what_it_synced_through_crashes_at_any_write() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(40) {
         let (sim, node, disk) = host(seed ^ 0xbeef_0000);
         let mut rng = SimRng::new(seed);
         let synced = Chunks::default();

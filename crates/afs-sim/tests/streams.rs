@@ -333,14 +333,10 @@ fn length(rng: &mut SimRng) -> usize {
     usize::try_from(rng.below(most)).unwrap()
 }
 
-fn seeds() -> u64 {
-    std::env::var("ANDREW_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(100)
-}
-
 #[test]
 fn received_bytes_are_a_prefix_of_the_sent_ones() {
     let (mut clean, mut broken) = (0, 0);
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(100) {
         let rng = &mut SimRng::new(seed);
         let pair = any_world(seed, rng, false);
         let len = length(rng);
@@ -362,7 +358,7 @@ fn received_bytes_are_a_prefix_of_the_sent_ones() {
 
 #[test]
 fn without_resets_and_silence_everything_arrives() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(100) {
         let rng = &mut SimRng::new(seed);
         let pair = any_world(seed, rng, true);
         let len = length(rng);
@@ -395,7 +391,7 @@ async fn use_briefly(mut stream: Box<dyn ByteStream>, env: EnvRef, mut rng: SimR
 
 #[test]
 fn nothing_is_left_of_a_connection_that_both_ends_have_dropped() {
-    for seed in 0..seeds() {
+    for seed in afs_sim::crash::seeds(100) {
         let rng = &mut SimRng::new(seed);
         let pair = any_world(seed, rng, false);
         let (server, client) = (pair.sim.env(pair.server), pair.sim.env(pair.client));

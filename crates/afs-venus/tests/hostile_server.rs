@@ -248,8 +248,7 @@ fn a_world_is_gone_with_its_test() {
 /// Whatever the statuses are, every operation ends, with an error or not, and nothing panics.
 #[test]
 fn every_operation_ends_whatever_statuses_a_server_returns() {
-    let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
-    (0..seeds).for_each(operations_end);
+    afs_sim::crash::seeds(60).for_each(operations_end);
 }
 
 fn operations_end(seed: u64) {

@@ -256,8 +256,7 @@ fn a_volume_that_stays_off_line_is_named_in_the_error() {
 /// Moves back and forth under writers, with the pauses of a real move.
 #[test]
 fn moves_back_and_forth_lose_no_acknowledged_byte_and_cause_no_error() {
-    let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
-    for seed in 0..seeds {
+    for seed in afs_sim::crash::seeds(3) {
         let (cell, image) = cell(1000 + seed);
         let mut rng = SimRng::new(seed);
         let clients: Vec<Client> = (0..3).map(|n| cell.client(n)).collect();

@@ -32,10 +32,6 @@ const OPTIONS: SharedOptions = SharedOptions {
 /// The history, in the rows themselves: one row for each committed change.
 const LOG: &str = "vl-test-log";
 
-fn seeds() -> std::ops::Range<u64> {
-    0..std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
-}
-
 /// A server with its route to the store.
 #[derive(Clone)]
 struct Server {
@@ -213,7 +209,7 @@ fn all(rows: &impl Rows, table: &'static str) -> Vec<Row> {
 
 #[test]
 fn changes_of_several_servers_stand_in_one_row() {
-    for seed in seeds() {
+    for seed in afs_sim::crash::seeds(40) {
         run(seed);
     }
 }

@@ -41,8 +41,10 @@ impl Rng {
     }
 }
 
-/// How many seeds to try: `ANDREW_SEEDS`, for long runs, or the number given.
+/// The seeds to try: as many as `ANDREW_SEEDS` says, for long runs, or the number given; from `ANDREW_FIRST_SEED` on, or 0.
 #[must_use]
 pub fn seeds(usual: u64) -> std::ops::Range<u64> {
-    0..std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let first: u64 = number("ANDREW_FIRST_SEED").unwrap_or(0);
+    first..first.saturating_add(number("ANDREW_SEEDS").unwrap_or(usual))
 }

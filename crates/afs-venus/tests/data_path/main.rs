@@ -267,9 +267,8 @@ fn after_a_restart_of_the_server_the_new_key_is_asked_for() {
 /// Connections are reset, fall silent and stall at random bytes, in both directions.
 #[test]
 fn files_have_the_stored_bytes_whatever_happens_to_connections() {
-    let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     let (mut moved, mut fallbacks) = (0, 0);
-    for seed in 0..seeds {
+    for seed in afs_sim::crash::seeds(12) {
         println!("seed {seed}");
         let cell = cell(seed, seed % 3 == 0);
         cell.sim.set_streams(StreamConfig {

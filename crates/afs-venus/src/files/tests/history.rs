@@ -30,8 +30,7 @@ const ACTIONS: &[(u64, &str)] = &[
 
 #[test]
 fn any_history_keeps_to_the_rules() {
-    let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
-    for seed in 0..seeds {
+    for seed in afs_sim::crash::seeds(150) {
         let mut rng = SimRng::new(seed);
         let mut world = World::new();
         for step in 0..150 {
