@@ -25,6 +25,7 @@ mod segment_store;
 mod segments;
 mod sweep;
 mod unclaimed;
+mod unfreed;
 
 pub use addressed::{Addressed, ChunkAddress};
 pub use chunk::{ChunkId, ChunkRef, DriveId, MAX_CHUNK_LEN};

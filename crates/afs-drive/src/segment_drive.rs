@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
 use afs_env::sync::oneshot;
-use afs_env::{EnvRef, Parts};
+use afs_env::{EnvExt, EnvRef, Parts};
 
 use crate::chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 use crate::drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
@@ -22,6 +22,7 @@ use crate::segment_store::SegmentStore;
 use crate::segments::Segments;
 use crate::sweep;
 use crate::unclaimed::Unclaimed;
+use crate::unfreed::{self, Left};
 
 /// A drive whose segments are files of a directory.
 pub type FileDrive = SegmentDrive<FileSegments>;
@@ -126,6 +127,11 @@ impl<S: SegmentStore> SegmentDrive<S> {
         id.parts().0 >= self.0.lock().first()
     }
 
+    /// The chunks whose space could not be freed yet. Who opens the segments again discards them once more.
+    pub fn unfreed(&self) -> Vec<ChunkRef> {
+        self.0.lock().unfreed.all()
+    }
+
     /// Ranges of ids, each from the first to the second, that together have all chunks before a mark.
     pub fn ranges_before(&self, mark: ChunkId) -> BoxFuture<Result<Vec<(ChunkId, ChunkId)>, DriveError>> {
         self.blocking(move |drive| {
@@ -161,7 +167,7 @@ impl<S: SegmentStore> SegmentDrive<S> {
     /// Runs work on a blocking thread, and returns its value.
     fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner<S>) -> Result<T, DriveError> + Send + 'static,
+        work: impl FnOnce(&Arc<Inner<S>>) -> Result<T, DriveError> + Send + 'static,
     ) -> BoxFuture<Result<T, DriveError>> {
         let (sender, receiver) = oneshot::channel();
         let inner = self.0.clone();
@@ -216,7 +222,7 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
 }
 
 impl<S: SegmentStore> Inner<S> {
-    fn write(&self, data: &[u8]) -> Result<ChunkRef, DriveError> {
+    fn write(self: &Arc<Self>, data: &[u8]) -> Result<ChunkRef, DriveError> {
         if data.is_empty() || data.len() > MAX_CHUNK_LEN {
             return Err(DriveError::Length { len: data.len() as u64 });
         }
@@ -237,7 +243,9 @@ impl<S: SegmentStore> Inner<S> {
             .write_at(segment, offset, &header::encode(chunk, &sums))
             .and_then(|()| self.store.write_at(segment, offset + data_start(len), data));
         if let Err(error) = written {
-            self.free(chunk)?;
+            if self.free(chunk).is_err() {
+                self.free_later(chunk, Left::Part);
+            }
             return Err(error.into());
         }
         self.lock().flush.dirty.insert(segment);
@@ -268,10 +276,10 @@ impl<S: SegmentStore> Inner<S> {
             .map_err(|error| DriveError::Unreadable { chunk: chunk.id, error: Arc::new(error) })
     }
 
-    /// Frees a chunk unless it was freed before.
-    fn discard(&self, chunk: ChunkRef) -> Result<(), DriveError> {
+    /// Frees a chunk unless it was freed before. If the medium fails, that is tried again, whether or not who discards it does so too.
+    fn discard(self: &Arc<Self>, chunk: ChunkRef) -> Result<(), DriveError> {
         let _turn = self.begin(chunk.id, Segments::begin_discard, Segments::end_discard)?;
-        self.free_whole(chunk)
+        self.free_whole(chunk).inspect_err(|_| self.free_later(chunk, Left::Whole))
     }
 
     /// Frees a chunk whose header is there: a hole reads as zeros.
@@ -286,6 +294,43 @@ impl<S: SegmentStore> Inner<S> {
                 _ => Err(error.into()),
             },
         }
+    }
+
+    fn free_later(self: &Arc<Self>, chunk: ChunkRef, left: Left) {
+        if !self.lock().unfreed.keep(chunk, left) {
+            return;
+        }
+        tracing::warn!(chunk = %chunk.id, "the space of a chunk cannot be freed; it is tried again each minute");
+        let (env, inner) = (self.env.clone(), Arc::downgrade(self));
+        self.env.spawn(Box::pin(async move {
+            let mut goes_on = true;
+            while goes_on {
+                env.sleep(unfreed::PAUSE).await;
+                let Some(inner) = inner.upgrade() else { return };
+                goes_on = env.run_blocking(move || inner.free_again()).await.unwrap_or(false);
+            }
+        }));
+    }
+
+    /// Frees what could not be freed before. Returns whether something is left.
+    fn free_again(&self) -> bool {
+        let chunks = self.lock().unfreed.all();
+        for chunk in chunks {
+            let Ok(_turn) = self.begin(chunk.id, Segments::begin_discard, Segments::end_discard) else {
+                continue;
+            };
+            // A sweep may have freed it, and counted what is there without it.
+            let left = self.lock().unfreed.get(chunk);
+            let freed = match left {
+                None => continue,
+                Some(Left::Whole) => self.free_whole(chunk),
+                Some(Left::Part) => self.free(chunk),
+            };
+            if freed.is_ok() {
+                self.lock().unfreed.remove(chunk);
+            }
+        }
+        !self.lock().unfreed.ends()
     }
 
     fn free(&self, chunk: ChunkRef) -> Result<(), DriveError> {

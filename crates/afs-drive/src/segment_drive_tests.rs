@@ -3,6 +3,7 @@
 use afs_env::Parts;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use super::*;
@@ -157,23 +158,38 @@ fn names_go_on_behind_the_last_that_is_known() {
     assert_eq!(report.removed, 0, "chunks of this run are not swept");
 }
 
-/// Memory that does something else before the next write or hole.
+/// Memory that does something else before the next write or hole, and may fail.
 #[derive(Clone)]
 struct Interrupted {
     memory: MemorySegments,
     before: Arc<Mutex<Option<Interruption>>>,
+    fails: Arc<AtomicBool>,
 }
 
 type Interruption = Box<dyn FnOnce() + Send>;
 
 impl Interrupted {
     fn new() -> Self {
-        Self { memory: MemorySegments::new(64 << 20), before: Arc::default() }
+        let (before, fails) = Default::default();
+        Self { memory: MemorySegments::new(64 << 20), before, fails }
     }
 
-    fn interrupt(&self) {
+    fn set_fails(&self, fails: bool) {
+        self.fails.store(fails, Ordering::Relaxed);
+    }
+
+    fn used(&self) -> u64 {
+        let usage = self.memory.usage().unwrap();
+        usage.total - usage.free
+    }
+
+    fn interrupt(&self) -> io::Result<()> {
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the medium fails"));
+        }
         let before = self.before.lock().take();
         before.into_iter().for_each(|before| before());
+        Ok(())
     }
 }
 
@@ -191,7 +207,7 @@ impl SegmentStore for Interrupted {
     }
 
     fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.interrupt();
+        self.interrupt()?;
         self.memory.write_at(segment, offset, data)
     }
 
@@ -200,7 +216,7 @@ impl SegmentStore for Interrupted {
     }
 
     fn punch(&self, segment: u64, offset: u64, len: u64) -> io::Result<()> {
-        self.interrupt();
+        self.interrupt()?;
         self.memory.punch(segment, offset, len)
     }
 
@@ -271,4 +287,44 @@ fn a_chunk_that_is_discarded_by_two_calls_at_a_time_is_counted_once() {
     assert_eq!(now(drive.read(kept, whole(kept))).unwrap(), data(1, 100_000));
     now(drive.discard(vec![kept])).unwrap();
     assert_eq!(drive.store().list().unwrap().len(), 1, "the segment went with its last chunk");
+}
+
+#[test]
+fn what_cannot_be_freed_while_the_medium_fails_is_freed_later() {
+    let store = Interrupted::new();
+    let drive = SegmentDrive::open(store.clone(), Parts::inline(), 1 << 20).unwrap();
+    let [kept, gone] = [1, 2].map(|seed| now(drive.write(data(seed, 100_000))).unwrap());
+    let used = store.used();
+    // It fails behind the header of a chunk, whose writer learns no id.
+    let failing = store.clone();
+    *store.before.lock() = Some(Box::new(move || failing.set_fails(true)));
+    assert!(matches!(now(drive.write(data(3, 300_000))), Err(DriveError::Io(_))));
+    assert!(matches!(now(drive.discard(vec![gone])), Err(DriveError::Io(_))));
+    assert!(drive.0.free_again(), "it fails still");
+    store.set_fails(false);
+    assert!(!drive.0.free_again());
+    assert!(store.used() + 100_000 <= used, "{} of {used}", store.used());
+    // Who discarded it tries again, too. Each was subtracted once.
+    now(drive.discard(vec![gone])).unwrap();
+    drive.mark();
+    now(drive.write(data(4, 10))).unwrap();
+    assert_eq!(now(drive.read(kept, whole(kept))).unwrap(), data(1, 100_000));
+    now(drive.discard(vec![kept])).unwrap();
+    assert_eq!(drive.store().list().unwrap().len(), 1, "the segment went with its last chunk");
+}
+
+#[test]
+fn what_a_sweep_has_freed_is_not_freed_once_more() {
+    let store = Interrupted::new();
+    let drive = SegmentDrive::open(store.clone(), Parts::inline(), 1 << 20).unwrap();
+    let kept = now(drive.write(data(1, 100_000))).unwrap();
+    let failing = store.clone();
+    *store.before.lock() = Some(Box::new(move || failing.set_fails(true)));
+    assert!(now(drive.write(data(3, 100_000))).is_err());
+    store.set_fails(false);
+    drive.mark();
+    now(drive.write(data(4, 10))).unwrap();
+    now(drive.sweep_range(sweep::ids_of(kept.id.parts().0), vec![kept])).unwrap();
+    assert!(!drive.0.free_again());
+    assert_eq!(now(drive.read(kept, whole(kept))).unwrap(), data(1, 100_000));
 }

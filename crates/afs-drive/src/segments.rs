@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::chunk::ChunkId;
 use crate::error::DriveError;
 use crate::header::footprint;
+use crate::unfreed::Unfreed;
 use afs_env::sync::oneshot;
 
 /// The drive's state in memory; rebuilt by opening and sweeping.
@@ -24,6 +25,7 @@ pub(crate) struct Segments {
     discarded: BTreeSet<ChunkId>,
     /// Segments that a request sweeps now: none of them is in use.
     swept: BTreeSet<u64>,
+    pub(crate) unfreed: Unfreed,
     pub(crate) flush: Flush,
 }
 
@@ -42,8 +44,8 @@ impl Segments {
     pub(crate) fn new(existing: &[u64], limit: u64) -> Self {
         let first = existing.last().map_or(1, |last| last + 1);
         let (live, in_use, discarded, swept) = Default::default();
-        let flush = Flush::default();
-        Self { first, current: first, offset: 0, limit, live, in_use, discarded, swept, flush }
+        let (unfreed, flush) = Default::default();
+        Self { first, current: first, offset: 0, limit, live, in_use, discarded, swept, unfreed, flush }
     }
 
     /// Continues with a segment after this one.
@@ -146,10 +148,12 @@ impl Segments {
     pub(crate) fn forget(&mut self, segment: u64) {
         self.live.remove(&segment);
         self.flush.dirty.remove(&segment);
+        self.unfreed.forget_segment(segment);
     }
 
     /// Records the live bytes that a sweep found in a segment.
     pub(crate) fn learn(&mut self, segment: u64, live: u64) {
         self.live.insert(segment, live);
+        self.unfreed.forget_segment(segment);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use afs_datapath::capability::{KeyEpoch, Revocations, Secret, StoreNumber};
 use afs_datapath::session::Failure;
-use afs_drive::{ChunkId, Drive, DriveError, SegmentDrive, SegmentStore, Usage};
+use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, SegmentDrive, SegmentStore, Usage};
 use afs_env::sync::Semaphore;
 use afs_env::{EnvExt, EnvRef};
 use parking_lot::Mutex;
@@ -62,6 +62,8 @@ pub(super) struct Inner<S: SegmentStore> {
     /// One store is opened at a time.
     turn: afs_env::sync::Mutex<()>,
     stores: Mutex<BTreeMap<StoreNumber, SegmentDrive<S>>>,
+    /// What is to be discarded in stores that were closed, when they are open again.
+    unfreed: Mutex<BTreeMap<StoreNumber, Vec<ChunkRef>>>,
     pub budget: Arc<Semaphore>,
     pub staging: Arc<Staging>,
     pub counts: Counts,
@@ -102,6 +104,7 @@ impl<S: SegmentStore> ChunkStores<S> {
             adopt,
             turn: afs_env::sync::Mutex::new(()),
             stores: Mutex::default(),
+            unfreed: Mutex::default(),
             budget: Arc::new(Semaphore::new(BUDGET)),
             staging: Staging::new(),
             counts: Counts::default(),
@@ -143,6 +146,8 @@ impl<S: SegmentStore> Inner<S> {
         });
         match opened.await.map_err(io::Error::other).flatten() {
             Ok(drive) => {
+                let unfreed = self.unfreed.lock().remove(&number);
+                unfreed.into_iter().for_each(|chunks| drop(drive.discard(chunks)));
                 self.stores.lock().insert(number, drive.clone());
                 Ok(drive)
             }
@@ -169,7 +174,10 @@ impl<S: SegmentStore> Inner<S> {
 
     /// Has a store opened again when it is next used.
     pub fn close(&self, number: StoreNumber) {
-        self.stores.lock().remove(&number);
+        // Several requests may notice that the flush has failed.
+        if let Some(closed) = self.stores.lock().remove(&number) {
+            self.unfreed.lock().entry(number).or_default().extend(closed.unfreed());
+        }
     }
 
     /// Space on the medium; nothing if it cannot tell.

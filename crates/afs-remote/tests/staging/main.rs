@@ -513,3 +513,47 @@ fn a_generation_is_that_of_the_drive() {
     world.claim(room.tag, &chunks).unwrap();
     assert_eq!(world.room(1).capability.generation, Generation(1 << 32 | 1));
 }
+
+/// What a client gives up, or nobody claims, is known to no file server: the drive alone can free it.
+#[test]
+fn what_a_failing_disk_keeps_of_staged_chunks_is_freed_when_it_works_again() {
+    let world = World::new(20);
+    let [given_up, left] = [1, 2].map(|number| world.room(number));
+    let disk = world.kit.disk.clone();
+    let told = world.client(&given_up, |at| async move {
+        at.stored(3, MIB).await?;
+        disk.set_failures(1_000_000, 0);
+        let failed = at.client.perform(&at.handle, ChunkRequest::Forget, Bytes::new()).await;
+        disk.set_failures(0, 0);
+        assert_eq!(failed, Err(Error::Failed(Failure::Io)));
+        Ok(())
+    });
+    told.unwrap();
+    assert!(world.kit.disk.filled() >= 3 * MIB as u64);
+    world.client(&left, |at| async move { at.stored(2, MIB).await }).unwrap();
+    world.kit.disk.set_failures(1_000_000, 0);
+    world.kit.sim.run_for(STAGED_LIFE + Duration::from_secs(60));
+    assert!(world.kit.disk.filled() >= 5 * MIB as u64, "nothing can be freed");
+    world.kit.disk.set_failures(0, 0);
+    world.kit.sim.run_for(Duration::from_secs(60));
+    assert_eq!(world.kit.disk.filled(), 0);
+}
+
+#[test]
+fn what_a_failing_disk_keeps_is_freed_when_a_store_was_opened_again_after_a_failed_flush() {
+    let world = World::new(21);
+    let disk = world.kit.disk.clone();
+    let told = world.client(&world.room(1), |at| async move {
+        let chunk = at.staged(1, MIB).await?;
+        disk.set_failures(1_000_000, 0);
+        let failed = Err(Error::Failed(Failure::Io));
+        assert_eq!(at.receipts(&[chunk]).await.map(drop), failed);
+        assert_eq!(at.client.perform(&at.handle, ChunkRequest::Forget, Bytes::new()).await.map(drop), failed);
+        disk.set_failures(0, 0);
+        assert_eq!(at.staged(2, 10).await.map(drop), failed, "it notices that the flush has failed");
+        at.stored(1, 10).await?;
+        at.client.perform(&at.handle, ChunkRequest::Forget, Bytes::new()).await
+    });
+    told.unwrap();
+    assert_eq!(world.kit.disk.filled(), 0);
+}

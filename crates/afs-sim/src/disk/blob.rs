@@ -30,6 +30,11 @@ impl BlobState {
         self.now.len() as u64
     }
 
+    pub(crate) fn filled(&self) -> u64 {
+        let is_filled = |block: &&[u8]| block.iter().any(|byte| *byte != 0);
+        self.now.chunks(BLOCK).filter(is_filled).map(|block| block.len() as u64).sum()
+    }
+
     fn sync(&mut self) {
         self.exists_durably = true;
         for change in std::mem::take(&mut self.pending) {
@@ -172,5 +177,7 @@ fn span(offset: u64, len: usize) -> io::Result<(usize, usize)> {
     Ok((start, end))
 }
 
+/// A hole consists of whole blocks.
+const BLOCK: usize = 4096;
 /// Largest blob: blobs are held in memory, twice.
 const BLOB_MAX: usize = 1 << 30;

@@ -106,6 +106,12 @@ impl SimDisk {
         self.with(|disk| disk.used)
     }
 
+    /// Bytes in blocks of 4 KiB that are not zeros: what a disk with holes would hold.
+    #[must_use]
+    pub fn filled(&self) -> u64 {
+        self.with(|disk| disk.blobs.values().map(BlobState::filled).sum())
+    }
+
     /// Fractions of writes and of reads that fail with an I/O error.
     pub fn set_failures(&self, writes_per_million: u32, reads_per_million: u32) {
         self.with(|disk| {

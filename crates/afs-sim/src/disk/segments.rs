@@ -9,7 +9,7 @@ use crate::disk::blob::BlobHandle;
 
 /// Numbered segments on a [`SimDisk`], valid until the next crash of its node.
 ///
-/// A punched range reads as zeros; its bytes count as used until the segment is removed.
+/// A punched range reads as zeros; its bytes count as used until the segment is removed ([`SimDisk::filled`] does not count them).
 #[derive(Clone)]
 pub struct SimSegments {
     pub(crate) disk: SimDisk,
