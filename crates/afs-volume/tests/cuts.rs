@@ -15,48 +15,62 @@ use afs_volume::{CloneSpec, RestoredHeader, SLOT_LEN, StoreData, Volume, VolumeE
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
+use support::kinds::Drives;
 use support::members::{check_nothing_leaks, records};
 use support::*;
 
 const NAME: &[u8] = b"f";
 
-/// A file with single bytes at the starts of slots.
+/// Bytes at the start of a slot that are a chunk on a drive, and the one of them that is looked at beside the first.
+const CHUNK: u64 = 20_000;
+const WITHIN: u64 = 10_000;
+
+/// A file with a single byte or a chunk of the same bytes at the starts of slots: the first byte of each, and one within the chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Content {
     length: u64,
-    bytes: BTreeMap<u64, u8>,
+    bytes: BTreeMap<u64, (u8, u8)>,
 }
 
 impl Content {
+    /// To a length that ends with a slot, or one byte behind.
     fn cut(&mut self, length: u64) {
         self.length = self.length.min(length);
         self.bytes.retain(|slot, _| slot * SLOT_LEN < length);
+        if let Some((_, within)) = self.bytes.get_mut(&(length / SLOT_LEN)) {
+            *within = 0;
+        }
     }
 
-    fn put(&mut self, slot: u64, byte: u8) {
-        self.bytes.insert(slot, byte);
-        self.length = self.length.max(slot * SLOT_LEN + 1);
+    fn put(&mut self, slot: u64, byte: u8, count: u64) {
+        let (first, within) = self.bytes.entry(slot).or_default();
+        *first = byte;
+        if count > 1 {
+            *within = byte;
+        }
+        self.length = self.length.max(slot * SLOT_LEN + count);
     }
 
     /// Its charge in KiB.
     fn charge(&self) -> u64 {
-        (self.bytes.len() as u64).max(1)
+        let of_slot = |(_, within): &(u8, u8)| if *within == 0 { 1 } else { CHUNK.div_ceil(1024) };
+        self.bytes.values().map(of_slot).sum::<u64>().max(1)
     }
 }
 
-/// Stores the same byte at the starts of some slots, in one change, after truncating the file.
+/// Stores the same byte at the starts of some slots, so many times, in one change, after truncating the file.
 fn store(
     volume: &Arc<Volume>,
     fid: Fid,
     file_length: u64,
     slots: impl Iterator<Item = u64>,
-    byte: u8,
+    (byte, count): (u8, u64),
 ) -> Result<(), VolumeError> {
     let mut slots = slots.peekable();
     let mut writer = volume.write_data(slots.peek().unwrap_or(&0) * SLOT_LEN)?;
     for slot in slots {
         now(writer.skip_to(slot * SLOT_LEN))?;
-        now(writer.push(Bytes::copy_from_slice(&[byte])))?;
+        now(writer.push(vec![byte; count as usize].into()))?;
     }
     let data = now(writer.finish())?;
     now(volume.compact_for(fid, &data))?;
@@ -81,9 +95,11 @@ fn read_content(volume: &Arc<Volume>) -> Option<Content> {
     let fid = record.fid(volume.id());
     let mut content = Content { length: record.length, bytes: BTreeMap::new() };
     for slot in 0..record.length.div_ceil(SLOT_LEN) {
-        let byte = read_bytes(volume, fid, slot * SLOT_LEN, 1).unwrap()[0];
-        if byte != 0 {
-            content.bytes.insert(slot, byte);
+        let at = |from: u64| read_bytes(volume, fid, slot * SLOT_LEN + from, 1).unwrap();
+        // A chunk has the same byte at both.
+        let first = at(0)[0];
+        if first != 0 {
+            content.bytes.insert(slot, (first, at(WITHIN).first().copied().unwrap_or_default()));
         }
     }
     Some(content)
@@ -96,7 +112,7 @@ fn a_cut_of_many_slots_is_one_small_change_and_goes_in_bounded_steps() {
     let volume = now(volumes.create_volume(spec(0))).unwrap();
     let file = create(&volume, ROOT, NAME).unwrap();
     for part in 0..4 {
-        store(&volume, file, u64::MAX, part * 1000..(part + 1) * 1000, 7).unwrap();
+        store(&volume, file, u64::MAX, part * 1000..(part + 1) * 1000, (7, 1)).unwrap();
     }
     run_background(&volumes);
     assert_eq!((rows(&kv, "volume.slots"), charged(&volume)), (4000, 4000));
@@ -105,9 +121,10 @@ fn a_cut_of_many_slots_is_one_small_change_and_goes_in_bounded_steps() {
     assert_eq!((rows(&kv, "volume.slots"), rows(&kv, "volume.cuts")), (4000, 1));
     assert!((100..=100 << 10).contains(&charged(&volume)));
     store_bytes(&volume, file, 4000 * SLOT_LEN, b"", u64::MAX).unwrap();
-    store(&volume, file, u64::MAX, 2000..2003, 9).unwrap();
-    let mut expected = Content { length: 4000 * SLOT_LEN, bytes: (0..100).map(|slot| (slot, 7)).collect() };
-    (2000..2003).for_each(|slot| expected.put(slot, 9));
+    store(&volume, file, u64::MAX, 2000..2003, (9, 1)).unwrap();
+    let mut expected =
+        Content { length: 4000 * SLOT_LEN, bytes: (0..100).map(|slot| (slot, (7, 0))).collect() };
+    (2000..2003).for_each(|slot| expected.put(slot, 9, 1));
     assert_eq!(read_content(&volume), Some(expected.clone()));
     // Each step deletes a bounded part.
     let mut left = rows(&kv, "volume.slots");
@@ -144,7 +161,7 @@ fn zeros_over_many_slots_are_a_hole_at_once() {
     let (volumes, kv) = open_both(&disk, &disk).unwrap();
     let volume = now(volumes.create_volume(spec(0))).unwrap();
     let file = create(&volume, ROOT, NAME).unwrap();
-    store(&volume, file, u64::MAX, 0..300, 7).unwrap();
+    store(&volume, file, u64::MAX, 0..300, (7, 1)).unwrap();
     let mut writer = volume.write_data(100 * SLOT_LEN).unwrap();
     let zeros = Bytes::from(vec![0; SLOT_LEN as usize]);
     for _ in 100..190 {
@@ -155,7 +172,7 @@ fn zeros_over_many_slots_are_a_hole_at_once() {
     update(&volume, move |tx| tx.store_data(change, data, ALICE).map(drop)).unwrap();
     assert_eq!(rows(&kv, "volume.slots"), 300);
     let mut expected = Content::default();
-    (0..100).chain(190..300).for_each(|slot| expected.put(slot, 7));
+    (0..100).chain(190..300).for_each(|slot| expected.put(slot, 7, 1));
     assert_eq!(read_content(&volume), Some(expected.clone()));
     run_background(&volumes);
     assert_eq!((rows(&kv, "volume.slots"), charged(&volume)), (210, 210));
@@ -170,12 +187,12 @@ fn more_cuts_than_a_file_may_have_are_worked_off_first() {
     for round in 1..100 {
         // Each cut begins behind the last one, so that none replaces another.
         let end = round * 70 + 70;
-        store(&volume, file, u64::MAX, (round - 1) * 70..end, round as u8).unwrap();
-        ((round - 1) * 70..end).for_each(|slot| expected.put(slot, round as u8));
+        store(&volume, file, u64::MAX, (round - 1) * 70..end, (round as u8, 1)).unwrap();
+        ((round - 1) * 70..end).for_each(|slot| expected.put(slot, round as u8, 1));
         let kept = (round * 70 + 1) * SLOT_LEN;
         store_bytes(&volume, file, (end + 80) * SLOT_LEN, b"", u64::MAX).unwrap();
-        store(&volume, file, u64::MAX, end..end + 80, 1).unwrap();
-        store(&volume, file, kept, std::iter::empty(), 0).unwrap();
+        store(&volume, file, u64::MAX, end..end + 80, (1, 1)).unwrap();
+        store(&volume, file, kept, std::iter::empty(), (0, 1)).unwrap();
         expected.cut(kept);
     }
     assert_eq!(read_content(&volume), Some(expected.clone()));
@@ -188,6 +205,10 @@ type Members = BTreeMap<VolumeId, Option<Content>>;
 struct World {
     rng: Rng,
     disk: CrashDisk,
+    /// Of the data, with the same power; none if they are on the store's own.
+    drives: Drives,
+    /// Their number.
+    count: usize,
     store: VolumeStore,
     kv: Kv,
     members: Members,
@@ -200,12 +221,16 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
+        // Every second one has data on one or two drives of other kinds.
+        let count = (seed % 2 * (1 + seed / 2 % 2)) as usize;
+        let drives = if count > 0 { Drives::of_seed(seed / 2, count) } else { Drives::none() };
         let disk = CrashDisk::new();
         let (store, kv) = open_both(&disk, &disk).unwrap();
+        drives.add_to(&store, &disk);
         now(store.create_volume(spec(0))).unwrap();
         let members = Members::from([(VOLUME, None)]);
         let (after, next_id, converted) = (None, 100, false);
-        Self { rng: Rng(seed), disk, store, kv, members, after, next_id, converted }
+        Self { rng: Rng(seed), disk, drives, count, store, kv, members, after, next_id, converted }
     }
 
     fn volume(&self, id: VolumeId) -> Arc<Volume> {
@@ -248,15 +273,18 @@ impl World {
         let found = records(&volume).into_iter().find(|record| !record.is_directory()).unwrap();
         let fid = found.fid(VOLUME);
         let (slot, byte) = (self.rng.below(500), self.rng.next() as u8 | 1);
+        // What is not on the store's own drive is in chunks, half of the time, and few.
+        let is_chunk = self.count > 0 && self.rng.chance(50);
+        let (count, slots) = if is_chunk { (CHUNK, 12) } else { (1, 300) };
         let answer = match self.rng.below(10) {
             0..=3 => {
-                let slots = slot..slot + 1 + self.rng.below(300);
-                slots.clone().for_each(|slot| content.put(slot, byte));
-                store(&volume, fid, u64::MAX, slots, byte)
+                let slots = slot..slot + 1 + self.rng.below(slots);
+                slots.clone().for_each(|slot| content.put(slot, byte, count));
+                store(&volume, fid, u64::MAX, slots, (byte, count))
             }
             4 => {
-                content.put(slot, byte);
-                store(&volume, fid, u64::MAX, slot..slot + 1, byte)
+                content.put(slot, byte, count);
+                store(&volume, fid, u64::MAX, slot..slot + 1, (byte, count))
             }
             5 => {
                 content.length = content.length.max(slot * SLOT_LEN);
@@ -268,8 +296,8 @@ impl World {
                 // Now and then bytes come with the cut.
                 if self.rng.chance(30) {
                     let behind = slot + self.rng.below(200);
-                    content.put(behind, byte);
-                    store(&volume, fid, length, behind..behind + 1, byte)
+                    content.put(behind, byte, count);
+                    store(&volume, fid, length, behind..behind + 1, (byte, count))
                 } else {
                     cut(&volume, fid, length)
                 }
@@ -378,13 +406,23 @@ impl World {
         }
     }
 
+    /// Also on the drives, after another start.
+    fn check_nothing_leaks(&mut self) {
+        check_nothing_leaks(&self.store, &self.kv);
+        self.reopen();
+        assert_eq!(self.drives.sweep(&self.store), 0, "chunks are left");
+        assert!(self.drives.are_empty(), "something is left on a drive");
+    }
+
     fn reopen(&mut self) {
         (self.store, self.kv) = open_both(&CrashDisk::new(), &CrashDisk::new()).unwrap();
         (self.store, self.kv) = open_both(&self.disk, &self.disk).unwrap();
+        self.drives.add_to(&self.store, &self.disk);
     }
 
     fn recover(&mut self) {
         self.disk = self.disk.image(&mut self.rng);
+        self.drives.crash(&mut self.rng);
         self.reopen();
         for volume in self.store.volumes() {
             let header = volume.header();
@@ -417,7 +455,7 @@ fn truncations_beside_clones_restores_and_restarts_leave_the_state_of_the_model(
             }
             run_background(&world.store);
             world.check();
-            check_nothing_leaks(&world.store, &world.kv);
+            world.check_nothing_leaks();
         });
         assert!(result.is_ok(), "seed {seed}");
     }
@@ -441,7 +479,7 @@ fn power_cuts_in_the_middle_of_cuts_lose_and_revive_nothing() {
             run_background(&world.store);
             world.check();
             world.check_charge();
-            check_nothing_leaks(&world.store, &world.kv);
+            world.check_nothing_leaks();
         });
         assert!(result.is_ok(), "seed {seed}");
     }
