@@ -1,5 +1,6 @@
 //! Error type of this crate: one variant for the error type of each part.
 
+use crate::cells::CellsError;
 use crate::configuration::FileError;
 use crate::control::ControlError;
 use crate::drives::DrivesError;
@@ -23,6 +24,9 @@ pub enum CellError {
     /// A file of the state directory.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The cells that a mount knows.
+    #[error(transparent)]
+    Cells(#[from] CellsError),
     /// The start of servers.
     #[error(transparent)]
     Start(#[from] StartError),

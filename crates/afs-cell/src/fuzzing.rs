@@ -1,6 +1,7 @@
 //! Entry points of fuzz targets: each function takes any bytes and must not panic. `fuzz/` calls them with inputs of
 //! libFuzzer, the test here with seeded ones.
 
+use crate::cells::fuzzing as cells_of;
 use crate::configuration::fuzzing as files;
 use crate::drives::fuzzing as drives_of;
 use crate::{control, socket, tokens};
@@ -37,6 +38,14 @@ pub fn drives(bytes: &[u8]) {
     };
 }
 
+/// Files of cells (`CellServDB`), and replies of DNS: the bytes themselves, or as changes of a valid one.
+pub fn cells(bytes: &[u8]) {
+    cells_of::file(bytes);
+    cells_of::file(&changed(cells_of::SAMPLE.as_bytes(), bytes));
+    cells_of::reply(bytes);
+    cells_of::reply(&changed(&cells_of::sample(), bytes));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +56,7 @@ mod tests {
         for sample in files::SAMPLES {
             assert!(files::settings(sample.as_bytes()), "{sample}");
         }
+        assert!(cells_of::file(cells_of::SAMPLE.as_bytes()));
         for sample in drives_of::SAMPLES {
             assert!(drives_of::read(sample.as_bytes()), "{sample}");
         }
@@ -61,6 +71,8 @@ mod tests {
             local_sockets(&bytes);
             settings(&bytes);
             drives(&bytes);
+            cells(&bytes);
+            cells(&bytes);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! [`configuration`] has the files of a state directory; the servers are [`Servers`], a mount is a [`Client`]. The
 //! owner of a running cell uses [`control`], the users of a mount hand in their tokens through [`tokens`].
 
+pub mod cells;
 pub mod configuration;
 pub mod control;
 pub mod drives;
@@ -20,9 +21,9 @@ pub mod tokens;
 
 pub use afs_venus::BypassLimits;
 pub use configuration::{
-    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DataPathUse, DatabaseLocation, EtcdOptions, FileError,
-    JoinFile, KeptDataPath, KeptOptions, NewServer, PartitionDirectory, Ports, RoleName, Roles, ServerFile,
-    ServerOptions, key_store,
+    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DataPathUse, DatabaseLocation, DnsUse, EtcdOptions,
+    FileError, JoinFile, KeptCells, KeptDataPath, KeptOptions, NewServer, PartitionDirectory, Ports,
+    RoleName, Roles, ServerFile, ServerOptions, key_store,
 };
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen, NotStored, StoreOptions};

@@ -1,4 +1,4 @@
-//! Map between users of the cell and users of this machine, for owners of files.
+//! Map between users of the home cell and users of this machine, for owners of files.
 //!
 //! The kernel keeps one set of attributes of a file for all users. The owner shown therefore depends on the file only,
 //! not on the requester (docs/decisions/2026-11-22-owners-shown.md).
@@ -36,6 +36,10 @@ pub trait Accounts: fmt::Debug + Send + Sync + 'static {
 
     /// User of the cell that is shown as this user of the machine; `None` without one.
     fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>>;
+
+    /// User of this machine as which a user of another cell is shown. None who has an account here: a cell that this machine does not
+    /// belong to must not say that a file is of one of its users, since programs trust files by their owner.
+    fn foreign_account(&self, id: ViceId) -> AccountFuture<'_, Account>;
 }
 
 /// Map that shows ids unchanged, except that of one owner.
@@ -52,5 +56,10 @@ impl Accounts for NumericAccounts {
     fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>> {
         let mine = self.0.filter(|owner| owner.uid == uid).map(|owner| owner.vice);
         Box::pin(ready(mine.or(i32::try_from(uid).ok().map(ViceId))))
+    }
+
+    fn foreign_account(&self, _: ViceId) -> AccountFuture<'_, Account> {
+        // Which users there are is not known here.
+        Box::pin(ready(Account { uid: NOBODY, gid: NO_GROUP, is_settled: true }))
     }
 }

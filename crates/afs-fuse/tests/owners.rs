@@ -105,3 +105,19 @@ fn chown_does_what_it_says_or_says_that_it_does_not() {
         assert!(said.unwrap_err().contains("Invalid argument"), "{wanted}");
     }
 }
+
+/// Programs trust files by their owner, and any cell can say that a file is of its user 11.
+#[test]
+fn an_owner_in_another_cell_is_nobody_here() {
+    if !can_mount() {
+        return;
+    }
+    let cell = with_alice();
+    cell.sh(ALICE, "echo a > $M/home/f && ln -s '#other.cell:root.cell.' $M/over").unwrap();
+    assert_eq!(cell.sh(ALICE, "cat $M/over/home/f"), Ok("a".into()));
+    let look = |file: &str| cell.sh(BOB, &format!("stat -c %u $M/{file}")).unwrap();
+    assert_eq!(look("home/f"), ALICE.to_string());
+    assert_eq!(look("over/home/f"), NOBODY.to_string());
+    let said = cell.sh(ALICE, &format!("chown {ALICE} $M/over/home/f"));
+    assert!(said.unwrap_err().contains("Invalid argument"));
+}

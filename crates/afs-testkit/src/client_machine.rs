@@ -17,7 +17,7 @@ use afs_wire::ids::{CellName, Uuid};
 /// If the name is none of a cell.
 #[must_use]
 pub fn cell_of(name: &str, location_servers: Vec<SocketAddr>) -> CellConfig {
-    CellConfig { name: CellName::new(name).unwrap(), location_servers, file_port: 7000 }
+    CellConfig { name: CellName::new(name).unwrap(), location_servers, file_port: 7000, is_listed: true }
 }
 
 /// A client machine on which nothing runs yet.
@@ -55,6 +55,7 @@ impl ClientMachine {
             env: env.clone(),
             rx: world.rx(node, env.clone(), at, rx, afs_rpc::Limits::default()),
             cells,
+            resolver: None,
             root: RootKind::Cells,
             uuid: Uuid([number.wrapping_add(1); 16]),
             cache: Arc::new(MemoryCache::new(64 << 20)),

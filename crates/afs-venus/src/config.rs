@@ -11,6 +11,7 @@ use afs_wire::ids::{CellName, Uuid, VolumeName};
 use crate::api::SessionLookup;
 use crate::cache::CacheStore;
 use crate::objects::ObjectReader;
+use crate::resolver::CellResolver;
 use crate::sink::InvalidationSink;
 
 /// Configuration of Venus, and the parts of the environment that it uses.
@@ -19,8 +20,10 @@ pub struct VenusConfig {
     pub env: EnvRef,
     /// Endpoint for calls to servers and for their callbacks. Must not have a service of number 1.
     pub rx: Rx,
-    /// Known cells; the first is the home cell. Not empty.
+    /// Known cells; the first is the home cell. Not empty; at most 1024, further ones are left out.
     pub cells: Vec<CellConfig>,
+    /// Finds other cells, as DNS does. `None`: there are no others.
+    pub resolver: Option<Arc<dyn CellResolver>>,
     /// What the root of the mount is.
     pub root: RootKind,
     /// Permanent name of this client: one per cache manager, kept over restarts with the cache, never copied to another
@@ -106,6 +109,9 @@ pub struct CellConfig {
     pub location_servers: Vec<SocketAddr>,
     /// Port of its file servers, which the location database does not record. 7000 by convention.
     pub file_port: u16,
+    /// Whether the directory of all cells lists it before it was entered. Programs that list a directory look at all that it lists, and
+    /// wait for the servers of each such cell.
+    pub is_listed: bool,
 }
 
 /// What the root of the mount is.
@@ -115,7 +121,8 @@ pub enum RootKind {
     /// there is one.
     Volume(VolumeName),
     /// A synthetic directory with a mount point for every cell: `NAME` for `root.cell`, `.NAME` for its read-write
-    /// volume (docs/protocol/client.md "2. Name space: /afs").
+    /// volume (docs/protocol/client.md "2. Name space: /afs"). Cells that are known are found in it; it lists those that
+    /// [`CellConfig::is_listed`] says and those that were entered.
     Cells,
 }
 

@@ -15,6 +15,7 @@
 //! | `counters` | counters of calls, hits and bytes |
 //! | `sink` | the interface for invalidations |
 //! | `objects` | the interface for reads of object stores |
+//! | `resolver` | the interface for look-ups of cells |
 //! | [`cache`] | stores of cached data: a directory, or memory |
 //! | `fuzzing` | functions for the fuzz targets |
 //! | `config` | configuration of Venus |
@@ -64,6 +65,7 @@ mod objects;
 mod pins;
 mod promise;
 mod promises;
+mod resolver;
 mod retry_orders;
 mod rounds;
 mod sink;
@@ -75,10 +77,10 @@ pub use api::{
     Access, Activity, ActivityCounts, Allocate, Attr, Backing, BypassRequest, CacheActivity, DirEntry,
     DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid,
     ExplainedLock, ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus,
-    ExplainedVolume, Explanation, HandleId, Kind, LeaseActivity, LockHolder, LockKind, LockRange, NewTime,
-    NodeId, OngoingCall, OpenFlags, Opened, OpenedDir, PinState, Pinned, Requester, Seek, ServerActivity,
-    SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo, TokenOwner, Unpinned,
-    Unsaved, UnsavedPiece, Unsettled,
+    ExplainedVolume, Explanation, HandleId, Kind, KnownCell, LeaseActivity, LockHolder, LockKind, LockRange,
+    NewTime, NodeId, OngoingCall, OpenFlags, Opened, OpenedDir, PinState, Pinned, Requester, Seek,
+    ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo, TokenOwner,
+    Unpinned, Unsaved, UnsavedPiece, Unsettled,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache, Sweeper};
 pub use config::{
@@ -87,5 +89,6 @@ pub use config::{
 pub use counters::CounterValues;
 pub use error::{ErrorKind, Result, VenusError};
 pub use objects::{ObjectError, ObjectReader};
+pub use resolver::{CellResolver, Resolved};
 pub use sink::{InvalidationSink, NoSink};
 pub use venus::Venus;

@@ -69,6 +69,37 @@ fn distance(cell: &Fakes, client: &Client, server: usize, millis: u64) {
     cell.sim.set_link_between(cell.servers[server].node, client.node, link);
 }
 
+/// OpenAFS's `fs setserverprefs` of an administrator who knows more than the measured distance.
+#[test]
+fn a_given_rank_counts_before_the_distance_and_a_silent_site_is_passed_over() {
+    let (cell, _) = cell(9, 3);
+    let a = cell.client(1);
+    for (server, millis) in [(0, 40), (1, 15), (2, 3)] {
+        distance(&cell, &a, server, millis);
+    }
+    cell.sim.run_for(Duration::from_secs(300));
+    assert_eq!(asked(&cell, &a), 2);
+    let rank = |server: usize, rank| a.venus.set_ranks(&[(cell.servers[server].address.into(), rank)]);
+    rank(0, Some(5000)).unwrap();
+    assert_eq!(asked(&cell, &a), 0);
+    rank(1, Some(4999)).unwrap();
+    assert_eq!(asked(&cell, &a), 1);
+    cell.sim.crash(cell.servers[1].node);
+    assert_eq!(asked(&cell, &a), 0, "a silent site");
+    rank(0, Some(40_000)).unwrap();
+    assert_eq!(asked(&cell, &a), 2, "behind one without a rank");
+    rank(0, None).unwrap();
+    rank(2, Some(60_000)).unwrap();
+    assert_eq!(asked(&cell, &a), 0);
+    assert!(rank(0, Some(0)).is_err());
+    let told = a.venus.activity().servers;
+    let of = |server: usize| {
+        let address = format!("{}:7000", cell.servers[server].address);
+        told.iter().find(|it| it.addresses == [address.clone()]).unwrap().ranks[0]
+    };
+    assert_eq!([of(0), of(1), of(2)], [None, Some(4999), Some(60_000)]);
+}
+
 #[test]
 fn the_nearest_site_is_asked_and_the_next_when_that_changes() {
     let (cell, _) = cell(1, 3);

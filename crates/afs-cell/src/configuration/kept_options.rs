@@ -2,6 +2,7 @@
 //! others.
 
 use crate::configuration::FileError;
+use crate::configuration::kept_cells::KeptCells;
 use crate::configuration::kept_data_path::KeptDataPath;
 use crate::error::CellResult;
 use afs_files::write_durably;
@@ -54,9 +55,12 @@ pub struct KeptOptions {
     /// `--serve-data-path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serve_data_path: Option<bool>,
-    /// `--data-path` and what belongs to it. The last field: it is a table.
+    /// `--data-path` and what belongs to it. This and the next are the last fields: they are tables.
     #[serde(default, skip_serializing_if = "KeptDataPath::is_default")]
     pub data_path: KeptDataPath,
+    /// `--dynroot`, and the other options of cells.
+    #[serde(default, skip_serializing_if = "KeptCells::is_default")]
+    pub cells: KeptCells,
 }
 
 impl KeptOptions {
@@ -98,6 +102,7 @@ impl KeptOptions {
             snapshots: self.snapshots.or(before.snapshots),
             serve_data_path: self.serve_data_path.or(before.serve_data_path),
             data_path: self.data_path.or(before.data_path),
+            cells: self.cells.or(before.cells),
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::mount::local_accounts::{AccountLookup, LocalUser, by_name, by_uid};
 use afs_fuse::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY, Owner};
 use afs_rpc::{Connection, EnvExt, EnvRef, Instant};
-use afs_venus::Venus;
-use afs_wire::ids::ViceId;
+use afs_venus::{TokenInfo, Venus};
+use afs_wire::ids::{CellName, ViceId};
 use afs_wire::pt::{IdToName, Ids, NameChars, NameToId, Names};
 use std::collections::HashMap;
 use std::fmt;
@@ -28,6 +28,8 @@ const FIRST_USER: u32 = 1000;
 pub struct CellAccounts {
     env: EnvRef,
     venus: Arc<Venus>,
+    /// The cell. Names of users, and of holders of tokens, are names in it.
+    cell: CellName,
     /// Protection servers, in the order in which they are tried.
     servers: Vec<Connection>,
     /// A user of the cell that is always shown as the user who mounted.
@@ -58,8 +60,14 @@ impl fmt::Debug for CellAccounts {
 impl CellAccounts {
     /// Looks up names at `servers`, the cell's protection servers, and tokens in `venus`.
     #[must_use]
-    pub fn new(env: EnvRef, venus: Arc<Venus>, servers: Vec<Connection>, owner: Option<Owner>) -> Self {
-        Self { env, venus, servers, owner, kept: Mutex::default() }
+    pub fn new(
+        env: EnvRef,
+        venus: Arc<Venus>,
+        cell: CellName,
+        servers: Vec<Connection>,
+        owner: Option<Owner>,
+    ) -> Self {
+        Self { env, venus, cell, servers, owner, kept: Mutex::default() }
     }
 
     fn known(&self, id: ViceId) -> Option<Account> {
@@ -92,7 +100,7 @@ impl CellAccounts {
         let account = |user: LocalUser| Account { uid: user.uid, gid: user.gid, is_settled: true };
         let same_name = self.local(name.to_owned(), by_name).await;
         let same_uid = same_name.user().map(|user| user.uid);
-        if let Some(uid) = holder(&self.venus, name, same_uid) {
+        if let Some(uid) = self.holder(name, same_uid) {
             return match self.local(uid, by_uid).await {
                 AccountLookup::User(user) => account(user),
                 _ => Account { uid, gid: uid, is_settled: true },
@@ -150,8 +158,25 @@ impl CellAccounts {
         Lookup::Nothing
     }
 
+    /// The tokens for the cell: a name in another cell says nothing here.
+    fn tokens(&self) -> impl Iterator<Item = TokenInfo> {
+        self.venus.tokens().into_iter().filter(|token| token.cell == self.cell)
+    }
+
+    /// The user of this machine who holds a token of this name: the one whose account has the name, else the lowest id.
+    fn holder(&self, name: &str, same_name: Option<u32>) -> Option<u32> {
+        let of_name = self.tokens().filter(|token| token.label.eq_ignore_ascii_case(name));
+        let uids: Vec<u32> = of_name.map(|token| token.owner.uid()).collect();
+        same_name.filter(|uid| uids.contains(uid)).or(uids.into_iter().min())
+    }
+
+    /// The names in the cell of a user's tokens.
+    fn labels_of(&self, uid: u32) -> Vec<String> {
+        self.tokens().filter(|token| token.owner.uid() == uid).map(|token| token.label).collect()
+    }
+
     async fn find_id(&self, uid: u32) -> Option<ViceId> {
-        let mut names: Vec<String> = labels_of(&self.venus, uid);
+        let mut names: Vec<String> = self.labels_of(uid);
         match self.local(uid, by_uid).await {
             AccountLookup::User(user) => names.push(user.name),
             AccountLookup::NotFound => {
@@ -194,17 +219,8 @@ impl Accounts for CellAccounts {
             }
         })
     }
-}
 
-/// The user of this machine who holds a token of this name: the one whose account has the name, else the lowest id.
-fn holder(venus: &Venus, name: &str, same_name: Option<u32>) -> Option<u32> {
-    let tokens = venus.tokens();
-    let of_name = tokens.iter().filter(|token| token.label.eq_ignore_ascii_case(name));
-    let uids: Vec<u32> = of_name.map(|token| token.owner.uid()).collect();
-    same_name.filter(|uid| uids.contains(uid)).or(uids.into_iter().min())
-}
-
-/// The names in the cell of a user's tokens.
-fn labels_of(venus: &Venus, uid: u32) -> Vec<String> {
-    venus.tokens().into_iter().filter(|token| token.owner.uid() == uid).map(|token| token.label).collect()
+    fn foreign_account(&self, id: ViceId) -> AccountFuture<'_, Account> {
+        Box::pin(self.numbered(id))
+    }
 }

@@ -21,7 +21,7 @@ pub use store_reader::StoreOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
-use crate::tokens::{CellLocation, MountLocation, MountTokens, TokenServer};
+use crate::tokens::{MountLocation, MountTokens, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
@@ -126,19 +126,14 @@ impl Client {
 
     /// Opens the token socket of the mount.
     fn token_server(&self, options: &ClientOptions, venus: &Arc<Venus>) -> CellResult<TokenServer> {
-        let location = CellLocation {
-            cell: options.cell.clone(),
-            servers: options.servers.clone(),
-            base_port: options.ports.base(),
-            mount: Some(MountLocation {
-                directory: options.directory.clone(),
-                device: String::new(),
-                pid: std::process::id(),
-                serves: options.with_servers,
-            }),
+        let mount = MountLocation {
+            directory: options.directory.clone(),
+            device: String::new(),
+            pid: std::process::id(),
+            serves: options.with_servers,
         };
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
-        MountTokens::open(&self.system, rx, venus, &self.callback, vec![location], everybody)
+        MountTokens::open(&self.system, rx, venus, &self.callback, mount, everybody)
     }
 
     /// Accounts as which the users of the cell are shown; calls to its protection servers use `security`.
@@ -148,7 +143,8 @@ impl Client {
             self.udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
         };
         let servers = options.servers.iter().map(connect).collect();
-        Arc::new(CellAccounts::new(self.system.env(), venus.clone(), servers, options.owner))
+        let (venus, cell) = (venus.clone(), options.cell.clone());
+        Arc::new(CellAccounts::new(self.system.env(), venus, cell, servers, options.owner))
     }
 
     /// Checks the name of the servers' cell, if they reply it. Under another name, paths in the cell would lead elsewhere,
@@ -176,17 +172,20 @@ impl Client {
         let (cache, sweeper) = DiskCache::open_unswept(&files, bytes, boot.trim()).map_err(cannot)?;
         self.system.env().blocking(Box::new(move || sweep(sweeper)));
         let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
+        let home = CellConfig {
+            name: options.cell.clone(),
+            location_servers: servers.collect(),
+            file_port: options.ports.file(),
+            is_listed: true,
+        };
         let root = VolumeName::new(ROOT_CELL).map_err(ClientError::Name)?;
         let objects = StoreReader::new(&options.stores).map_err(ClientError::Stores)?;
         Ok(VenusConfig {
             env: self.system.env(),
             rx: self.udp.rx().clone(),
-            cells: vec![CellConfig {
-                name: options.cell.clone(),
-                location_servers: servers.collect(),
-                file_port: options.ports.file(),
-            }],
-            root: RootKind::Volume(root),
+            cells: [home].into_iter().chain(options.other_cells.configs(&options.cell)).collect(),
+            resolver: options.other_cells.resolver(&self.system.env()),
+            root: if options.other_cells.shows_all { RootKind::Cells } else { RootKind::Volume(root) },
             uuid: self.uuid,
             cache: Arc::new(cache),
             sink: Arc::new(sink),

@@ -1,5 +1,6 @@
 //! Options of a mount.
 
+use crate::cells::OtherCells;
 use crate::configuration::ports::Ports;
 use crate::mount::StoreOptions;
 use afs_fuse::Owner;
@@ -15,6 +16,8 @@ pub struct ClientOptions {
     pub cell: CellName,
     /// Its location servers.
     pub servers: Vec<Ipv4Addr>,
+    /// Cells beside it.
+    pub other_cells: OtherCells,
     /// Its ports.
     pub ports: Ports,
     /// Directory of the cache, created if it is missing. One client uses it at a time.

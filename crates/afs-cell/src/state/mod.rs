@@ -6,7 +6,7 @@ mod xdg;
 
 pub use error::StateError;
 pub use lock::{CellProcess, StateLock};
-pub use xdg::{default_cache, home};
+pub use xdg::{config_file, default_cache, home};
 
 use crate::error::CellResult;
 use afs_files::make_directory;

@@ -19,3 +19,9 @@ pub fn home() -> Option<PathBuf> {
 pub fn default_cache(cell: &str) -> Option<PathBuf> {
     xdg("XDG_CACHE_HOME", ".cache").map(|base| base.join("andrew").join(cell))
 }
+
+/// A file in the user's directory of configuration: `$XDG_CONFIG_HOME/andrew/NAME`, by default `~/.config/andrew/NAME`.
+#[must_use]
+pub fn config_file(name: &str) -> Option<PathBuf> {
+    xdg("XDG_CONFIG_HOME", ".config").map(|base| base.join("andrew").join(name))
+}

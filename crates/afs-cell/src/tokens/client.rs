@@ -4,10 +4,12 @@ use super::kept::KeptToken;
 use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
 use super::session::SessionId;
 use super::socket_paths;
+use crate::cells::OtherCell;
 use crate::socket;
 use afs_venus::{Activity, Explanation, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use std::io::{self, ErrorKind};
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -149,6 +151,32 @@ impl Mounts {
     /// As [`Mounts::pin`].
     pub fn unpin(&self, device: &str, path: &[u8]) -> io::Result<bool> {
         self.order(device, &TokenRequest::Unpin { path: path.to_vec() })
+    }
+
+    /// Adds a cell to all of these mounts, or replaces its location servers. Returns the mounts that did, and the reasons of the others.
+    #[must_use]
+    pub fn add_cell(&self, cell: &OtherCell) -> (Vec<MountLocation>, Vec<String>) {
+        self.order_all(&TokenRequest::AddCell { cell: cell.clone() })
+    }
+
+    /// Gives ranks to addresses of file servers in all of these mounts; 0 takes a rank away. As [`Mounts::add_cell`].
+    #[must_use]
+    pub fn set_ranks(&self, ranks: &[(Ipv4Addr, u16)]) -> (Vec<MountLocation>, Vec<String>) {
+        self.order_all(&TokenRequest::SetRanks { ranks: ranks.to_vec() })
+    }
+
+    fn order_all(&self, request: &TokenRequest) -> (Vec<MountLocation>, Vec<String>) {
+        let (mut taken, mut refused) = (Vec::new(), Vec::new());
+        for socket in &self.0 {
+            let Ok(Some(TokenReply::Cells(cells))) = ask(socket, &TokenRequest::Cells) else { continue };
+            let Some(mount) = cells.into_iter().find_map(|cell| cell.mount) else { continue };
+            match ask(socket, request) {
+                Ok(Some(TokenReply::Done)) => taken.push(mount),
+                Ok(other) => refused.push(refusal(other).to_string()),
+                Err(error) => refused.push(format!("{}: {error}", mount.directory.display())),
+            }
+        }
+        (taken, refused)
     }
 
     fn order(&self, device: &str, request: &TokenRequest) -> io::Result<bool> {

@@ -8,13 +8,16 @@ use crate::socket::{ReplyFrame, RequestFrame};
 use afs_venus::UnsavedPiece;
 use afs_wire::ids::CellName;
 use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
 
 /// Longest request, in bytes: one token.
 const REQUEST_LEN_MAX: usize = LEN_MAX + 64;
 /// Longest path of a request, in bytes: the kernel's bound.
 const PATH_LEN_MAX: usize = 4096;
-/// Longest reply, in bytes: a list of some hundred tokens or cells.
-const REPLY_LEN_MAX: usize = 64 * 1024;
+/// Longest reply, in bytes: a list of all cells that a mount can know.
+const REPLY_LEN_MAX: usize = 1 << 20;
+/// Most ranks of a request.
+const RANKS_MAX: usize = 1024;
 
 impl RequestFrame for TokenRequest {
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
@@ -54,6 +57,16 @@ impl RequestFrame for TokenRequest {
             }
             Self::Unpin { path } => write_frame(to, 11, &[path], PATH_LEN_MAX + 64),
             Self::Pins { after } => write_frame(to, 12, &[&after.to_be_bytes()], REQUEST_LEN_MAX),
+            Self::AddCell { cell } => write_frame(to, 13, &[cell.to_string().as_bytes()], REQUEST_LEN_MAX),
+            Self::SetRanks { ranks } => {
+                let rank = |(address, rank): &(Ipv4Addr, u16)| {
+                    let [a, b, c, d] = address.octets();
+                    let [high, low] = rank.to_be_bytes();
+                    [a, b, c, d, high, low]
+                };
+                let all: Vec<u8> = ranks.iter().flat_map(rank).collect();
+                write_frame(to, 14, &[&all], REQUEST_LEN_MAX)
+            }
         }
     }
 
@@ -78,6 +91,9 @@ impl RequestFrame for TokenRequest {
         if kind == 12 {
             let after = body[..].try_into().map_err(|_| damaged("not a request"))?;
             return Ok(Some(Self::Pins { after: u64::from_be_bytes(after) }));
+        }
+        if kind == 13 || kind == 14 {
+            return of_cells(kind, &body).map(Some).ok_or_else(|| damaged("not a request"));
         }
         let (session, rest) = split_session(&body)?;
         match kind {
@@ -117,6 +133,18 @@ fn of_unsaved(kind: u8, body: &[u8]) -> Option<TokenRequest> {
         (9, [1]) => Some(TokenRequest::SettleUnsaved { number: first, how: Settle::Discard }),
         _ => None,
     }
+}
+
+/// A request about cells and their servers.
+fn of_cells(kind: u8, body: &[u8]) -> Option<TokenRequest> {
+    if kind == 13 {
+        let cell = std::str::from_utf8(body).ok()?.parse().ok()?;
+        return Some(TokenRequest::AddCell { cell });
+    }
+    let (all, []) = body.as_chunks::<6>() else { return None };
+    let rank =
+        |&[a, b, c, d, high, low]: &[u8; 6]| (Ipv4Addr::from([a, b, c, d]), u16::from_be_bytes([high, low]));
+    (all.len() <= RANKS_MAX).then(|| TokenRequest::SetRanks { ranks: all.iter().map(rank).collect() })
 }
 
 fn split_session(body: &[u8]) -> io::Result<(Option<SessionId>, &[u8])> {
@@ -208,7 +236,6 @@ mod tests {
     use super::super::messages::{CellLocation, HeldToken, MountLocation};
     use super::super::samples::kept;
     use super::*;
-    use std::net::Ipv4Addr;
 
     #[test]
     fn questions_and_answers_go_through() {
@@ -234,6 +261,9 @@ mod tests {
             TokenRequest::Pin { session: None, is_recursive: false, path: vec![b'x'; PATH_LEN_MAX] },
             TokenRequest::Unpin { path: Vec::new() },
             TokenRequest::Pins { after: 7 },
+            TokenRequest::AddCell { cell: "example.org=192.0.2.1,192.0.2.2:7100".parse().unwrap() },
+            TokenRequest::SetRanks { ranks: vec![(Ipv4Addr::LOCALHOST, 5000), ([192, 0, 2, 1].into(), 0)] },
+            TokenRequest::SetRanks { ranks: vec![] },
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();
@@ -271,6 +301,8 @@ mod tests {
             b"\0\0\0\x02\x06\x02",
             b"\0\0\0\x02\x07\0",
             b"\0\0\0\x0a\x09\0\0\0\0\0\0\0\x01\x02",
+            b"\0\0\0\x05\x0da.b=",
+            b"\0\0\0\x04\x0e\x7f\0\0",
         ] {
             assert!(TokenRequest::read(&mut &*wire).is_err(), "{wire:?}");
         }

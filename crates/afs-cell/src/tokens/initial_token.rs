@@ -9,15 +9,15 @@ use super::store::TokenStore;
 use crate::error::CellResult;
 use afs_rpc::UnixTime;
 
-/// The kept token of the user for a mounted cell, if it has not expired. None for the mount in the servers' own
+/// The kept token of the user for a cell of a mount, if it has not expired. None for the home cell of the mount in the servers' own
 /// process, which acts as the administrator until a user logs in there; and none that was issued by another cell of the
 /// same name.
 pub(super) fn kept_for(
-    place: &CellLocation,
+    (place, is_home): (&CellLocation, bool),
     store: &TokenStore,
     now: UnixTime,
 ) -> CellResult<Option<KeptToken>> {
-    if place.mount.as_ref().is_none_or(|mount| mount.serves) {
+    if place.mount.as_ref().is_none_or(|mount| mount.serves && is_home) {
         return Ok(None);
     }
     let kept = store.get(&place.cell)?;
@@ -49,11 +49,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = TokenStore::Directory(dir.path().join("tokens"));
         let at = |secs| UnixTime { secs, nanos: 0 };
-        let taken = |place: &CellLocation, now| kept_for(place, &store, at(now)).unwrap().is_some();
+        let taken_of = |place: &CellLocation, is_home, now| {
+            kept_for((place, is_home), &store, at(now)).unwrap().is_some()
+        };
+        let taken = |place: &CellLocation, now| taken_of(place, true, now);
         assert!(!taken(&place(false), 1), "nobody has logged in");
         store.put(&kept("example.org", END)).unwrap();
         assert!(taken(&place(false), 1) && !taken(&place(false), END), "it has ended then");
         assert!(!taken(&place(true), 1), "the administrator of his own cell");
+        assert!(taken_of(&place(true), false, 1), "another cell beside it");
         let elsewhere = CellLocation { servers: vec![Ipv4Addr::new(192, 0, 2, 7)], ..place(false) };
         let other_port = CellLocation { base_port: 7100, ..place(false) };
         let other_cell = CellLocation { cell: kept("example.net", END).cell, ..place(false) };

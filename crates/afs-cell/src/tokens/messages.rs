@@ -2,6 +2,7 @@
 
 use super::kept::KeptToken;
 use super::session::SessionId;
+use crate::cells::OtherCell;
 use afs_venus::{Activity, Explanation, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,16 @@ pub enum TokenRequest {
     Pins {
         /// Begin with the first number above this one.
         after: u64,
+    },
+    /// Add a cell, or replace the location servers of one. For root and the user who mounted.
+    AddCell {
+        /// The cell.
+        cell: OtherCell,
+    },
+    /// Give ranks to addresses of file servers. For root and the user who mounted.
+    SetRanks {
+        /// The addresses, at most 1024; a rank of 0 takes the rank of the address away.
+        ranks: Vec<(Ipv4Addr, u16)>,
     },
 }
 

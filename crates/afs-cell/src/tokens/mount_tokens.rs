@@ -3,7 +3,7 @@
 use super::error::TokenError;
 use super::initial_token;
 use super::kept::KeptToken;
-use super::messages::{CellLocation, HeldToken, Settle, TokenReply, TokenRequest};
+use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
 use super::renew::keep;
 use super::server::TokenServer;
 use super::session::SessionId;
@@ -15,9 +15,10 @@ use afs_net::System;
 use afs_rpc::future::{Either, select};
 use afs_rpc::sync::Notify;
 use afs_rpc::{Env, Rx, Security, UnixTime};
-use afs_venus::{Token, TokenOwner, Unsettled, Venus};
+use afs_venus::{KnownCell, Token, TokenOwner, Unsettled, Venus};
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -32,7 +33,7 @@ pub struct MountTokens {
     rx: Rx,
     venus: Arc<Venus>,
     callback: Arc<CallbackOffer>,
-    cells: Vec<CellLocation>,
+    mount: MountLocation,
     held: Mutex<BTreeMap<(TokenOwner, CellName), MountToken>>,
     own: Weak<Self>,
 }
@@ -44,8 +45,7 @@ struct MountToken {
 }
 
 impl MountTokens {
-    /// Opens the token socket of a mount, for `everybody` on the machine or for this user alone. `cells` are those that
-    /// the mount knows. It begins with the tokens that this user has kept from earlier logins, and serves requests
+    /// Opens the token socket of a mount, for `everybody` on the machine or for this user alone. It begins with the tokens that this user has kept from earlier logins, and serves requests
     /// until the socket is dropped.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl MountTokens {
         rx: &Rx,
         venus: &Arc<Venus>,
         callback: &Arc<CallbackOffer>,
-        cells: Vec<CellLocation>,
+        mount: MountLocation,
         everybody: bool,
     ) -> CellResult<TokenServer> {
         let desk = Arc::new_cyclic(|own| Self {
@@ -63,7 +63,7 @@ impl MountTokens {
             rx: rx.clone(),
             venus: venus.clone(),
             callback: callback.clone(),
-            cells,
+            mount,
             held: Mutex::default(),
             own: own.clone(),
         });
@@ -76,9 +76,9 @@ impl MountTokens {
 
     /// Takes the tokens that the user who mounts has kept from earlier logins.
     fn take_kept(&self) {
-        for place in &self.cells {
+        for (n, place) in self.cells().into_iter().enumerate() {
             let kept = TokenStore::current()
-                .and_then(|store| initial_token::kept_for(place, &store, self.system.wall()));
+                .and_then(|store| initial_token::kept_for((&place, n == 0), &store, self.system.wall()));
             match kept {
                 Ok(Some(kept)) => self.begin_with(kept),
                 Ok(None) => {}
@@ -103,7 +103,7 @@ impl MountTokens {
             TokenRequest::Set { token, .. } => self.set(owner, *token),
             TokenRequest::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
             TokenRequest::List { .. } => TokenReply::Tokens(self.list(owner)),
-            TokenRequest::Cells => TokenReply::Cells(self.cells.iter().map(with_device).collect()),
+            TokenRequest::Cells => TokenReply::Cells(self.cells()),
             TokenRequest::Explain { path, .. } => {
                 TokenReply::Explained(Box::new(self.venus.explain(owner, &path)))
             }
@@ -127,7 +127,41 @@ impl MountTokens {
             }
             TokenRequest::Unpin { path } => done(self.system.block_on(self.venus.unpin(owner, &path))),
             TokenRequest::Pins { after } => TokenReply::Pins(self.venus.pins(owner, after)),
+            TokenRequest::AddCell { cell } => self.ordered(owner, || {
+                let added = self.venus.configure_cell(&cell.config(true));
+                added.map_err(|error| format!("the mount does not take the cell {}: {error}", cell.name))
+            }),
+            TokenRequest::SetRanks { ranks } => self.ordered(owner, || {
+                let rank = |(address, rank)| (IpAddr::V4(address), Some(rank).filter(|rank| *rank != 0));
+                let ranks: Vec<_> = ranks.into_iter().map(rank).collect();
+                self.venus
+                    .set_ranks(&ranks)
+                    .map_err(|error| format!("the mount does not take the ranks: {error}"))
+            }),
         }
+    }
+
+    /// An order that concerns all users of the mount.
+    fn ordered(&self, owner: TokenOwner, order: impl FnOnce() -> Result<(), String>) -> TokenReply {
+        if ![0, rustix::process::getuid().as_raw()].contains(&owner.uid()) {
+            return TokenReply::Refused(format!(
+                "only root and the user who mounted {} may do that",
+                self.mount.directory.display()
+            ));
+        }
+        done(order())
+    }
+
+    /// The cells that the mount knows, the home cell first.
+    fn cells(&self) -> Vec<CellLocation> {
+        let mount = with_device(&self.mount);
+        let location = |cell: KnownCell| CellLocation {
+            servers: cell.location_servers.iter().filter_map(v4).collect(),
+            cell: cell.name,
+            base_port: cell.file_port,
+            mount: Some(mount.clone()),
+        };
+        self.venus.cells().into_iter().map(location).collect()
     }
 
     fn settle(&self, owner: TokenOwner, number: u64, how: Settle) -> TokenReply {
@@ -236,15 +270,18 @@ fn done<E: std::fmt::Display>(outcome: Result<(), E>) -> TokenReply {
     outcome.map_or_else(|error| TokenReply::Refused(error.to_string()), |()| TokenReply::Done)
 }
 
-/// The cell with the device number that the kernel has for the mount point by now.
-fn with_device(cell: &CellLocation) -> CellLocation {
-    let mut cell = cell.clone();
-    if let Some(mount) = &mut cell.mount {
-        let all = crate::mounts::list().unwrap_or_default();
-        let found = all.into_iter().rev().find(|found| found.directory == mount.directory);
-        mount.device = found.map(|found| found.device).unwrap_or_default();
+/// The mount with the device number that the kernel has for the mount point by now.
+fn with_device(mount: &MountLocation) -> MountLocation {
+    let all = crate::mounts::list().unwrap_or_default();
+    let found = all.into_iter().rev().find(|found| found.directory == mount.directory);
+    MountLocation { device: found.map(|found| found.device).unwrap_or_default(), ..mount.clone() }
+}
+
+fn v4(peer: &SocketAddr) -> Option<Ipv4Addr> {
+    match peer.ip() {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
     }
-    cell
 }
 
 /// Writes a renewed token to its user's file, if the file still has the token of the same login.

@@ -53,7 +53,9 @@ fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
         | TokenRequest::UnsavedPiece { .. }
         | TokenRequest::SettleUnsaved { .. }
         | TokenRequest::Unpin { .. }
-        | TokenRequest::Pins { .. } => None,
+        | TokenRequest::Pins { .. }
+        | TokenRequest::AddCell { .. }
+        | TokenRequest::SetRanks { .. } => None,
     };
     session.map_or(TokenOwner::Uid(uid), |session| TokenOwner::Session { id: session.number(), uid })
 }

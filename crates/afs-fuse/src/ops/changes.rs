@@ -32,7 +32,8 @@ impl Operation {
     /// The changes to make to a node. An owner or group as which the node is shown already is no change: `tar` and `cp
     /// -p` set the owner of every file, which only administrators may do at a server.
     ///
-    /// EINVAL for an owner who is not a user of the cell, and for a group that would be shown as another one.
+    /// EINVAL for an owner who is not a user of the cell, or of another cell than the home cell, and for a group that would be shown as
+    /// another one.
     pub(super) async fn wanted(&self, node: NodeId, change: Change) -> Result<SetAttr, Errno> {
         let Change { mode, uid, gid, size, mtime } = change;
         let mut wanted =
@@ -44,7 +45,8 @@ impl Operation {
         let before = self.account(&attr).await;
         let mut after = before;
         if let Some(uid) = uid.filter(|uid| *uid != before.uid) {
-            let owner = self.accounts.id(uid).await.ok_or(Errno::EINVAL)?;
+            let known = if attr.is_home { self.accounts.id(uid).await } else { None };
+            let owner = known.ok_or(Errno::EINVAL)?;
             after = self.accounts.account(owner).await;
             wanted.owner = Some(owner);
         }

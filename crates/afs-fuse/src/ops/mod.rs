@@ -123,7 +123,10 @@ impl Mount {
 
     /// User of this machine as which the owner of an object is shown.
     async fn account(&self, attr: &Attr) -> Account {
-        self.accounts.account(attr.owner).await
+        match attr.is_home {
+            true => self.accounts.account(attr.owner).await,
+            false => self.accounts.foreign_account(attr.owner).await,
+        }
     }
 
     /// An entry in the kernel's form; its number is counted as handed out.

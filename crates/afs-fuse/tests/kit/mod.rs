@@ -138,14 +138,18 @@ impl Machine {
     ) -> (Udp, KernelSink, VenusConfig) {
         let own = Udp::bind(system, local(), afs_rx::Config::default()).unwrap();
         let sink = KernelSink::new();
+        let cell = |name| CellConfig {
+            name,
+            location_servers: vec![sockets[1].local_addr()],
+            file_port: sockets[0].local_addr().port(),
+            is_listed: true,
+        };
         let config = VenusConfig {
             env: system.env(),
             rx: own.rx().clone(),
-            cells: vec![CellConfig {
-                name: cell_name(),
-                location_servers: vec![sockets[1].local_addr()],
-                file_port: sockets[0].local_addr().port(),
-            }],
+            // The same servers by another name are another cell to a client.
+            cells: [cell_name(), CellName::new("other.cell").unwrap()].map(cell).into(),
+            resolver: None,
             root: RootKind::Volume(VolumeName::new("root.cell").unwrap()),
             uuid: Uuid([number; 16]),
             cache: Arc::new(DiskCache::open(cache, 64 << 20, "boot").unwrap()),
@@ -209,6 +213,10 @@ impl Accounts for Users {
             uid => i32::try_from(uid).ok(),
         };
         Box::pin(std::future::ready(id.map(ViceId)))
+    }
+
+    fn foreign_account(&self, _: ViceId) -> AccountFuture<'_, Account> {
+        Box::pin(std::future::ready(Account { uid: NOBODY, gid: NO_GROUP, is_settled: true }))
     }
 }
 

@@ -97,8 +97,14 @@ pub struct LeaseActivity {
 /// A file server, and the calls to it.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct ServerActivity {
-    /// Its addresses with ports, nearest first.
+    /// Its cell.
+    #[serde(default)]
+    pub cell: String,
+    /// Its addresses with ports, in the order in which they are tried.
     pub addresses: Vec<String>,
+    /// Rank given to each of the addresses, in the same order; `None`: none was given, and it counts as 20 000.
+    #[serde(default)]
+    pub ranks: Vec<Option<u16>>,
     /// For how long it has not replied, in seconds; `None`: it is reachable as far as is known.
     pub unreachable_seconds: Option<u64>,
     /// Since its last reply, in seconds; `None`: it has never replied to this mount.

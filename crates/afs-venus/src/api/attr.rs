@@ -34,8 +34,10 @@ pub struct Attr {
     pub mode: Mode,
     /// Links: names of a file; 2 + subdirectories of a directory.
     pub nlink: u32,
-    /// Owner, a Vice id; shown as a uid.
+    /// Owner, a Vice id of its cell; shown as a uid.
     pub owner: ViceId,
+    /// Whether it is in the home cell: only then the owner is a user of that cell.
+    pub is_home: bool,
     /// Group, not interpreted by AFS.
     pub group: u32,
     /// Modification time of the data, in whole seconds: the only time that AFS lets a user set.

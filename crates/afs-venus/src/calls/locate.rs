@@ -68,7 +68,7 @@ impl Calls {
         let config = self.cell_at(cell)?;
         let query_env = self.query_env();
         let group =
-            self.query_with_wait(context, config, || config.group(&query_env, name)).await?.map(Arc::new);
+            self.query_with_wait(context, &config, || config.group(&query_env, name)).await?.map(Arc::new);
         if let Some(group) = &group {
             self.parts.location.volumes().remember_group(cell, name, group.clone(), self.now());
         }
@@ -129,7 +129,7 @@ impl Calls {
         QueryEnv { env, counters, hedge_timeout: self.limits.hedge_probe_timeout }
     }
 
-    pub(super) fn cell_at(&self, cell: CellIndex) -> Result<&Cell> {
+    pub(super) fn cell_at(&self, cell: CellIndex) -> Result<Arc<Cell>> {
         self.parts.location.cell(cell).ok_or(missing())
     }
 }

@@ -9,7 +9,7 @@ use afs_wire::ids::VolumeKind;
 use crate::calls::{CallContext, Calls, Target};
 use crate::error::{ErrorKind, Result};
 use crate::key::CellIndex;
-use crate::location::{Address, Server, ServerName};
+use crate::location::{Address, Server, ServerName, is_reserved};
 
 impl Calls {
     /// Measures the round-trip times of the servers of a replicated volume that have not been called yet.
@@ -57,12 +57,13 @@ impl Calls {
                 }
                 let query_env = self.query_env();
                 let (addresses, _) =
-                    self.query_with_wait(context, config, || config.addresses(&query_env, uuid)).await?;
+                    self.query_with_wait(context, &config, || config.addresses(&query_env, uuid)).await?;
                 (Some(uuid), unique, addresses)
             }
         };
-        let peers: Vec<SocketAddr> =
-            reachable(addresses).map(|ip| SocketAddr::from((ip, config.file_port))).collect();
+        let peers: Vec<SocketAddr> = reachable(addresses, !config.is_found())
+            .map(|ip| SocketAddr::from((ip, config.file_port())))
+            .collect();
         let dead = self.limits.server_dead;
         let draw = self.parts.env.random_u64();
         Ok(self
@@ -74,16 +75,11 @@ impl Calls {
 }
 
 /// Usable addresses of a server. Loopback addresses only if there are no others: they lead to the wrong machine unless
-/// the server is on this one (docs/protocol/vldb.md "9. Traps").
-fn reachable(mut addresses: Vec<Ipv4Addr>) -> impl Iterator<Item = Ipv4Addr> {
+/// the server is on this one (docs/protocol/vldb.md "9. Traps"), and none if no administrator of this machine has named the cell.
+fn reachable(mut addresses: Vec<Ipv4Addr>, may_be_here: bool) -> impl Iterator<Item = Ipv4Addr> {
     addresses.retain(|ip| !ip.is_unspecified() && !ip.is_multicast() && !is_reserved(*ip));
-    let only_loopback = addresses.iter().all(Ipv4Addr::is_loopback);
+    let only_loopback = may_be_here && addresses.iter().all(Ipv4Addr::is_loopback);
     addresses.into_iter().filter(move |ip| only_loopback || !ip.is_loopback())
-}
-
-/// 240.0.0.0/4, which includes the broadcast address (RFC 1112, section 4; RFC 919, section 7).
-fn is_reserved(ip: Ipv4Addr) -> bool {
-    ip.octets()[0] >= 240
 }
 
 #[cfg(test)]
@@ -92,11 +88,13 @@ mod tests {
 
     #[test]
     fn packets_go_to_addresses_that_can_be_one_servers_only() {
-        let kept = |addresses: &[[u8; 4]]| {
+        let kept_of = |addresses: &[[u8; 4]], may_be_here| {
             let addresses = addresses.iter().map(|octets| Ipv4Addr::from(*octets)).collect();
-            reachable(addresses).map(|ip| ip.octets()).collect::<Vec<_>>()
+            reachable(addresses, may_be_here).map(|ip| ip.octets()).collect::<Vec<_>>()
         };
+        let kept = |addresses: &[[u8; 4]]| kept_of(addresses, true);
         let (server, here) = ([192, 0, 2, 1], [127, 0, 0, 1]);
+        assert_eq!(kept_of(&[here], false), [[0; 4]; 0], "of a cell that was found by a look-up");
         assert_eq!(kept(&[server, here]), [server]);
         assert_eq!(kept(&[here]), [here]);
         for nobodys in [[0, 0, 0, 0], [224, 0, 0, 1], [239, 255, 255, 255], [240, 0, 0, 1], [255; 4]] {

@@ -79,7 +79,7 @@ pub(crate) fn test_kit(seed: u64) -> TestKit {
     let (entries, at) = (Locations::default(), SocketAddr::from(([10, 0, 2, 1], 7003)));
     serve(&sim, sim.node("location", at.ip()), at, entries.service());
     let name = CellName::new("home.cell").unwrap();
-    let cell = CellConfig { name, location_servers: vec![at], file_port: 7000 };
+    let cell = CellConfig { name, location_servers: vec![at], file_port: 7000, is_listed: true };
     let limits = Limits::default();
     let location = Arc::new(Location::new(vec![Cell::new(&cell, &env, &rx, limits.server_dead)]));
     let identity = Arc::new(Identity::new(env.clone(), None, None));

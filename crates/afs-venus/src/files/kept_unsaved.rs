@@ -115,7 +115,7 @@ impl Files {
     ) -> Option<UnsavedRecord> {
         let status = vnode.state().status;
         let content = data.content();
-        let cell = self.cells.get(usize::from(key.cell.0))?.clone();
+        let cell = self.cells.name(key.cell)?;
         let Failure { error, since } = circumstances.failure;
         let (error_kind, error_number) = number_of(error);
         let mut dirty = content.dirty.clone();

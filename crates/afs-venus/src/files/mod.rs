@@ -44,13 +44,14 @@ pub(crate) use ahead::{Ahead, FetchInProgress};
 pub(crate) use disk::BRIEF_BYTES_MAX;
 pub(crate) use handles::Handle;
 pub(crate) use references::{DataUse, ReleasedHandle};
+pub(crate) use restored::{CopiedKept, RestoredCopy};
 pub(crate) use set_aside::SetAside;
 pub(crate) use store_retries::{Failure, Restored, StoreRetry};
 
 use std::sync::Arc;
 
 use afs_rpc::EnvRef;
-use afs_wire::ids::{CellName, UnixSeconds};
+use afs_wire::ids::UnixSeconds;
 use parking_lot::Mutex;
 
 use crate::api::HandleId;
@@ -59,6 +60,7 @@ use crate::data::FileData;
 use crate::error::{Result, VenusError};
 use crate::identity::User;
 use crate::key::Key;
+use crate::location::CellNames;
 use crate::vnode::{VnodeState, VnodeTable};
 use handles::HandleTable;
 use set_aside::SetAsideTable;
@@ -71,7 +73,7 @@ pub(crate) struct Files {
     cache: Arc<dyn CacheStore>,
     worker: CacheWorker,
     /// Names of the cells in keys of the cache.
-    cells: Vec<CellName>,
+    cells: Arc<CellNames>,
     vnodes: Arc<VnodeTable>,
     handles: HandleTable,
     store_retries: StoreRetries,
@@ -86,7 +88,7 @@ impl Files {
     pub fn new(
         env: EnvRef,
         cache: Arc<dyn CacheStore>,
-        cells: Vec<CellName>,
+        cells: Arc<CellNames>,
         vnodes: Arc<VnodeTable>,
     ) -> Self {
         let (handles, store_retries, set_aside, dropped_records, spares) = Default::default();

@@ -9,8 +9,9 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::kept_unsaved::error_of;
 use crate::files::store_retries::KeptRecord;
 use crate::files::{Failure, Files, Restored, SetAside, StoreRetry, is_current};
-use crate::key::{CellIndex, Key};
+use crate::key::Key;
 use crate::vnode::Vnode;
+use afs_wire::ids::CellName;
 
 /// Bytes that are copied at once.
 const PIECE: u64 = 256 << 10;
@@ -25,6 +26,13 @@ pub(crate) struct RestoredCopy {
     is_intact: bool,
 }
 
+/// Outcome of the copy of such data.
+pub(crate) enum CopiedKept {
+    Copy(Box<RestoredCopy>),
+    /// The mount does not know the cell.
+    UnknownCell(CellName),
+}
+
 impl Files {
     /// What earlier mounts kept, by number. Of data that was being copied when such a mount ended, the copy.
     pub async fn kept_by_earlier_mounts(&self) -> Result<Vec<UnsavedTicket>> {
@@ -32,29 +40,35 @@ impl Files {
         self.disk(move || without_replaced(&*cache)).await
     }
 
-    /// Copies such data into a new cache file, which nothing else can change, and keeps that in its place. `None`: it is
-    /// of a cell that this mount does not have, and stays.
+    /// Copies such data into a new cache file, which nothing else can change, and keeps that in its place. Data of a cell that this mount
+    /// does not know stays as it is. `None`: there is nothing to keep.
     ///
     /// # Errors
     /// The record is damaged, or the disk failed or is full: the data stays where it is.
-    pub async fn copy_kept(&self, kept: UnsavedTicket) -> Result<Option<RestoredCopy>> {
+    pub async fn copy_kept(&self, kept: UnsavedTicket) -> Result<Option<CopiedKept>> {
         let (cache, cells) = (self.cache.clone(), self.cells.clone());
         let copied = self
             .disk(move || {
                 let (old, record) = cache.open_unsaved(kept)?;
-                let Some(cell) = cells.iter().position(|cell| *cell == record.cell) else { return Ok(None) };
+                let Some(cell) = cells.index(record.cell.as_str()) else {
+                    return Ok(Err(Some(record.cell)));
+                };
                 cache.make_room(record.dirty_data().bytes() + record.clean_data().bytes());
                 let (file, record, is_intact) = copied(&*cache, &*old, record)?;
                 let record = UnsavedRecord { replaces: kept.number, ..record };
-                let Some(ticket) = cache.keep_unsaved(&file, &record)? else { return Ok(None) };
+                let Some(ticket) = cache.keep_unsaved(&file, &record)? else { return Ok(Err(None)) };
                 cache.drop_unsaved(kept)?;
-                Ok(Some((CellIndex(cell as u16), file, record, ticket, is_intact)))
+                Ok(Ok((cell, file, record, ticket, is_intact)))
             })
             .await?;
-        Ok(copied.map(|(cell, file, record, ticket, is_intact)| {
-            let data = Arc::new(FileData::new(file, content_of(&record)));
-            RestoredCopy { key: Key::new(cell, record.fid), data, record, ticket, is_intact }
-        }))
+        Ok(match copied {
+            Ok((cell, file, record, ticket, is_intact)) => {
+                let data = Arc::new(FileData::new(file, content_of(&record)));
+                let key = Key::new(cell, record.fid);
+                Some(CopiedKept::Copy(Box::new(RestoredCopy { key, data, record, ticket, is_intact })))
+            }
+            Err(unknown) => unknown.map(CopiedKept::UnknownCell),
+        })
     }
 
     /// Makes a copy the current data of its file, listed for a retry, or sets it aside if it may not be stored, or if

@@ -25,8 +25,7 @@ impl Files {
 
     /// Cache key of a version. Fails for an unknown cell.
     pub(super) fn cache_key(&self, key: Key, version: DataVersion) -> Result<CacheKey> {
-        let cell = self.cells.get(usize::from(key.cell.0));
-        let cell = cell.ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))?.clone();
+        let cell = self.cells.name(key.cell).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))?;
         Ok(CacheKey { cell, fid: key.fid, version })
     }
 

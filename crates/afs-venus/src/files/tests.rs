@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use afs_rpc::Parts;
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 use parking_lot::Mutex;
 
 use super::*;
@@ -55,7 +55,9 @@ fn machine() -> (Files, Arc<Vnode>) {
 fn machine_with(env: EnvRef, cache: Arc<dyn CacheStore>) -> (Files, Arc<Vnode>) {
     let vnodes = Arc::new(VnodeTable::new(100));
     let vnode = vnodes.get_or_make(key(1)).0;
-    (Files::new(env, cache, vec![name()], vnodes), vnode)
+    let cells = Arc::<CellNames>::default();
+    cells.add(&name(), 1);
+    (Files::new(env, cache, cells, vnodes), vnode)
 }
 
 fn open(files: &Files, vnode: &Arc<Vnode>, version: u64, flags: OpenFlags) -> Arc<Handle> {

@@ -1,7 +1,8 @@
 //! A cell: its location servers, and queries to them.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use afs_rpc::{CallError, CallOptions, Connection, EnvExt, EnvRef, Instant, Rx, Security};
@@ -9,6 +10,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, Uuid, VolumeId};
 use afs_wire::rpc::{Request, ServiceId};
 use afs_wire::vl::{self, AddressQuery, NameText, ServerKey};
+use parking_lot::Mutex;
 
 use crate::config::CellConfig;
 use crate::counters::Counters;
@@ -21,14 +23,22 @@ const UNREACHABLE_FOR: Duration = Duration::from_secs(30);
 /// One cell.
 pub(crate) struct Cell {
     pub name: CellName,
-    pub file_port: u16,
-    servers: Vec<LocationServer>,
+    rx: Rx,
+    options: CallOptions,
+    file_port: AtomicU16,
+    servers: Mutex<Arc<[Arc<LocationServer>]>>,
     /// Index of the server to try first: random at first, then the last one that replied.
     first: AtomicUsize,
     /// True if any of them has replied.
     has_replied: AtomicBool,
     /// Start of the first query to which none of them replied, in nanoseconds; 0 if the last query got a reply.
     unreachable_since: AtomicU64,
+    /// True if the directory of all cells lists it.
+    listed: AtomicBool,
+    /// Until when the addresses found by a look-up are valid, in nanoseconds; 0 if they were configured.
+    found_until: AtomicU64,
+    /// True if a location server was queried since the addresses were found.
+    queried: AtomicBool,
 }
 
 /// Environment of a query.
@@ -49,21 +59,87 @@ struct LocationServer {
 
 impl Cell {
     pub fn new(config: &CellConfig, env: &EnvRef, rx: &Rx, dead: Duration) -> Self {
-        let options = CallOptions { dead: Some(dead), hard: Some(dead * 3) };
-        let server = |&peer: &SocketAddr| LocationServer {
-            peer,
-            connection: rx.connection(peer, ServiceId::LOCATION, Security::null()).with_options(options),
-            unreachable_at: AtomicU64::new(0),
-            old: AtomicBool::new(false),
-        };
-        Cell {
+        let cell = Cell {
             name: config.name.clone(),
-            file_port: config.file_port,
-            servers: config.location_servers.iter().map(server).collect(),
+            rx: rx.clone(),
+            options: CallOptions { dead: Some(dead), hard: Some(dead * 3) },
+            file_port: AtomicU16::new(config.file_port),
+            servers: Mutex::new(Arc::new([])),
             first: AtomicUsize::new(env.random_u64() as usize % config.location_servers.len().max(1)),
             has_replied: AtomicBool::new(false),
             unreachable_since: AtomicU64::new(0),
-        }
+            listed: AtomicBool::new(config.is_listed),
+            found_until: AtomicU64::new(0),
+            queried: AtomicBool::new(false),
+        };
+        cell.set_servers(&config.location_servers);
+        cell
+    }
+
+    /// Port of its file servers.
+    pub fn file_port(&self) -> u16 {
+        self.file_port.load(Ordering::Relaxed)
+    }
+
+    /// Addresses of its location servers.
+    pub fn peers(&self) -> Vec<SocketAddr> {
+        self.servers().iter().map(|server| server.peer).collect()
+    }
+
+    /// Sets location servers and port as configured, in place of those before.
+    pub fn configure(&self, config: &CellConfig) {
+        self.file_port.store(config.file_port, Ordering::Relaxed);
+        self.found_until.store(0, Ordering::Relaxed);
+        self.set_servers(&config.location_servers);
+        self.listed.fetch_or(config.is_listed, Ordering::Relaxed);
+    }
+
+    /// Sets location servers that a look-up found, valid until then.
+    pub fn found(&self, peers: &[SocketAddr], until: Instant) {
+        self.queried.store(false, Ordering::Relaxed);
+        self.valid_until(until);
+        self.set_servers(peers);
+    }
+
+    /// The location servers stay until then as they are.
+    pub fn valid_until(&self, until: Instant) {
+        self.found_until.store(until.as_nanos().max(1), Ordering::Relaxed);
+    }
+
+    /// True if its location servers come from a look-up, and not from the configuration.
+    pub fn is_found(&self) -> bool {
+        self.found_until.load(Ordering::Relaxed) != 0
+    }
+
+    /// True if its location servers come from a look-up that is not valid any more, and have been queried since.
+    pub fn is_outdated(&self, now: Instant) -> bool {
+        self.is_found()
+            && Instant::from_nanos(self.found_until.load(Ordering::Relaxed)) <= now
+            && self.queried.load(Ordering::Relaxed)
+    }
+
+    /// True if the directory of all cells lists it: the home cell, cells that the configuration says so of, and cells that were entered.
+    pub fn is_listed(&self) -> bool {
+        self.listed.load(Ordering::Relaxed)
+    }
+
+    /// Lists it from now on.
+    pub fn list(&self) {
+        self.listed.store(true, Ordering::Relaxed);
+    }
+
+    fn servers(&self) -> Arc<[Arc<LocationServer>]> {
+        self.servers.lock().clone()
+    }
+
+    /// Servers that stay keep their state.
+    fn set_servers(&self, peers: &[SocketAddr]) {
+        let mut servers = self.servers.lock();
+        let server = |&peer: &SocketAddr| {
+            let kept = servers.iter().find(|server| server.peer == peer).cloned();
+            kept.unwrap_or_else(|| Arc::new(LocationServer::new(peer, &self.rx, self.options)))
+        };
+        *servers = peers.iter().map(server).collect();
     }
 
     /// The group of a volume, by name or decimal number. `Ok(None)` if the service knows none.
@@ -106,27 +182,24 @@ impl Cell {
 
     /// Queries one location server after the other until one gives a valid reply. If there are several, each has a
     /// short time limit; if all of them exceed it, each is tried again without that limit.
-    async fn query<'a, T, F, Fut>(
-        &'a self,
-        query_env: &QueryEnv<'_>,
-        name: &'static str,
-        attempt: F,
-    ) -> Result<T>
+    async fn query<T, F, Fut>(&self, query_env: &QueryEnv<'_>, name: &'static str, attempt: F) -> Result<T>
     where
-        F: Fn(&'a LocationServer) -> Fut,
+        F: Fn(Arc<LocationServer>) -> Fut,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
         let begun = query_env.env.now().as_nanos().max(1);
         let mut failure = VenusError::new(ErrorKind::NoVolume, name);
-        let rounds: &[bool] = if self.servers.len() > 1 { &[true, false] } else { &[false] };
+        let servers = self.servers();
+        self.queried.store(true, Ordering::Relaxed);
+        let rounds: &[bool] = if servers.len() > 1 { &[true, false] } else { &[false] };
         for &in_haste in rounds {
-            for index in self.query_order(query_env.env.now()) {
-                let Some(server) = self.servers.get(index) else { continue };
+            for index in self.query_order(&servers, query_env.env.now()) {
+                let Some(server) = servers.get(index) else { continue };
                 query_env.counters.call(name);
                 let answer = match in_haste {
-                    true => query_env.env.timeout(query_env.hedge_timeout, attempt(server)).await,
-                    false => Ok(attempt(server).await),
+                    true => query_env.env.timeout(query_env.hedge_timeout, attempt(server.clone())).await,
+                    false => Ok(attempt(server.clone()).await),
                 };
                 let silence = CallError::Unreachable { peer: server.peer };
                 match self.classify(index, server, name, answer.unwrap_or(Err(silence)), query_env.env.now())
@@ -174,12 +247,11 @@ impl Cell {
     }
 
     /// Order of the queries: from the server that replied last; recently unreachable ones at the end.
-    fn query_order(&self, now: Instant) -> Vec<usize> {
-        let count = self.servers.len();
+    fn query_order(&self, servers: &[Arc<LocationServer>], now: Instant) -> Vec<usize> {
+        let count = servers.len();
         let first = self.first.load(Ordering::Relaxed);
         let mut query_order: Vec<usize> = (0..count).map(|n| (first + n) % count).collect();
-        query_order
-            .sort_by_key(|&index| self.servers.get(index).is_some_and(|server| server.is_unreachable(now)));
+        query_order.sort_by_key(|&index| servers.get(index).is_some_and(|server| server.is_unreachable(now)));
         query_order
     }
 
@@ -204,6 +276,15 @@ impl Cell {
 }
 
 impl LocationServer {
+    fn new(peer: SocketAddr, rx: &Rx, options: CallOptions) -> Self {
+        LocationServer {
+            peer,
+            connection: rx.connection(peer, ServiceId::LOCATION, Security::null()).with_options(options),
+            unreachable_at: AtomicU64::new(0),
+            old: AtomicBool::new(false),
+        }
+    }
+
     fn is_unreachable(&self, now: Instant) -> bool {
         let at = self.unreachable_at.load(Ordering::Relaxed);
         at != 0 && now.saturating_since(Instant::from_nanos(at)) < UNREACHABLE_FOR

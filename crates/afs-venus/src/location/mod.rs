@@ -1,19 +1,29 @@
 //! Location of volumes: cells, volume groups, sites and servers.
 
 mod cell;
+mod cell_names;
 mod choice;
 mod errors;
+mod finder;
 mod group;
+mod look_up_checks;
 mod server;
 mod table;
 mod unknown_call;
 mod volume;
 
 pub(crate) use cell::{Cell, QueryEnv, volume_query};
+pub(crate) use cell_names::CellNames;
+pub(crate) use finder::CellFinder;
 pub(crate) use group::{Group, ServerName};
 pub(crate) use server::{Address, Server, ServerTable};
 pub(crate) use table::Location;
 pub(crate) use volume::{Entered, KnownSnapshots, Volume, VolumeTable};
+
+/// 240.0.0.0/4, which includes the broadcast address (RFC 1112, section 4; RFC 919, section 7).
+pub(crate) fn is_reserved(ip: std::net::Ipv4Addr) -> bool {
+    ip.octets()[0] >= 240
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! File servers and their addresses.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use afs_rpc::{CallOptions, Connection, Instant, Rx, sync};
@@ -29,6 +29,12 @@ const PENALTY_MAX: Duration = Duration::from_secs(10);
 const PENALTY_HALVES: Duration = Duration::from_secs(60);
 /// Dead time of probes, shorter than that of calls.
 const PROBE_DEAD: Duration = Duration::from_secs(6);
+
+/// Rank of an address to which none was given: that of a file server in the same subnet of OpenAFS's client (docs/protocol/client.md "4.
+/// Choosing servers").
+pub(crate) const RANK_USUAL: u16 = 20_000;
+/// Limit of the addresses to which ranks are given.
+const RANKS_MAX: usize = 1024;
 
 /// Connections kept per address, one for each token.
 const CONNECTIONS_MAX: usize = 256;
@@ -65,6 +71,8 @@ pub(crate) struct Address {
     watched: AtomicBool,
     /// Penalty on its distance in nanoseconds, and when it was set.
     penalty: Mutex<(u64, Instant)>,
+    /// Rank that was given to it; 0: none.
+    rank: AtomicU16,
 }
 
 impl Address {
@@ -87,7 +95,17 @@ impl Address {
             unreachable_since: AtomicU64::new(0),
             watched: AtomicBool::new(false),
             penalty: Mutex::new((0, Instant::ZERO)),
+            rank: AtomicU16::new(0),
         }
+    }
+
+    /// The rank that was given to it.
+    pub fn given_rank(&self) -> Option<u16> {
+        Some(self.rank.load(Ordering::Relaxed)).filter(|rank| *rank != 0)
+    }
+
+    fn rank(&self) -> u16 {
+        self.given_rank().unwrap_or(RANK_USUAL)
     }
 
     /// Claims the first probe: true if it was not probed yet; the caller must do it.
@@ -223,6 +241,7 @@ impl Address {
 
 /// A file server.
 pub(crate) struct Server {
+    pub cell: CellIndex,
     pub uuid: Option<Uuid>,
     /// Number of the last break of all promises of this server.
     pub reset: ServerReset,
@@ -273,8 +292,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(uuid: Option<Uuid>, draw: u64) -> Self {
+    fn new(cell: CellIndex, uuid: Option<Uuid>, draw: u64) -> Self {
         Server {
+            cell,
             uuid,
             draw,
             ahead: Arc::new(sync::Semaphore::new(AHEAD_MAX)),
@@ -363,11 +383,16 @@ impl Server {
         !self.single_changes_only.is_noted(now, self.reset.get())
     }
 
-    /// Its addresses, nearest first.
+    /// Its addresses, by rank, and in each rank the nearest first.
     pub fn addresses(&self) -> Vec<Arc<Address>> {
         let mut addresses = self.addresses.lock().clone();
-        addresses.sort_by_key(|address| address.round_trip());
+        addresses.sort_by_key(|address| (address.rank(), address.round_trip()));
         addresses
+    }
+
+    /// The lowest rank of its addresses.
+    pub fn rank(&self) -> u16 {
+        self.addresses.lock().iter().map(|address| address.rank()).min().unwrap_or(RANK_USUAL)
     }
 
     /// Shortest round-trip time that was measured to any of its addresses.
@@ -412,6 +437,8 @@ pub(crate) struct ServerTable(Mutex<Inner>);
 struct Inner {
     by_uuid: BTreeMap<(CellIndex, Uuid), Arc<Server>>,
     by_address: BTreeMap<(CellIndex, SocketAddr), Arc<Server>>,
+    /// Ranks that were given to addresses, whether or not a server is known there.
+    ranks: BTreeMap<IpAddr, u16>,
 }
 
 impl ServerTable {
@@ -451,11 +478,11 @@ impl ServerTable {
         let mut inner = self.0.lock();
         let server = match uuid {
             Some(uuid) => {
-                let make = || Arc::new(Server::new(Some(uuid), draw));
+                let make = || Arc::new(Server::new(cell, Some(uuid), draw));
                 inner.by_uuid.entry((cell, uuid)).or_insert_with(make).clone()
             }
             None => {
-                let make = || Arc::new(Server::new(None, draw));
+                let make = || Arc::new(Server::new(cell, None, draw));
                 inner.by_address.entry((cell, first)).or_insert_with(make).clone()
             }
         };
@@ -463,12 +490,32 @@ impl ServerTable {
         let old = std::mem::take(&mut *addresses);
         for peer in peers {
             let kept = old.iter().find(|address| address.peer == *peer).cloned();
-            addresses.push(kept.unwrap_or_else(|| Arc::new(make(*peer))));
+            let address = kept.unwrap_or_else(|| Arc::new(make(*peer)));
+            address.rank.store(inner.ranks.get(&peer.ip()).copied().unwrap_or(0), Ordering::Relaxed);
+            addresses.push(address);
             inner.by_address.insert((cell, *peer), server.clone());
         }
         drop(addresses);
         server.unique.store(unique, Ordering::SeqCst);
         Some(server)
+    }
+
+    /// Gives a rank to an address; `None` takes it away. False if 1024 addresses have one.
+    pub fn set_rank(&self, of: IpAddr, rank: Option<u16>) -> bool {
+        let mut inner = self.0.lock();
+        match rank {
+            None => drop(inner.ranks.remove(&of)),
+            Some(_) if inner.ranks.len() >= RANKS_MAX && !inner.ranks.contains_key(&of) => return false,
+            Some(rank) => drop(inner.ranks.insert(of, rank)),
+        }
+        for ((_, peer), server) in &inner.by_address {
+            if peer.ip() == of {
+                let addresses = server.addresses.lock();
+                let there = addresses.iter().filter(|address| address.peer.ip() == of);
+                there.for_each(|address| address.rank.store(rank.unwrap_or(0), Ordering::Relaxed));
+            }
+        }
+        true
     }
 
     /// All servers, in a fixed order.

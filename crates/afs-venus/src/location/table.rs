@@ -2,35 +2,65 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::key::{CellIndex, Key};
-use crate::location::{Cell, ServerTable, Volume, VolumeTable};
+use crate::location::{Cell, CellNames, ServerTable, Volume, VolumeTable};
+
+/// Limit of the cells of a mount: the public `CellServDB` has some two hundred.
+pub(crate) const CELLS_MAX: usize = 1024;
 
 /// Known locations.
 pub(crate) struct Location {
-    cells: Vec<Cell>,
+    names: Arc<CellNames>,
+    /// By index. Cells are added and never removed.
+    cells: Mutex<Vec<Arc<Cell>>>,
     servers: ServerTable,
     volumes: VolumeTable,
 }
 
 impl Location {
-    /// A table of cells alone; the first is the home cell.
+    /// A table of cells alone; the first is the home cell. Of several with one name the first counts; cells beyond 1024 are left out.
     pub fn new(cells: Vec<Cell>) -> Self {
-        Location { cells, servers: ServerTable::default(), volumes: VolumeTable::default() }
+        let location = Location {
+            names: Arc::default(),
+            cells: Mutex::default(),
+            servers: ServerTable::default(),
+            volumes: VolumeTable::default(),
+        };
+        for cell in cells {
+            location.add(cell);
+        }
+        location
+    }
+
+    /// Adds a cell, unless there is one with its name already. `None` if there are too many.
+    pub fn add(&self, cell: Cell) -> Option<CellIndex> {
+        let mut cells = self.cells.lock();
+        let index = self.names.add(&cell.name, CELLS_MAX)?;
+        if usize::from(index.0) == cells.len() {
+            cells.push(Arc::new(cell));
+        }
+        Some(index)
     }
 
     /// All cells, the home cell first.
-    pub fn cells(&self) -> &[Cell] {
-        &self.cells
+    pub fn cells(&self) -> Vec<Arc<Cell>> {
+        self.cells.lock().clone()
     }
 
-    pub fn cell(&self, index: CellIndex) -> Option<&Cell> {
-        self.cells.get(usize::from(index.0))
+    pub fn cell(&self, index: CellIndex) -> Option<Arc<Cell>> {
+        self.cells.lock().get(usize::from(index.0)).cloned()
     }
 
     /// The cell of a name, ignoring case.
     pub fn cell_named(&self, name: &str) -> Option<CellIndex> {
-        let found = self.cells.iter().position(|cell| cell.name.as_str().eq_ignore_ascii_case(name));
-        found.map(|index| CellIndex(index as u16))
+        self.names.index(name)
+    }
+
+    /// Names of the cells, by index.
+    pub fn names(&self) -> &Arc<CellNames> {
+        &self.names
     }
 
     pub fn servers(&self) -> &ServerTable {

@@ -35,7 +35,7 @@ fn client() -> Client {
     let rx = sim.rx(node, env.clone(), here, afs_rx::Config::default(), afs_rpc::Limits::default());
     let cell = |name| {
         let name = CellName::new(name).unwrap();
-        let config = CellConfig { name, location_servers: vec![at(9)], file_port: 7000 };
+        let config = CellConfig { name, location_servers: vec![at(9)], file_port: 7000, is_listed: true };
         Cell::new(&config, &env, &rx, DEAD)
     };
     let location = Location::new(vec![cell("home.cell"), cell("other.cell")]);

@@ -114,6 +114,7 @@ impl Volume {
             return state.sites.clone();
         }
         let candidate = |server: &Arc<Server>| Candidate {
+            rank: server.rank(),
             distance: server.distance(now),
             is_unreachable: server.is_unreachable(),
             // Different for each volume, so that the volumes are spread over the servers.

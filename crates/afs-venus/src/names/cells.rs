@@ -1,43 +1,53 @@
 //! The synthetic directory of all cells: `NAME` for a cell, `.NAME` for its read-write tree.
 
+use std::sync::Arc;
+
 use afs_wire::ids::VolumeKind;
 use afs_wire::mountpoint::Choice;
 
 use crate::api::{DirEntry, Kind, NodeId};
-use crate::key::CellIndex;
-use crate::location::Location;
+use crate::location::{Cell, Location};
 use crate::names::is_dot;
 
-/// Target of a name in the directory of all cells.
-pub(crate) struct CellsEntry {
-    pub cell: CellIndex,
+/// Meaning of a name in the directory of all cells.
+pub(crate) struct CellsEntry<'a> {
+    /// Name of the cell.
+    pub cell: &'a str,
     /// The volume of `root.cell`.
     pub choice: Choice,
     /// Text of the corresponding mount point.
     pub text: String,
 }
 
-/// Finds a name in the directory of all cells, ignoring case.
-pub(crate) fn cell_entry(location: &Location, name: &[u8]) -> Option<CellsEntry> {
+/// Meaning of a name in the directory of all cells, whether or not there is such a cell.
+pub(crate) fn cell_entry(name: &[u8]) -> Option<CellsEntry<'_>> {
     let text = std::str::from_utf8(name).ok()?;
-    let (plain, choice, kind) = match text.strip_prefix('.') {
+    let (cell, choice, kind) = match text.strip_prefix('.') {
         Some(rest) => (rest, Choice::Exactly(VolumeKind::ReadWrite), '%'),
         None => (text, Choice::ReadOnlyIfAny, '#'),
     };
-    let cell = location.cell_named(plain)?;
-    Some(CellsEntry { cell, choice, text: format!("{kind}{plain}:root.cell.") })
+    Some(CellsEntry { cell, choice, text: format!("{kind}{cell}:root.cell.") })
 }
 
-/// Lists the directory of all cells from an offset.
+/// Lists the directory of all cells from an offset: those that are to be listed. The offsets of a cell stay while others are added.
 pub(crate) fn list_cells(location: &Location, offset: u64, max: usize) -> Vec<DirEntry> {
-    let cells = location.cells().iter().flat_map(|cell| [cell.name.to_string(), format!(".{}", cell.name)]);
-    let names = [".".to_owned(), "..".to_owned()].into_iter().chain(cells);
-    let entry = |(n, name): (usize, String)| DirEntry {
-        next_offset: n as u64 + 1,
-        ino: if is_dot(name.as_bytes()) { NodeId::ROOT } else { NodeId(u64::MAX >> 1 ^ n as u64) },
-        name: name.into_bytes(),
-        kind: Some(Kind::Directory),
+    let cells = location.cells();
+    let of_cell = |cell: &Arc<Cell>| {
+        let names = [cell.name.to_string(), format!(".{}", cell.name)];
+        names.map(|name| Some(name).filter(|_| cell.is_listed()))
+    };
+    let dots = [Some(".".to_owned()), Some("..".to_owned())];
+    let names = dots.into_iter().chain(cells.iter().flat_map(of_cell));
+    let entry = |(n, name): (usize, Option<String>)| {
+        let name = name?;
+        let ino = if is_dot(name.as_bytes()) { NodeId::ROOT } else { NodeId(u64::MAX >> 1 ^ n as u64) };
+        Some(DirEntry {
+            next_offset: n as u64 + 1,
+            ino,
+            name: name.into_bytes(),
+            kind: Some(Kind::Directory),
+        })
     };
     let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-    names.enumerate().map(entry).skip(skip).take(max).collect()
+    names.enumerate().skip(skip).filter_map(entry).take(max).collect()
 }

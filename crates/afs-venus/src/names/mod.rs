@@ -8,7 +8,7 @@ mod directories;
 mod name;
 mod snapshots;
 
-pub(crate) use cells::{cell_entry, list_cells};
+pub(crate) use cells::{CellsEntry, cell_entry, list_cells};
 pub(crate) use directories::{Directories, TargetBefore};
 pub(crate) use name::{NAME_MAX, checked, components, is_dot};
 pub(crate) use snapshots::{list_snapshots, usable_snapshots};

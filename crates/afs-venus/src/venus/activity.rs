@@ -88,6 +88,8 @@ impl Venus {
     fn server_activity(&self, server: &Arc<Server>, now: Instant) -> ServerActivity {
         let addresses = server.addresses();
         let mut told = ServerActivity {
+            cell: self.location.cell(server.cell).map_or(String::new(), |cell| cell.name.to_string()),
+            ranks: addresses.iter().map(|address| address.given_rank()).collect(),
             addresses: addresses.iter().map(|address| address.peer.to_string()).collect(),
             unreachable_seconds: server.unreachable_for(now).map(|time| time.as_secs()),
             last_reply_seconds_ago: addresses

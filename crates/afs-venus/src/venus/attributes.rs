@@ -7,7 +7,7 @@ use afs_wire::ids::{Fid, Mode, ViceId};
 
 use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{Key, NodeTarget};
+use crate::key::{CellIndex, Key, NodeTarget};
 use crate::venus::Venus;
 pub(super) use crate::vnode::may;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
@@ -139,6 +139,7 @@ impl Venus {
             mode: status.mode,
             nlink: status.link_count,
             owner: status.owner,
+            is_home: key.cell == CellIndex(0),
             group: status.group,
             mtime: status.client_mod_time,
             ctime: status.server_mod_time,
@@ -190,8 +191,10 @@ impl Venus {
             size: 2048,
             data_bytes: 2048,
             mode: Mode(0o755),
-            nlink: 2 + self.location.cells().len() as u32,
+            // The number of directories in it changes without notice: as of other file systems, 1 says that it is not counted.
+            nlink: 1,
             owner: ViceId(0),
+            is_home: true,
             group: 0,
             mtime: afs_wire::ids::UnixSeconds(0),
             ctime: afs_wire::ids::UnixSeconds(0),

@@ -15,6 +15,7 @@ use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
 
 use crate::counters::count;
+use crate::key::CellIndex;
 use crate::venus::{Shared, Venus};
 
 type CallbackResult<T> = std::result::Result<T, AbortCode>;
@@ -65,8 +66,9 @@ fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
         })
         .call(|venus, _, _: cb::GetLocalCell| async move {
             let venus = upgraded(&venus, cb::GetLocalCell::NAME)?;
-            let name = venus.location.cells().first().map(|cell| cell.name.as_str()).unwrap_or_default();
-            CallbackResult::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
+            let home =
+                venus.location.cell(CellIndex(0)).map(|cell| cell.name.to_string()).unwrap_or_default();
+            CallbackResult::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(home.as_bytes()) })
         })
         .call(|venus, caller, request: cb::GetCe64| async move {
             may_inspect(&caller)?;

@@ -22,7 +22,8 @@ impl Venus {
                 self.visible_snapshots(cell, volume).await?;
                 return Ok(OpenedDir { caches: false, keep_cache: false });
             }
-            NodeTarget::Cells => return Ok(OpenedDir { caches: true, keep_cache: true }),
+            // Cells are added while the mount runs.
+            NodeTarget::Cells => return Ok(OpenedDir { caches: false, keep_cache: false }),
         };
         let vnode = self.vnode(key);
         self.with_directory(&vnode, |_| ()).await?;

@@ -12,7 +12,7 @@ use crate::api::{Entry, Kind, NodeId};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{CellIndex, Key, NodeTarget};
 use crate::location::{Entered, Volume};
-use crate::names::{NAME_MAX, cell_entry, components, is_dot};
+use crate::names::{NAME_MAX, components, is_dot};
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
@@ -307,7 +307,7 @@ impl Venus {
         let container = self.volume_of(child.key).await?;
         let cell = match &mount.cell {
             None => child.key.cell,
-            Some(name) => self.cell_named(name.as_str())?,
+            Some(name) => self.cell_named(name.as_str()).await?,
         };
         let choice = mount.choice(container.kind, cell == child.key.cell);
         let volume = self.mounted_volume(cell, &mount.target, choice).await?;
@@ -356,19 +356,6 @@ impl Venus {
         };
         let (id, kind) = chosen.ok_or(VenusError::new(ErrorKind::NoVolume, "mount point"))?;
         self.learn_volume(cell, &group, id, kind).await
-    }
-
-    pub(super) fn cell_named(&self, name: &str) -> Result<CellIndex> {
-        self.location.cell_named(name).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
-    }
-
-    /// In the synthetic root: a cell's name, or with a dot in front its read-write tree.
-    async fn step_into_cell(&self, name: &[u8]) -> Result<(NodeTarget, Status)> {
-        let entry = cell_entry(&self.location, name);
-        let entry = entry.ok_or(VenusError::new(ErrorKind::NotFound, "lookup"))?;
-        let volume = self.chosen_volume(entry.cell, "root.cell", entry.choice, None).await?;
-        volume.enter(Entered { parent: NodeId::ROOT, text: entry.text });
-        self.status_at(NodeTarget::Object(Key::new(entry.cell, afs_wire::ids::Fid::root(volume.id)))).await
     }
 
     /// The text of a link or mount point, which never changes.

@@ -52,6 +52,7 @@ impl Venus {
         if round.is_multiple_of(LOCK_ROUNDS) {
             self.extend_locks().await;
         }
+        self.cells.renew_outdated();
         self.refresh_locations().await;
         self.pins.retry();
     }

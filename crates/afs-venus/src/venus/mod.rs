@@ -8,6 +8,7 @@ mod bypass_requests;
 mod bypassing;
 mod callbacks;
 mod calls;
+mod cells;
 mod clock;
 mod closing;
 mod directory;
@@ -71,7 +72,7 @@ use crate::kernel::KernelCaches;
 use crate::key::{Key, NodeTarget};
 use crate::leases::Leases;
 use crate::leftover_locks::LeftoverLocks;
-use crate::location::{Cell, Location};
+use crate::location::{Cell, CellFinder, Location};
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::promises::Promises;
@@ -107,6 +108,8 @@ pub struct Shared {
     /// Memory for what is read past the disk cache.
     windows: Arc<Windows>,
     location: Arc<Location>,
+    /// Finder of the cells that are not in the table of locations yet.
+    cells: Arc<CellFinder>,
     vnodes: Arc<VnodeTable>,
     kernel: Arc<KernelCaches>,
     promises: Arc<Promises>,
@@ -186,7 +189,7 @@ impl Venus {
         self.promises.object(key)
     }
 
-    fn cell(&self, key: Key) -> Result<&Cell> {
+    fn cell(&self, key: Key) -> Result<Arc<Cell>> {
         self.location.cell(key.cell).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
     }
 }

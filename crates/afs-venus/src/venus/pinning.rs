@@ -198,7 +198,7 @@ impl Venus {
             }
         };
         for record in list {
-            let Ok(cell) = self.cell_named(record.cell.as_str()) else {
+            let Some(cell) = self.cells.find(record.cell.as_str()).await else {
                 self.pins.add_foreign(record);
                 continue;
             };

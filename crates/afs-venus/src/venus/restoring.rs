@@ -7,7 +7,7 @@ use afs_wire::fs::Status;
 use crate::cache::UnsavedTicket;
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::files::Restored;
+use crate::files::{CopiedKept, Restored, RestoredCopy};
 use crate::identity::TokenId;
 use crate::venus::{Shared, Venus};
 use crate::vnode::Vnode;
@@ -61,7 +61,7 @@ impl Venus {
 
     async fn restore_one(&self, ticket: UnsavedTicket) {
         let number = ticket.number;
-        let copy = match self.files.copy_kept(ticket).await {
+        let copy = match self.copy_kept(ticket).await {
             Ok(Some(copy)) => copy,
             Ok(None) => {
                 tracing::warn!(
@@ -90,6 +90,22 @@ impl Venus {
         }
         self.distrust(&vnode);
         self.invalidate(vnode.key);
+    }
+
+    /// The copy of such data. A cell that an earlier mount had found is looked up again.
+    async fn copy_kept(&self, ticket: UnsavedTicket) -> Result<Option<RestoredCopy>> {
+        let cell = match self.files.copy_kept(ticket).await? {
+            Some(CopiedKept::UnknownCell(cell)) => cell,
+            Some(CopiedKept::Copy(copy)) => return Ok(Some(*copy)),
+            None => return Ok(None),
+        };
+        if self.cells.find(cell.as_str()).await.is_none() {
+            return Ok(None);
+        }
+        Ok(match self.files.copy_kept(ticket).await? {
+            Some(CopiedKept::Copy(copy)) => Some(*copy),
+            _ => None,
+        })
     }
 
     /// Whether data may be stored for the current user: that of an earlier mount not without the token that its user had.

@@ -21,7 +21,7 @@ use crate::kernel::KernelCaches;
 use crate::key::{CellIndex, Key, NodeTarget};
 use crate::leases::Leases;
 use crate::leftover_locks::LeftoverLocks;
-use crate::location::{Cell, Location};
+use crate::location::{Cell, CellFinder, Location};
 use crate::names::Names;
 use crate::pins::{PinBounds, Pins};
 use crate::promises::{self, Promises};
@@ -75,7 +75,7 @@ impl Venus {
         transfer: impl FnOnce(EnvRef, DataPathConfig, Arc<Counters>) -> Arc<dyn Transfer>,
     ) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
         let VenusConfig { env, rx, cells, root, uuid, cache, sink, snapshots, sysnames, limits, .. } = config;
-        let VenusConfig { security, data_path, .. } = config;
+        let VenusConfig { security, data_path, resolver, .. } = config;
         let SecurityConfig { own, sessions, callback_classes } = security;
         let user = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
         let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
@@ -83,6 +83,7 @@ impl Venus {
         let transfer = transfer(env.clone(), data_path, counters.clone());
         let identity = Arc::new(Identity::new(env.clone(), own, sessions));
         let location = Arc::new(Location::new(cells));
+        let finder = CellFinder::new(env.clone(), rx.clone(), limits.server_dead, location.clone(), resolver);
         let kernel = Arc::new(KernelCaches::new(env.clone(), sink, limits.settle_max));
         let vnodes = Arc::new(VnodeTable::new(limits.statuses_max));
         let bounds = PinBounds {
@@ -102,8 +103,7 @@ impl Venus {
         };
         let promises = Arc::new(Promises::new(parts, &limits));
         let names = Names::new(root, sysnames, snapshots, vnodes.clone(), limits.directory_bytes_max);
-        let cell_names = location.cells().iter().map(|cell| cell.name.clone()).collect();
-        let files = Files::new(env.clone(), cache, cell_names, vnodes.clone());
+        let files = Files::new(env.clone(), cache, location.names().clone(), vnodes.clone());
         let parts = calls::Parts {
             env: env.clone(),
             rx,
@@ -121,6 +121,7 @@ impl Venus {
             transfer,
             windows,
             location,
+            cells: Arc::new(finder),
             vnodes,
             kernel,
             promises,

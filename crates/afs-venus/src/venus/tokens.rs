@@ -3,7 +3,7 @@
 use afs_wire::ids::CellName;
 
 use crate::api::{Requester, Token, TokenInfo, TokenOwner};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, VenusError};
 use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
 use crate::venus::Venus;
@@ -23,7 +23,7 @@ impl Venus {
     /// # Errors
     /// The cell is unknown, or there are too many tokens (4096).
     pub async fn set_token(&self, owner: TokenOwner, token: Token) -> Result<()> {
-        let cell = self.cell_named(token.cell.as_str())?;
+        let cell = self.cell_named(token.cell.as_str()).await?;
         let is_renewed = self.identity.set_token(owner, cell, token)?;
         self.retry_stores_of(owner);
         if !is_renewed {
@@ -37,7 +37,9 @@ impl Venus {
     /// Removes the owner's token for a cell, or for all cells. Returns their number, after the kernel has dropped what
     /// it must, as [`Venus::set_token`] does.
     pub async fn remove_token(&self, owner: TokenOwner, cell: Option<&CellName>) -> Result<usize> {
-        let cell = cell.map(|cell| self.cell_named(cell.as_str())).transpose()?;
+        let unknown = VenusError::new(ErrorKind::NoVolume, "cell");
+        let index = |cell: &CellName| self.location.cell_named(cell.as_str()).ok_or(unknown);
+        let cell = cell.map(index).transpose()?;
         let removed = self.identity.remove_token(owner, cell);
         if removed > 0 {
             self.promises.invalidate_owners();

@@ -40,7 +40,7 @@ impl Venus {
     /// | --- | --- |
     /// | `afs.acl` (also set) | access list, text of OpenAFS: counts, then `name TAB rights` a line |
     /// | `afs.bypass` (also set) | JSON: whether the file is read past the disk cache, and why; set to `on`, `off` or `auto` |
-    /// | `afs.cell` | cell |
+    /// | `afs.cell` | cell; `dynroot` of the directory of all cells |
     /// | `afs.fid` | `volume.vnode.uniquifier` |
     /// | `afs.volume` | name of the volume |
     /// | `afs.mount` | text of the mount point by which this volume's root was entered |
@@ -81,7 +81,12 @@ impl Venus {
         if !name.starts_with("afs.") {
             return Err(unknown());
         }
-        let NodeTarget::Object(key) = self.node_target(node)? else { return Err(unknown()) };
+        let key = match self.node_target(node)? {
+            NodeTarget::Object(key) => key,
+            // OpenAFS's name for the cell of the directory of all cells.
+            NodeTarget::Cells if name == "afs.cell" => return Ok(Bytes::from_static(b"dynroot")),
+            NodeTarget::Cells | NodeTarget::Snapshots(..) => return Err(unknown()),
+        };
         let volume = self.volume_of(key).await?;
         let fid = key.fid;
         let text = match name {
@@ -259,12 +264,13 @@ impl Venus {
 
     /// Removes what is cached, except dirty data.
     async fn flush_cached(&self, node_target: NodeTarget, what: &[u8]) -> Result<()> {
-        let NodeTarget::Object(key) = node_target else { return Ok(()) };
-        let vnodes = match what.strip_suffix(b"\0").unwrap_or(what) {
-            b"" | b"file" | b"1" => vec![self.vnode(key)],
-            b"volume" => self.vnodes.of_volume(key.cell, key.fid.volume),
-            b"all" => self.vnodes.all(),
-            b"locations" => Vec::new(),
+        let vnodes = match (what.strip_suffix(b"\0").unwrap_or(what), node_target) {
+            (b"" | b"file" | b"1", NodeTarget::Object(key)) => vec![self.vnode(key)],
+            (b"volume", NodeTarget::Object(key)) => self.vnodes.of_volume(key.cell, key.fid.volume),
+            (b"all", _) => self.vnodes.all(),
+            (b"locations", _) => Vec::new(),
+            // Nothing is cached of a directory of this mount.
+            (b"" | b"file" | b"1" | b"volume", _) => return Ok(()),
             _ => return Err(VenusError::new(ErrorKind::Invalid, "flush")),
         };
         for vnode in vnodes {

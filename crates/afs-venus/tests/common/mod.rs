@@ -202,7 +202,8 @@ impl Cell {
 }
 
 /// The server's services, without a data path, and its volumes.
-fn plan(users: &UserDirectory) -> ServerPlan {
+/// The server of a cell with these users.
+pub fn plan(users: &UserDirectory) -> ServerPlan {
     let small = NewVolume { quota_kib: SMALL_KIB, ..NewVolume::open_to_all(SMALL, Rights::ALL) };
     let volumes = vec![
         NewVolume::open_to_all(ROOT, Rights::ALL),

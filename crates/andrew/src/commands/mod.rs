@@ -5,6 +5,7 @@ pub mod bench;
 mod bench_bulk;
 mod bench_load;
 mod bypass_options;
+mod cells_options;
 pub mod completions;
 mod data_path;
 pub mod down;

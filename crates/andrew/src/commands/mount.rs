@@ -1,6 +1,7 @@
 //! `andrew mount`: mounts a cell served by other machines.
 
 use crate::commands::bypass_options::BypassOptions;
+use crate::commands::cells_options::CellsOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
@@ -9,30 +10,36 @@ use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::default_cache;
 use afs_cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
+use afs_net::System;
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Options of `andrew mount`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The mount shows the cell's top directory. A user who has logged in with `andrew login` has the rights of the
+The mount shows the cell's top directory, or with --dynroot a directory of cells. A user who has logged in with `andrew login` has the rights of the
 token: the user who mounts also if the login was before the mount, other users (--allow-other) if it was
 after. All other users are anonymous (system:anyuser).
 
 Examples:
   andrew mount --cell example.org --servers 192.0.2.1,192.0.2.2 ~/example --detach
+  andrew mount --cell example.org --dynroot --allow-other /afs --detach
+                                     as root: /afs/example.org, and any other cell by its name
   andrew umount ~/example")]
 pub struct Args {
     /// Name of the cell
     #[arg(long, value_name = "NAME", value_parser = cell_name)]
     cell: CellName,
-    /// Addresses of its location servers
-    #[arg(long, value_name = "IP", value_delimiter = ',', required = true)]
+    /// Addresses of its location servers [default: those of --cellservdb, or of DNS with --dns]
+    #[arg(long, value_name = "IP", value_delimiter = ',')]
     servers: Vec<Ipv4Addr>,
+    #[command(flatten)]
+    cells: CellsOptions,
     /// Port of its file servers; the port of the location servers is three higher
     #[arg(long, value_name = "PORT", default_value_t = 7000,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(BASE_PORT_MAX)))]
@@ -129,11 +136,18 @@ impl Args {
     }
 
     fn start(&self, cache: PathBuf) -> CommandResult<MountedCell> {
+        let other_cells = self.cells.given()?.gather()?;
+        let (system, ports) = (new_system()?, Ports::from(self.base_port));
+        let servers = match self.servers.is_empty() {
+            true => other_cells.servers_of(&self.cell, ports.location(), &system.env())?,
+            false => self.servers.clone(),
+        };
         let mount = MountPoint::prepare(&self.directory)?;
         let options = ClientOptions {
             cell: self.cell.clone(),
-            servers: self.servers.clone(),
-            ports: Ports::from(self.base_port),
+            servers,
+            other_cells,
+            ports,
             cache: cache.clone(),
             cache_bytes: self.cache_size,
             bypass: self.bypass.limits(),
@@ -146,7 +160,7 @@ impl Args {
             with_servers: false,
             owner: None,
         };
-        match self.mounted(&options) {
+        match mounted(&system, &options) {
             Ok(client) => {
                 let (cell, detached) = (self.cell.to_string(), self.daemon.detach);
                 Ok(MountedCell { client, mount, cell, cache, detached })
@@ -157,15 +171,15 @@ impl Args {
             }
         }
     }
+}
 
-    fn mounted(&self, options: &ClientOptions) -> CommandResult<Client> {
-        let mut client = Client::open(&new_system()?, options)?;
-        match client.mount(options, None, daemon::stop_this_process) {
-            Ok(()) => Ok(client),
-            Err(error) => {
-                let _ = client.stop();
-                Err(error.into())
-            }
+fn mounted(system: &Arc<System>, options: &ClientOptions) -> CommandResult<Client> {
+    let mut client = Client::open(system, options)?;
+    match client.mount(options, None, daemon::stop_this_process) {
+        Ok(()) => Ok(client),
+        Err(error) => {
+            let _ = client.stop();
+            Err(error.into())
         }
     }
 }

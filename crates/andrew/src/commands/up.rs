@@ -1,6 +1,7 @@
 //! `andrew up`: starts a cell and mounts it.
 
 use crate::commands::bypass_options::BypassOptions;
+use crate::commands::cells_options::CellsOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
@@ -9,6 +10,7 @@ use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_cell::CACHE_BYTES_MIN;
+use afs_cell::cells::OtherCells;
 use afs_cell::mounts;
 use afs_cell::state::{StateDir, home};
 use afs_cell::{Client, ClientOptions, KeptOptions, Ports};
@@ -50,6 +52,8 @@ pub struct Args {
     /// Size limit of the mount's disk cache [default: that of the last start, at first half of the free space, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
+    #[command(flatten)]
+    cells: CellsOptions,
     #[command(flatten)]
     bypass: BypassOptions,
     /// Decide changes in directories that no other machine uses in the mount, and send them up to a second later. Faster for programs
@@ -123,6 +127,7 @@ impl Args {
             lease: self.lease,
             snapshots: self.snapshots.given(),
             data_path: self.data_path.given(),
+            cells: self.cells.given()?,
             ..self.serve.to_keep()
         })
     }
@@ -151,10 +156,10 @@ impl Args {
         mount: Option<&MountPoint>,
         stopping: &Arc<AtomicBool>,
     ) -> CommandResult<(Serving, Option<Client>)> {
-        let system = new_system()?;
+        let (system, other_cells) = (new_system()?, kept.cells.gather()?);
         let mut serving = Serving::start(state, &self.serve.servers(state, kept)?, &system)?;
         let Some(mount) = mount else { return Ok((serving, None)) };
-        let options = client(state, kept, &serving, mount);
+        let options = client(state, kept, other_cells, &serving, mount);
         let mut client = Client::open(&system, &options)?;
         let own = serving.servers.owner_security(client.callback().clone());
         let shown = mount.directory.display().to_string();
@@ -175,10 +180,17 @@ impl Args {
     }
 }
 
-fn client(state: &StateDir, kept: &KeptOptions, serving: &Serving, mount: &MountPoint) -> ClientOptions {
+fn client(
+    state: &StateDir,
+    kept: &KeptOptions,
+    other_cells: OtherCells,
+    serving: &Serving,
+    mount: &MountPoint,
+) -> ClientOptions {
     ClientOptions {
         cell: serving.servers.cell().clone(),
         servers: serving.running.locations.clone(),
+        other_cells,
         ports: Ports::from(serving.running.base_port),
         cache: state.cache(),
         cache_bytes: kept.cache_size,

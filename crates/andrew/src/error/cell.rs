@@ -27,6 +27,7 @@ fn advice(error: &CellError) -> String {
             "; start one with `andrew up`, or name servers with --servers".to_owned()
         }
         CellError::SecretFile(_)
+        | CellError::Cells(_)
         | CellError::Drives(_)
         | CellError::Token(_)
         | CellError::Control(_)
@@ -108,7 +109,7 @@ fn is_input(error: &CellError) -> bool {
         CellError::Token(error) => matches!(error, TokenError::Session | TokenError::File { .. }),
         CellError::Control(error) => matches!(error, ControlError::NotRunning(_)),
         CellError::MountTable(_) | CellError::Drives(_) => false,
-        CellError::Path { .. } => true,
+        CellError::Path { .. } | CellError::Cells(_) => true,
     }
 }
 

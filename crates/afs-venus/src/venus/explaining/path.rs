@@ -73,8 +73,9 @@ impl Venus {
         let key = match at {
             NodeTarget::Cells if name == b".." => return Ok(Next::To(at)),
             NodeTarget::Cells => {
-                let entry = cell_entry(&self.location, name).ok_or("this mount knows no such cell")?;
-                return self.root_cached(entry.cell, "root.cell", entry.choice, None).map(Next::To);
+                let entry = cell_entry(name).ok_or("this mount knows no such cell")?;
+                let cell = self.location.cell_named(entry.cell).ok_or("this mount knows no such cell")?;
+                return self.root_cached(cell, "root.cell", entry.choice, None).map(Next::To);
             }
             NodeTarget::Snapshots(..) => return self.held_child(at, name).map(Next::To),
             NodeTarget::Object(key) => key,

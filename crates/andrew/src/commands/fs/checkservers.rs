@@ -3,8 +3,9 @@
 use crate::commands::duration_text::in_words;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_cell::tokens::{CellLocation, Mounts};
+use afs_cell::tokens::{CellLocation, Mounts, known_cells};
 use afs_venus::{Activity, ServerActivity};
+use afs_wire::ids::CellName;
 use serde::Serialize;
 use std::fmt;
 
@@ -18,10 +19,10 @@ Examples:
   andrew fs checkservers
   andrew fs checkservers --fast --cell example.org")]
 pub struct Args {
-    /// Only servers of this cell [default: of all cells that are mounted]
+    /// Only servers of this cell [default: of all cells that the mounts know]
     #[arg(long, value_name = "CELL", conflicts_with = "all")]
     cell: Option<String>,
-    /// Servers of all cells that are mounted
+    /// Servers of all cells that the mounts know
     #[arg(long)]
     all: bool,
     /// Call no server: tell which did not reply last
@@ -51,10 +52,16 @@ impl Args {
     /// No mount of this user's or of root's runs, or none of the cell.
     pub fn run(self, json: bool) -> CommandResult {
         let mut told = Mounts::running().activities(!self.fast);
+        let is_known = self
+            .cell
+            .as_ref()
+            .is_none_or(|cell| known_cells().iter().any(|known| is_cell(&known.cell, cell)));
         if let Some(cell) = &self.cell {
-            told.retain(|(of, _)| of.cell.as_str().eq_ignore_ascii_case(cell));
+            for (home, told) in &mut told {
+                told.servers.retain(|server| cell_of(home, server).eq_ignore_ascii_case(cell));
+            }
         }
-        if told.is_empty() {
+        if told.is_empty() || !is_known {
             let of = self.cell.map_or(String::new(), |cell| format!(" of the cell '{cell}'"));
             return Err(CommandError::failed(format!(
                 "fs: no mount{of} runs here that you may ask; `andrew status` shows those there are"
@@ -73,7 +80,7 @@ fn checked(told: &[(CellLocation, Activity)]) -> Checked {
         let ServerActivity { addresses, unreachable_seconds, .. } = server;
         let mut sorted = addresses.clone();
         sorted.sort();
-        let known = (cell.cell.to_string(), sorted);
+        let known = (cell_of(cell, server).to_owned(), sorted);
         if seen.contains(&known) {
             continue;
         }
@@ -84,6 +91,15 @@ fn checked(told: &[(CellLocation, Activity)]) -> Checked {
         seen.push(known);
     }
     Checked { servers: seen.len(), unreachable }
+}
+
+fn is_cell(known: &CellName, cell: &str) -> bool {
+    known.as_str().eq_ignore_ascii_case(cell)
+}
+
+/// The cell of a server; a mount of an older version, which does not tell it, has one cell alone.
+fn cell_of<'a>(home: &'a CellLocation, server: &'a ServerActivity) -> &'a str {
+    if server.cell.is_empty() { home.cell.as_str() } else { &server.cell }
 }
 
 impl fmt::Display for Checked {
@@ -102,7 +118,6 @@ impl fmt::Display for Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use afs_wire::ids::CellName;
 
     fn told(servers: Vec<ServerActivity>) -> (CellLocation, Activity) {
         let cell = CellName::new("example.org").unwrap();

@@ -1,4 +1,4 @@
-//! `andrew fs listcells`: the cells that are mounted here, and their database servers.
+//! `andrew fs listcells`: the cells that the mounts here know, and their database servers.
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 /// Options of `andrew fs listcells`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-A cell is known while it is mounted: `andrew mount` makes one known, in place of OpenAFS's `fs newcell`.
-Servers are shown by their addresses.
+A mount knows its own cell, those that its options and files name (--other-cell, --cellservdb), those that
+`andrew fs newcell` added, and those that were found in DNS. Servers are shown by their addresses.
 
 Examples:
   andrew fs listcells")]

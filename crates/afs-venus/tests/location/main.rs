@@ -1,8 +1,10 @@
-//! Location of volumes with unreachable or old location servers.
+//! Location of cells and volumes: several cells, and unreachable or old location servers.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod cells;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,0 +1,87 @@
+//! Cells of a mount: found by name, entered from the directory of all cells, listed and configured for users.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use afs_wire::fs::Status;
+use afs_wire::ids::Fid;
+
+use crate::api::{KnownCell, NodeId};
+use crate::config::CellConfig;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{CellIndex, Key, NodeTarget};
+use crate::location::{Cell, Entered};
+use crate::names::{CellsEntry, cell_entry};
+use crate::venus::Venus;
+
+/// ENOSPC.
+const TOO_MANY: i32 = 28;
+
+impl Venus {
+    /// The cells that this mount knows, the home cell first.
+    pub fn cells(&self) -> Vec<KnownCell> {
+        self.location.cells().iter().map(known).collect()
+    }
+
+    /// Adds a cell, or replaces the location servers of one. Volumes that are in use continue at their file servers.
+    ///
+    /// # Errors
+    /// EINVAL without a location server; ENOSPC if the mount knows 1024 cells.
+    pub fn configure_cell(&self, config: &CellConfig) -> Result<()> {
+        if config.location_servers.is_empty() {
+            return Err(VenusError::new(ErrorKind::Invalid, "cell"));
+        }
+        let added = self.cells.configure(config);
+        added.map(drop).ok_or(VenusError::new(ErrorKind::Refused(TOO_MANY), "cell"))
+    }
+
+    /// Gives ranks to addresses of file servers: of the sites of a volume those with the lowest rank are called first, and among these the
+    /// nearest. `None` takes a rank away; an address without one counts as 20 000. A rank counts until the mount ends.
+    ///
+    /// # Errors
+    /// EINVAL for the rank 0; ENOSPC if 1024 addresses have ranks.
+    pub fn set_ranks(&self, ranks: &[(IpAddr, Option<u16>)]) -> Result<()> {
+        if ranks.iter().any(|(_, rank)| *rank == Some(0)) {
+            return Err(VenusError::new(ErrorKind::Invalid, "rank"));
+        }
+        let servers = self.location.servers();
+        match ranks.iter().all(|(address, rank)| servers.set_rank(*address, *rank)) {
+            true => Ok(()),
+            false => Err(VenusError::new(ErrorKind::Refused(TOO_MANY), "rank")),
+        }
+    }
+
+    /// The cell of a name, looked up if it is not known; ENODEV without one.
+    pub(super) async fn cell_named(&self, name: &str) -> Result<CellIndex> {
+        self.cells.find(name).await.ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
+    }
+
+    /// In the directory of all cells: a cell's name, or with a dot in front its read-write tree.
+    pub(super) async fn step_into_cell(&self, name: &[u8]) -> Result<(NodeTarget, Status)> {
+        let Some((entry, index)) = self.find_entry(name).await else {
+            // No server tells when a cell comes into being: the kernel must ask again.
+            self.kernel.note_unpromised();
+            return Err(VenusError::new(ErrorKind::NotFound, "lookup"));
+        };
+        let volume = self.chosen_volume(index, "root.cell", entry.choice, None).await?;
+        volume.enter(Entered { parent: NodeId::ROOT, text: entry.text });
+        let found = self.status_at(NodeTarget::Object(Key::new(index, Fid::root(volume.id)))).await?;
+        self.location.cell(index).iter().for_each(|cell| cell.list());
+        Ok(found)
+    }
+
+    async fn find_entry<'a>(&self, name: &'a [u8]) -> Option<(CellsEntry<'a>, CellIndex)> {
+        let entry = cell_entry(name)?;
+        let index = self.cells.find(entry.cell).await?;
+        Some((entry, index))
+    }
+}
+
+fn known(cell: &Arc<Cell>) -> KnownCell {
+    KnownCell {
+        name: cell.name.clone(),
+        location_servers: cell.peers(),
+        file_port: cell.file_port(),
+        is_found: cell.is_found(),
+    }
+}
