@@ -3,16 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};
 use std::process::Output;
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command, try_command};
+use andrew_tests::live::dns::DnsServer;
 use andrew_tests::live::exercise::{Views, everything};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
-use andrew_tests::live::process::seconds;
+use andrew_tests::live::process::{run, seconds};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::user::User;
 use andrew_tests::live::wait::until;
@@ -53,6 +55,72 @@ fn mounts_see_at_once_what_others_have_done() {
     }
     drop(other);
     cell.stop();
+}
+
+/// `/afs` of two cells: one is configured, the other one in DNS.
+#[test]
+fn cells_stand_side_by_side_in_one_mount() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    const OTHER: &str = "other.test";
+    let scratch = Scratch::new("two-cells");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("two_cells", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-cells");
+    for address in ["192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32"] {
+        let mut add = netns.command("ip");
+        add.args(["addr", "add", address, "dev", "lo"]);
+        run(add, seconds(20));
+    }
+    let folder_of = |name: &str| {
+        let folder = scratch.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        folder
+    };
+    let home = Cell::serve(&netns, &folder_of("home"), &CellOptions::at("192.0.2.1", "rlidwka"));
+    let options = CellOptions { cell: OTHER.into(), ..CellOptions::at("192.0.2.2", "rlidwka") };
+    let other = Cell::serve(&netns, &folder_of("other"), &options);
+    let dns = DnsServer::start(&netns, ([192, 0, 2, 3], 53).into(), &[(OTHER, [192, 0, 2, 2].into())]);
+    let options = ["--dynroot", "--dns", "192.0.2.3", "--cellservdb", "off"];
+    let mount = Mount::new(&netns, CELL, "192.0.2.1", scratch.path(), "afs", &options);
+    let at = |path: &str| mount.path().join(path);
+    let text = |path: &str| at(path).display().to_string();
+    let listed = || {
+        let names = fs::read_dir(mount.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(listed(), [".live.test", "live.test"]);
+    fs::write(at("live.test/file"), "at home").unwrap();
+    fs::write(at("other.test/file"), "elsewhere").unwrap();
+    assert_eq!(fs::read_to_string(at(".other.test/file")).unwrap(), "elsewhere");
+    assert_eq!(listed(), [".live.test", ".other.test", "live.test", "other.test"]);
+    for absent in ["absent.test", "absent", ".hidden"] {
+        assert_eq!(fs::metadata(at(absent)).unwrap_err().kind(), ErrorKind::NotFound, "{absent}");
+    }
+    assert!(fs::create_dir(at("new")).is_err());
+    let _ = command(&netns, &["fs", "mkmount", &text("live.test/over"), "root.cell", "--cell", OTHER]);
+    assert_eq!(fs::read_to_string(at("live.test/over/file")).unwrap(), "elsewhere");
+    let cell = command(&netns, &["fs", "whichcell", &text("live.test/over")]);
+    assert!(cell.contains("'other.test'"), "{cell}");
+    // A third name for the second cell, by hand.
+    let _ = command(&netns, &["fs", "newcell", "third.test", "192.0.2.2"]);
+    assert_eq!(fs::read_to_string(at("third.test/file")).unwrap(), "elsewhere");
+    let cells = command(&netns, &["fs", "listcells"]);
+    for cell in ["live.test on hosts 192.0.2.1.", "other.test on hosts 192.0.2.2.", "third.test on hosts"] {
+        assert!(cells.contains(cell), "{cells}");
+    }
+    let _ = command(&netns, &["fs", "setserverprefs", "192.0.2.2", "5000"]);
+    let ranks = command(&netns, &["fs", "getserverprefs"]);
+    let words: Vec<&str> = ranks.split_whitespace().collect();
+    assert!(words.windows(2).any(|pair| pair == ["192.0.2.2", "5000"]), "{ranks}");
+    assert!(words.windows(2).any(|pair| pair == ["192.0.2.1", "20000"]), "{ranks}");
+    drop(mount);
+    drop(dns);
+    other.stop();
+    home.stop();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prints `answer` as one JSON value if `json` is set, otherwise as its text.
 ///
@@ -25,6 +25,11 @@ pub fn show<A: Serialize + Display>(json: bool, answer: &A) {
 /// Serializes a path. JSON has no bytes: parts that are not UTF-8 are shown as in the text.
 pub fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
+}
+
+/// The same for a list of paths.
+pub fn paths<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.display().to_string()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod bridge;
 pub mod cell;
 pub mod closing;
+pub mod dns;
 pub mod dumps;
 pub mod etcd;
 pub mod exclusive;

@@ -75,6 +75,8 @@ struct Up {
     serving: Serving,
     client: Option<Client>,
     mount: Option<MountPoint>,
+    /// The mount shows the directory of all cells.
+    shows_all: bool,
     /// Set if this process itself ends the mount.
     stopping: Arc<AtomicBool>,
 }
@@ -91,6 +93,9 @@ struct UpOutput {
     #[serde(flatten)]
     served: Served,
     mount: Option<PathBuf>,
+    /// The top directory of the cell in the mount.
+    #[serde(default)]
+    top: Option<PathBuf>,
     detached: bool,
     /// The option with which other commands find this cell; empty if they need none.
     #[serde(default)]
@@ -140,7 +145,7 @@ impl Args {
         match started {
             Ok((serving, client)) => {
                 kept.write(state.path())?;
-                Ok(Up { serving, client, mount, stopping })
+                Ok(Up { serving, client, mount, shows_all: kept.cells.dynroot == Some(true), stopping })
             }
             Err(error) => {
                 mount.iter().for_each(MountPoint::unmake);
@@ -283,7 +288,11 @@ impl Daemon for Detachable {
         let served = self.up.serving.served();
         let found = running_cells::of_process(None).is_ok_and(|found| found.path() == served.state());
         let option = if found { String::new() } else { format!(" --state {}", served.state().display()) };
-        UpOutput { served, mount, detached: self.detached, option }
+        let top = match self.up.shows_all {
+            true => mount.as_ref().map(|mount| mount.join(served.cell())),
+            false => mount.clone(),
+        };
+        UpOutput { served, mount, top, detached: self.detached, option }
     }
 
     fn stop(mut self) -> CommandResult {
@@ -305,13 +314,11 @@ impl fmt::Display for UpOutput {
         writeln!(f, "cell {} is up and mounted at {shown}", self.served.cell())?;
         writeln!(f, "its state is in {}", self.served.state().display())?;
         writeln!(f)?;
-        writeln!(f, "try:  echo hello > {shown}/hello")?;
-        writeln!(f, "      andrew fs listacl {shown}")?;
+        let top = self.top.as_ref().unwrap_or(mount).display();
+        writeln!(f, "try:  echo hello > {top}/hello")?;
+        writeln!(f, "      andrew fs listacl {top}")?;
         let option = &self.option;
-        writeln!(
-            f,
-            "      andrew vos{option} create projects && andrew fs mkmount {shown}/projects projects"
-        )?;
+        writeln!(f, "      andrew vos{option} create projects && andrew fs mkmount {top}/projects projects")?;
         if self.detached { writeln!(f, "stop: andrew down{option}") } else { writeln!(f, "stop: ctrl-C") }
     }
 }

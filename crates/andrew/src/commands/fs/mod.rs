@@ -16,12 +16,14 @@ mod examine;
 mod explain;
 mod flush;
 mod getfid;
+mod getserverprefs;
 mod listacl;
 mod listcells;
 mod listquota;
 mod lsmount;
 mod memberships;
 mod mkmount;
+mod newcell;
 mod of_mounts;
 mod path_cell;
 mod path_in_mount;
@@ -32,8 +34,10 @@ mod recover;
 mod rmmount;
 mod setacl;
 mod setquota;
+mod setserverprefs;
 mod setvol;
 mod sysname;
+mod taken;
 mod volume_status;
 mod whereis;
 mod whichcell;
@@ -143,9 +147,17 @@ enum Command {
     Recover(recover::Args),
     /// Show the cell of a mount on this machine
     Wscell(wscell::Args),
-    /// Show the cells that are mounted on this machine, and their database servers
+    /// Show the cells that the mounts on this machine know, and their database servers
     #[command(visible_alias = "lsc")]
     Listcells(listcells::Args),
+    /// Add a cell to the mounts on this machine, or change its database servers
+    Newcell(newcell::Args),
+    /// Show the ranks of file servers, by which replicas are chosen
+    #[command(visible_alias = "gp")]
+    Getserverprefs(getserverprefs::Args),
+    /// Set the ranks of file servers, until the mounts end
+    #[command(visible_alias = "sp")]
+    Setserverprefs(setserverprefs::Args),
     /// Show what @sys in names stands for
     Sysname(sysname::Args),
 }
@@ -183,6 +195,9 @@ impl Args {
             Command::Getcacheparms(args) => args.run(json),
             Command::Getcalleraccess(args) => args.run(json),
             Command::Listcells(args) => args.run(json),
+            Command::Newcell(args) => args.run(json),
+            Command::Getserverprefs(args) => args.run(json),
+            Command::Setserverprefs(args) => args.run(json),
             Command::Sysname(args) => args.run(json),
             Command::Bypass(args) => args.run(json),
             Command::Pin(args) => args.run(),

@@ -45,7 +45,11 @@ impl<T: fmt::Display> fmt::Display for OfMounts<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0[..] {
             [single] => single.value.fmt(f),
-            all => all.iter().try_for_each(|one| write!(f, "{}: {}", one.directory.display(), one.value)),
+            all => all.iter().try_for_each(|one| {
+                let (directory, text) = (one.directory.display(), one.value.to_string());
+                let begin = if text.lines().nth(1).is_some() { '\n' } else { ' ' };
+                write!(f, "{directory}:{begin}{text}")
+            }),
         }
     }
 }
@@ -59,5 +63,7 @@ mod tests {
         let one = |directory: &str| OfMount { directory: directory.into(), value: "5 of 9\n" };
         assert_eq!(OfMounts(vec![one("/a")]).to_string(), "5 of 9\n");
         assert_eq!(OfMounts(vec![one("/a"), one("/b")]).to_string(), "/a: 5 of 9\n/b: 5 of 9\n");
+        let two = |directory: &str| OfMount { directory: directory.into(), value: "x 1\ny 2\n" };
+        assert_eq!(OfMounts(vec![two("/a"), two("/b")]).to_string(), "/a:\nx 1\ny 2\n/b:\nx 1\ny 2\n");
     }
 }
