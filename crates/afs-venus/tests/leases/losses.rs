@@ -65,6 +65,33 @@ fn a_killed_client_leaves_a_state_through_which_its_program_went() {
     }
 }
 
+/// Four files that are closed before anything is sent are more than a list takes: the machine dies when the first list was made and the
+/// second one was not.
+#[test]
+fn a_client_killed_between_two_lists_leaves_no_name_without_its_data() {
+    let cell = cell(130);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let data = pattern(16_000, 1);
+    let (client, written) = (a.clone(), data.clone());
+    let lists = cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.env.sleep(Duration::from_secs(2)).await;
+        let lists = client.calls("LeaseList");
+        for n in 0..4 {
+            client.put(&format!("dir/file{n}"), &written).await.unwrap();
+        }
+        assert_eq!(client.calls("LeaseList"), lists, "nothing was sent before the last close");
+        lists
+    });
+    cell.sim.run_until(LIMIT, || a.calls("LeaseList") == lists + 2).unwrap();
+    cell.sim.crash(a.node);
+    let other = b.clone();
+    let all = cell.on(&b, async move { contents(&other, "dir").await });
+    let files: Vec<_> = all.iter().filter(|(name, _)| name.starts_with("file")).collect();
+    assert_eq!(files.len(), 3, "{:?}", all.keys());
+    assert!(files.iter().all(|(_, found)| **found == data), "a name has no data");
+}
+
 #[test]
 fn a_recall_in_the_middle_of_anything_shows_what_was_acknowledged() {
     for seed in 0..20 {

@@ -16,7 +16,7 @@ use afs_venus::{Attr, ErrorKind, NewTime, OpenFlags, Result, SetAttr};
 use afs_wire::fs;
 use afs_wire::ids::{Mode, UnixSeconds};
 use afs_wire::rpc::Request;
-use common::{Cell, Client, pattern};
+use common::{Cell, Client, LIMIT, pattern};
 
 /// A cell whose clients take leases.
 fn cell(seed: u64) -> Cell {
