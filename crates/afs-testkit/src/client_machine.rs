@@ -49,6 +49,19 @@ impl ClientMachine {
         rx: afs_rx::Config,
     ) -> Self {
         let node = world.node(&format!("client{number}"), address);
+        Self::on(world, node, number, address, cells, rx)
+    }
+
+    /// The same on a machine that exists, in its present incarnation.
+    #[must_use]
+    pub fn on(
+        world: &World,
+        node: NodeId,
+        number: u8,
+        address: IpAddr,
+        cells: Vec<CellConfig>,
+        rx: afs_rx::Config,
+    ) -> Self {
         let env = world.env(node);
         let at = SocketAddr::new(address, 7001);
         let config = VenusConfig {

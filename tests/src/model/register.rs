@@ -32,6 +32,31 @@ pub struct Op {
     /// A read by a machine that may have missed notifications: it may return contents that had been replaced, but none
     /// older than the contents that the machine has read or stored.
     pub doubted: bool,
+    /// Of an acknowledged store, when it may be without effect all the same ([`super::durability`]).
+    pub gap: Option<Gap>,
+}
+
+/// A time in which a store may be without effect, and then takes effect once more or never.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// From when on.
+    pub from: Time,
+    /// Until when; `None`: it may be lost for good.
+    pub until: Option<Time>,
+}
+
+impl Op {
+    /// After this time a store changes nothing any more.
+    fn last_effect(&self) -> Option<Time> {
+        self.gap.map_or(self.end, |gap| gap.until)
+    }
+
+    /// Whether a store may be without effect during a read.
+    fn may_be_gone(&self, read: &Op) -> bool {
+        self.gap.is_some_and(|gap| {
+            read.end.is_none_or(|end| gap.from <= end) && gap.until.is_none_or(|until| read.begin <= until)
+        })
+    }
 }
 
 /// Kind of an operation.
@@ -75,8 +100,8 @@ impl fmt::Display for Violation {
 /// # Errors
 /// The operations that violate the guarantee.
 pub fn check(history: &[Op]) -> Result<(), Violation> {
-    let beginning =
-        Op { client: usize::MAX, kind: Kind::Store, content: 0, begin: 0, end: Some(0), doubted: false };
+    let (client, kind) = (usize::MAX, Kind::Store);
+    let beginning = Op { client, kind, content: 0, begin: 0, end: Some(0), doubted: false, gap: None };
     let stores: Vec<Op> =
         history.iter().filter(|op| op.kind == Kind::Store).chain([&beginning]).copied().collect();
     let mut reads: Vec<(Op, Op)> = Vec::new();
@@ -85,7 +110,7 @@ pub fn check(history: &[Op]) -> Result<(), Violation> {
         let Some(source) = source.filter(|store| read.end.is_some_and(|end| store.begin <= end)) else {
             return Err(Violation::FromNowhere(*read));
         };
-        let lost = |store: &&Op| precedes(source, store) && precedes(store, read);
+        let lost = |store: &&Op| precedes(source, store) && ended(store, read) && !store.may_be_gone(read);
         if let Some(later) = stores.iter().find(lost).filter(|_| !read.doubted) {
             return Err(Violation::Lost(Box::new([*source, *later, *read])));
         }
@@ -101,10 +126,9 @@ pub fn check(history: &[Op]) -> Result<(), Violation> {
 
 fn check_nobody_goes_back(seen: &[(Op, Op)], reads: &[(Op, Op)]) -> Result<(), Violation> {
     for (newer, first) in seen {
-        let after =
-            reads.iter().filter(|(_, second)| second.client == first.client && precedes(first, second));
+        let after = reads.iter().filter(|(_, second)| second.client == first.client && ended(first, second));
         for (older, second) in after {
-            if precedes(older, newer) {
+            if precedes(older, newer) && !newer.may_be_gone(second) {
                 return Err(Violation::Backwards(Box::new([*older, *newer, *first, *second])));
             }
         }
@@ -112,8 +136,14 @@ fn check_nobody_goes_back(seen: &[(Op, Op)], reads: &[(Op, Op)]) -> Result<(), V
     Ok(())
 }
 
-/// Whether one certainly ended before the other began.
+/// Whether one certainly had its last effect before the other had any. A machine makes its stores in order, also once more.
 fn precedes(one: &Op, other: &Op) -> bool {
+    let in_order = one.client == other.client && ended(one, other);
+    in_order || one.last_effect().is_some_and(|end| end < other.begin)
+}
+
+/// Whether the program of one knew its outcome before the other began.
+fn ended(one: &Op, other: &Op) -> bool {
     one.end.is_some_and(|end| end < other.begin)
 }
 
@@ -122,11 +152,11 @@ mod tests {
     use super::*;
 
     fn store(content: Content, begin: Time, end: Time) -> Op {
-        Op { client: 1, kind: Kind::Store, content, begin, end: Some(end), doubted: false }
+        Op { client: 1, kind: Kind::Store, content, begin, end: Some(end), doubted: false, gap: None }
     }
 
     fn read(content: Content, begin: Time, end: Time) -> Op {
-        Op { client: 2, kind: Kind::Read, content, begin, end: Some(end), doubted: false }
+        Op { client: 2, kind: Kind::Read, content, begin, end: Some(end), doubted: false, gap: None }
     }
 
     #[test]
@@ -165,6 +195,19 @@ mod tests {
         // Once more, since its client was not notified of the store.
         let repeated = [lost, read(1, 3, 4), store(2, 5, 6), read(2, 7, 8), read(1, 9, 10)];
         assert_eq!(check(&repeated), Ok(()));
+    }
+
+    #[test]
+    fn a_store_may_be_without_effect_in_its_gap_alone() {
+        let other = |begin, end| Op { client: 3, ..store(2, begin, end) };
+        let gap = |from, until| Op { gap: Some(Gap { from, until }), ..store(1, 1, 2) };
+        assert_eq!(check(&[gap(5, None), read(1, 3, 4), read(0, 6, 7)]), Ok(()));
+        assert!(matches!(check(&[gap(5, None), read(0, 3, 4)]), Err(Violation::Lost(_))));
+        assert_eq!(check(&[gap(5, Some(8)), read(0, 6, 7), read(1, 9, 10)]), Ok(()));
+        assert!(matches!(check(&[gap(5, Some(8)), read(0, 9, 10)]), Err(Violation::Lost(_))));
+        // Its repetition may replace what was stored in the gap, and nothing later.
+        assert_eq!(check(&[gap(5, Some(8)), other(6, 7), read(2, 7, 8), read(1, 9, 10)]), Ok(()));
+        assert!(matches!(check(&[gap(5, Some(8)), other(9, 10), read(1, 11, 12)]), Err(Violation::Lost(_))));
     }
 
     #[test]

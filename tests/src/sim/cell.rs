@@ -8,7 +8,7 @@ use afs_rpc::EnvRef;
 use afs_sim::{NodeId, Sim};
 use afs_testkit::{ClientMachine, cell_of};
 use afs_venus::cache::MemoryCache;
-use afs_venus::{OwnIdentity, RootKind, SecurityConfig};
+use afs_venus::{DiskCache, OwnIdentity, RootKind, SecurityConfig};
 use afs_wire::ids::{Uuid, VolumeId, VolumeName};
 
 use super::history::History;
@@ -62,8 +62,24 @@ impl Cell {
     /// # Errors
     /// The cell cannot be reached.
     pub fn user(&self, number: usize, history: &History) -> Result<User, String> {
-        let machine = self.client_machine(number)?;
-        let (node, env) = (machine.node, machine.env.clone());
+        let node = self.sim.node(&format!("client{number}"), client_address(number).ip());
+        self.user_on(node, number, BOOT, history)
+    }
+
+    /// A user on the machine of the client with that number, which has been restarted, or is new. `boot` names the run of the machine, not
+    /// of the client: a cache on disk is trusted in its own run.
+    ///
+    /// # Errors
+    /// The cell cannot be reached, or the cache cannot be opened.
+    pub fn user_on(
+        &self,
+        node: NodeId,
+        number: usize,
+        boot: &str,
+        history: &History,
+    ) -> Result<User, String> {
+        let machine = self.client_machine(node, number, boot)?;
+        let env = machine.env.clone();
         match machine.start(START) {
             Ok(Ok(venus)) => Ok(User { number, venus, env, history: history.clone(), node }),
             Ok(Err(error)) => Err(format!("client {number} does not start: {error}")),
@@ -72,18 +88,25 @@ impl Cell {
     }
 
     /// A client machine whose cache manager is configured and not started.
-    fn client_machine(&self, number: usize) -> Result<ClientMachine, String> {
+    fn client_machine(&self, node: NodeId, number: usize, boot: &str) -> Result<ClientMachine, String> {
         let settings = &self.machine.settings;
         let cells = vec![cell_of("sim.test", vec![SocketAddr::new(SERVER.into(), 7003)])];
         let (named, at) = (u8::try_from(number).unwrap_or(u8::MAX), client_address(number).ip());
-        let mut machine = ClientMachine::with_rx(&self.sim, named, at, cells, afs_rx::Config::of_client());
+        let rx = afs_rx::Config::of_client();
+        let mut machine = ClientMachine::on(&self.sim, node, named, at, cells, rx);
         self.machine.note_client(&machine.config.rx);
         let root = VolumeName::new(VOLUME).map_err(|error| error.to_string())?;
         machine.config.root = RootKind::Volume(root);
         machine.config.uuid = Uuid([client_byte(number); 16]);
-        machine.config.cache = Arc::new(MemoryCache::new(settings.cache));
+        machine.config.cache = match &settings.disk_caches {
+            None => Arc::new(MemoryCache::new(settings.cache)),
+            Some(folder) => {
+                let cache = DiskCache::open(&folder.join(number.to_string()), settings.cache, boot);
+                Arc::new(cache.map_err(|error| format!("the cache of client {number}: {error}"))?)
+            }
+        };
         machine.config.limits = settings.venus.clone();
-        machine.config.limits.leases &= settings.leases_of_first || number > 0;
+        machine.config.limits.leases = settings.takes_leases(number);
         machine.config.data_path = settings.data_path_of_clients();
         machine.config.security = self.security_of(number, &machine.env);
         Ok(machine)
@@ -116,5 +139,7 @@ pub fn client_address(number: usize) -> SocketAddr {
 
 /// The server's address.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// First run of a client machine.
+pub const BOOT: &str = "first boot";
 /// Virtual time.
 const START: Duration = Duration::from_secs(300);

@@ -165,8 +165,8 @@ pub const RESTARTS_MAX: Duration = Duration::from_secs(4);
 /// Longest partition of a client.
 const CUT_MAX: Duration = Duration::from_secs(120);
 /// Time within which a client is notified of what it has missed.
-const HEARS_WITHIN: Duration = Duration::from_secs(75);
+pub(super) const HEARS_WITHIN: Duration = Duration::from_secs(75);
 /// A longer sleep is noticed: the permitted difference of the clocks, and the time between two comparisons.
-const UNNOTICED_MAX: Duration = Duration::from_secs(30 + 15 + 1);
+pub(super) const UNNOTICED_MAX: Duration = Duration::from_secs(30 + 15 + 1);
 /// Time between two comparisons of the clocks.
-const COMPARES_WITHIN: Duration = Duration::from_secs(16);
+pub(super) const COMPARES_WITHIN: Duration = Duration::from_secs(16);

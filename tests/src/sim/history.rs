@@ -10,6 +10,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::content::{self, ContentForm};
+use crate::model::durability::Durability;
 use crate::model::names::Names;
 use crate::model::register::{self, Content, Kind, Op, Time};
 
@@ -17,7 +18,6 @@ use crate::model::register::{self, Content, Kind, Op, Time};
 #[derive(Clone)]
 pub struct History(Arc<Mutex<Inner>>, World);
 
-#[derive(Default)]
 struct Inner {
     files: BTreeMap<String, Vec<Op>>,
     names: Names,
@@ -34,13 +34,30 @@ struct Inner {
     failed: Vec<String>,
     /// Duration of the operations of each user: in total, and the longest.
     took: BTreeMap<usize, (Duration, Duration)>,
+    durability: Durability,
+    /// Whether every file has had contents since it was made.
+    is_never_empty: bool,
 }
 
 impl History {
     /// An empty history, on the world's clock.
     #[must_use]
     pub fn new(world: World) -> Self {
-        Self(Arc::default(), world)
+        let inner = Inner {
+            files: BTreeMap::new(),
+            names: Names::default(),
+            last_content: 0,
+            form: 0,
+            made: BTreeMap::new(),
+            torn: Vec::new(),
+            blind: false,
+            doubted: BTreeMap::new(),
+            failed: Vec::new(),
+            took: BTreeMap::new(),
+            durability: Durability::new(nanos(SENT_WITHIN)),
+            is_never_empty: false,
+        };
+        Self(Arc::new(Mutex::new(inner)), world)
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -102,13 +119,47 @@ impl History {
 
     /// For this long, this user may miss notifications.
     pub fn doubt(&self, client: usize, time: Duration) {
-        let until = self.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.with(|inner| inner.doubted.insert(client, until));
+        let until = self.now() + nanos(time);
+        self.with(|inner| {
+            let doubted = inner.doubted.entry(client).or_default();
+            *doubted = until.max(*doubted);
+        });
+    }
+
+    /// From now on empty contents are a name without its data.
+    pub fn never_empty(&self) {
+        self.with(|inner| inner.is_never_empty = true);
+    }
+
+    /// Access to the model of what is durable.
+    pub fn durability<T>(&self, work: impl FnOnce(&mut Durability) -> T) -> T {
+        self.with(|inner| work(&mut inner.durability))
+    }
+
+    /// Records that an fsync has returned that covers these contents.
+    pub fn synced(&self, contents: &[Content]) {
+        let now = self.now();
+        self.durability(|model| contents.iter().for_each(|content| model.synced(*content, now)));
+        self.1.note(format!("contents {contents:?} are synced"));
+    }
+
+    /// Records that a user's machine has crashed.
+    pub fn died(&self, client: usize) {
+        let now = self.now();
+        self.durability(|model| model.died(client, now));
     }
 
     /// Records the begin of a store. It counts as unacknowledged until [`History::stored`].
     pub fn storing(&self, client: usize, file: &str, content: Content) {
-        let op = Op { client, kind: Kind::Store, content, begin: self.now(), end: None, doubted: false };
+        let op = Op {
+            client,
+            kind: Kind::Store,
+            content,
+            begin: self.now(),
+            end: None,
+            doubted: false,
+            gap: None,
+        };
         self.with(|inner| inner.files.entry(file.to_owned()).or_default().push(op));
         self.1.note(format!("user {client} stores {content} in {file}"));
     }
@@ -130,10 +181,13 @@ impl History {
         self.1.note(format!("user {client} finds {found:?} in {file}"));
         let end = Some(self.now());
         self.with(|inner| match found {
+            Ok(0) if inner.is_never_empty => {
+                inner.torn.push(format!("user {client} found no data in {file}"))
+            }
             Ok(_) if inner.blind => {}
             Ok(content) => {
                 let doubted = inner.doubted.get(&client).is_some_and(|until| begin < *until);
-                let op = Op { client, kind: Kind::Read, content, begin, end, doubted };
+                let op = Op { client, kind: Kind::Read, content, begin, end, doubted, gap: None };
                 inner.files.entry(file.to_owned()).or_default().push(op);
             }
             Err(what) => inner.torn.push(format!("user {client} found in {file}: {what}")),
@@ -202,13 +256,22 @@ impl History {
             if let Some(torn) = inner.torn.first() {
                 return Err(torn.clone());
             }
+            let gaps = inner.durability.gaps(&inner.files);
             for (file, ops) in &inner.files {
-                register::check(ops).map_err(|violation| format!("{file}: {violation}"))?;
+                let gap = |op: &Op| gaps.get(&op.content).copied().filter(|_| op.kind == Kind::Store);
+                let ops: Vec<Op> = ops.iter().map(|op| Op { gap: gap(op), ..*op }).collect();
+                register::check(&ops).map_err(|violation| format!("{file}: {violation}"))?;
             }
             inner.names.check()
         })
     }
 }
 
+fn nanos(time: Duration) -> Time {
+    Time::try_from(time.as_nanos()).unwrap_or(Time::MAX)
+}
+
+/// Time after which what a machine has decided under a lease is at the server, if nothing is in the way: a second, and the time of the call.
+const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// Numbers from here on are of contents that users have made from others.
 const MADE: Content = 1 << 48;

@@ -1,11 +1,13 @@
 //! Simulated user who saves files as editors do: the new contents in a new file, which is then renamed over the old one. Runs of such saves
 //! in one directory are what a mount with leases decides by itself.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_sim::SimRng;
-use afs_venus::{ErrorKind, NodeId, OpenFlags, VenusError};
+use afs_venus::{ErrorKind, HandleId, NodeId, OpenFlags, VenusError};
 
 use super::content;
 use super::user::User;
@@ -13,17 +15,29 @@ use crate::model::register::Content;
 
 type Outcome<T> = Result<T, VenusError>;
 
-/// When a save counts as acknowledged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Acknowledged {
-    /// When the rename has returned: others see it.
-    Renamed,
-    /// When an fsync of the directory after it has returned: no failure of the server takes it away, and no loss of a lease.
-    Synced,
+/// Work on files in directories.
+#[derive(Clone)]
+pub struct Habit {
+    /// The directories, each of which has all files.
+    pub dirs: Vec<String>,
+    /// Names of the files.
+    pub files: Vec<String>,
+    /// Most runs, each in one directory.
+    pub runs: u32,
+    /// Makes no changes.
+    pub reads_only: bool,
+    /// Set when the work is to end, in the middle of a run.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Habit {
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 impl User {
-    /// Makes the directories, each with all files, which are empty.
+    /// Makes the directories, each with all files, which have contents.
     ///
     /// # Errors
     /// Those of the cell.
@@ -31,28 +45,28 @@ impl User {
         for dir in dirs {
             let made = self.venus.mkdir(NodeId::ROOT, dir.as_bytes(), 0o755).await?;
             for file in files {
-                self.write_new(made.node, file, 0).await?;
+                let (path, content) = (format!("{dir}/{file}"), self.history.new_content());
+                self.history.storing(self.number, &path, content);
+                self.write_new(made.node, file, content).await?;
+                self.history.stored(&path, content);
             }
+            self.venus.fsync_directory(made.node).await?;
             self.venus.forget(made.node, 1);
         }
         Ok(())
     }
 
-    /// Works in the directories in runs, each in one of them, whatever the outcome of each operation.
-    pub async fn save(
-        self,
-        dirs: Vec<String>,
-        files: Vec<String>,
-        runs: u32,
-        rule: Acknowledged,
-        mut rng: SimRng,
-    ) {
-        for run in 0..runs {
+    /// Works in runs, whatever the outcome of each operation.
+    pub async fn save(self, habit: Habit, mut rng: SimRng) {
+        for run in 0..habit.runs {
+            if habit.stops() {
+                return;
+            }
             self.env.sleep(rng.duration(Duration::ZERO, BETWEEN_RUNS)).await;
-            let dir = &dirs[rng.index(dirs.len())];
-            let outcome = match rng.chance(500_000) {
-                true => self.run_of_saves(dir, &files, run, rule, &mut rng).await,
-                false => self.read_all(dir, &files).await,
+            let dir = &habit.dirs[rng.index(habit.dirs.len())];
+            let outcome = match rng.chance(500_000) || habit.reads_only {
+                true => self.read_all(dir, &habit.files).await,
+                false => self.run_of_saves(dir, &habit, run, &mut rng).await,
             };
             // A failed operation is in the history as not acknowledged.
             if let Err(error) = outcome {
@@ -83,48 +97,63 @@ impl User {
         self.read(path).await
     }
 
-    async fn run_of_saves(
-        &self,
-        dir: &str,
-        files: &[String],
-        run: u32,
-        rule: Acknowledged,
-        rng: &mut SimRng,
-    ) -> Outcome<()> {
+    async fn run_of_saves(&self, dir: &str, habit: &Habit, run: u32, rng: &mut SimRng) -> Outcome<()> {
         let entry = self.venus.walk(dir.as_bytes(), true).await?;
-        let mut saved = Vec::new();
-        let mut outcome = Ok(());
-        for step in 0..rng.between(3, 12) {
-            self.env.sleep(rng.duration(Duration::ZERO, BETWEEN_SAVES)).await;
-            let file = &files[rng.index(files.len())];
-            let path = format!("{dir}/{file}");
-            let new = format!(".u{}r{run}s{step}", self.number);
-            let content = self.history.new_content();
-            self.history.storing(self.number, &path, content);
-            outcome = self.replace(entry.node, file, &new, content).await;
-            if outcome.is_err() {
-                break;
-            }
-            saved.push((path, content));
-            if rule == Acknowledged::Renamed {
-                self.acknowledge(&mut saved);
-            }
-            if rng.chance(200_000) {
-                outcome = self.read_present(&format!("{dir}/{}", files[rng.index(files.len())])).await;
-            }
-            if outcome.is_err() {
-                break;
-            }
-        }
-        if rule == Acknowledged::Synced && self.venus.fsync_directory(entry.node).await.is_ok() {
-            self.acknowledge(&mut saved);
-        }
+        let saved = self.saves(entry.node, dir, habit, run, rng).await;
         self.venus.forget(entry.node, 1);
-        outcome
+        saved
     }
 
-    fn acknowledge(&self, saved: &mut Vec<(String, Content)>) {
-        saved.drain(..).for_each(|(path, content)| self.history.stored(&path, content));
+    async fn saves(&self, node: NodeId, dir: &str, habit: &Habit, run: u32, rng: &mut SimRng) -> Outcome<()> {
+        let (mut unsynced, files) = (Vec::new(), &habit.files);
+        for step in 0..rng.between(3, 12) {
+            self.env.sleep(rng.duration(Duration::ZERO, BETWEEN_SAVES)).await;
+            if habit.stops() {
+                return Ok(());
+            }
+            let file = &files[rng.index(files.len())];
+            let (path, new) = (format!("{dir}/{file}"), format!(".u{}r{run}s{step}", self.number));
+            let content = self.history.new_content();
+            self.history.storing(self.number, &path, content);
+            self.replace(node, file, &new, content).await?;
+            self.history.stored(&path, content);
+            unsynced.push(content);
+            match rng.below(10) {
+                0 | 1 => self.read_present(&format!("{dir}/{}", files[rng.index(files.len())])).await?,
+                2 => self.sync(node, None, &mut unsynced).await?,
+                3 => self.sync(node, Some(&path), &mut unsynced).await?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls fsync for the directory, or for the file that was saved last, unless another machine has saved it since.
+    async fn sync(&self, dir: NodeId, file: Option<&str>, unsynced: &mut Vec<Content>) -> Outcome<()> {
+        let covers = match file {
+            None => self.venus.fsync_directory(dir).await.map(|()| true)?,
+            Some(path) => {
+                let entry = self.venus.walk(path.as_bytes(), true).await?;
+                let opened = self.venus.open(entry.node, OpenFlags::READ).await;
+                self.venus.forget(entry.node, 1);
+                let handle = opened?.handle;
+                let synced = self.sync_open(handle, unsynced.last().copied()).await;
+                self.venus.release(handle).await?;
+                synced?
+            }
+        };
+        if covers {
+            self.history.synced(unsynced);
+            unsynced.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether the open file has these contents, and is synced.
+    async fn sync_open(&self, handle: HandleId, content: Option<Content>) -> Outcome<bool> {
+        let data = self.read_whole(handle).await?;
+        self.venus.fsync(handle).await?;
+        Ok(self.history.identify(&data).ok() == content)
     }
 
     async fn replace(&self, dir: NodeId, file: &str, new: &str, content: Content) -> Outcome<()> {

@@ -1,5 +1,6 @@
 //! Settings of a simulated cell: security of its users, and bounds of its server.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use afs_datapath::session::DriveLimits;
@@ -27,8 +28,10 @@ pub struct CellSettings {
     pub cache: u64,
     /// Bounds of the clients.
     pub venus: afs_venus::Limits,
-    /// Whether also the first client takes leases, if clients do. Default: yes.
-    pub leases_of_first: bool,
+    /// Clients that take no leases, if the others do. Default: none.
+    pub without_leases: Vec<usize>,
+    /// Folder in which each client has a cache on disk. Default: none, caches are in memory.
+    pub disk_caches: Option<PathBuf>,
     /// Whether bytes of files travel by the data path. Default: no.
     pub data_path: bool,
 }
@@ -48,7 +51,8 @@ impl Default for CellSettings {
             files,
             cache: 16 << 20,
             venus: afs_venus::Limits::default(),
-            leases_of_first: true,
+            without_leases: Vec::new(),
+            disk_caches: None,
             data_path: false,
         }
     }
@@ -83,6 +87,12 @@ impl CellSettings {
         let files = FileServerLimits { hosts: 1024, promises: 2048, drive, ..FileServerLimits::default() };
         let anyuser = if secret { Rights::LOOKUP } else { Rights(Rights::LOOKUP.0 | Rights::READ.0) };
         Self { proofs, anyuser, rx, calls, files, ..Self::default() }
+    }
+
+    /// Whether the client with that number takes leases.
+    #[must_use]
+    pub fn takes_leases(&self, number: usize) -> bool {
+        self.venus.leases && !self.without_leases.contains(&number)
     }
 
     /// How clients use the data path: for most contents of files, which are smaller than those for which it is meant.
