@@ -131,22 +131,30 @@ impl User {
     /// Calls fsync for the directory, or for the file that was saved last, unless another machine has saved it since.
     async fn sync(&self, dir: NodeId, file: Option<&str>, unsynced: &mut Vec<Content>) -> Outcome<()> {
         let covers = match file {
-            None => self.venus.fsync_directory(dir).await.map(|()| true)?,
-            Some(path) => {
-                let entry = self.venus.walk(path.as_bytes(), true).await?;
-                let opened = self.venus.open(entry.node, OpenFlags::READ).await;
-                self.venus.forget(entry.node, 1);
-                let handle = opened?.handle;
-                let synced = self.sync_open(handle, unsynced.last().copied()).await;
-                self.venus.release(handle).await?;
-                synced?
-            }
+            None => self.venus.fsync_directory(dir).await.map(|()| true),
+            Some(path) => self.sync_file(path, unsynced.last().copied()).await,
         };
-        if covers {
-            self.history.synced(unsynced);
-            unsynced.clear();
+        match covers {
+            Ok(true) => {
+                self.history.synced(unsynced);
+                unsynced.clear();
+            }
+            Ok(false) => {}
+            // Replaced by another machine since it was looked up.
+            Err(error) if file.is_some() && error.kind == ErrorKind::Stale => {}
+            Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    async fn sync_file(&self, path: &str, content: Option<Content>) -> Outcome<bool> {
+        let entry = self.venus.walk(path.as_bytes(), true).await?;
+        let opened = self.venus.open(entry.node, OpenFlags::READ).await;
+        self.venus.forget(entry.node, 1);
+        let handle = opened?.handle;
+        let synced = self.sync_open(handle, content).await;
+        self.venus.release(handle).await?;
+        synced
     }
 
     /// Whether the open file has these contents, and is synced.
