@@ -74,6 +74,15 @@ impl List {
         self.entries.iter().any(|entry| entry.unlinked == Some(key))
     }
 
+    /// The file of the last store, unless it loses a name, and its version after that.
+    pub fn last_store(&self) -> Option<(Key, DataVersion)> {
+        let stored = self.entries.iter().rev().filter_map(|entry| match &entry.change {
+            Change::Store(store) => Some((entry.vnode.key, store.expected.next())),
+            _ => None,
+        });
+        stored.into_iter().find(|(file, _)| !self.unlinks(*file))
+    }
+
     /// The directory of the last change of names, and its version after that.
     pub fn last_directory(&self) -> Option<(Key, DataVersion)> {
         let last = self.entries.iter().rev().find_map(|entry| entry.dirs.last());

@@ -69,6 +69,8 @@ struct State {
     replaced: BTreeMap<Fid, Fid>,
     /// Objects that did not get another name by a single call: they keep those that they have.
     not_linked: BTreeSet<Key>,
+    /// Files whose data was not taken with their other changes: they get no other names.
+    unstored: BTreeSet<Key>,
 }
 
 impl Lease {
@@ -98,6 +100,7 @@ impl Lease {
             models,
             replaced: BTreeMap::new(),
             not_linked: BTreeSet::new(),
+            unstored: BTreeSet::new(),
         };
         Lease {
             id: reply.lease,
@@ -291,6 +294,16 @@ impl Lease {
     /// Whether an object did not get a name by which it was to be kept.
     pub fn was_not_linked(&self, object: Key) -> bool {
         self.state.lock().not_linked.contains(&object)
+    }
+
+    /// The data of a file was not taken. Another name that it was to get may be that of a file with data.
+    pub fn note_unstored(&self, file: Key) {
+        self.state.lock().unstored.insert(file);
+    }
+
+    /// Whether the data of a file was not taken.
+    pub fn is_unstored(&self, file: Key) -> bool {
+        self.state.lock().unstored.contains(&file)
     }
 
     /// Begins to be timed, unless it is so already.

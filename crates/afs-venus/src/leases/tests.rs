@@ -46,6 +46,13 @@ fn link(user: User, n: u32) -> Entry {
     entry(user, Fid::default(), file(n), Change::Link(link))
 }
 
+fn store(user: User, n: u32, version: u64) -> Entry {
+    let (fid, data) = (file(n).fid, SmallData::new(b"data").unwrap());
+    let (status, expected) = (SetStatus::default(), DataVersion(version));
+    let store = fs::StoreSmall { fid, status, expected, position: 0, file_length: 0, data };
+    Entry { dirs: Vec::new(), ..entry(user, Fid::default(), file(n), Change::Store(store)) }
+}
+
 #[test]
 fn lists_are_numbered_and_have_the_changes_in_order_of_one_user() {
     let mut journal = Journal::default();
@@ -159,6 +166,17 @@ fn a_list_is_known_by_an_object_that_it_makes_for_good() {
     let list = journal.list().unwrap();
     assert_eq!(list.made_object(), Some(file(5)));
     assert!(list.unlinks(file(5)) && !list.unlinks(file(3)));
+}
+
+/// The directory may have been changed by others, but hardly the file.
+#[test]
+fn a_list_that_makes_nothing_is_known_by_what_it_stores_in_a_file_that_stays() {
+    let mut journal = Journal::default();
+    journal.push(store(ALICE, 1, 4));
+    journal.push(store(ALICE, 2, 7));
+    journal.push(remove(ALICE, 2));
+    let list = journal.list().unwrap();
+    assert_eq!((list.made_object(), list.last_store()), (None, Some((file(1), DataVersion(5)))));
 }
 
 #[test]

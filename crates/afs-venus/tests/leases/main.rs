@@ -7,6 +7,7 @@ mod common;
 mod full_disk;
 mod liars;
 mod losses;
+mod made_good;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -99,13 +99,13 @@ impl Venus {
         Ok(())
     }
 
-    /// Whether a list to which no reply came was made, as a whole: by an object that only it makes, or else by the version of a
-    /// directory, which changes by others may also explain.
+    /// Whether a list to which no reply came was made, as a whole: by an object that only it makes, or the version of a file that it stores,
+    /// which others can have made only after it was lost, or else by the version of a directory, which changes by others may also explain.
     async fn list_was_made(&self, lease: &Lease, list: &List) -> Result<bool> {
-        let (object, version) = match (list.made_object(), list.last_directory()) {
+        let (object, version) = match (list.made_object(), list.last_store().or(list.last_directory())) {
             (Some(made), _) => (made, None),
-            (None, Some((dir, version))) => (dir, Some(version)),
-            // Stores and statuses alone: they can be made twice.
+            (None, Some((object, version))) => (object, Some(version)),
+            // Statuses alone: they can be set twice.
             (None, None) => return Ok(false),
         };
         let request = fs::FetchStatus { fid: object.fid };
@@ -114,7 +114,7 @@ impl Venus {
             Err(error) if may_be_sent_again(&error) => return Err(error),
             Err(_) => return Ok(false),
         };
-        if version.is_some_and(|version| now > version) {
+        if object.fid.is_directory() && version.is_some_and(|version| now > version) {
             tracing::error!(dir = %object.fid, "others have changed a directory: removals and renames that were decided may not have been made");
         }
         Ok(version.is_none_or(|version| now >= version))

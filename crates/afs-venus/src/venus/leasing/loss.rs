@@ -1,10 +1,10 @@
-//! After the loss of a lease: what the server does not have is made by single calls, under their rules. What cannot be made is logged; the
-//! data of a file is set aside for its user, and the next close or fsync of an open file returns the error.
+//! After the loss of a lease: what the server does not have is made by single calls in the order in which it was decided, under their rules.
+//! The data of a file goes with its creation or before its next name, so that others see no name without its data. What cannot be made is
+//! logged; the data of a file is set aside for its user, and the next close or fsync of an open file returns the error.
 
 use std::sync::Arc;
 
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Change, SmallData};
+use afs_wire::fs::{self, Change, ChangeReply, SmallData};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use afs_wire::rpc::Request;
 
@@ -19,8 +19,8 @@ use crate::venus::maintenance::is_final;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
-/// Data of a file that is there, to be stored to it.
-pub(super) struct MadeGood {
+/// Data that the server did not take for a file that is there: kept, and stored as that of any file.
+pub(super) struct Unstored {
     vnode: Arc<Vnode>,
     user: User,
     version: DataVersion,
@@ -33,10 +33,10 @@ impl Venus {
     ///
     /// # Errors
     /// The server cannot be reached: the rest is made later.
-    pub(super) async fn make_good(&self, lease: &Arc<Lease>, good: &mut Vec<MadeGood>) -> Result<()> {
+    pub(super) async fn make_good(&self, lease: &Arc<Lease>, unstored: &mut Vec<Unstored>) -> Result<()> {
         while let Some(entry) = lease.journal(|journal| journal.first()) {
             let me = self.as_user(entry.user);
-            match Box::pin(me.make_alone(lease, &entry, good)).await {
+            match Box::pin(me.make_alone(lease, &entry, unstored)).await {
                 Ok(()) => {}
                 Err(error) if may_be_sent_again(&error) => return Err(error),
                 Err(error) => me.is_given_up(lease, &entry, &error).await,
@@ -47,35 +47,40 @@ impl Venus {
         Ok(())
     }
 
-    async fn make_alone(&self, lease: &Arc<Lease>, entry: &Entry, good: &mut Vec<MadeGood>) -> Result<()> {
+    async fn make_alone(
+        &self,
+        lease: &Arc<Lease>,
+        entry: &Entry,
+        unstored: &mut Vec<Unstored>,
+    ) -> Result<()> {
         let at = |fid: Fid| lease.in_place_of(fid);
         match &entry.change {
             Change::CreateFile(small) => {
-                let call = fs::CreateFile { dir: at(small.create.dir), ..small.create.clone() };
-                let made = self.made_alone(lease, call).await;
-                let made = made.map(|reply| (reply.fid, reply.status.data_version));
-                if let Some((fid, version)) = self.or_by_list(lease, entry, made).await?
-                    && !small.data.is_empty()
-                {
-                    let (data, time) = (small.data.clone(), small.create.status.mod_time);
-                    good.push(self.good(lease, entry, fid, version, data, time));
-                }
-                Ok(())
+                let create = fs::CreateFile { dir: at(small.create.dir), ..small.create.clone() };
+                self.create_alone(lease, entry, create, &small.data, unstored).await
             }
             Change::MakeDir(call) => {
                 let call = fs::MakeDir { dir: at(call.dir), ..call.clone() };
-                let made = self.made_alone(lease, call).await.map(|reply| (reply.fid, DataVersion(0)));
-                self.or_by_list(lease, entry, made).await.map(drop)
+                let made = self.made_alone(lease, call).await.map(|reply| reply.fid);
+                self.or_by_list(lease, entry, made).await
             }
             Change::Symlink(call) => {
                 let call = fs::Symlink { dir: at(call.dir), ..call.clone() };
-                let made = self.made_alone(lease, call).await.map(|reply| (reply.fid, DataVersion(0)));
-                self.or_by_list(lease, entry, made).await.map(drop)
+                let made = self.made_alone(lease, call).await.map(|reply| reply.fid);
+                self.or_by_list(lease, entry, made).await
             }
             Change::Store(call) => {
-                let (data, time) = (call.data.clone(), call.status.mod_time);
-                good.push(self.good(lease, entry, at(call.fid), call.expected, data, time));
-                Ok(())
+                let (fid, expected) = (at(call.fid), fs::ANY_VERSION);
+                let store = fs::StoreSmall { fid, expected, ..call.clone() };
+                match self.listed_alone(lease, Change::Store(store)).await {
+                    Err(error) if !may_be_sent_again(&error) => {
+                        lease.note_unstored(entry.vnode.key);
+                        let time = call.status.mod_time;
+                        unstored.push(self.unstored(entry, fid, call.expected, (&call.data, time)));
+                        Ok(())
+                    }
+                    outcome => outcome.map(drop),
+                }
             }
             Change::StoreStatus(call) => {
                 let call = fs::StoreStatus { fid: at(call.fid), ..call.clone() };
@@ -93,6 +98,7 @@ impl Venus {
                 unless_gone(self.made_alone(lease, call).await.map(drop))
             }
             Change::Rename(call) => {
+                has_its_data(lease, entry)?;
                 let (old_dir, new_dir) = (at(call.old_dir), at(call.new_dir));
                 let call = fs::Rename { old_dir, new_dir, ..call.clone() };
                 unless_gone(self.made_alone(lease, call).await.map(drop))
@@ -100,7 +106,10 @@ impl Venus {
             Change::Link(call) => {
                 let (dir, existing) = (at(call.dir), at(call.existing));
                 let call = fs::Link { dir, existing, ..call.clone() };
-                let made = self.made_alone(lease, call.clone()).await.map(drop);
+                let made = match has_its_data(lease, entry) {
+                    Ok(()) => self.made_alone(lease, call.clone()).await.map(drop),
+                    error => error,
+                };
                 self.unless_linked(lease, entry, &call, made).await
             }
         }
@@ -140,21 +149,24 @@ impl Venus {
         outcome.result.map(|answered| answered.value)
     }
 
-    /// The object that was made, unless a list whose reply was lost has made the one with the lent fid.
-    async fn or_by_list(
-        &self,
-        lease: &Lease,
-        entry: &Entry,
-        made: Result<(Fid, DataVersion)>,
-    ) -> Result<Option<(Fid, DataVersion)>> {
+    /// Makes a change for which there is no single call: as a list of it alone.
+    async fn listed_alone(&self, lease: &Lease, change: Change) -> Result<ChangeReply> {
+        let changes = fs::Changes::first_of(std::iter::once(change));
+        let answered = self.made_alone(lease, fs::ChangeList { volume: lease.volume.id, changes }).await?;
+        let refused = VenusError::new(ErrorKind::of_abort(answered.code), "ChangeList").of(lease.dir.fid);
+        answered.done.into_vec().pop().ok_or(refused)
+    }
+
+    /// Notes the object that was made, unless a list whose reply was lost has made the one with the lent fid.
+    async fn or_by_list(&self, lease: &Lease, entry: &Entry, made: Result<Fid>) -> Result<()> {
         match made {
-            Ok((fid, version)) => {
+            Ok(fid) => {
                 lease.replace(entry.object, fid);
-                Ok(Some((fid, version)))
+                Ok(())
             }
             Err(error) if error.kind == ErrorKind::Exists => {
                 match self.made_alone(lease, fs::FetchStatus { fid: entry.vnode.key.fid }).await {
-                    Ok(_) => Ok(None),
+                    Ok(_) => Ok(()),
                     Err(other) if may_be_sent_again(&other) => Err(other),
                     Err(_) => Err(error),
                 }
@@ -163,17 +175,55 @@ impl Venus {
         }
     }
 
-    fn good(
+    /// Makes a file with its data.
+    async fn create_alone(
         &self,
         lease: &Lease,
         entry: &Entry,
+        create: fs::CreateFile,
+        data: &SmallData,
+        unstored: &mut Vec<Unstored>,
+    ) -> Result<()> {
+        let small = fs::CreateSmall { create: create.clone(), data: data.clone() };
+        match self.listed_alone(lease, Change::CreateFile(small)).await {
+            Ok(ChangeReply::CreateFile(made)) => self.or_by_list(lease, entry, Ok(made.fid)).await,
+            // No server of ours: it lends leases and knows no lists.
+            Ok(_) => self.create_first(lease, entry, create, data, unstored).await,
+            Err(error) if error.kind == ErrorKind::NotSupported => {
+                self.create_first(lease, entry, create, data, unstored).await
+            }
+            Err(error) => self.or_by_list(lease, entry, Err(error)).await,
+        }
+    }
+
+    /// Makes a file whose data is stored afterwards.
+    async fn create_first(
+        &self,
+        lease: &Lease,
+        entry: &Entry,
+        create: fs::CreateFile,
+        data: &SmallData,
+        unstored: &mut Vec<Unstored>,
+    ) -> Result<()> {
+        let time = create.status.mod_time;
+        let made = self.made_alone(lease, create).await;
+        if let Ok(made) = &made
+            && !data.is_empty()
+        {
+            unstored.push(self.unstored(entry, made.fid, made.status.data_version, (data, time)));
+        }
+        self.or_by_list(lease, entry, made.map(|reply| reply.fid)).await
+    }
+
+    fn unstored(
+        &self,
+        entry: &Entry,
         fid: Fid,
         version: DataVersion,
-        data: SmallData,
-        time: Option<UnixSeconds>,
-    ) -> MadeGood {
-        let vnode = self.vnode(Key::new(lease.dir.cell, fid));
-        MadeGood { vnode, user: entry.user, version, data, time }
+        (data, time): (&SmallData, Option<UnixSeconds>),
+    ) -> Unstored {
+        let vnode = self.vnode(Key::new(entry.vnode.key.cell, fid));
+        Unstored { vnode, user: entry.user, version, data: data.clone(), time }
     }
 
     /// What was decided of an object and its directory is not known to be so.
@@ -230,17 +280,15 @@ impl Venus {
         }
     }
 
-    /// Stores data to a file that was made by a single call; what cannot be stored is kept as after a close.
-    pub(super) async fn store_made_good(&self, unsaved: MadeGood) {
-        let MadeGood { vnode, user, version, data, time } = unsaved;
+    /// Stores data that the server did not take with the other changes; what it does not take now either is kept as after a close.
+    pub(super) async fn store_unstored(&self, unstored: Unstored) {
+        let Unstored { vnode, user, version, data, time } = unstored;
         let me = self.as_user(user);
         let bytes = data.as_bytes().to_vec().into();
         let data = match me.files.unsaved_data(&vnode, user, version, bytes, time).await {
             Ok(data) => data,
             Err(full) => {
-                if let Err(error) = me.store_from_memory(&vnode, data, time).await {
-                    tracing::error!(%error, %full, fid = %vnode.key.fid, "data is lost: the server and the cache do not take it");
-                }
+                tracing::error!(%full, fid = %vnode.key.fid, "data is lost: the server and the cache do not take it");
                 return;
             }
         };
@@ -251,31 +299,6 @@ impl Venus {
                 me.files.note_failure(vnode.key, &error);
                 me.keep_unsaved(&vnode, &data).await;
             }
-        }
-    }
-
-    /// Stores data for which the cache has no room: as a list of this one change, whatever version the server has.
-    async fn store_from_memory(
-        &self,
-        file: &Vnode,
-        data: SmallData,
-        time: Option<UnixSeconds>,
-    ) -> Result<()> {
-        let fid = file.key.fid;
-        let gone = VenusError::new(ErrorKind::Stale, "StoreData").of(fid);
-        let volume = self.location.volume_of(file.key).ok_or(gone)?;
-        let status = fs::SetStatus { mod_time: time, ..fs::SetStatus::default() };
-        let store =
-            fs::StoreSmall { fid, status, expected: fs::ANY_VERSION, position: 0, file_length: 0, data };
-        let changes = fs::Changes::first_of(std::iter::once(Change::Store(store)));
-        let list = fs::ChangeList { volume: volume.id, changes };
-        let answered = self.calls.call(&self.context, &volume, list).await.result?;
-        // Its status may have been fetched in between.
-        self.distrust(file);
-        self.invalidate(file.key);
-        match answered.value.code {
-            AbortCode::OK if answered.value.done.len() == 1 => Ok(()),
-            code => Err(VenusError::new(ErrorKind::of_abort(code), "StoreData").of(fid)),
         }
     }
 }
@@ -294,5 +317,14 @@ fn unless_gone(made: Result<()>) -> Result<()> {
     match made {
         Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
         other => other,
+    }
+}
+
+/// A file whose data was not taken keeps the names that it has: the new one may be that of a file with data.
+fn has_its_data(lease: &Lease, entry: &Entry) -> Result<()> {
+    let kept = entry.concerns.iter().filter(|key| entry.unlinked != Some(**key));
+    match kept.into_iter().find(|key| lease.is_unstored(**key)) {
+        Some(file) => Err(VenusError::new(ErrorKind::NoSpace, "StoreData").of(file.fid)),
+        None => Ok(()),
     }
 }

@@ -58,15 +58,14 @@ impl Venus {
     }
 
     async fn settle_now(&self, lease: &Arc<Lease>) -> Result<()> {
-        let mut made_good = Vec::new();
+        let mut unstored = Vec::new();
         let settled = {
             let before = lease.journal(|journal| journal.pushed());
             let _turn = lease.sending.lock().await;
-            self.settle_up_to(lease, before, &mut made_good).await
+            self.settle_up_to(lease, before, &mut unstored).await
         };
-        // Data of files that had to be made by single calls is stored as that of any file.
-        for unsaved in made_good {
-            Box::pin(self.store_made_good(unsaved)).await;
+        for unstored in unstored {
+            Box::pin(self.store_unstored(unstored)).await;
         }
         settled
     }
@@ -75,19 +74,19 @@ impl Venus {
         &self,
         lease: &Arc<Lease>,
         changes: u64,
-        made_good: &mut Vec<loss::MadeGood>,
+        unstored: &mut Vec<loss::Unstored>,
     ) -> Result<()> {
         while !lease.journal(|journal| journal.is_settled(changes)) {
             if lease.is_lost() {
                 // Boxed: the task of each settlement would have room for it.
-                Box::pin(self.make_good(lease, made_good)).await?;
+                Box::pin(self.make_good(lease, unstored)).await?;
                 continue;
             }
             let Some(list) = lease.journal(Journal::list) else { return Ok(()) };
             self.send_lease_list(lease, &list).await?;
         }
         if lease.is_lost() {
-            Box::pin(self.make_good(lease, made_good)).await?;
+            Box::pin(self.make_good(lease, unstored)).await?;
             self.return_lease(lease).await;
         }
         Ok(())
