@@ -1,6 +1,6 @@
 //! A lease that this client holds: what is lent with it, and the journal of what was decided under it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,9 +51,9 @@ struct State {
     /// Whether the server takes no more lists of it.
     lost: bool,
     journal: Journal,
-    /// What was lent and is not used.
-    files: Vec<Fid>,
-    directories: Vec<Fid>,
+    /// What was lent and is not used, in the order in which it is used.
+    files: VecDeque<Fid>,
+    directories: VecDeque<Fid>,
     /// How many were used.
     used_files: usize,
     used_directories: usize,
@@ -84,7 +84,7 @@ impl Lease {
         models: Models,
     ) -> Self {
         let reply = &taken.value;
-        let (directories, files) = fids.into_iter().rev().partition(|fid| fid.is_directory());
+        let (directories, files) = fids.into_iter().partition(|fid| fid.is_directory());
         let state = State {
             holds: true,
             lost: false,
@@ -197,7 +197,7 @@ impl Lease {
             New::File => state.used_files += 1,
             New::Directory => state.used_directories += 1,
         }
-        Taken::Fid(state.of(kind).and_then(Vec::pop).unwrap_or_default())
+        Taken::Fid(state.of(kind).and_then(VecDeque::pop_front).unwrap_or_default())
     }
 
     /// Whether it has what a change needs, or nothing is decided under it any more.
@@ -220,11 +220,10 @@ impl Lease {
     /// More was lent with it. Fids that are lent already are left out.
     pub fn add(&self, fids: &[Fid], space: u64) {
         let mut state = self.state.lock();
-        for fid in fids {
+        let mut lent: BTreeSet<Fid> = state.files.iter().chain(&state.directories).copied().collect();
+        for fid in fids.iter().filter(|fid| lent.insert(**fid)) {
             let kind = if fid.is_directory() { New::Directory } else { New::File };
-            if let Some(lent) = state.of(kind).filter(|lent| !lent.contains(fid)) {
-                lent.insert(0, *fid);
-            }
+            state.of(kind).into_iter().for_each(|lent| lent.push_back(*fid));
         }
         state.space = state.space.saturating_add(space);
     }
@@ -346,7 +345,7 @@ impl State {
         self.journal.push(entry);
     }
 
-    fn of(&mut self, kind: New) -> Option<&mut Vec<Fid>> {
+    fn of(&mut self, kind: New) -> Option<&mut VecDeque<Fid>> {
         match kind {
             New::Nothing => None,
             New::File => Some(&mut self.files),
