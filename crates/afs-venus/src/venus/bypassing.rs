@@ -100,10 +100,14 @@ impl Venus {
         }
         let window = self.window(handle);
         let is_sequential = handle.run.is_sequential();
+        // The first bytes come as soon as those of a file that has no more.
+        let is_first =
+            is_sequential && handle.run.bytes() <= wanted.end - wanted.start && !self.is_far(handle);
         let (mut parts, mut at) = (Vec::new(), wanted.start);
         while at < wanted.end {
             let changed = self.windows.changed();
-            let piece = self.windows.piece(&(at..wanted.end), length, is_sequential);
+            let goes_on = is_sequential && (!is_first || at > wanted.start);
+            let piece = self.windows.piece(&(at..wanted.end), length, goes_on);
             let bytes = match window.find(version, at, piece) {
                 Found::Here(bytes) => bytes,
                 Found::Coming | Found::Full => {
@@ -112,7 +116,7 @@ impl Venus {
                 }
                 Found::Missing(claim) => {
                     let _counted = handle.ahead.begin();
-                    if is_sequential {
+                    if goes_on {
                         self.read_ahead_past(handle, data, claim.range().end);
                     }
                     let start = claim.range().start;
@@ -124,7 +128,7 @@ impl Venus {
             at += part.len() as u64;
             parts.push(part);
         }
-        if is_sequential {
+        if is_sequential && !is_first {
             self.read_ahead_past(handle, data, at);
         }
         Ok(Some(joined(parts)))

@@ -86,7 +86,8 @@ impl Venus {
         };
         let Some(claim) = claim else { return Ok(()) };
         let _counted = handle.ahead.begin();
-        if is_cold_start {
+        // From a server nearby it comes with the next read.
+        if is_cold_start && self.is_far(handle) {
             self.read_ahead(handle, 0);
         }
         self.fetch_claimed(handle, claim).await

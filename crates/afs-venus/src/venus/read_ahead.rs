@@ -27,6 +27,11 @@ const WINDOW: u128 = 32 * 1412;
 /// more calls.
 const RATE: u128 = 12_500_000;
 
+/// From this round trip on, what is ahead is fetched together with the first bytes of a file. From a nearer server it is asked for at the
+/// next read: it would take processors and links from the first bytes, and from the program that gets them, for longer than a round
+/// trip is.
+const FAR: Duration = Duration::from_millis(5);
+
 /// How many calls are good for one reader at a server with that round trip, if it is known.
 fn calls_at_once(limits: &Limits, round_trip: Option<Duration>) -> u32 {
     let under_way = round_trip.unwrap_or_default().as_nanos() * RATE / 1_000_000_000;
@@ -45,6 +50,13 @@ impl Venus {
             let (me, handle) = (self.without_waiting(), handle.clone());
             self.env.spawn(Box::pin(async move { me.fetch_ahead(&handle, &counted, claim).await }));
         }
+    }
+
+    /// Whether the server of a file is so far away that what is ahead does not wait for the first bytes.
+    pub(super) fn is_far(&self, handle: &Handle) -> bool {
+        let volume = self.location.volume_of(handle.vnode.key);
+        let server = volume.and_then(|volume| volume.sites(self.now()).into_iter().next());
+        server.and_then(|server| server.round_trip()).is_some_and(|round_trip| round_trip >= FAR)
     }
 
     /// Counts a fetch ahead of a reader. `None`: there are as many as are good for the reader and the server.
