@@ -1,7 +1,7 @@
 //! Tests of `andrew bench load` on a served cell: every part, in every security class.
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A served cell that only holders of its key may write to; stopped at the end of the test, also after a failure.
@@ -23,12 +23,22 @@ impl Cell {
     }
 
     fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
         command.args(line.split(' ')).current_dir(self.home.path()).env("HOME", self.home.path());
         for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "ANDREW_TOKENS"] {
             command.env_remove(name);
         }
-        command.output().unwrap()
+        command
+    }
+
+    /// Files of the cell's first volume.
+    fn file_count(&self) -> u64 {
+        let volume = serde_json::from_str(&self.done("--json vos examine root.cell")).unwrap();
+        find(&volume, "files").unwrap_or_else(|| unreachable!("{volume}"))
     }
 
     fn done(&self, line: &str) -> String {
@@ -168,6 +178,24 @@ fn costs_of_calls_are_measured_and_replayed() {
     let anonymous = server.replace(" --security rxkad", "");
     let denied = refused(&format!("{anonymous} --server-pid {pid} --out costs.json"));
     assert!(denied.contains("costs: 127.0.0.1") && denied.contains("CreateFile"), "{denied}");
+    a_signal_ends_it(&cell, &format!("{server} --server-pid {pid}").replace("--calls 64", "--calls 2000"));
+}
+
+/// What was measured before is written, and no file is left.
+fn a_signal_ends_it(cell: &Cell, line: &str) {
+    let empty = cell.file_count();
+    let mut command = cell.command(&format!("{line} --only path,calls --out part.json"));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while cell.file_count() == empty {
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*said), (Some(1), "andrew: lab: costs: interrupted\n"));
+    let part = std::fs::read_to_string(cell.home.path().join("part.json")).unwrap();
+    assert!(part.contains("; interrupted\"") && !part.contains("BulkStatus"), "{part}");
+    assert_eq!(cell.file_count(), empty);
 }
 
 /// The first number of that name in a value.

@@ -71,7 +71,7 @@ fn name(number: u32) -> Name {
     Name::truncated(format!("load-{number}").as_bytes())
 }
 
-/// Runs `one` for 0..`calls`, `in_flight` at a time.
+/// Runs `one` for 0..`calls`, `in_flight` at a time. Also after an error it returns when none is in flight any more.
 pub(super) async fn many<F, W>(target: &Target, calls: u32, in_flight: u32, one: F) -> Result<Rate, LoadError>
 where
     F: Fn(Target, u32) -> W + Clone + Send + Sync + 'static,
@@ -96,9 +96,13 @@ where
     };
     let workers: Vec<_> =
         (0..in_flight).map(|_| target.env.start_with_result(Stall::Brief, worker())).collect();
+    let mut done = Vec::with_capacity(workers.len());
+    for worker in workers {
+        done.push(worker.await.map_err(|_| LoadError::Lost).flatten());
+    }
     let mut times = Times::new()?;
-    for done in workers {
-        times.join(&done.await.map_err(|_| LoadError::Lost)??)?;
+    for worker in done {
+        times.join(&worker?)?;
     }
     let seconds = target.env.now().saturating_since(start).as_secs_f64();
     Ok(Rate { calls, in_flight, seconds, per_second: f64::from(calls) / seconds, latency: times.latency() })

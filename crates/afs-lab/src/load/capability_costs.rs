@@ -12,7 +12,7 @@ use afs_wire::rpc::Request;
 
 use super::Target;
 use super::costs::{CALLS_MIN, Costs, Files, Kind, files};
-use super::error::LoadError;
+use super::error::{LoadError, is_refused_as};
 use crate::replay::MeasuredCosts;
 
 /// Capabilities of a BulkCapability.
@@ -159,10 +159,9 @@ fn request(fid: Fid) -> CapabilityRequest {
 /// Any other failure.
 pub(super) fn is_absent<T>(outcome: &Result<T, LoadError>) -> Result<bool, LoadError> {
     let Err(LoadError::Call { operation, source }) = outcome else { return Ok(outcome.is_err()) };
-    let refused = Errno::EOPNOTSUPP;
-    let absent = [AbortCode::RXGEN_OPCODE, refused.to_uae(), AbortCode(refused.number())];
-    match source.abort_code() {
-        Some(code) if absent.contains(&code) => Ok(true),
-        _ => Err(LoadError::Call { operation, source: source.clone() }),
+    let is_unknown = source.abort_code() == Some(AbortCode::RXGEN_OPCODE);
+    if is_unknown || is_refused_as(outcome, Errno::EOPNOTSUPP) {
+        return Ok(true);
     }
+    Err(LoadError::Call { operation, source: source.clone() })
 }

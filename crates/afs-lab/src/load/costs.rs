@@ -3,9 +3,11 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use afs_wire::error::Errno;
 use afs_wire::fs::{
     BulkStatus, CreateFile, FetchStatus, Fids, Name, RemoveFile, Rename, SetStatus, StoreStatus,
 };
@@ -14,7 +16,7 @@ use afs_wire::ids::{Fid, Mode};
 use super::Target;
 use super::bulk::{fetch, put};
 use super::calls::many;
-use super::error::LoadError;
+use super::error::{LoadError, is_refused_as};
 use crate::replay::MeasuredCosts;
 
 /// Bytes of the files that are stored, fetched and removed, as in Table 4(b).
@@ -42,6 +44,8 @@ pub struct Costs<'a> {
     pub calls: u32,
     /// Calls in flight at a time.
     pub in_flight: u32,
+    /// Ends the measurement before the next call when it is true, with [`LoadError::Stopped`].
+    pub stop: &'a Arc<AtomicBool>,
 }
 
 /// Files of the measurement; each has its fid when it was created.
@@ -79,6 +83,23 @@ impl Costs<'_> {
             costs.copy(nfs, afs);
         }
         Ok(())
+    }
+
+    /// Removes the files named `load-N` that a measurement left which was stopped.
+    ///
+    /// # Errors
+    /// The first call that fails for another reason than that there is no such file.
+    pub async fn remove_left(&self) -> Result<(), LoadError> {
+        let remove = |target: Target, number: u32| async move {
+            for kind in [Kind::Remove, Kind::RemoveRenamed] {
+                let removed = kind.call(&target, &[], number as usize).await;
+                if !is_refused_as(&removed, Errno::ENOENT) {
+                    removed?;
+                }
+            }
+            Ok(())
+        };
+        many(self.target, self.calls.max(CALLS_MIN), self.in_flight, remove).await.map(drop)
     }
 
     async fn unsized_calls(&self, costs: &mut MeasuredCosts) -> Result<(), LoadError> {
@@ -131,8 +152,18 @@ impl Costs<'_> {
         F: Fn(Target, u32) -> W + Clone + Send + Sync + 'static,
         W: Future<Output = Result<(), LoadError>> + Send,
     {
+        let stop = self.stop.clone();
+        let unless_stopped = move |target: Target, number: u32| {
+            let (stop, one) = (stop.clone(), one.clone());
+            async move {
+                if stop.load(Ordering::Acquire) {
+                    return Err(LoadError::Stopped);
+                }
+                one(target, number).await
+            }
+        };
         let before = (self.clock)()?;
-        many(self.target, calls, self.in_flight, one).await?;
+        many(self.target, calls, self.in_flight, unless_stopped).await?;
         let used = (self.clock)()?.saturating_sub(before);
         let microseconds = used.as_secs_f64() * 1e6 / f64::from(calls);
         // The clock has no more digits.

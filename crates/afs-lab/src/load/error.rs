@@ -1,6 +1,7 @@
 //! Errors of a load.
 
 use afs_rpc::CallError;
+use afs_wire::error::{AbortCode, Errno};
 use std::fmt::Display;
 
 /// Why a load could not be measured.
@@ -55,6 +56,9 @@ pub enum LoadError {
     /// The server's process has ended, or tells no processor time.
     #[error("the server's processor time: {0}")]
     Clock(String),
+    /// The caller ended the load.
+    #[error("interrupted")]
+    Stopped,
     /// A worker ended with its runtime.
     #[error("a worker stopped without a result")]
     Lost,
@@ -63,6 +67,12 @@ pub enum LoadError {
 /// Makes [`LoadError::Path`] of an error.
 pub(super) fn failed<E: Display>(operation: &'static str) -> impl Fn(E) -> LoadError {
     move |error| LoadError::Path { operation, reason: error.to_string() }
+}
+
+/// Whether the server refused a call with an error number, in either form that servers give it.
+pub(super) fn is_refused_as<T>(outcome: &Result<T, LoadError>, why: Errno) -> bool {
+    let Err(LoadError::Call { source, .. }) = outcome else { return false };
+    source.abort_code().is_some_and(|code| [why.to_uae(), AbortCode(why.number())].contains(&code))
 }
 
 /// Adds the call's name to its error.

@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Answer;
 use statuses::Statuses;
 use std::path::PathBuf;
-pub(in crate::commands) use stop::Stop;
+pub(in crate::commands) use stop::{BULK_DIRECTORIES, Stop};
 
 /// Options of `andrew bench bulk`.
 #[derive(clap::Args, Debug)]
@@ -76,7 +76,7 @@ impl Args {
     /// A directory that is none, a process that does not run, status 2; a failure while it runs, or a signal, status 1.
     pub fn run(self, json: bool) -> CommandResult {
         // Before any thread is started.
-        let stop = Stop::on_signals()?;
+        let stop = Stop::on_signals(BULK_DIRECTORIES)?;
         let writer = places::writer(&self.dir, &self.pid)?;
         let readers = self.read_dir.iter().map(|dir| places::reader(dir, &self.dir, &self.pid));
         let readers: Vec<Place> = readers.collect::<CommandResult<_>>()?;

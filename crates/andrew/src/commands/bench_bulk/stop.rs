@@ -1,4 +1,4 @@
-//! Flag that a signal raises, so that a measurement ends at its next block and removes what it wrote.
+//! Flag that a signal raises, so that a measurement ends at its next block or call and removes what it wrote.
 
 use crate::error::{CommandError, CommandResult};
 use crate::sys::signals::StopSignals;
@@ -9,20 +9,23 @@ use std::thread;
 /// Whether SIGINT, SIGTERM or SIGHUP has arrived.
 pub(in crate::commands) struct Stop(Arc<AtomicBool>);
 
+/// What the measurements of files leave when they end at once.
+pub(in crate::commands) const BULK_DIRECTORIES: &str = "directories named andrew-bulk-N";
+
 impl Stop {
     /// Receives the signals from now on. To be called before any other thread is started. The second signal ends the
-    /// process at once.
+    /// process at once; `left` is what it says then to be left behind.
     ///
     /// # Errors
     /// No thread can be started.
-    pub(in crate::commands) fn on_signals() -> CommandResult<Self> {
+    pub(in crate::commands) fn on_signals(left: &'static str) -> CommandResult<Self> {
         let signals = StopSignals::block().map_err(CommandError::failed)?;
         let flag = Arc::new(AtomicBool::new(false));
         let raised = flag.clone();
         let wait = move || {
             while signals.wait().is_ok() {
                 if raised.swap(true, Ordering::AcqRel) {
-                    eprintln!("andrew: bench: ended at once; directories named andrew-bulk-N are left");
+                    eprintln!("andrew: ended at once; {left} are left");
                     std::process::exit(i32::from(CommandError::FAILURE));
                 }
             }
@@ -31,7 +34,7 @@ impl Stop {
         Ok(Self(flag))
     }
 
-    pub(in crate::commands) fn flag(&self) -> &AtomicBool {
+    pub(in crate::commands) fn flag(&self) -> &Arc<AtomicBool> {
         &self.0
     }
 }

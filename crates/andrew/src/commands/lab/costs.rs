@@ -6,6 +6,7 @@ use crate::commands::bench_load::{CallSecurity, Client, fid, server};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::bulk::Process;
+use afs_lab::error::LabError;
 use afs_lab::load::{Costs, LoadError};
 use afs_lab::measure::warm_client;
 use afs_lab::replay::MeasuredCosts;
@@ -23,7 +24,7 @@ Makes many equal calls of each kind to a file server on this machine, and divide
 their number: the calls of Tables 3 and 4, those for capabilities, reads and stores by the server's data path, and, where the
 volume's bytes are on drives that clients may use, GetLayout, GetLayoutList, GetLayouts and RenewLayouts (of 1, 8, 16 and 32 files), and the calls for a
 store there: GetPlacedRoom and CommitPlaced, GetRoom and CommitChunks. What a server does not have is left out. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
-which files named load-N are made and removed.
+which files named load-N are made and removed. A first signal ends it: FILE then has what was measured before, and status 1 tells of it.
 
 With --mount, 171 files are read there past the cache in each minute, as many as are opened in a busy client-minute of the AFS
 trace, and the calls for capabilities and layouts are counted, for the replay of NASD with groups.
@@ -99,7 +100,7 @@ impl Args {
         let onto = onto.map_err(|error| CommandError::usage(format!("lab: --onto: {error}")))?;
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
         // Before any thread is started.
-        let stop = Stop::on_signals()?;
+        let stop = Stop::on_signals("files named load-N, or a directory named andrew-lab-warm-N,")?;
         let failed = |error: String| CommandError::failed(format!("lab: costs: {error}"));
         let process = Process::new("server".into(), self.server_pid);
         let process = process.map_err(|error| CommandError::usage(format!("lab: --server-pid: {error}")))?;
@@ -107,34 +108,44 @@ impl Args {
         let client = Client::open(self.server, &self.security)?;
         let target = client.target(self.directory);
         let (calls, in_flight, server) = (self.calls, self.in_flight, self.server);
-        let measured = Costs { target: &target, server, clock: &clock, calls, in_flight };
+        let measured = Costs { target: &target, server, clock: &clock, calls, in_flight, stop: stop.flag() };
         let mut costs = onto.unwrap_or_else(|| MeasuredCosts::new(String::new()));
         costs.what =
             [std::mem::take(&mut costs.what), self.what()].join("; ").trim_start_matches("; ").to_owned();
         let parts = client.system.block_on(self.measure(&measured, &mut costs));
-        parts.map_err(|error| failed(format!("{}: {error}", self.server)))?;
-        if let Some(mount) = &mount {
-            let counted = warm_client(&mount.mounted(None), self.minutes, stop.flag());
-            costs.warm_client = Some(counted.map_err(|error| failed(error.to_string()))?);
+        let mut is_whole = parts.map_err(|error| failed(format!("{}: {error}", self.server)))?;
+        if let Some(mount) = mount.as_ref().filter(|_| is_whole) {
+            match warm_client(&mount.mounted(None), self.minutes, stop.flag()) {
+                Err(LabError::Stopped) => is_whole = false,
+                counted => costs.warm_client = Some(counted.map_err(|error| failed(error.to_string()))?),
+            }
+        }
+        if !is_whole {
+            costs.what.push_str("; interrupted");
         }
         let text = serde_json::to_string_pretty(&costs).map_err(|error| failed(error.to_string()))?;
         let shown = self.out.display().to_string();
         std::fs::write(&self.out, text).map_err(|error| failed(format!("cannot write {shown}: {error}")))?;
         output::show(json, &Written { out: shown, costs });
-        Ok(())
+        is_whole.then_some(()).ok_or_else(|| failed("interrupted".to_owned()))
     }
 
-    async fn measure(&self, costs: &Costs<'_>, all: &mut MeasuredCosts) -> Result<(), LoadError> {
+    /// Whether all was measured: a signal ends it between two calls.
+    async fn measure(&self, costs: &Costs<'_>, all: &mut MeasuredCosts) -> Result<bool, LoadError> {
         for part in &self.only {
-            match part {
-                Part::Calls => costs.add_calls(all).await?,
-                Part::Capabilities => costs.add_capabilities(all).await?,
-                Part::Path => costs.add_path(all).await?,
-                Part::Layouts => costs.add_layouts(all).await?,
-                Part::Rooms => costs.add_rooms(all).await?,
+            let measured = match part {
+                Part::Calls => costs.add_calls(all).await,
+                Part::Capabilities => costs.add_capabilities(all).await,
+                Part::Path => costs.add_path(all).await,
+                Part::Layouts => costs.add_layouts(all).await,
+                Part::Rooms => costs.add_rooms(all).await,
+            };
+            match measured {
+                Err(LoadError::Stopped) => return costs.remove_left().await.map(|()| false),
+                measured => measured?,
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// What is measured, for those who use it.

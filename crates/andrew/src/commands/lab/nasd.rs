@@ -1,7 +1,7 @@
 //! `andrew lab nasd`: one load through the four organisations of disks of Gibson et al. 1997, as settings of a volume
 //! (`andrew vos setpath`), with what each costs the manager of files.
 
-use crate::commands::bench_bulk::{Stop, length, mount_attributes, places};
+use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, length, mount_attributes, places};
 use crate::commands::bench_load::fid;
 use crate::commands::vos::ops::Ops;
 use crate::commands::vos::route_options::RouteOptions;
@@ -62,7 +62,7 @@ impl Args {
     /// signal, status 1.
     pub fn run(self, json: bool) -> CommandResult {
         // Before any thread is started.
-        let stop = Stop::on_signals()?;
+        let stop = Stop::on_signals(BULK_DIRECTORIES)?;
         let volume = mount_attributes::text(&self.mount, "afs.fid").ok().and_then(|text| fid(&text).ok());
         let volume = volume.ok_or_else(|| {
             let shown = self.mount.display();

@@ -4,7 +4,7 @@ use super::choice::chosen;
 use super::others::{Named, Others};
 use super::{embedded, failed_folder};
 use crate::commands::bench::MountProbe;
-use crate::commands::bench_bulk::{Stop, places};
+use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, places};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::andrew::Probe;
@@ -83,7 +83,7 @@ impl Args {
         let costs = self.costs.as_deref().map(MeasuredCosts::read).transpose();
         let costs = costs.map_err(|error| CommandError::usage(format!("lab: --costs: {error}")))?;
         // Before any thread is started.
-        let stop = Stop::on_signals()?;
+        let stop = Stop::on_signals(BULK_DIRECTORIES)?;
         let papers = embedded()?;
         let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
         let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
