@@ -18,6 +18,8 @@ pub(super) enum System {
     Nasd,
     /// The same with as many calls for capabilities as a client was counted to make.
     NasdGroups,
+    /// The same, with writes by the paper's rule for them: to be compared with what the paper printed.
+    NasdGroupsByRule,
 }
 
 /// The request for a capability, as Table 7 counts it.
@@ -34,8 +36,11 @@ impl System {
             Self::Sad | Self::NetScsi | Self::Nasd => true,
             Self::Sid => costs.is_some_and(has_path),
             Self::NasdGroups => costs.is_some_and(|costs| costs.warm_seconds().is_some()),
+            Self::NasdGroupsByRule => {
+                costs.is_some_and(|costs| costs.warm_seconds().is_some() && costs.has_drive_writes())
+            }
         };
-        let all = [Self::Sad, Self::Sid, Self::NetScsi, Self::Nasd, Self::NasdGroups];
+        let all = [Self::Sad, Self::Sid, Self::NetScsi, Self::Nasd, Self::NasdGroups, Self::NasdGroupsByRule];
         all.into_iter().filter(has).collect()
     }
 
@@ -47,6 +52,7 @@ impl System {
             Self::NetScsi => "NetSCSI",
             Self::Nasd => "NASD",
             Self::NasdGroups => "NASD_groups",
+            Self::NasdGroupsByRule => "NASD_groups_by_rule",
         }
     }
 
@@ -55,7 +61,7 @@ impl System {
         match self {
             Self::Sad | Self::Sid => 0,
             Self::NetScsi => 1,
-            Self::Nasd | Self::NasdGroups => 2,
+            Self::Nasd | Self::NasdGroups | Self::NasdGroupsByRule => 2,
         }
     }
 
@@ -103,7 +109,7 @@ impl System {
         let counted = costs.and_then(MeasuredCosts::warm_seconds);
         match (self, counted) {
             (Self::Sad | Self::NetScsi, _) => Ok(None),
-            (Self::Sid | Self::NasdGroups, Some(seconds)) => {
+            (Self::Sid | Self::NasdGroups | Self::NasdGroupsByRule, Some(seconds)) => {
                 let opens = inputs.number(kind.table7(), OPEN, "count_k")? * 1e3;
                 let minutes = inputs.number("table5", "busy client-minutes", kind.column())?;
                 Ok(Some(vec![(0.0, seconds * minutes / opens)]))

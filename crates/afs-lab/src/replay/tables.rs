@@ -213,6 +213,14 @@ mod tests {
             assert_eq!(of(&costs, "StoreData", system), of(&measured(), "StoreData", system), "{system}");
         }
         assert_eq!(of(&costs, "FetchData", "NASD").1, 0.0);
+        // With groups there are both.
+        costs.add(BULK_BY_REQUESTS, 8.0, 30.0);
+        let calls_per_minute = [("BulkCapability".to_owned(), 2.0)].into();
+        costs.warm_client =
+            Some(WarmClient { minutes: 10, opens_per_minute: 171, directories: 8, calls_per_minute });
+        assert_eq!(of(&costs, "StoreData", "NASD_groups").1, here);
+        assert_eq!(of(&costs, "StoreData", "NASD_groups_by_rule").1, before);
+        assert_eq!(of(&costs, "Open", "NASD_groups_by_rule"), of(&costs, "Open", "NASD_groups"));
     }
 
     #[test]
