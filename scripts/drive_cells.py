@@ -61,6 +61,16 @@ class Cells:
     def administer(self, *words):
         return self.at(SERVER, *words, "--state", self.state)
 
+    def compare_organisations(self, files, mebibytes, at_once):
+        """One load through the four organisations of disks, over one of the first three drives, two and three, by a new mount."""
+        self.volume("lab", "nasd")
+        run([self.program, "fs", "setacl", self.writer / "lab", "system:anyuser", "rlidwk"])
+        first, *others = [drive.name for drive in self.drives[:3]]
+        self.administer("drive", "use", first, *(word for other in others for word in ["--copy", other]))
+        folder, server = self.mount("lab-mount") / "lab", processes.of_state(self.program, self.state)
+        words = ["--mount", folder, "--server", server, "--files", files, "--size", f"{mebibytes}M", "--at-once", at_once]
+        return json.loads(self.administer("--json", "lab", "nasd", *words))["organisations"]
+
     def mount(self, name):
         folder = self.scratch / name
         self.at(CLIENT, "mount", "--cell", "bench.test", "--servers", self.address, "--cache", self.scratch / f"{name}.cache",
@@ -96,14 +106,43 @@ class Cells:
             (self.writer / path).write_bytes(os.urandom(1024))
         return paths
 
+    def write_pairs(self, name, pairs, bytes, mebibytes, length):
+        """Pairs of files on the first drive, each in a directory: of some bytes, and of so many mebibytes with a hole after them up to a length."""
+        top = self.volume(name, "nasd")
+        self.administer("drive", "use", self.drives[0].name)
+        paths = [(top / f"{number}/short", top / f"{number}/long") for number in range(pairs)]
+        for short, long in paths:
+            (self.writer / short).parent.mkdir()
+            (self.writer / short).write_bytes(os.urandom(bytes))
+            with open(self.writer / long, "wb") as file:
+                for _ in range(mebibytes):
+                    file.write(os.urandom(PIECE))
+                file.truncate(length)
+        return paths
+
+    def first_byte(self, path):
+        """Seconds from the beginning of the open of a file to its first byte, once all that other reads began is over."""
+        before, now = None, self.counters()["data_path"]
+        while before != now:
+            time.sleep(0.1)
+            before, now = now, self.counters()["data_path"]
+        begun = time.monotonic()
+        fd = os.open(self.reader / path, os.O_RDONLY)
+        try:
+            os.read(fd, 1)
+            return time.monotonic() - begun
+        finally:
+            os.close(fd)
+
     def slow_down(self, mbit):
-        """Bounds what the file server and the drives send; None lifts the bound."""
-        for name, _ in [SERVER, *(drive.host for drive in self.drives)]:
-            tc = ["tc", "-n", f"{PREFIX}-{name}", "qdisc"]
-            if mbit:
-                run([*tc, "replace", "dev", "eth0", "root", "tbf", "rate", f"{mbit}mbit", "burst", "64kb", "latency", "50ms"])
-            else:
-                subprocess.run([*tc, "del", "dev", "eth0", "root"], capture_output=True)
+        """Bounds what the file server and the drives send, and what they receive; None lifts the bound."""
+        for name, number in [SERVER, *(drive.host for drive in self.drives)]:
+            # Its end of the cable, and the end on the bridge.
+            for tc, link in [(["tc", "-n", f"{PREFIX}-{name}"], "eth0"), (["tc"], f"{PREFIX}-v{number}")]:
+                if mbit:
+                    run([*tc, "qdisc", "replace", "dev", link, "root", "tbf", "rate", f"{mbit}mbit", "burst", "64kb", "latency", "50ms"])
+                else:
+                    subprocess.run([*tc, "qdisc", "del", "dev", link, "root"], capture_output=True)
 
     def connect(self, count):
         """Reads a small file at each drive until the bytes come from there: the first read finds no connection."""
@@ -118,11 +157,15 @@ class Cells:
                     sys.exit(f"benchmarks-drives: {path} does not come from its drive: {self.counters()['data_path']}")
                 time.sleep(0.5)
 
+    def drop(self, paths):
+        """What the mount has of the bytes of files is there no more."""
+        for path in paths:
+            os.setxattr(self.reader / path, "afs.flush", b"file")
+
     def read(self, paths, readers, drop=True):
         """Reads files once, some at a time, after the mount has dropped them; seconds and bytes."""
         if drop:
-            for path in paths:
-                os.setxattr(self.reader / path, "afs.flush", b"file")
+            self.drop(paths)
         left, moved, failed = queue.SimpleQueue(), [], []
         for path in paths:
             left.put(path)

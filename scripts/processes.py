@@ -1,6 +1,6 @@
 """Processes that a measurement started, found by what was started and never by a name that others may have too."""
 
-import json, os, re, signal, subprocess, sys
+import json, os, re, signal, subprocess, sys, time
 from pathlib import Path
 
 
@@ -29,6 +29,26 @@ def in_namespace(name, programs):
     if not found:
         sys.exit(f"no process of {', '.join(programs)} in the network namespace {name}")
     return found
+
+
+def stop(pid, word):
+    """Ends a process that was started with a word among its arguments, if it is still that one."""
+    for sent in [signal.SIGTERM, signal.SIGKILL]:
+        for _ in range(100):
+            if word not in arguments(pid):
+                return
+            try:
+                os.kill(pid, sent)
+            except ProcessLookupError:
+                return
+            time.sleep(0.1)
+
+
+def arguments(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
 
 
 def command(pid):
