@@ -1,10 +1,15 @@
 //! Number of calls that operations need.
 
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;
 
 use afs_venus::{MemoryCache, NodeId, OpenFlags, SetAttr};
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::Request;
 use bytes::Bytes;
 use common::{Cell, pattern};
 
@@ -193,9 +198,149 @@ fn after_the_server_restarts_statuses_are_asked_for_and_data_is_not() {
         client.put("new", b"x").await.unwrap();
         assert_eq!(client.get("file").await.unwrap(), pattern(50_000, 1));
         assert_eq!(client.venus.counters().bytes_fetched - before.bytes_fetched, 0);
-        assert!(client.calls_since(&before).iter().any(|call| call.starts_with("FetchStatus")));
+        let calls = client.calls_since(&before);
+        assert!(count_of(&calls, "FetchStatus") + count_of(&calls, "InlineBulkStatus") > 0, "{calls:?}");
     });
     assert!(a.invalidated.take().contains(&format!("attributes {:x}", node.0)));
+}
+
+/// Directories, and files in each, of the tests of revalidation.
+const DIRECTORIES: u64 = 10;
+const FILES: u64 = 1000;
+
+fn name(n: u64) -> String {
+    format!("dir{}/file{n}", n % DIRECTORIES)
+}
+
+/// Makes the files on a machine, which has them in its cache then.
+async fn make_files(client: &common::Client, files: u64) {
+    for n in 0..DIRECTORIES {
+        client.mkdir(&format!("dir{n}")).await.unwrap();
+    }
+    for n in 0..files {
+        client.put(&name(n), &pattern(20, n)).await.unwrap();
+    }
+}
+
+/// Reads all of them in an order of no use to read ahead by. `changed` are those that another machine has stored since.
+async fn read_files(client: &common::Client, files: u64, changed: &[u64]) {
+    for n in (0..files).map(|n| n * 373 % files) {
+        let seed = if changed.contains(&n) { n + files } else { n };
+        assert_eq!(client.get(&name(n)).await.unwrap(), pattern(20, seed), "file {n}");
+    }
+}
+
+fn count_of(calls: &[String], name: &str) -> u64 {
+    let of = |call: &String| call.split_once(' ').filter(|(called, _)| *called == name)?.1.parse().ok();
+    calls.iter().find_map(of).unwrap_or(0)
+}
+
+/// The machine with the files is stopped, three of them are changed elsewhere, and a machine with its cache starts.
+fn restarted(cell: &Cell, files: u64, changed: &'static [u64]) -> common::Client {
+    let cache = Arc::new(MemoryCache::new(64 << 20));
+    let a = cell.client_with(1, cache.clone());
+    let client = a.clone();
+    cell.on(&a, async move {
+        make_files(&client, files).await;
+        client.venus.shut_down().await.unwrap();
+    });
+    drop(a);
+    let b = cell.client(3);
+    let other = b.clone();
+    cell.on(&b, async move {
+        for n in changed {
+            other.put(&name(*n), &pattern(20, n + files)).await.unwrap();
+        }
+    });
+    cell.client_with(2, cache)
+}
+
+#[test]
+fn after_a_restart_a_call_validates_fifty_cached_files_and_only_changed_ones_are_fetched() {
+    const CHANGED: &[u64] = &[3, 500, 999];
+    let cell = Cell::new(11);
+    let again = restarted(&cell, FILES, CHANGED);
+    let client = again.clone();
+    cell.on(&again, async move {
+        // The contents of directories are not kept: they are fetched first, and not counted.
+        for n in 0..DIRECTORIES {
+            client.names(&format!("dir{n}")).await.unwrap();
+        }
+        let before = client.venus.counters();
+        read_files(&client, FILES, CHANGED).await;
+        let calls = client.calls_since(&before);
+        let statuses = count_of(&calls, "FetchStatus") + count_of(&calls, "InlineBulkStatus");
+        assert!(statuses <= 25, "{calls:?}");
+        assert_eq!(count_of(&calls, "FetchData64"), CHANGED.len() as u64, "{calls:?}");
+    });
+}
+
+#[test]
+fn after_the_server_restarts_a_call_validates_fifty_objects_in_use_by_their_nodes() {
+    let cell = Cell::new(12);
+    let a = cell.client(1);
+    let client = a.clone();
+    let nodes = cell.on(&a, async move {
+        make_files(&client, FILES).await;
+        let mut nodes = Vec::new();
+        for n in 0..FILES {
+            nodes.push(client.find(&name(n)).await.unwrap().node);
+        }
+        nodes
+    });
+    cell.restart_server();
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.put("new", b"x").await.unwrap();
+        let before = client.venus.counters();
+        for n in 0..FILES {
+            client.venus.getattr(nodes[(n * 373 % FILES) as usize]).await.unwrap();
+        }
+        read_files(&client, FILES, &[]).await;
+        let calls = client.calls_since(&before);
+        let total = client.venus.counters().calls_total() - before.calls_total();
+        assert!(total <= 25, "{calls:?}");
+        assert_eq!(client.venus.counters().bytes_fetched, before.bytes_fetched);
+    });
+}
+
+#[test]
+fn of_a_server_without_bulk_calls_cached_files_are_validated_one_by_one() {
+    let bulk_calls = [155, 65536, afs_wire::fs::StatusAndCapability::OPCODE];
+    let cell = Cell::with_older_server(13, true, &bulk_calls);
+    let again = restarted(&cell, 60, &[7]);
+    let client = again.clone();
+    cell.on(&again, async move {
+        let before = client.venus.counters();
+        read_files(&client, 60, &[7]).await;
+        let calls = client.calls_since(&before);
+        assert!(count_of(&calls, "FetchStatus") >= 50, "{calls:?}");
+        assert!(
+            client.venus.counters().bytes_fetched - before.bytes_fetched <= 2048 * (1 + DIRECTORIES) + 20
+        );
+    });
+}
+
+#[test]
+fn a_bulk_reply_of_too_few_statuses_validates_nothing_and_loses_nothing() {
+    let too_few = |table: afs_rpc::Table<afs_server::FileServer>| {
+        table.call(|_, _, _: afs_wire::fs::InlineBulkStatus| async move {
+            let one = afs_wire::xdr::BoundedVec::first_of([afs_wire::fs::Status::default()]);
+            let callbacks = afs_wire::xdr::BoundedVec::first_of([afs_wire::fs::CallBack::shared(3600)]);
+            let sync = afs_wire::fs::VolSync::default();
+            Ok::<_, AbortCode>(afs_wire::fs::BulkStatusReply { statuses: one, callbacks, sync })
+        })
+    };
+    let cell = Cell::with_calls(14, true, Arc::new(too_few));
+    let again = restarted(&cell, 60, &[7]);
+    let client = again.clone();
+    cell.on(&again, async move {
+        let before = client.venus.counters();
+        read_files(&client, 60, &[7]).await;
+        assert!(
+            client.venus.counters().bytes_fetched - before.bytes_fetched <= 2048 * (1 + DIRECTORIES) + 20
+        );
+    });
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Kept files of a store, ordered by age; pinned ones have none, and are not found when room is made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
@@ -49,6 +50,26 @@ impl KeptFiles {
     /// True if any version of the fid is kept.
     pub fn has(&self, cell: &CellName, fid: Fid) -> bool {
         self.records.contains_key(&(cell.clone(), fid))
+    }
+
+    /// Fids of the same volume whose files were kept or used about when that of `fid` was: at most `examined` that came
+    /// after it, in their order, then as many that came before it, the nearest first. Of a pinned fid, those of pinned ones
+    /// with near numbers. None if no version of `fid` is kept.
+    pub fn near(&self, cell: &CellName, fid: Fid, examined: usize) -> Vec<Fid> {
+        let name = (cell.clone(), fid);
+        let near: Vec<&(CellName, Fid)> = match self.records.get(&name).map(|record| record.age) {
+            None => return Vec::new(),
+            Some(Some(age)) => {
+                let before = self.by_age.range(..age).rev().take(examined);
+                self.by_age.range(age + 1..).take(examined).chain(before).map(|(_, name)| name).collect()
+            }
+            Some(None) => {
+                let after = self.pinned.range((Bound::Excluded(&name), Bound::Unbounded)).take(examined);
+                after.chain(self.pinned.range(..&name).rev().take(examined)).collect()
+            }
+        };
+        let same_volume = near.into_iter().filter(|(of, other)| other.volume == fid.volume && of == cell);
+        same_volume.map(|(_, other)| *other).collect()
     }
 
     /// The record of a version of a fid, made the youngest.
@@ -157,6 +178,31 @@ mod tests {
         assert_eq!(old(&kept), [1, 3, 2]);
         kept.forget(&cell, key(9, 1).fid);
         assert!(kept.is_pinned(&cell, key(9, 1).fid) && kept.all().count() == 3);
+    }
+
+    #[test]
+    fn what_was_used_with_a_file_is_found_within_its_volume_and_within_bounds() {
+        let key = |volume, vnode| CacheKey {
+            cell: CellName::new("example.org").unwrap(),
+            fid: Fid { vnode: VnodeId(vnode), volume: VolumeId(volume), ..Fid::default() },
+            version: DataVersion(1),
+        };
+        let mut kept = KeptFiles::default();
+        let whole = || Kept { length: 1, present: Ranges::whole(1), holes: Ranges::new() };
+        let cell = key(1, 1).cell;
+        for vnode in [7, 3, 5, 1, 9] {
+            kept.keep(&key(1, vnode), 1, whole());
+            kept.keep(&key(2, vnode), 1, whole());
+        }
+        let near = |kept: &KeptFiles, vnode, examined| -> Vec<u32> {
+            kept.near(&cell, key(1, vnode).fid, examined).iter().map(|fid| fid.vnode.0).collect()
+        };
+        assert_eq!(near(&kept, 5, 100), [1, 9, 3, 7]);
+        assert_eq!(near(&kept, 5, 2), [1, 3]);
+        assert_eq!(near(&kept, 2, 100), [0; 0]);
+        [5, 9, 1].iter().for_each(|vnode| kept.set_pinned(&cell, key(1, *vnode).fid, true));
+        assert_eq!(near(&kept, 5, 100), [9, 1]);
+        assert_eq!(near(&kept, 3, 100), [7]);
     }
 
     #[test]

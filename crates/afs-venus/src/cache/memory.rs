@@ -77,6 +77,10 @@ impl CacheStore for MemoryCache {
         self.state.lock().kept.has(cell, fid)
     }
 
+    fn kept_near(&self, cell: &CellName, fid: Fid, examined: usize) -> Vec<Fid> {
+        self.state.lock().kept.near(cell, fid, examined)
+    }
+
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = self.state.lock();
         if let Some(old) = state.kept.keep(key, file.id(), kept.clone())

@@ -104,6 +104,12 @@ pub trait CacheStore: Send + Sync + 'static {
     /// True if any version of the fid may be kept. Never blocks; `true` if unknown.
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool;
 
+    /// Fids of the same volume whose kept files were used about when that of `fid` was: at most `examined` after it in
+    /// their order, then as many before it, the nearest first. Never blocks; empty if unknown, or if nothing is kept of `fid`.
+    fn kept_near(&self, _cell: &CellName, _fid: Fid, _examined: usize) -> Vec<Fid> {
+        Vec::new()
+    }
+
     /// Keeps a file under a key, in place of an older version of the same fid.
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()>;
 

@@ -34,6 +34,14 @@ impl Files {
         self.cache_key(key, DataVersion(0)).is_ok_and(|named| self.cache.may_have(&named.cell, key.fid))
     }
 
+    /// Objects of the same volume whose kept files were used about when that of an object was, see
+    /// [`crate::CacheStore::kept_near`].
+    pub fn kept_near(&self, key: Key, examined: usize) -> Vec<Key> {
+        let Ok(named) = self.cache_key(key, DataVersion(0)) else { return Vec::new() };
+        let near = self.cache.kept_near(&named.cell, key.fid, examined);
+        near.into_iter().map(|fid| Key::new(key.cell, fid)).collect()
+    }
+
     /// Bytes in holes of the kept version; 0 if unknown without blocking.
     pub fn hole_bytes(&self, key: Key, version: DataVersion) -> u64 {
         self.cache_key(key, version).map_or(0, |named| self.cache.hole_bytes(&named))

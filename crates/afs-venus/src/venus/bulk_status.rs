@@ -32,6 +32,16 @@ impl Venus {
         directory: Option<Key>,
     ) -> Result<()> {
         let vnodes: Vec<Arc<Vnode>> = keys.iter().take(fs::FIDS_MAX).map(|key| self.vnode(*key)).collect();
+        self.bulk_status_of(volume, &vnodes, directory).await.map(drop)
+    }
+
+    /// The same of up to 50 objects, with what was replied: as many statuses, in this order.
+    pub(super) async fn bulk_status_of(
+        &self,
+        volume: &Arc<Volume>,
+        vnodes: &[Arc<Vnode>],
+        directory: Option<Key>,
+    ) -> Result<fs::BulkStatusReply> {
         let fids = Fids::first_of(vnodes.iter().map(|vnode| vnode.key.fid));
         let has_files = fids.iter().any(|fid| !fid.is_directory());
         let directory = directory.filter(|_| has_files).map(|directory| directory.fid);
@@ -60,7 +70,7 @@ impl Venus {
                 self.removed_at_server(vnode);
             }
         }
-        Ok(())
+        Ok(answered.value)
     }
 
     async fn bulk_call(
@@ -74,9 +84,7 @@ impl Venus {
         {
             return answered;
         }
-        let known_old =
-            volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed));
-        if !known_old {
+        if !self.has_plain_bulk_only(volume) {
             match self.call_about(volume, ABOUT, fs::InlineBulkStatus { fids: fids.clone() }).await.result {
                 Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
                     let sites = volume.sites(self.now());
@@ -86,6 +94,11 @@ impl Venus {
             }
         }
         self.call_about(volume, ABOUT, fs::BulkStatus { fids }).await.result
+    }
+
+    /// True if a server of the volume does not know InlineBulkStatus: one object that cannot be fetched fails the whole call.
+    pub(super) fn has_plain_bulk_only(&self, volume: &Volume) -> bool {
+        volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed))
     }
 
     /// `None` if no capability is needed, or the server gives none with statuses.

@@ -217,7 +217,10 @@ impl Venus {
         let status = match child.fresh_status(&volume, self.now()) {
             Some(status) => status,
             None => {
-                self.fetch_neighbours(dir, &volume, name).await?;
+                // A suspect object is asked for with others like it, which need not be its neighbours.
+                if self.suspects_near(&child, &volume).is_empty() {
+                    self.fetch_neighbours(dir, &volume, name).await?;
+                }
                 self.status(&child).await?
             }
         };

@@ -36,6 +36,7 @@ mod remove;
 mod removed;
 mod restoring;
 mod retry_orders;
+mod revalidation;
 mod rights_refresh;
 mod sending;
 mod sending_ranges;

@@ -78,7 +78,16 @@ impl Venus {
             }
             count(&self.counters.status_misses);
             let before = self.promises.serial();
-            last = Some(self.fetch_status(vnode, volume).await?);
+            let others = self.suspects_near(vnode, volume);
+            let revalidated = match others.is_empty() {
+                true => None,
+                // Boxed: it is rare, and each operation would have room for it on its stack.
+                false => Box::pin(self.revalidate(vnode, volume, &others)).await?,
+            };
+            last = Some(match revalidated {
+                Some(status) => status,
+                None => self.fetch_status(vnode, volume).await?,
+            });
             if self.promises.serial() == before {
                 // No break came meanwhile: if it is not promised, the server has no promise to grant.
                 break;

@@ -102,6 +102,20 @@ impl VnodeState {
         Some(self.creation) == volume.creation() && volume.is_promised(now)
     }
 
+    /// True if the status is known and was promised, and the promise has ended with those of other objects: the server was
+    /// lost or started again, the machine slept, the volume moved or was released. Not after a break of this object alone,
+    /// which may be changed again soon.
+    pub fn is_suspect(&self, volume: &Volume, now: Instant) -> bool {
+        if self.status.is_none() || self.file.is_orphan() || self.is_gone {
+            return false;
+        }
+        match volume.is_writable() {
+            true => self.promise.is_some() && !self.is_promised(volume, now),
+            // One call renews the promise of a read-only volume for all that was fetched since its last release.
+            false => Some(self.creation) != volume.creation(),
+        }
+    }
+
     /// Records a status from a reply, unless a valid promise shows that a newer one is known.
     pub fn take_status(&mut self, status: &Status, promised: bool) {
         let older = |old: &Status| {

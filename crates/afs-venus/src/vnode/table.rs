@@ -1,6 +1,7 @@
 //! Table of all objects in the status cache, by age and by the expiry of their promises.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use afs_rpc::Instant;
@@ -121,6 +122,16 @@ impl VnodeTable {
         keys.filter_map(|key| inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())).collect()
     }
 
+    /// Objects of the same volume with near numbers, which were often made together: at most `examined` with higher ones,
+    /// then as many with lower ones, the nearest first.
+    pub fn near(&self, key: Key, examined: usize) -> Vec<Arc<Vnode>> {
+        let inner = self.inner.lock();
+        let Some(keys) = inner.by_volume.get(&key.volume()) else { return Vec::new() };
+        let higher = keys.range((Bound::Excluded(key), Bound::Unbounded)).take(examined);
+        let keys = higher.chain(keys.range(..key).rev().take(examined));
+        keys.filter_map(|key| inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())).collect()
+    }
+
     pub fn count(&self) -> usize {
         self.inner.lock().vnodes.len()
     }
@@ -219,6 +230,19 @@ mod tests {
         assert!(table.of_volume(CellIndex(0), VolumeId(2)).is_empty());
         (0..150).for_each(|n| table.remove(key(n)));
         assert!(table.of_volume(CellIndex(0), VolumeId(1)).is_empty());
+    }
+
+    #[test]
+    fn the_nearest_objects_of_a_volume_are_found_within_bounds() {
+        let table = VnodeTable::new(100);
+        (0..50).for_each(|n| drop(table.get_or_make(key(n))));
+        drop(table.get_or_make(Key::new(CellIndex(0), Fid::new(VolumeId(2), VnodeId(10), Uniquifier(1)))));
+        let near = |n, examined| -> Vec<u32> {
+            table.near(key(n), examined).iter().map(|vnode| vnode.key.fid.vnode.0).collect()
+        };
+        assert_eq!(near(10, 2), [11, 12, 9, 8]);
+        assert_eq!(near(49, 3), [48, 47, 46]);
+        assert_eq!(near(99, 1), [49]);
     }
 
     #[test]

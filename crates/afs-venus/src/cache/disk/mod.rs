@@ -248,6 +248,10 @@ impl CacheStore for DiskCache {
         self.state.try_lock().is_none_or(|state| state.kept.has(cell, fid))
     }
 
+    fn kept_near(&self, cell: &CellName, fid: Fid, examined: usize) -> Vec<Fid> {
+        self.state.try_lock().map_or_else(Vec::new, |state| state.kept.near(cell, fid, examined))
+    }
+
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = self.state.lock();
         let id = file.id();
