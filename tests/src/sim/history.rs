@@ -16,7 +16,25 @@ use crate::model::register::{self, Content, Kind, Op, Time};
 
 /// The record that all users of a world write to.
 #[derive(Clone)]
-pub struct History(Arc<Mutex<Inner>>, World);
+pub struct History(Arc<Mutex<Inner>>, Arc<dyn Timeline>);
+
+/// The clock of a history, and its log.
+pub trait Timeline: Send + Sync {
+    /// The present time, in nanoseconds.
+    fn now(&self) -> Time;
+    /// Adds a line to the log.
+    fn note(&self, text: &str);
+}
+
+impl Timeline for World {
+    fn now(&self) -> Time {
+        World::now(self).as_nanos()
+    }
+
+    fn note(&self, text: &str) {
+        World::note(self, text);
+    }
+}
 
 struct Inner {
     files: BTreeMap<String, Vec<Op>>,
@@ -40,9 +58,9 @@ struct Inner {
 }
 
 impl History {
-    /// An empty history, on the world's clock.
+    /// An empty history.
     #[must_use]
-    pub fn new(world: World) -> Self {
+    pub fn new(timeline: impl Timeline + 'static) -> Self {
         let inner = Inner {
             files: BTreeMap::new(),
             names: Names::default(),
@@ -57,7 +75,7 @@ impl History {
             durability: Durability::new(nanos(SENT_WITHIN)),
             is_never_empty: false,
         };
-        Self(Arc::new(Mutex::new(inner)), world)
+        Self(Arc::new(Mutex::new(inner)), Arc::new(timeline))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -67,7 +85,7 @@ impl History {
     /// The present time.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.1.now().as_nanos()
+        self.1.now()
     }
 
     /// New contents, never stored before.
@@ -140,7 +158,7 @@ impl History {
     pub fn synced(&self, contents: &[Content]) {
         let now = self.now();
         self.durability(|model| contents.iter().for_each(|content| model.synced(*content, now)));
-        self.1.note(format!("contents {contents:?} are synced"));
+        self.1.note(&format!("contents {contents:?} are synced"));
     }
 
     /// Records that a user's machine has crashed.
@@ -161,7 +179,7 @@ impl History {
             gap: None,
         };
         self.with(|inner| inner.files.entry(file.to_owned()).or_default().push(op));
-        self.1.note(format!("user {client} stores {content} in {file}"));
+        self.1.note(&format!("user {client} stores {content} in {file}"));
     }
 
     /// Records that the store of these contents was acknowledged.
@@ -173,12 +191,12 @@ impl History {
                 op.end = Some(now);
             }
         });
-        self.1.note(format!("content {content} is stored in {file}"));
+        self.1.note(&format!("content {content} is stored in {file}"));
     }
 
     /// Records the contents that a user read.
     pub fn read(&self, client: usize, file: &str, found: Result<Content, String>, begin: Time) {
-        self.1.note(format!("user {client} finds {found:?} in {file}"));
+        self.1.note(&format!("user {client} finds {found:?} in {file}"));
         let end = Some(self.now());
         self.with(|inner| match found {
             Ok(0) if inner.is_never_empty => {
