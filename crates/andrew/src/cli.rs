@@ -257,7 +257,7 @@ mod tests {
         );
         assert_eq!(
             error("andrew mount /x"),
-            "the following required arguments were not provided: --cell <NAME> --servers <IP>; see `andrew mount --help`"
+            "the following required arguments were not provided: --cell <NAME>; see `andrew mount --help`"
         );
         assert_eq!(
             error("andrew up --base-port 70000"),

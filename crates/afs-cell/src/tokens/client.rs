@@ -264,8 +264,19 @@ fn refusal(reply: Option<TokenReply>) -> io::Error {
 /// The cells that running mounts know.
 #[must_use]
 pub fn known_cells() -> Vec<CellLocation> {
+    cells_by_mount().flatten().collect()
+}
+
+/// The home cells of running mounts.
+#[must_use]
+pub fn home_cells() -> Vec<CellLocation> {
+    cells_by_mount().filter_map(|cells| cells.into_iter().next()).collect()
+}
+
+/// The home cell of a mount is the first in its list.
+fn cells_by_mount() -> impl Iterator<Item = Vec<CellLocation>> {
     let cells = |answer| if let Ok(TokenReply::Cells(cells)) = answer { cells } else { Vec::new() };
-    Mounts::running().ask(&TokenRequest::Cells).into_iter().flat_map(cells).collect()
+    Mounts::running().ask(&TokenRequest::Cells).into_iter().map(cells)
 }
 
 /// Whether a socket is that of the mount with a device number.

@@ -3,7 +3,7 @@
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_cell::state::StateDir;
-use afs_cell::tokens::{KeptToken, TokenStore, known_cells};
+use afs_cell::tokens::{KeptToken, TokenStore, home_cells, known_cells};
 use afs_login::Grant;
 use afs_wire::ids::CellName;
 use std::net::{IpAddr, Ipv4Addr};
@@ -79,7 +79,7 @@ pub(in crate::commands) fn mounted_or_logged_in(
 }
 
 fn known_on_machine(wanted: Option<&CellName>) -> CommandResult<Vec<ChosenCell>> {
-    let mut cells = mounted();
+    let mut cells = mounted(wanted);
     cells.extend(TokenStore::current()?.all()?.into_iter().map(|kept| ChosenCell {
         cell: kept.cell,
         servers: kept.servers,
@@ -90,12 +90,14 @@ fn known_on_machine(wanted: Option<&CellName>) -> CommandResult<Vec<ChosenCell>>
     Ok(cells)
 }
 
-fn mounted() -> Vec<ChosenCell> {
+/// The home cells of the mounts; the other cells that they know, of which there may be hundreds, are for the user to name.
+fn mounted(wanted: Option<&CellName>) -> Vec<ChosenCell> {
     let chosen = |found: afs_cell::tokens::CellLocation| {
         let (servers, base_port) = (found.servers, found.base_port);
         ChosenCell { cell: found.cell, servers, base_port, state: None }
     };
-    known_cells().into_iter().map(chosen).collect()
+    let cells = if wanted.is_some() { known_cells() } else { home_cells() };
+    cells.into_iter().map(chosen).collect()
 }
 
 fn only(mut cells: Vec<ChosenCell>, wanted: Option<&CellName>) -> CommandResult<ChosenCell> {
