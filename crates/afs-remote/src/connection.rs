@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// Who is told when the drive is there again.
+    /// What is called when the drive is there again.
     pub fn on_return(&self, told: Returned) {
         self.state.lock().returned = Some(told);
     }
