@@ -45,6 +45,8 @@ class Floor(Local):
 
     def down(self):
         subprocess.run(["umount", self.mount], capture_output=True)
+        # It has nothing to save, and does not end by itself where the unmount came late.
+        self.served.terminate()
         self.served.wait()
 
 
