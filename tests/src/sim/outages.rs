@@ -1,7 +1,7 @@
 //! Faults that come one after the other, some of them during another one, while machines work: crashes of machines and of the server, partitions,
 //! machines that sleep, clocks that jump. After some of them a new machine looks at everything.
 //!
-//! The history is told what each fault may take away, and who may see something old.
+//! For each fault the history records what may be lost by it, and which machines may see something old.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -274,7 +274,7 @@ impl<'a> Outages<'a> {
         self.newcomers += 1;
         let newcomer = self.cell.user(FIRST_NEWCOMER + self.newcomers, self.history)?;
         let looked = self.read_all(&newcomer).map_err(|hang| hang.to_string())?;
-        looked.map_err(|error| format!("a new machine is told: {error}"))
+        looked.map_err(|error| format!("a new machine fails to look: {error}"))
     }
 
     fn read_all(&self, user: &User) -> Result<Result<(), VenusError>, Hang> {
