@@ -8,9 +8,13 @@ use std::time::{Duration, Instant};
 
 use afs_sim::SimRng;
 
+use crate::live::wait::until;
 use crate::model::register::Time;
 use crate::sim::content;
 use crate::sim::history::{History, Timeline};
+
+/// How long OpenAFS's client may take until it sees what replaced a file, while others replace it again and again.
+const LATE_AT_MOST: Duration = Duration::from_secs(20);
 
 /// Time since its creation.
 #[derive(Debug)]
@@ -102,14 +106,28 @@ impl Saver {
 
     fn read(&self, dir: &str, file: &str) -> io::Result<()> {
         let path = format!("{dir}/{file}");
+        if self.is_late {
+            return until(&path, LATE_AT_MOST, || match self.read_once(&path) {
+                Err(error) if was_replaced(&error) => None,
+                done => Some(done),
+            });
+        }
+        self.read_once(&path)
+    }
+
+    fn read_once(&self, path: &str) -> io::Result<()> {
         let begin = self.history.now();
-        match fs::read(self.top.join(&path)) {
-            Ok(data) => self.history.read(self.number, &path, content::identify(&data), begin),
+        match fs::read(self.top.join(path)) {
+            Ok(data) => self.history.read(self.number, path, content::identify(&data), begin),
             // Replaced between the look-up and the open.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ESTALE)) => {}
-            Err(error) if self.is_late && error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
+}
+
+/// Whether OpenAFS's client says so of a file that was replaced: before its open it does not find it, after it, it cannot fetch its data.
+fn was_replaced(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::EIO)
 }
