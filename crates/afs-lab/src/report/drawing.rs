@@ -1,4 +1,5 @@
 //! Drawing of a plot: the paper's points as circles, those obtained here as triangles, each with its spread; the legend below.
+//! Lines of a colour that another column of the plot has too are dashed.
 
 use super::axis::Axis;
 use super::chart::Series;
@@ -11,6 +12,9 @@ use plotters::style::RGBColor;
 const SIZE: (u32, u32) = (640, 380);
 /// Height of a line of the legend, which has two columns.
 const LINE: u32 = 20;
+
+/// Length of a dash, and of the gap after it.
+const DASH: i32 = 6;
 
 /// Colours that differ also for the colour-blind (Okabe and Ito 2008; the last two are added), and are seen on white and on
 /// black.
@@ -30,6 +34,11 @@ impl Series {
     fn style(&self) -> ShapeStyle {
         let colour = COLOURS.get(self.column % COLOURS.len()).unwrap_or(&BLACK);
         colour.stroke_width(if self.is_here { 3 } else { 1 })
+    }
+
+    /// Whether another column has its colour.
+    fn is_dashed(&self) -> bool {
+        self.column >= COLOURS.len()
     }
 }
 
@@ -68,7 +77,11 @@ pub(super) fn draw<'a>(
 fn lines<'a>(axes: &mut Axes<'a>, series: &Series) -> Drawn<'a> {
     let style = series.style();
     let points = series.points.iter().map(|point| (point.x, point.y));
-    axes.draw_series(LineSeries::new(points.clone(), style))?;
+    if series.is_dashed() {
+        axes.draw_series(DashedLineSeries::new(points.clone(), DASH, DASH, style))?;
+    } else {
+        axes.draw_series(LineSeries::new(points.clone(), style))?;
+    }
     if series.is_here {
         axes.draw_series(points.map(|point| TriangleMarker::new(point, 6, style.color.filled())))?;
     } else {
@@ -89,7 +102,10 @@ fn legend<'a>(area: &Area<'a>, all: &[Series]) -> Drawn<'a> {
         let x = 74 + 280 * (at / rows) as i32;
         let y = (LINE as usize * (at % rows)) as i32 + LINE as i32 / 2;
         let style = series.style();
-        area.draw(&PathElement::new([(x, y), (x + 24, y)], style))?;
+        let parts = if series.is_dashed() { vec![(0, 6), (18, 24)] } else { vec![(0, 24)] };
+        for (from, to) in parts {
+            area.draw(&PathElement::new([(x + from, y), (x + to, y)], style))?;
+        }
         if series.is_here {
             area.draw(&TriangleMarker::new((x + 12, y), 6, style.color.filled()))?;
         } else {

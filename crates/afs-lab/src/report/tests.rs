@@ -77,6 +77,36 @@ fn a_plot_that_stands_alone_has_its_own_colours() {
     assert!(plots.values().all(|plot| plot.matches("prefers-color-scheme: dark").count() == 1));
 }
 
+/// There are eight colours; the ninth column and the tenth look like none of them.
+#[test]
+fn no_two_columns_of_a_plot_look_alike() {
+    let mut fig7 =
+        Sheet::new(&[("trace", ""), ("client_minutes", ""), ("what", ""), ("value", ""), ("value_ci90", "")]);
+    for trace in ["NFS", "AFS"] {
+        for organisation in ["SAD", "NetSCSI", "NASD", "SID", "NASD_groups"] {
+            for minutes in [20.0, 80.0] {
+                let what = format!("{organisation}, processor, s");
+                fig7.rows.push(vec![
+                    trace.into(),
+                    minutes.into(),
+                    what.as_str().into(),
+                    minutes.into(),
+                    1.0.into(),
+                ]);
+            }
+        }
+    }
+    let ran = Outcome::Ran { sheet: fig7, notes: Vec::new() };
+    let plot = &pages(&[result("gibson97.fig7", ran)]).plots["gibson97.fig7.svg"];
+    let lines = |name: &str| {
+        // The legend's lines of a series stand before its name.
+        let before = plot.split(name).next().unwrap();
+        before[before.rfind("</text>").unwrap()..].matches("<polyline").count()
+    };
+    let names = ["nfs NetSCSI, here", "nfs NASD groups, here", "afs SID, here", "afs NASD groups, here"];
+    assert_eq!(names.map(lines), [1, 1, 2, 2], "{plot}");
+}
+
 #[test]
 fn what_only_a_result_has_is_plotted_beside_the_papers_columns() {
     let mut fig1 = Sheet::new(&[("load_units", ""), ("revised", "%"), ("measured", "%")]);
