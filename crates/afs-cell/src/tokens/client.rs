@@ -6,7 +6,7 @@ use super::session::SessionId;
 use super::socket_paths;
 use crate::cells::OtherCell;
 use crate::socket;
-use afs_venus::{Activity, Explanation, Pinned, Unsaved, UnsavedPiece};
+use afs_venus::{Activity, Explanation, PinOptions, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
@@ -140,9 +140,9 @@ impl Mounts {
         device: &str,
         session: Option<SessionId>,
         path: &[u8],
-        is_recursive: bool,
+        options: PinOptions,
     ) -> io::Result<bool> {
-        self.order(device, &TokenRequest::Pin { session, is_recursive, path: path.to_vec() })
+        self.order(device, &TokenRequest::Pin { session, options, path: path.to_vec() })
     }
 
     /// Ends the pins of a path, as [`Mounts::pin`].

@@ -5,7 +5,7 @@ use super::messages::{Settle, TokenReply, TokenRequest};
 use super::session::SessionId;
 use crate::socket::frame::{damaged, read_frame, write_frame};
 use crate::socket::{ReplyFrame, RequestFrame};
-use afs_venus::UnsavedPiece;
+use afs_venus::{PinOptions, UnsavedPiece};
 use afs_wire::ids::CellName;
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
@@ -51,9 +51,10 @@ impl RequestFrame for TokenRequest {
                 let how = u8::from(*how == Settle::Discard);
                 write_frame(to, 9, &[&number.to_be_bytes(), &[how]], REQUEST_LEN_MAX)
             }
-            Self::Pin { session: of, is_recursive, path } => {
-                let (of, all) = (session(of), u8::from(*is_recursive));
-                write_frame(to, 10, &[&[of.len() as u8], &of, &[all], path], PATH_LEN_MAX + 64)
+            Self::Pin { session: of, options, path } => {
+                let of = session(of);
+                let options = u8::from(options.is_recursive) | u8::from(options.is_offline) << 1;
+                write_frame(to, 10, &[&[of.len() as u8], &of, &[options], path], PATH_LEN_MAX + 64)
             }
             Self::Unpin { path } => write_frame(to, 11, &[path], PATH_LEN_MAX + 64),
             Self::Pins { after } => write_frame(to, 12, &[&after.to_be_bytes()], REQUEST_LEN_MAX),
@@ -109,8 +110,9 @@ impl RequestFrame for TokenRequest {
             3 if rest.is_empty() => Ok(Some(Self::List { session })),
             5 if rest.len() <= PATH_LEN_MAX => Ok(Some(Self::Explain { session, path: rest.to_vec() })),
             10 => match rest.split_first() {
-                Some((all @ 0..=1, path)) if path.len() <= PATH_LEN_MAX => {
-                    Ok(Some(Self::Pin { session, is_recursive: *all == 1, path: path.to_vec() }))
+                Some((flags @ 0..=3, path)) if path.len() <= PATH_LEN_MAX => {
+                    let options = PinOptions { is_recursive: flags & 1 != 0, is_offline: flags & 2 != 0 };
+                    Ok(Some(Self::Pin { session, options, path: path.to_vec() }))
                 }
                 _ => Err(damaged("not a request")),
             },
@@ -242,6 +244,7 @@ mod tests {
         let session = Some(SessionId([7; 16]));
         let token = Box::new(kept("example.org", 99));
         let cell = Some(token.cell.clone());
+        let pin = |is_recursive, is_offline| PinOptions { is_recursive, is_offline };
         for request in [
             TokenRequest::Set { session, token: token.clone() },
             TokenRequest::Set { session: None, token },
@@ -257,8 +260,9 @@ mod tests {
             TokenRequest::UnsavedPiece { number: 7, offset: 1 << 40 },
             TokenRequest::SettleUnsaved { number: 7, how: Settle::Retry },
             TokenRequest::SettleUnsaved { number: 8, how: Settle::Discard },
-            TokenRequest::Pin { session, is_recursive: true, path: b"a/\xff".to_vec() },
-            TokenRequest::Pin { session: None, is_recursive: false, path: vec![b'x'; PATH_LEN_MAX] },
+            TokenRequest::Pin { session, options: pin(true, false), path: b"a/\xff".to_vec() },
+            TokenRequest::Pin { session, options: pin(false, true), path: b"a".to_vec() },
+            TokenRequest::Pin { session: None, options: pin(true, true), path: vec![b'x'; PATH_LEN_MAX] },
             TokenRequest::Unpin { path: Vec::new() },
             TokenRequest::Pins { after: 7 },
             TokenRequest::AddCell { cell: "example.org=192.0.2.1,192.0.2.2:7100".parse().unwrap() },

@@ -3,7 +3,7 @@
 use super::kept::KeptToken;
 use super::session::SessionId;
 use crate::cells::OtherCell;
-use afs_venus::{Activity, Explanation, Pinned, Unsaved, UnsavedPiece};
+use afs_venus::{Activity, Explanation, PinOptions, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -68,8 +68,8 @@ pub enum TokenRequest {
     Pin {
         /// The session with whose tokens the user would use the path.
         session: Option<SessionId>,
-        /// With all that is below it.
-        is_recursive: bool,
+        /// What the pin is for.
+        options: PinOptions,
         /// The path, from the root of the mount.
         path: Vec<u8>,
     },

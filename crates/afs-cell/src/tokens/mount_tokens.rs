@@ -122,8 +122,8 @@ impl MountTokens {
                 }
             }
             TokenRequest::SettleUnsaved { number, how } => self.settle(owner, number, how),
-            TokenRequest::Pin { is_recursive, path, .. } => {
-                done(self.system.block_on(self.venus.pin(owner, &path, is_recursive)).map(drop))
+            TokenRequest::Pin { options, path, .. } => {
+                done(self.system.block_on(self.venus.pin(owner, &path, options)).map(drop))
             }
             TokenRequest::Unpin { path } => done(self.system.block_on(self.venus.unpin(owner, &path))),
             TokenRequest::Pins { after } => TokenReply::Pins(self.venus.pins(owner, after)),

@@ -116,6 +116,18 @@ pub struct ExplainedPromise {
     pub is_of_volume: bool,
     /// How long it is relied on from now.
     pub seconds_left: Option<u64>,
+    /// Without one the object is read as it was last promised, because no server replies and it is pinned for that.
+    #[serde(default)]
+    pub unpromised: Option<Unpromised>,
+}
+
+/// For how long something has been read without a promise, and how old it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Unpromised {
+    /// For how long objects of its volume have been read so.
+    pub since_seconds_ago: u64,
+    /// When its server was last known to promise it; it may have changed since.
+    pub as_of_seconds_ago: u64,
 }
 
 /// A cached status.
@@ -164,7 +176,7 @@ pub struct ExplainedRights {
     pub rights: Option<String>,
     /// Of these, those of everybody.
     pub everybody: Option<String>,
-    /// Since they were reported; `None`: they are those of everybody.
+    /// Since they were reported; `None`: they are those of everybody, or as they were when the object was promised last.
     pub seconds_ago: Option<u64>,
     /// `token`, `mount`, `expired token` or `anonymous`.
     pub source: String,

@@ -26,7 +26,7 @@ pub use bypass::BypassRequest;
 pub use explanation::{
     ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid, ExplainedLock,
     ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus, ExplainedVolume,
-    Explanation,
+    Explanation, Unpromised,
 };
 pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};
@@ -35,7 +35,7 @@ pub use id::NodeId;
 pub use known_cell::KnownCell;
 pub use lock::{LockHolder, LockKind, LockRange};
 pub use node::{DirEntry, DirEntryPlus, Entry};
-pub use pin::{PinState, Pinned, Unpinned};
+pub use pin::{PinOptions, PinState, Pinned, Unpinned};
 pub use requester::{Requester, SessionCallback, SessionLookup, Token, TokenInfo, TokenOwner};
 pub use space::Space;
 pub use unsaved::{Unsaved, UnsavedPiece, Unsettled};

@@ -4,8 +4,17 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::ExplainedFid;
+use super::{ExplainedFid, Unpromised};
 use crate::error::VenusError;
+
+/// What a pin is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PinOptions {
+    /// With all that is below the directory, in its volume; else its names alone.
+    pub is_recursive: bool,
+    /// While no server replies it may be read as it was last promised, also after a restart of the mount.
+    pub is_offline: bool,
+}
 
 /// A pinned file or directory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -22,6 +31,12 @@ pub struct Pinned {
     pub uid: Option<u32>,
     /// With all that is below it.
     pub is_recursive: bool,
+    /// It may be read as it was last promised while no server replies.
+    #[serde(default)]
+    pub is_offline: bool,
+    /// That is so at present: since when, and how old is what is pinned itself.
+    #[serde(default)]
+    pub unpromised: Option<Unpromised>,
     /// How far it is.
     pub state: PinState,
     /// Files, directories and links that belong to it, as far as is known.

@@ -33,6 +33,10 @@ pub(super) fn put_ranges(body: &mut Vec<u8>, ranges: &Ranges, most: usize) {
 pub(super) fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
     body.push(cell.as_str().len() as u8);
     body.extend(cell.as_str().as_bytes());
+    put_fid(body, fid);
+}
+
+pub(super) fn put_fid(body: &mut Vec<u8>, fid: Fid) {
     for word in [fid.volume.0, fid.vnode.0, fid.unique.0] {
         body.extend(word.to_be_bytes());
     }

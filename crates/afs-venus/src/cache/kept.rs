@@ -1,11 +1,12 @@
-//! Kept files of a store, ordered by age; pinned ones have none, and are not found when room is made.
+//! Kept files of a store, ordered by age; pinned ones have none, and are not found when room is made. Beside them the records of
+//! pinned objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
-use crate::cache::{CacheKey, Kept};
+use crate::cache::{CacheKey, Kept, OfflineRecord};
 
 /// Record of the kept file of a fid.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +26,8 @@ pub(super) struct KeptFiles {
     by_age: BTreeMap<u64, (CellName, Fid)>,
     /// Kept or not.
     pinned: BTreeSet<(CellName, Fid)>,
+    /// Records of pinned objects, for reading without a server.
+    offline: BTreeMap<(CellName, Fid), OfflineRecord>,
     next_age: u64,
     /// Wide enough for any lengths that an index on disk may claim.
     bytes: u128,
@@ -110,6 +113,30 @@ impl KeptFiles {
         self.pinned.contains(&(cell.clone(), fid))
     }
 
+    /// Adds the record of a pinned object in place of an older one. False: it is the same.
+    pub fn keep_offline(&mut self, name: (CellName, Fid), record: OfflineRecord) -> bool {
+        let is_new = self.offline.get(&name) != Some(&record);
+        if is_new {
+            self.offline.insert(name, record);
+        }
+        is_new
+    }
+
+    /// Removes the record of a pinned object. False: there is none.
+    pub fn forget_offline(&mut self, cell: &CellName, fid: Fid) -> bool {
+        self.offline.remove(&(cell.clone(), fid)).is_some()
+    }
+
+    /// The record of a pinned object.
+    pub fn offline(&self, cell: &CellName, fid: Fid) -> Option<&OfflineRecord> {
+        self.offline.get(&(cell.clone(), fid))
+    }
+
+    /// Names and records of all pinned objects that have one.
+    pub fn all_offline(&self) -> impl Iterator<Item = (&(CellName, Fid), &OfflineRecord)> {
+        self.offline.iter()
+    }
+
     /// Removes the record of a fid.
     pub fn forget(&mut self, cell: &CellName, fid: Fid) -> Option<Record> {
         let record = self.records.remove(&(cell.clone(), fid))?;
@@ -140,9 +167,9 @@ impl KeptFiles {
         u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
 
-    /// Number of kept files.
+    /// Number of kept files, and of records of pinned objects.
     pub fn count(&self) -> usize {
-        self.records.len()
+        self.records.len() + self.offline.len()
     }
 }
 

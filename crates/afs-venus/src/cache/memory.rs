@@ -11,7 +11,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, PinRecord, Ranges, UnsavedRecord, UnsavedTicket};
+use crate::cache::{
+    CacheFile, CacheKey, CacheStore, Kept, OfflineRecord, PinRecord, Ranges, UnsavedRecord, UnsavedTicket,
+};
 
 /// Block size of a memory file; blocks never written take no memory.
 const BLOCK: u64 = 4096;
@@ -114,6 +116,23 @@ impl CacheStore for MemoryCache {
 
     fn pins(&self) -> io::Result<Vec<PinRecord>> {
         Ok(self.state.lock().pins.clone())
+    }
+
+    fn keep_offline(&self, cell: &CellName, fid: Fid, record: OfflineRecord) -> io::Result<()> {
+        self.state.lock().kept.keep_offline((cell.clone(), fid), record);
+        Ok(())
+    }
+
+    fn forget_offline(&self, cell: &CellName, fid: Fid) {
+        self.state.lock().kept.forget_offline(cell, fid);
+    }
+
+    fn offline(&self, cell: &CellName, fid: Fid) -> Option<OfflineRecord> {
+        self.state.lock().kept.offline(cell, fid).cloned()
+    }
+
+    fn offline_names(&self) -> Vec<(CellName, Fid)> {
+        self.state.lock().kept.all_offline().map(|(name, _)| name.clone()).collect()
     }
 
     fn keep_unsaved(

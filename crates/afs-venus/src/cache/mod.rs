@@ -11,6 +11,7 @@ mod codec;
 mod disk;
 mod kept;
 mod memory;
+mod offline;
 mod pins;
 mod ranges;
 mod unsaved;
@@ -20,6 +21,7 @@ mod worker;
 pub(crate) use disk::read_any_index;
 pub use disk::{DiskCache, Sweeper};
 pub use memory::MemoryCache;
+pub use offline::{OfflineObject, OfflineReader, OfflineRecord, OfflineSite, OfflineVolume};
 pub(crate) use pins::PINS_MAX;
 pub use pins::PinRecord;
 #[cfg(feature = "fuzzing")]
@@ -140,6 +142,28 @@ pub trait CacheStore: Send + Sync + 'static {
     /// The disk, or it is damaged.
     fn pins(&self) -> io::Result<Vec<PinRecord>> {
         Ok(Vec::new())
+    }
+
+    /// Keeps a record of a pinned object or its volume beyond the end of this process, as files are kept: not after a crash of the
+    /// machine.
+    ///
+    /// # Errors
+    /// The disk; or this store keeps none.
+    fn keep_offline(&self, _cell: &CellName, _fid: Fid, _record: OfflineRecord) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Removes such a record.
+    fn forget_offline(&self, _cell: &CellName, _fid: Fid) {}
+
+    /// The record that was kept last, also by an earlier user of the store.
+    fn offline(&self, _cell: &CellName, _fid: Fid) -> Option<OfflineRecord> {
+        None
+    }
+
+    /// The names of all such records.
+    fn offline_names(&self) -> Vec<(CellName, Fid)> {
+        Vec::new()
     }
 
     /// Keeps the data of a file, and its record, beyond the end of this process and of the machine, in place of an older

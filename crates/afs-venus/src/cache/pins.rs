@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! list      length u32, crc32c u32 (of the rest; all numbers big-endian), 1u8, pins
-//! pin       cell, fid 3*u32, owner, recursive u8 (0 or 1), path
+//! pin       cell, fid 3*u32, owner, flags u8 (1 recursive, 2 offline), path
 //! cell      length u8, bytes
 //! owner     0u8 | 1u8, uid u32 | 2u8, uid u32, session u128
 //! path      length u16, bytes
@@ -34,16 +34,18 @@ pub struct PinRecord {
     pub owner: Option<TokenOwner>,
     /// With all that is below it.
     pub is_recursive: bool,
+    /// It may be read as it was last promised while its server is away.
+    pub is_offline: bool,
     /// Path from the root of the mount, as it was named; at most 4096 bytes.
     pub path: Vec<u8>,
 }
 
 pub(super) fn encode(pins: &[PinRecord]) -> Vec<u8> {
     let mut body = vec![FORMAT];
-    for PinRecord { cell, fid, owner, is_recursive, path } in pins {
+    for PinRecord { cell, fid, owner, is_recursive, is_offline, path } in pins {
         put_name(&mut body, cell, *fid);
         put_owner(&mut body, *owner);
-        body.push(u8::from(*is_recursive));
+        body.push(u8::from(*is_recursive) | u8::from(*is_offline) << 1);
         body.extend((path.len() as u16).to_be_bytes());
         body.extend(path);
     }
@@ -66,15 +68,15 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<PinRecord>> {
 fn pin(rest: &mut &[u8]) -> Option<PinRecord> {
     let cell = cell_of(text(rest)?, &mut None)?;
     let (fid, owner) = (fid_of(rest)?, owner(rest)?);
-    let is_recursive = match take::<1>(rest)? {
-        [0] => false,
-        [1] => true,
-        _ => return None,
-    };
+    let [flags] = take::<1>(rest)?;
+    if flags > 3 {
+        return None;
+    }
+    let (is_recursive, is_offline) = (flags & 1 != 0, flags & 2 != 0);
     let length = usize::from(take(rest).map(u16::from_be_bytes)?);
     let (path, later) = rest.split_at_checked(length).filter(|(path, _)| path.len() <= PATH_MAX)?;
     *rest = later;
-    Some(PinRecord { cell, fid, owner, is_recursive, path: path.to_vec() })
+    Some(PinRecord { cell, fid, owner, is_recursive, is_offline, path: path.to_vec() })
 }
 
 /// Fuzz target: decodes arbitrary bytes, as they are and as the body of a list whose length and checksum are right.
@@ -98,11 +100,16 @@ mod tests {
             fid: Fid::new(VolumeId(7), VnodeId(1), Uniquifier(3)),
             owner: Some(TokenOwner::Session { id: 1 << 100, uid: 1001 }),
             is_recursive: true,
+            is_offline: true,
             path: b"a/\xff".to_vec(),
         };
         let longest =
             PinRecord { owner: Some(TokenOwner::Uid(7)), path: vec![b'x'; PATH_MAX], ..one.clone() };
-        vec![one.clone(), longest, PinRecord { owner: None, is_recursive: false, path: Vec::new(), ..one }]
+        vec![
+            one.clone(),
+            longest,
+            PinRecord { owner: None, is_recursive: false, is_offline: false, path: Vec::new(), ..one },
+        ]
     }
 
     #[test]

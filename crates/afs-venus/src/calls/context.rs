@@ -21,19 +21,22 @@ pub(crate) struct CallContext {
     pub wait: WaitPolicy,
     /// The process that waits for the reply; 0 if none.
     pub process: u32,
+    /// It is for an operation that only reads, and something is pinned for that: it may be as it was last promised.
+    pub may_be_old: bool,
 }
 
 impl CallContext {
     /// An anonymous call that does not wait for unreachable servers.
-    pub const ANONYMOUS: CallContext = CallContext { user: None, wait: WaitPolicy::NoWait, process: 0 };
+    pub const ANONYMOUS: CallContext =
+        CallContext { user: None, wait: WaitPolicy::NoWait, process: 0, may_be_old: false };
 
     /// A call for a user that waits for servers that were reachable until recently.
-    pub fn waiting(user: User) -> CallContext {
-        CallContext { user, wait: WaitPolicy::Wait, process: 0 }
+    pub const fn waiting(user: User) -> CallContext {
+        CallContext { user, wait: WaitPolicy::Wait, process: 0, may_be_old: false }
     }
 
     /// The same context for a background task, which no process waits for.
     pub fn in_background(self) -> CallContext {
-        CallContext { process: 0, ..self }
+        CallContext { process: 0, may_be_old: false, ..self }
     }
 }

@@ -48,9 +48,14 @@ impl Calls {
         let now = self.now();
         let since =
             afs_rpc::Instant(now.as_nanos().saturating_sub(self.limits.location_max_age.as_nanos() as u64));
-        match self.parts.location.volumes().group(cell, name, since) {
-            Some(group) => Ok(group),
-            None => self.group_anew(context, cell, name).await,
+        if let Some(group) = self.parts.location.volumes().group(cell, name, since) {
+            return Ok(group);
+        }
+        match self.group_anew(context, cell, name).await {
+            Err(error) if context.may_be_old && error.kind == ErrorKind::ServerUnreachable => {
+                self.parts.location.volumes().group_of_known(cell, name).ok_or(error)
+            }
+            other => other,
         }
     }
 

@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use afs_rpc::EnvExt;
-use afs_wire::ids::VolumeKind;
+use afs_wire::ids::{Uuid, VolumeKind};
 
 use crate::calls::{CallContext, Calls, Target};
 use crate::error::{ErrorKind, Result};
 use crate::key::CellIndex;
-use crate::location::{Address, Server, ServerName, is_reserved};
+use crate::location::{Address, Cell, Server, ServerName, is_reserved};
 
 impl Calls {
     /// Measures the round-trip times of the servers of a replicated volume that have not been called yet.
@@ -61,16 +61,34 @@ impl Calls {
                 (Some(uuid), unique, addresses)
             }
         };
+        Ok(self.learn_server(cell, &config, (uuid, unique), addresses))
+    }
+
+    /// Takes up a server with the addresses that it had when an earlier mount ended.
+    pub fn restore_server(&self, cell: CellIndex, name: ServerName, addresses: &[Ipv4Addr]) -> Result<()> {
+        let config = self.cell_at(cell)?;
+        let named = match name {
+            ServerName::Address(_) => (None, 0),
+            ServerName::Uuid(uuid, unique) => (Some(uuid), unique),
+        };
+        self.learn_server(cell, &config, named, addresses.to_vec());
+        Ok(())
+    }
+
+    fn learn_server(
+        &self,
+        cell: CellIndex,
+        config: &Cell,
+        (uuid, unique): (Option<Uuid>, u32),
+        addresses: Vec<Ipv4Addr>,
+    ) -> Option<Arc<Server>> {
         let peers: Vec<SocketAddr> = reachable(addresses, !config.is_found())
             .map(|ip| SocketAddr::from((ip, config.file_port())))
             .collect();
         let dead = self.limits.server_dead;
         let draw = self.parts.env.random_u64();
-        Ok(self
-            .parts
-            .location
-            .servers()
-            .learn(cell, uuid, unique, &peers, draw, |peer| Address::new(&self.parts.rx, peer, dead)))
+        let servers = self.parts.location.servers();
+        servers.learn(cell, uuid, unique, &peers, draw, |peer| Address::new(&self.parts.rx, peer, dead))
     }
 }
 

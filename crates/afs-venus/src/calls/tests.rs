@@ -12,7 +12,7 @@ use crate::identity::TokenId;
 use crate::key::Key;
 use crate::location::Volume;
 
-const PATIENT: CallContext = CallContext { user: None, wait: WaitPolicy::Wait, process: 0 };
+const PATIENT: CallContext = CallContext::waiting(None);
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 #[test]

@@ -31,6 +31,7 @@ mod eviction;
 mod handles;
 mod kept_unsaved;
 mod kernel_writes;
+mod offline;
 mod references;
 mod restored;
 mod room;

@@ -15,7 +15,7 @@ mod volume;
 pub(crate) use cell::{Cell, QueryEnv, volume_query};
 pub(crate) use cell_names::CellNames;
 pub(crate) use finder::CellFinder;
-pub(crate) use group::{Group, ServerName};
+pub(crate) use group::{Group, GroupSite, ServerName};
 pub(crate) use server::{Address, Server, ServerTable};
 pub(crate) use table::Location;
 pub(crate) use volume::{Entered, KnownSnapshots, Volume, VolumeTable};

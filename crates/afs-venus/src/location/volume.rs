@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use afs_rpc::Instant;
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
@@ -36,6 +36,8 @@ pub(crate) struct Volume {
     pub stray: AtomicU64,
     /// When to query its location again, in nanoseconds, because of a server's notification; 0: never.
     check_location_at: AtomicU64,
+    /// Since when objects of it are read without a promise, because no server replies; 0: they are not.
+    unpromised_since: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -90,6 +92,7 @@ impl Volume {
             broken: AtomicU64::new(0),
             stray: AtomicU64::new(0),
             check_location_at: AtomicU64::new(0),
+            unpromised_since: AtomicU32::new(0),
             state: Mutex::new(state),
         }
     }
@@ -150,6 +153,25 @@ impl Volume {
         let due = at != 0 && Instant::from_nanos(at) <= now;
         let again = again.as_nanos().max(1);
         due && self.check_location_at.compare_exchange(at, again, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Records that an object of it is read without a promise. Returns true if that is new.
+    pub fn begin_unpromised(&self, now: UnixSeconds) -> bool {
+        let now = now.0.max(1);
+        self.unpromised_since.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Records a reply of a server. Returns since when objects were read without a promise until now, if they were.
+    pub fn end_unpromised(&self) -> Option<UnixSeconds> {
+        match self.unpromised_since.load(Ordering::SeqCst) {
+            0 => None,
+            _ => Some(UnixSeconds(self.unpromised_since.swap(0, Ordering::SeqCst))).filter(|at| at.0 != 0),
+        }
+    }
+
+    /// Since when objects of it are read without a promise.
+    pub fn unpromised_since(&self) -> Option<UnixSeconds> {
+        Some(UnixSeconds(self.unpromised_since.load(Ordering::SeqCst))).filter(|at| at.0 != 0)
     }
 
     pub fn located_at(&self) -> Instant {
@@ -285,6 +307,14 @@ impl VolumeTable {
         let inner = self.0.lock();
         let (group, asked) = inner.groups.get(&(cell, name.to_owned()))?;
         (*asked >= since).then(|| group.clone())
+    }
+
+    /// The group of a name or number by the volumes that are known, whenever that was queried.
+    pub fn group_of_known(&self, cell: CellIndex, name: &str) -> Option<Arc<Group>> {
+        let id = name.parse().ok().map(VolumeId);
+        let volumes = self.0.lock().volumes.values().cloned().collect::<Vec<_>>();
+        let of_cell = volumes.iter().filter(|volume| volume.cell == cell).map(|volume| volume.group());
+        of_cell.into_iter().find(|group| group.name == name || id.is_some_and(|id| group.ids.contains(&id)))
     }
 
     pub fn remember_group(&self, cell: CellIndex, name: &str, group: Arc<Group>, now: Instant) {

@@ -39,6 +39,10 @@ pub(crate) struct Due {
     pub number: u64,
     pub key: Key,
     pub owner: User,
+    /// What was pinned.
+    pub root: Key,
+    /// It is kept so that it can be read while its server is away.
+    pub is_offline: bool,
     /// What a directory names belongs to the pin.
     pub is_recursive: bool,
     /// It is on the way to what is pinned.
@@ -51,6 +55,7 @@ pub(crate) struct Pin {
     pub root: Key,
     pub owner: User,
     pub is_recursive: bool,
+    pub is_offline: bool,
     pub path: Vec<u8>,
 }
 
@@ -61,6 +66,8 @@ struct PinnedTree {
     way: Option<Tree>,
     /// Why nothing can be fetched at present.
     waits: Option<String>,
+    /// Records of objects that do not belong to it any more were removed since the start.
+    is_swept: bool,
 }
 
 impl PinnedTree {
@@ -72,13 +79,17 @@ impl PinnedTree {
         [&mut self.tree].into_iter().chain(self.way.as_mut())
     }
 
+    fn is_due(&self) -> bool {
+        self.tree.is_due() || self.way.as_ref().is_none_or(Tree::is_due)
+    }
+
     fn told(&self, number: u64) -> Told {
         let way = self.way.as_ref();
         Told {
             number,
             pin: self.pin.clone(),
             sums: self.tree.sums(),
-            is_due: self.tree.is_due() || way.is_none_or(Tree::is_due),
+            is_due: self.is_due(),
             waits: self.waits.clone(),
             reason: self.tree.reason().or_else(|| way?.reason()).map(str::to_owned),
         }
@@ -102,6 +113,8 @@ pub(crate) struct Pins {
     inner: Mutex<Inner>,
     /// Number of objects, read without the lock.
     objects: AtomicUsize,
+    /// Number of pins for reading while servers are away, read without the lock.
+    offline: AtomicUsize,
     /// Notified when there is something to be looked at.
     pub wake: Arc<Notify>,
 }
@@ -118,7 +131,13 @@ struct Inner {
 
 impl Pins {
     pub fn new(bounds: PinBounds) -> Self {
-        Pins { bounds, inner: Mutex::default(), objects: AtomicUsize::new(0), wake: Arc::default() }
+        Pins {
+            bounds,
+            inner: Mutex::default(),
+            objects: AtomicUsize::new(0),
+            offline: AtomicUsize::new(0),
+            wake: Arc::default(),
+        }
     }
 
     /// Bytes that all pins together may take.
@@ -131,12 +150,32 @@ impl Pins {
         self.objects.load(Ordering::SeqCst) > 0 && self.inner.lock().held.contains_key(&key)
     }
 
+    /// True if anything is pinned for reading while its server is away.
+    pub fn any_offline(&self) -> bool {
+        self.offline.load(Ordering::SeqCst) > 0
+    }
+
+    /// A pin for reading while servers are away that is complete, for the first time since the start, and its objects.
+    pub fn take_unswept(&self) -> Option<(Pin, BTreeSet<Key>)> {
+        let mut inner = self.inner.lock();
+        let is_complete = |it: &mut PinnedTree| {
+            it.waits.is_none() && !it.is_due() && it.trees().all(|tree| tree.sums().missing_objects == 0)
+        };
+        let mut unswept = inner.pins.values_mut().filter(|it| it.pin.is_offline && !it.is_swept);
+        let it = unswept.find_map(|it| is_complete(it).then_some(it))?;
+        it.is_swept = true;
+        Some((it.pin.clone(), it.trees().flat_map(|tree| tree.keys()).collect()))
+    }
+
     /// Adds a pin; returns its number.
     ///
     /// # Errors
     /// This user has it already, or too many.
     pub fn add(&self, pin: Pin) -> Result<u64, Unpinned> {
-        let mut inner = self.inner.lock();
+        self.add_to(&mut self.inner.lock(), pin)
+    }
+
+    fn add_to(&self, inner: &mut Inner, pin: Pin) -> Result<u64, Unpinned> {
         let is_same = |other: &PinnedTree| (other.pin.root, other.pin.owner) == (pin.root, pin.owner);
         if inner.pins.values().any(is_same) {
             return Err(Unpinned::Twice);
@@ -152,14 +191,30 @@ impl Pins {
         inner.last += 1;
         let number = inner.last;
         inner.hold(pin.root);
-        inner.pins.insert(number, PinnedTree { tree: Tree::of(&[pin.root]), pin, way: None, waits: None });
-        self.changed(&inner);
+        let (tree, is_swept) = (Tree::of(&[pin.root]), false);
+        inner.pins.insert(number, PinnedTree { tree, pin, way: None, waits: None, is_swept });
+        self.changed(inner);
         Ok(number)
+    }
+
+    /// Makes a pin of one whose cell was not known until now.
+    ///
+    /// # Errors
+    /// As [`Pins::add`]; it is not in the list then any more.
+    pub fn adopt(&self, record: &PinRecord, pin: Pin) -> Result<u64, Unpinned> {
+        let mut inner = self.inner.lock();
+        inner.foreign.retain(|other| other != record);
+        self.add_to(&mut inner, pin)
     }
 
     /// Keeps a pin of another cell in the list.
     pub fn add_foreign(&self, record: PinRecord) {
         self.inner.lock().foreign.push(record);
+    }
+
+    /// True if there are any of other cells.
+    pub fn any_foreign(&self) -> bool {
+        !self.inner.lock().foreign.is_empty()
     }
 
     /// The pins of other cells.
@@ -256,7 +311,8 @@ impl Pins {
             let is_on_way = of_way.is_some();
             let key = of_way.or_else(|| it.tree.take_due())?;
             let is_recursive = it.pin.is_recursive && !is_on_way;
-            Some(Due { number: *number, key, owner: it.pin.owner, is_recursive, is_on_way })
+            let Pin { owner, root, is_offline, .. } = it.pin;
+            Some(Due { number: *number, key, owner, root, is_offline, is_recursive, is_on_way })
         });
         due.next()
     }
@@ -313,6 +369,8 @@ impl Pins {
 
     fn changed(&self, inner: &Inner) {
         self.objects.store(inner.held.len(), Ordering::SeqCst);
+        let offline = inner.pins.values().filter(|it| it.pin.is_offline).count();
+        self.offline.store(offline, Ordering::SeqCst);
         self.wake.notify_waiters();
     }
 }

@@ -44,6 +44,15 @@ impl Promises {
         origin: &ReplyOrigin<'_>,
     ) {
         self.note_creation(volume, sync);
+        if let Some(since) = volume.end_unpromised() {
+            self.parts.counters.volumes_unpromised.fetch_sub(1, Ordering::Relaxed);
+            let seconds = self.parts.env.wall().secs.saturating_sub(since.0.into());
+            tracing::info!(
+                volume = volume.name(),
+                seconds,
+                "a server replies again: nothing is read without a promise any more"
+            );
+        }
         let reset = &origin.server.reset;
         let promise = Promise::of(callback, reset, origin.serial, origin.started, self.margin);
         let now = self.now();

@@ -27,7 +27,7 @@ impl Venus {
         };
         let vnode = self.vnode(key);
         self.files.note_kernel_writes(&vnode).await?;
-        let status = match self.status_or_dirty(&vnode).await {
+        let status = match self.reading().status_or_dirty(&vnode).await {
             Err(error)
                 if error.kind == ErrorKind::NoVolume && key.is_volume_root() && node != NodeId::ROOT =>
             {
@@ -209,12 +209,13 @@ impl Venus {
             let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));
             return refused.map_or(Ok(()), Err);
         };
+        let me = self.reading_unless(wanted.write);
         let vnode = self.vnode(key);
         let volume = self.volume_of(key).await?;
-        let status = self.status(&vnode).await?;
+        let status = me.status(&vnode).await?;
         if wanted.write && !volume.is_writable() {
             return Err(VenusError::new(ErrorKind::ReadOnly, "access").of(key.fid));
         }
-        self.require(&vnode, &status, "access", |rights| may(&status, rights, wanted)).await
+        me.require(&vnode, &status, "access", |rights| may(&status, rights, wanted)).await
     }
 }

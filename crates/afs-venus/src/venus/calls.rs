@@ -19,7 +19,7 @@ impl Venus {
         Venus { shared, context: CallContext::ANONYMOUS }
     }
 
-    fn with_context(&self, context: CallContext) -> Venus {
+    pub(super) fn with_context(&self, context: CallContext) -> Venus {
         Venus { shared: self.shared.clone(), context }
     }
 

@@ -119,10 +119,27 @@ impl Venus {
         self.promises.record_change(volume, vnode, change);
     }
 
+    /// The same by the contents as they were promised last, where an operation that only reads may show them after this error.
+    pub(super) async fn with_old_directory<T>(
+        &self,
+        vnode: &Arc<Vnode>,
+        error: VenusError,
+        work: impl FnOnce(&Blob) -> T,
+    ) -> Result<T> {
+        if !self.may_show_old(&error) {
+            return Err(error);
+        }
+        self.contents_promised_last(vnode, error.clone()).await?;
+        self.look(vnode, &mut Some(work)).unwrap_or(Err(error))
+    }
+
     /// Target of a name in a directory: an object of the same volume.
     pub(super) async fn find(&self, vnode: &Arc<Vnode>, name: &[u8]) -> Result<Option<Key>> {
         let key = vnode.key;
-        let found = self.with_directory(vnode, |blob| blob.lookup(name)).await?;
+        let found = match self.with_directory(vnode, |blob| blob.lookup(name)).await {
+            Err(error) => self.with_old_directory(vnode, error, |blob| blob.lookup(name)).await?,
+            Ok(found) => found,
+        };
         let found = found.map_err(|_| VenusError::new(ErrorKind::Protocol, "lookup").of(key.fid))?;
         Ok(found.map(|(vnode, unique)| key.sibling(vnode, unique)))
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use afs_wire::dir::Blob;
 use afs_wire::fs;
 
 use crate::api::{DirEntry, DirEntryPlus, Kind, NodeId, OpenedDir};
@@ -26,7 +27,9 @@ impl Venus {
             NodeTarget::Cells => return Ok(OpenedDir { caches: false, keep_cache: false }),
         };
         let vnode = self.vnode(key);
-        self.with_directory(&vnode, |_| ()).await?;
+        if let Err(error) = self.with_directory(&vnode, |_| ()).await {
+            self.reading().with_old_directory(&vnode, error, |_| ()).await?;
+        }
         let mut state = vnode.state();
         let Some(status) = state.status else { return Ok(OpenedDir { caches: false, keep_cache: false }) };
         Ok(state.listing.open(status.data_version))
@@ -47,7 +50,7 @@ impl Venus {
             NodeTarget::Object(key) => key,
             node_target => return self.list_synthetic(node, node_target, offset, max).await,
         };
-        let listed = self.list(node, key, offset, max).await?;
+        let listed = self.reading().list(node, key, offset, max).await?;
         Ok(listed.into_iter().map(|(entry, _)| entry).collect())
     }
 
@@ -61,7 +64,7 @@ impl Venus {
                 return Ok(plain.into_iter().map(|entry| DirEntryPlus { entry, found: None }).collect());
             }
         };
-        let listed = self.list(node, key, offset, max).await?;
+        let listed = self.reading().list(node, key, offset, max).await?;
         let volume = self.volume_of(key).await?;
         let missing = listed.iter().filter(|(entry, _)| !is_dot(&entry.name)).map(|(_, key)| *key);
         let missing: Vec<Key> = missing.filter(|key| !self.is_fresh(*key, &volume)).collect();
@@ -101,16 +104,18 @@ impl Venus {
     async fn list(&self, node: NodeId, key: Key, offset: u64, max: usize) -> Result<Vec<(DirEntry, Key)>> {
         let vnode = self.vnode(key);
         let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
-        let raw: Vec<(u64, Vec<u8>, Key)> = self
-            .with_directory(&vnode, |blob| {
-                let entries = blob.entries(offset).take(max);
-                entries
-                    .map(|entry| {
-                        (u64::from(entry.next), entry.name.to_vec(), key.sibling(entry.vnode, entry.unique))
-                    })
-                    .collect()
-            })
-            .await?;
+        let entries = |blob: &Blob| -> Vec<(u64, Vec<u8>, Key)> {
+            let entries = blob.entries(offset).take(max);
+            entries
+                .map(|entry| {
+                    (u64::from(entry.next), entry.name.to_vec(), key.sibling(entry.vnode, entry.unique))
+                })
+                .collect()
+        };
+        let raw = match self.with_directory(&vnode, &entries).await {
+            Err(error) => self.with_old_directory(&vnode, error, &entries).await?,
+            Ok(raw) => raw,
+        };
         let dot_dot = self.dot_dot_node(node, &vnode).await;
         Ok(raw
             .into_iter()

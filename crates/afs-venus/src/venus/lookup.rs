@@ -14,6 +14,7 @@ use crate::key::{CellIndex, Key, NodeTarget};
 use crate::location::{Entered, Volume};
 use crate::names::{NAME_MAX, components, is_dot};
 use crate::venus::Venus;
+use crate::venus::offline::Seldom;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 /// Limit of links followed in one walk.
@@ -33,7 +34,7 @@ impl Venus {
         if name.len() > NAME_MAX {
             return Err(VenusError::new(ErrorKind::NameTooLong, "lookup"));
         }
-        let (node_target, status) = self.step(parent, name).await?;
+        let (node_target, status) = self.reading().step(parent, name).await?;
         let named = !is_dot(name);
         let entry = self.entry(node_target, status, named.then_some((parent, name)));
         if matches!(node_target, NodeTarget::Object(_)) && is_mount_point(&status) {
@@ -101,12 +102,13 @@ impl Venus {
 
     /// The text of a symbolic link.
     pub async fn readlink(&self, node: NodeId) -> Result<Bytes> {
+        let me = self.reading();
         let vnode = self.vnode(self.key(node, "readlink")?);
-        let status = self.status(&vnode).await?;
+        let status = me.status(&vnode).await?;
         if status.kind != FileKind::Symlink {
             return Err(VenusError::new(ErrorKind::Invalid, "readlink").of(vnode.key.fid));
         }
-        let text = self.link_text(&vnode).await?;
+        let text = me.link_text(&vnode).await?;
         match text.is_empty() || text.len() as u64 >= LINK_MAX || text.contains(&0) {
             // The kernel would take a part of it for the whole.
             true => Err(VenusError::new(ErrorKind::Protocol, "readlink").of(vnode.key.fid)),
@@ -212,19 +214,43 @@ impl Venus {
         let key = self.find_sys(dir, name).await?;
         let key = key.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(dir.key.fid))?;
         let child = self.vnode(key);
-        child.is_found_in(dir.key);
+        self.found_in(&child, dir.key);
         let volume = self.volume_of(key).await?;
         let status = match child.fresh_status(&volume, self.now()) {
             Some(status) => status,
-            None => {
-                // A suspect object is asked for with others like it, which need not be its neighbours.
-                if self.suspects_near(&child, &volume).is_empty() {
-                    self.fetch_neighbours(dir, &volume, name).await?;
-                }
-                self.status(&child).await?
-            }
+            None => self.missing_status_in(dir, &child, &volume, name).await?,
         };
         Ok((child, status))
+    }
+
+    /// The status of an object in a directory, by a call: apart from it, its future takes no room in those of look-ups that need none.
+    fn missing_status_in<'a>(
+        &'a self,
+        dir: &'a Arc<Vnode>,
+        child: &'a Arc<Vnode>,
+        volume: &'a Arc<Volume>,
+        name: &'a [u8],
+    ) -> Seldom<'a, Status> {
+        Box::pin(async move {
+            // A suspect object is asked for with others like it, which need not be its neighbours.
+            if self.suspects_near(child, volume).is_empty() {
+                match self.fetch_neighbours(dir, volume, name).await {
+                    // Whether it may be shown without its server is decided below.
+                    Err(error) if !self.context.may_be_old => return Err(error),
+                    _ => {}
+                }
+            }
+            let status = self.status(child).await?;
+            self.found_in(child, dir.key);
+            Ok(status)
+        })
+    }
+
+    /// Takes note of the directory in which an object was found: its rights are those of that one.
+    pub(super) fn found_in(&self, child: &Vnode, dir: Key) {
+        if child.is_found_in(dir) {
+            self.pins.doubt(child.key);
+        }
     }
 
     /// Looks up a name; one that ends in `@sys` with every value in its place.

@@ -26,6 +26,8 @@ mod lookup;
 mod maintenance;
 mod namespace;
 mod newest_version;
+mod offline;
+mod offline_keeping;
 mod open;
 mod pin_keeping;
 mod pinning;

@@ -279,7 +279,7 @@ impl Venus {
         if let Some((vnode, unique)) = moved
             && let Some(moved) = self.vnodes.peek(from.key.sibling(vnode, unique))
         {
-            moved.is_found_in(into.key);
+            self.found_in(&moved, into.key);
             if moved.key.fid.is_directory() {
                 // Its `..` was changed.
                 self.distrust(&moved);

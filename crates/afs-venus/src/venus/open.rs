@@ -18,9 +18,10 @@ const NOT_CONNECTED: i32 = 107;
 impl Venus {
     /// Opens a file: the newest version, unless this machine has dirty data of it.
     pub async fn open(&self, node: NodeId, flags: OpenFlags) -> Result<Opened> {
+        let me = self.reading_unless(flags.write || flags.truncate);
         let vnode = self.vnode(self.key(node, "open")?);
-        let status = self.status_or_dirty(&vnode).await?;
-        self.check_open(&vnode, &status, flags).await?;
+        let status = me.status_or_dirty(&vnode).await?;
+        me.check_open(&vnode, &status, flags).await?;
         self.open_checked(&vnode, &status, flags, false).await
     }
 

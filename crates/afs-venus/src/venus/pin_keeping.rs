@@ -21,24 +21,27 @@ use crate::vnode::{Vnode, is_mount_point, may};
 
 /// Pause before what has changed is looked at: of a file that changes all the time it bounds the fetches.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Interval of the look-ups of cells that have pins and are not known.
+const FIND_AGAIN: Duration = Duration::from_secs(60);
 
 impl Venus {
     /// Runs until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn keep_pins(shared: Weak<Shared>) {
-        match shared.upgrade().map(Venus::anonymous) {
-            Some(venus) => venus.restore_pins().await,
-            None => return,
-        }
         loop {
             let Some(venus) = shared.upgrade().map(Venus::anonymous) else { return };
             let (wake, end) = (venus.pins.wake.clone().notified_owned(), venus.wake.clone().notified_owned());
+            venus.find_cells_of_pins().await;
             venus.look_at_all_due().await;
             if venus.is_closing() {
                 return;
             }
             let env = venus.env.clone();
+            let waits_for_cells = venus.pins.any_foreign();
             drop(venus);
-            select(wake, end).await;
+            match waits_for_cells {
+                true => drop(select(select(wake, end), env.sleep(FIND_AGAIN)).await),
+                false => drop(select(wake, end).await),
+            }
             env.sleep(PAUSE).await;
         }
     }
@@ -56,11 +59,31 @@ impl Venus {
         }
         self.pins.begin_pass();
         while let Some(due) = self.pins.next().filter(|_| !self.is_closing()) {
-            match self.as_user(due.owner).look_at(&due).await {
-                Ok(held) => self.pins.looked_at(&due, held),
-                Err(error) if is_passing(error.kind) => self.pins.wait(&due, error.to_string()),
-                Err(error) => self.pins.looked_at(&due, Held::Missing(error.to_string())),
+            let me = self.as_user(due.owner);
+            let held = match me.look_at(&due).await {
+                Ok(held) => held,
+                Err(error) if is_passing(error.kind) => {
+                    self.pins.wait(&due, error.to_string());
+                    continue;
+                }
+                Err(error) => Held::Missing(error.to_string()),
+            };
+            let held = match due.is_offline {
+                true => me.held_offline(&due, held).await,
+                false => held,
+            };
+            self.pins.looked_at(&due, held);
+        }
+        self.sweep_settled_pins().await;
+    }
+
+    /// The same of a pin for reading without a server, after that was provided for.
+    async fn held_offline(&self, due: &Due, held: Held) -> Held {
+        match self.keep_for_offline(due, &held).await {
+            Err(error) if held == Held::Whole => {
+                Held::Missing(format!("it cannot be read without its server: {error}"))
             }
+            _ => held,
         }
     }
 
@@ -100,6 +123,9 @@ impl Venus {
             entries.map(|entry| key.sibling(entry.vnode, entry.unique)).collect::<BTreeSet<Key>>()
         });
         let children = children.await?;
+        for child in children.iter().filter_map(|child| self.vnodes.peek(*child)) {
+            self.found_in(&child, key);
+        }
         let length =
             vnode.state().directory.as_ref().map_or(0, |directory| directory.blob().as_bytes().len());
         if !self.pins.reserve_memory(due, length as u64) {
@@ -113,6 +139,7 @@ impl Venus {
         let listed = self.pins.list(due, &children);
         listed.added.iter().for_each(|key| self.mark_if_pinned(*key));
         listed.dropped.iter().for_each(|key| self.mark_pinned(*key, false));
+        self.forget_for_offline(due, &listed.dropped).await;
         for keys in listed.added.chunks(fs::FIDS_MAX) {
             // What does not come is fetched by itself.
             if self.bulk_status_in(volume, keys, Some(key)).await.is_err() {

@@ -1,11 +1,12 @@
 //! Pins, by the order of users: made, ended and told. They are kept by [`crate::venus::pin_keeping`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use afs_wire::fs::FileKind;
 use afs_wire::ids::{DataVersion, Fid};
 
-use crate::api::{Access, ExplainedFid, NodeId, PinState, Pinned, TokenOwner, Unpinned};
+use crate::api::{Access, ExplainedFid, NodeId, PinOptions, PinState, Pinned, TokenOwner, Unpinned};
 use crate::cache::PinRecord;
 use crate::error::Result as VenusResult;
 use crate::key::{CellIndex, Key, NodeTarget};
@@ -23,19 +24,20 @@ const WAY_MAX: usize = 128;
 
 impl Venus {
     /// Pins what is at a path from the root of the mount, for the user of these tokens: it is fetched in the background, stays in
-    /// the cache, and is fetched again when it changes. A directory with all that is below it in its volume if `is_recursive`,
-    /// else its names alone. Holds over restarts of the mount. Returns the pin's number.
+    /// the cache, and is fetched again when it changes. Holds over restarts of the mount. Returns the pin's number.
     ///
     /// # Errors
     /// See [`Unpinned`]; the path cannot be followed, or the user may not read the file.
-    pub async fn pin(&self, owner: TokenOwner, path: &[u8], is_recursive: bool) -> Result<u64, Unpinned> {
+    pub async fn pin(&self, owner: TokenOwner, path: &[u8], options: PinOptions) -> Result<u64, Unpinned> {
+        let PinOptions { is_recursive, is_offline } = options;
         let path = trimmed(path);
         if path.len() > PATH_MAX {
             return Err(Unpinned::TooLong);
         }
         let owner = self.identity.known_owner(owner);
         let (root, way) = self.as_user(Some(owner)).target_of_pin(path).await?;
-        let number = self.pins.add(Pin { root, owner: Some(owner), is_recursive, path: path.to_vec() })?;
+        let pin = Pin { root, owner: Some(owner), is_recursive, is_offline, path: path.to_vec() };
+        let number = self.pins.add(pin)?;
         self.mark_pinned(root, true);
         if let Err(error) = self.keep_list_of_pins().await {
             self.end_pin(number);
@@ -106,7 +108,12 @@ impl Venus {
         if found.is_empty() {
             return Err(Unpinned::None);
         }
-        found.iter().for_each(|told| self.end_pin(told.number));
+        for Told { number, pin, .. } in &found {
+            self.end_pin(*number);
+            if pin.is_offline {
+                self.sweep_offline(pin, &BTreeSet::new()).await.map_err(Unpinned::Failed)?;
+            }
+        }
         self.keep_list_of_pins().await.map_err(Unpinned::Failed)
     }
 
@@ -148,6 +155,8 @@ impl Venus {
             fid: ExplainedFid { volume: volume.0, vnode: vnode.0, unique: unique.0 },
             uid: pin.owner.map(TokenOwner::uid),
             is_recursive: pin.is_recursive,
+            is_offline: pin.is_offline,
+            unpromised: self.unpromised(pin.root),
             state,
             objects: sums.objects,
             missing_objects: sums.missing_objects,
@@ -178,16 +187,16 @@ impl Venus {
     /// Writes the list of the pins to the cache.
     async fn keep_list_of_pins(&self) -> VenusResult<()> {
         let known = self.pins.all().into_iter().filter_map(|told| {
-            let Pin { root, owner, is_recursive, path } = told.pin;
+            let Pin { root, owner, is_recursive, is_offline, path } = told.pin;
             let cell = self.location.cell(root.cell)?.name.clone();
-            Some(PinRecord { cell, fid: root.fid, owner, is_recursive, path })
+            Some(PinRecord { cell, fid: root.fid, owner, is_recursive, is_offline, path })
         });
         let list: Vec<PinRecord> = known.chain(self.pins.foreign()).collect();
         let store: Arc<_> = self.files.store_of_pins().clone();
         self.files.disk(move || store.keep_pins(&list)).await
     }
 
-    /// Takes up the pins of earlier mounts.
+    /// Takes up the pins of earlier mounts in the cells that the configuration names: nothing is looked up.
     pub(super) async fn restore_pins(&self) {
         let store: Arc<_> = self.files.store_of_pins().clone();
         let list = match self.files.disk(move || store.pins()).await {
@@ -198,16 +207,31 @@ impl Venus {
             }
         };
         for record in list {
-            let Some(cell) = self.cells.find(record.cell.as_str()).await else {
-                self.pins.add_foreign(record);
-                continue;
-            };
-            let PinRecord { fid, owner, is_recursive, path, .. } = record;
-            let root = Key::new(cell, fid);
-            // One that was made since the start.
-            if self.pins.add(Pin { root, owner, is_recursive, path }).is_ok() {
-                self.mark_pinned(root, true);
+            match self.location.cell_named(record.cell.as_str()) {
+                Some(cell) => self.restored(pin_of(cell, &record), |pin| self.pins.add(pin)),
+                None => self.pins.add_foreign(record),
             }
+        }
+    }
+
+    /// Takes up those in cells that have to be looked up.
+    pub(super) async fn find_cells_of_pins(&self) {
+        let mut any_offline = false;
+        for record in self.pins.foreign() {
+            let Some(cell) = self.cells.find(record.cell.as_str()).await else { continue };
+            any_offline |= record.is_offline;
+            self.restored(pin_of(cell, &record), |pin| self.pins.adopt(&record, pin));
+        }
+        if any_offline {
+            self.restore_offline().await;
+        }
+    }
+
+    fn restored(&self, pin: Pin, add: impl FnOnce(Pin) -> Result<u64, Unpinned>) {
+        let root = pin.root;
+        // Not one that was made since the start.
+        if add(pin).is_ok() {
+            self.mark_pinned(root, true);
         }
     }
 
@@ -215,6 +239,11 @@ impl Venus {
     pub(super) fn is_kept_whole(&self, key: Key, version: DataVersion, length: u64) -> bool {
         self.files.kept_bytes(key, version).is_some_and(|bytes| bytes == length)
     }
+}
+
+fn pin_of(cell: CellIndex, record: &PinRecord) -> Pin {
+    let PinRecord { fid, owner, is_recursive, is_offline, path, .. } = record.clone();
+    Pin { root: Key::new(cell, fid), owner, is_recursive, is_offline, path }
 }
 
 /// A path without slashes around it.

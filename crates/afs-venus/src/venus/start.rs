@@ -58,10 +58,14 @@ impl Venus {
         let (venus, classes) = Venus::new(config, transfer);
         let service = callbacks::service(Arc::downgrade(&venus.shared));
         venus.calls.offer(service, classes)?;
+        venus.restore_pins().await;
+        venus.restore_offline().await;
         if let RootKind::Volume(name) = venus.names.root() {
-            let key = venus.find_root(name).await?;
+            // What was pinned for that is found although no server replies.
+            let starting = venus.without_waiting().reading();
+            let key = starting.find_root(name).await?;
             venus.kernel.nodes().set_root(NodeTarget::Object(key));
-            venus.without_waiting().status(&venus.vnode(key)).await?;
+            starting.status(&venus.vnode(key)).await?;
         }
         venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
         venus.env.spawn(Box::pin(Venus::restore_kept(Arc::downgrade(&venus.shared))));

@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::offline::Seldom;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// How often a status is fetched again because its promise was broken during the fetch. After that it is used once,
@@ -39,11 +40,15 @@ impl Venus {
     /// The status of an object, if the user may see it. Its rights are void, see [`Venus::rights_on`].
     pub(super) async fn status(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
-        let known = self.cached_or_fetched_status(vnode, &volume).await?;
-        if !known.is_for_caller {
-            self.require_visible(vnode, &volume, &known.status).await?;
+        let visible = match self.cached_or_fetched_status(vnode, &volume).await {
+            Ok(known) if known.is_for_caller => Ok(known.status),
+            Ok(known) => self.require_visible(vnode, &volume, &known.status).await.map(|()| known.status),
+            Err(error) => Err(error),
+        };
+        match visible {
+            Err(error) if self.may_show_old(&error) => self.status_promised_last(vnode, error).await,
+            visible => visible,
         }
-        Ok(known.status)
     }
 
     /// The same for internal use, without a check of the user's rights.
@@ -61,8 +66,19 @@ impl Venus {
             count(&self.counters.status_hits);
             return Ok(KnownStatus { status, is_for_caller: false });
         }
-        let _guard = vnode.fetching.lock().await;
-        self.status_fetched(vnode, volume).await
+        self.missing_status(vnode, volume).await
+    }
+
+    /// A call: apart from it, its future takes no room in those of operations whose status is cached.
+    fn missing_status<'a>(
+        &'a self,
+        vnode: &'a Arc<Vnode>,
+        volume: &'a Arc<Volume>,
+    ) -> Seldom<'a, KnownStatus> {
+        Box::pin(async move {
+            let _guard = vnode.fetching.lock().await;
+            self.status_fetched(vnode, volume).await
+        })
     }
 
     /// The same for a caller that holds the `fetching` lock.

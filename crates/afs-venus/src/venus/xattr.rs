@@ -9,7 +9,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, AclText};
 use bytes::Bytes;
 
-use crate::api::NodeId;
+use crate::api::{NodeId, Unpromised};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, NodeTarget};
 use crate::location::{Server, Volume};
@@ -32,6 +32,8 @@ const READABLE: [&str; 10] = [
 ];
 /// Prefix of the attribute that shows the target of a mount point.
 const LSMOUNT: &str = "afs.lsmount.";
+/// Attribute of what is read without a promise.
+const UNPROMISED: &str = "afs.unpromised";
 
 impl Venus {
     /// Names of the extended attributes of a node.
@@ -51,6 +53,7 @@ impl Venus {
     /// | `afs.status` | JSON: the cached state of the object |
     /// | `afs.counters` | JSON: counters of Venus |
     /// | `afs.datapath` | use of the data path of each known file server: `address state`, one a line |
+    /// | `afs.unpromised` | JSON, while the object is read as it was last promised because no server replies (a pin for that): since when, and as of when |
     /// | `afs.settled` | nothing; read when the kernel has applied all invalidations |
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
     /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
@@ -61,6 +64,9 @@ impl Venus {
             && key.is_volume_root()
         {
             names.push("afs.mount".into());
+        }
+        if self.unpromised_at(node).is_some() {
+            names.push(UNPROMISED.into());
         }
         Ok(names)
     }
@@ -77,6 +83,9 @@ impl Venus {
         if name == "afs.settled" {
             self.kernel.settled().await;
             return Ok(Bytes::new());
+        }
+        if name == UNPROMISED {
+            return self.unpromised_told(node);
         }
         if !name.starts_with("afs.") {
             return Err(unknown());
@@ -123,6 +132,19 @@ impl Venus {
             }
             _ => Err(VenusError::new(ErrorKind::NotSupported, "setxattr")),
         }
+    }
+
+    fn unpromised_at(&self, node: NodeId) -> Option<Unpromised> {
+        let NodeTarget::Object(key) = self.node_target(node).ok()? else { return None };
+        self.unpromised(key)
+    }
+
+    fn unpromised_told(&self, node: NodeId) -> Result<Bytes> {
+        let Unpromised { since_seconds_ago, as_of_seconds_ago } = self.unpromised_at(node).ok_or(unknown())?;
+        let text = format!(
+            "{{\"since_seconds_ago\":{since_seconds_ago},\"as_of_seconds_ago\":{as_of_seconds_ago}}}"
+        );
+        Ok(text.into())
     }
 
     fn data_paths(&self) -> String {

@@ -1,5 +1,7 @@
 //! State of one object in the status cache.
 
+use std::sync::Arc;
+
 use afs_rpc::{Instant, sync};
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{Rights, UnixSeconds};
@@ -7,6 +9,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::api::Kind;
+use crate::cache::OfflineObject;
 use crate::identity::RightsTable;
 use crate::key::Key;
 use crate::location::Volume;
@@ -52,6 +55,8 @@ pub(crate) struct VnodeState {
     pub locks: LockTable,
     /// Of a directory, number of consecutive missing statuses of its objects.
     pub misses: u32,
+    /// How it was promised last, if it was read without a promise since the mount began.
+    pub promised_last: Option<Arc<OfflineObject>>,
     /// It belongs to a pin: it stays in the cache, and so do the contents of a directory.
     pub is_pinned: bool,
 }
@@ -71,15 +76,19 @@ impl Vnode {
     }
 
     /// Records in which directory a file or link was found: it is in one only, whose access list applies. A client that
-    /// moves it breaks the promises on the two directories, not on the moved object.
-    pub fn is_found_in(&self, dir: Key) {
+    /// moves it breaks the promises on the two directories, not on the moved object. Returns true if it was moved.
+    pub fn is_found_in(&self, dir: Key) -> bool {
         let found = (dir.fid.vnode, dir.fid.unique);
         let mut state = self.state();
-        let Some(status) = state.status.as_mut().filter(|_| !self.key.fid.is_directory()) else { return };
-        if (status.parent, status.parent_unique) != found {
+        let Some(status) = state.status.as_mut().filter(|_| !self.key.fid.is_directory()) else {
+            return false;
+        };
+        let is_moved = (status.parent, status.parent_unique) != found;
+        if is_moved {
             (status.parent, status.parent_unique) = found;
             state.rights.clear();
         }
+        is_moved
     }
 
     /// The status, if it is valid without a call to the server.

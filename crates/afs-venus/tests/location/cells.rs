@@ -8,7 +8,9 @@ use std::time::Duration;
 use afs_rpc::{BoxFuture, EnvExt, EnvRef};
 use afs_sim::Sim;
 use afs_testkit::{Claim, ClaimServer, ClientMachine, Server, ServerPlan, UserDirectory, cell_of};
-use afs_venus::{CellResolver, ErrorKind, Resolved, Token, TokenOwner};
+use afs_venus::{
+    CacheStore, CellResolver, ErrorKind, MemoryCache, PinOptions, PinState, Resolved, Token, TokenOwner,
+};
 use afs_wire::ids::CellName;
 
 use crate::common::{Client, LIMIT, plan};
@@ -88,9 +90,15 @@ impl Two {
 
     /// A client that has the home cell configured, and these others.
     fn client(&self, others: &[(&str, Ipv4Addr)]) -> Client {
+        self.client_with(1, others, Arc::new(MemoryCache::new(64 << 20)))
+    }
+
+    fn client_with(&self, number: u8, others: &[(&str, Ipv4Addr)], cache: Arc<dyn CacheStore>) -> Client {
         let mut cells = vec![cell_of("home.cell", vec![location(HOME)])];
         cells.extend(others.iter().map(|(name, server)| cell_of(name, vec![location(*server)])));
-        let mut machine = ClientMachine::new(&self.sim, 1, [10, 0, 0, 11].into(), cells);
+        let address = [10, 0, 0, 10 + number].into();
+        let mut machine = ClientMachine::new(&self.sim, number, address, cells);
+        machine.config.cache = cache;
         machine.config.resolver = Some(self.dns.clone());
         Client::start(machine, self.sim.world()).unwrap()
     }
@@ -337,4 +345,34 @@ fn a_cell_is_added_or_moved_while_the_mount_runs() {
     assert_eq!(known, ["home.cell", "other.cell", "third.cell"]);
     assert!(a.venus.configure_cell(&cell_of("other.cell", vec![])).is_err());
     assert!(two.home.volume("root.cell").is_some());
+}
+
+#[test]
+fn a_pin_in_a_cell_that_was_looked_up_is_read_without_its_server_when_the_cell_is_found_again() {
+    let two = Two::new(13);
+    two.dns.says("found.cell", &[location(OTHER)], MINUTE);
+    let cache = Arc::new(MemoryCache::new(64 << 20));
+    let a = two.client_with(1, &[], cache.clone());
+    two.put(&a, "found.cell/file", b"of last time");
+    let (one, user) = (a.clone(), TokenOwner::Uid(1));
+    two.on(&a, async move {
+        let options = PinOptions { is_recursive: false, is_offline: true };
+        one.venus.pin(user, b"found.cell/file", options).await.unwrap();
+    });
+    two.sim.run_for(MINUTE);
+    assert_eq!(a.venus.pins(user, 0)[0].state, PinState::Complete);
+    two.sim.crash(a.node);
+    two.sim.crash(two.other.node);
+    // A look-up that hangs delays neither the start of the mount nor another cell.
+    two.dns.hangs("found.cell");
+    let begun = two.sim.now();
+    let b = two.client_with(2, &[], cache);
+    two.put(&b, "home.cell/file", b"here");
+    assert!(two.sim.now() - begun < Duration::from_secs(1));
+    assert_eq!(two.get(&b.user(1), "found.cell/file"), Err(ErrorKind::NotFound));
+    assert!(b.venus.pins(user, 0).is_empty());
+    two.dns.says("found.cell", &[location(OTHER)], MINUTE);
+    two.sim.run_for(3 * MINUTE);
+    assert_eq!(two.get(&b.user(1), "found.cell/file"), Ok(b"of last time".to_vec()));
+    assert!(b.venus.pins(user, 0)[0].unpromised.is_some());
 }

@@ -56,6 +56,9 @@ struct Counted {
     bypassed_files: u64,
     #[serde(rename(deserialize = "bytes_bypassed"))]
     bypassed_bytes: u64,
+    /// Volumes of which pinned files are read without a promise at present.
+    #[serde(default, rename(deserialize = "volumes_unpromised"))]
+    unpromised_volumes: u64,
     /// None of a program that knows no leases.
     #[serde(default)]
     leases: CountedLeases,
@@ -237,6 +240,13 @@ impl fmt::Display for Counted {
         if files > 0 {
             writeln!(f, "  {bytes} of {files} open files read past its cache")?;
         }
+        if self.unpromised_volumes > 0 {
+            let count = self.unpromised_volumes;
+            writeln!(
+                f,
+                "  no server replies: pinned files of {count} volume(s) are read without promise, as they were last known"
+            )?;
+        }
         let CountedLeases { taken, recalled, lost, decided_changes } = self.leases;
         if taken > 0 {
             writeln!(
@@ -325,6 +335,11 @@ mod tests {
         let counted: Counted = serde_json::from_str(text).unwrap();
         let line = "  70 changes decided under leases of directories; 2 taken, 1 recalled, 0 lost\n";
         assert_eq!(counted.to_string(), line);
+        let away: Counted =
+            serde_json::from_str(r#"{"files_bypassed":0,"bytes_bypassed":0,"volumes_unpromised":2}"#)
+                .unwrap();
+        let line = "  no server replies: pinned files of 2 volume(s) are read without promise, as they were last known\n";
+        assert_eq!(away.to_string(), line);
         let older: Counted = serde_json::from_str(r#"{"files_bypassed":1,"bytes_bypassed":2}"#).unwrap();
         assert_eq!(older.to_string(), "  2 B of 1 open files read past its cache\n");
     }

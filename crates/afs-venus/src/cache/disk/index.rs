@@ -6,6 +6,8 @@
 //! keep     3u8, cell, fid 3*u32, version u64, file u64, length u64, ranges present, ranges that are holes
 //! ranges   count u32, count * (start u64, end u64)
 //! forget   2u8, cell, fid 3*u32
+//! offline  4u8, cell, fid 3*u32, what is known of a pinned object (`crate::cache::offline`)
+//! end of that  5u8, cell, fid 3*u32
 //! cell     length u8, bytes
 //! ```
 //!
@@ -20,7 +22,7 @@ use afs_wire::ids::{CellName, DataVersion, Fid};
 
 use crate::cache::codec::{cell_of, fid_of, framed, long, put_name, put_ranges, ranges, take};
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheKey, Kept};
+use crate::cache::{CacheKey, Kept, OfflineRecord};
 
 /// Longest record; a file with more ranges is not kept.
 const RECORD_MAX: usize = 128 << 10;
@@ -33,11 +35,15 @@ const READ: usize = 256 << 10;
 /// Kinds of records. Kind 1 was a record without holes.
 const KEEP: u8 = 3;
 const FORGET: u8 = 2;
+const OFFLINE: u8 = 4;
+const NOT_OFFLINE: u8 = 5;
 
 /// A record of the log.
 pub(super) enum IndexRecord {
     Keep { key: CacheKey, file: u64, kept: Kept },
     Forget { cell: CellName, fid: Fid },
+    Offline { cell: CellName, fid: Fid, record: OfflineRecord },
+    NotOffline { cell: CellName, fid: Fid },
 }
 
 pub(super) struct Index {
@@ -73,7 +79,7 @@ impl Index {
         self.records > 1000 + 3 * kept
     }
 
-    /// Rewrites the log with the kept files, pinned ones first, then the oldest first.
+    /// Rewrites the log with the kept files, pinned ones first, then the oldest first, and with the records of pinned objects.
     pub fn rewrite(&mut self, kept: &KeptFiles) -> io::Result<()> {
         let temporary = self.path.with_extension("new");
         let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
@@ -81,6 +87,13 @@ impl Index {
         for ((cell, fid), record) in kept.all() {
             let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
             out.extend(encode(&IndexRecord::Keep { key, file: record.file, kept: record.kept.clone() }));
+        }
+        for ((cell, fid), record) in kept.all_offline() {
+            out.extend(encode(&IndexRecord::Offline {
+                cell: cell.clone(),
+                fid: *fid,
+                record: record.clone(),
+            }));
         }
         file.write_all(&out)?;
         std::fs::rename(&temporary, &self.path)?;
@@ -94,6 +107,8 @@ fn apply(kept: &mut KeptFiles, record: IndexRecord) {
     match record {
         IndexRecord::Keep { key, file, kept: what } => drop(kept.keep(&key, file, what)),
         IndexRecord::Forget { cell, fid } => drop(kept.forget(&cell, fid)),
+        IndexRecord::Offline { cell, fid, record } => drop(kept.keep_offline((cell, fid), record)),
+        IndexRecord::NotOffline { cell, fid } => drop(kept.forget_offline(&cell, fid)),
     }
 }
 
@@ -111,6 +126,15 @@ fn encode(record: &IndexRecord) -> Vec<u8> {
         }
         IndexRecord::Forget { cell, fid } => {
             body.push(FORGET);
+            put_name(&mut body, cell, *fid);
+        }
+        IndexRecord::Offline { cell, fid, record } => {
+            body.push(OFFLINE);
+            put_name(&mut body, cell, *fid);
+            body.extend(record.encode());
+        }
+        IndexRecord::NotOffline { cell, fid } => {
+            body.push(NOT_OFFLINE);
             put_name(&mut body, cell, *fid);
         }
     }
@@ -148,10 +172,11 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Fuzz target: reads an index of arbitrary bytes. The first byte of each hundred determines whether they become a
+/// Fuzz target: reads arbitrary bytes as a record of a pinned object, and as an index. The first byte of each hundred determines whether they become a
 /// record with valid length and checksum.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_any(bytes: &[u8]) {
+    crate::cache::offline::read_any(bytes);
     let mut file = Vec::new();
     for piece in bytes.chunks(100) {
         let Some((&first, body)) = piece.split_first() else { continue };
@@ -192,6 +217,8 @@ fn decode(body: &[u8], last: &mut Option<CellName>) -> Option<IndexRecord> {
             Some(IndexRecord::Keep { key: CacheKey { cell, fid, version }, file, kept })
         }
         FORGET => Some(IndexRecord::Forget { cell, fid }),
+        OFFLINE => Some(IndexRecord::Offline { cell, fid, record: OfflineRecord::decode(rest)? }),
+        NOT_OFFLINE => Some(IndexRecord::NotOffline { cell, fid }),
         _ => None,
     }
 }

@@ -35,7 +35,9 @@ use parking_lot::Mutex;
 use crate::cache::kept::KeptFiles;
 use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, PinRecord, UnsavedRecord, UnsavedTicket};
+use crate::cache::{
+    CacheFile, CacheKey, CacheStore, Kept, OfflineRecord, PinRecord, UnsavedRecord, UnsavedTicket,
+};
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
@@ -175,6 +177,15 @@ impl State {
         }
     }
 
+    /// Appends a record to the index, and rewrites that when it has become long.
+    fn record(&mut self, record: &IndexRecord) -> io::Result<()> {
+        self.index.append(record)?;
+        match self.index.is_long(self.kept.count()) {
+            true => self.index.rewrite(&self.kept),
+            false => Ok(()),
+        }
+    }
+
     /// Closes a file that was kept open.
     fn cool(&mut self, id: u64) {
         let warm = self.open.get(&id).and_then(Weak::upgrade).filter(|file| file.is_warm());
@@ -266,12 +277,7 @@ impl CacheStore for DiskCache {
             // A new file is often read next.
             state.keep_warm(&file);
         }
-        state.index.append(&IndexRecord::Keep { key: key.clone(), file: id, kept: kept.clone() })?;
-        if state.index.is_long(state.kept.count()) {
-            let State { index, kept, .. } = &mut *state;
-            index.rewrite(kept)?;
-        }
-        Ok(())
+        state.record(&IndexRecord::Keep { key: key.clone(), file: id, kept: kept.clone() })
     }
 
     fn forget(&self, cell: &CellName, fid: Fid) {
@@ -314,6 +320,31 @@ impl CacheStore for DiskCache {
             let text = format!("{} is damaged, or of another version of this program", path.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
         })
+    }
+
+    fn keep_offline(&self, cell: &CellName, fid: Fid, record: OfflineRecord) -> io::Result<()> {
+        let mut state = self.state.lock();
+        match state.kept.keep_offline((cell.clone(), fid), record.clone()) {
+            true => state.record(&IndexRecord::Offline { cell: cell.clone(), fid, record }),
+            false => Ok(()),
+        }
+    }
+
+    fn forget_offline(&self, cell: &CellName, fid: Fid) {
+        let mut state = self.state.lock();
+        if state.kept.forget_offline(cell, fid)
+            && let Err(error) = state.record(&IndexRecord::NotOffline { cell: cell.clone(), fid })
+        {
+            tracing::warn!(%error, "the index of the cache cannot be written");
+        }
+    }
+
+    fn offline(&self, cell: &CellName, fid: Fid) -> Option<OfflineRecord> {
+        self.state.lock().kept.offline(cell, fid).cloned()
+    }
+
+    fn offline_names(&self) -> Vec<(CellName, Fid)> {
+        self.state.lock().kept.all_offline().map(|(name, _)| name.clone()).collect()
     }
 
     fn keep_unsaved(

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
 
 use super::*;
-use crate::cache::Ranges;
+use crate::cache::{OfflineObject, Ranges};
 
 #[test]
 fn a_panic_under_the_lock_does_not_make_the_cache_look_busy_for_ever() {
@@ -36,6 +36,34 @@ fn keep(cache: &DiskCache, vnode: u32, data: &[u8]) -> u64 {
         .keep(&key(vnode), &file, &Kept { length, present: Ranges::whole(length), holes: Ranges::new() })
         .unwrap();
     file.id()
+}
+
+/// A record of a pinned object.
+fn offline(promised_at: u32) -> OfflineRecord {
+    let status = afs_wire::fs::Status { kind: afs_wire::fs::FileKind::File, ..Default::default() };
+    let promised_at = afs_wire::ids::UnixSeconds(promised_at);
+    let (link, readers) = (bytes::Bytes::new(), Vec::new());
+    OfflineRecord::Object(OfflineObject { status, promised_at, link, readers })
+}
+
+#[test]
+fn records_of_pinned_objects_outlive_a_kill_a_rewritten_index_and_no_end_of_theirs() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+    let (cache, cell) = (open(), key(0).cell);
+    for now in 0..2000 {
+        cache.keep_offline(&cell, key(2).fid, offline(now)).unwrap();
+    }
+    cache.keep_offline(&cell, key(4).fid, offline(7)).unwrap();
+    cache.keep_offline(&cell, key(6).fid, offline(7)).unwrap();
+    cache.forget_offline(&cell, key(6).fid);
+    let length = fs::metadata(dir.path().join("index")).unwrap().len();
+    assert!(length < 1500 * 160, "the index was rewritten: {length} bytes");
+    drop(cache);
+    let cache = open();
+    let kept = |vnode| cache.offline(&cell, key(vnode).fid);
+    assert_eq!((kept(2), kept(4), kept(6)), (Some(offline(1999)), Some(offline(7)), None));
+    assert_eq!(cache.offline_names().len(), 2);
 }
 
 /// What a killed process leaves: a file that no index names.

@@ -37,7 +37,9 @@ impl Venus {
             None => "none",
         };
         let left = until.filter(|_| word == "held").map(|until| until.saturating_since(now).as_secs());
-        ExplainedPromise { state: word.into(), is_of_volume, seconds_left: left }
+        drop(state);
+        let unpromised = self.unpromised(vnode.key);
+        ExplainedPromise { state: word.into(), is_of_volume, seconds_left: left, unpromised }
     }
 
     /// What a user who may see the object is told of it.

@@ -183,7 +183,8 @@ impl Venus {
         choice: Choice,
         number: Option<VolumeId>,
     ) -> Known<NodeTarget> {
-        let group = self.location.volumes().group(cell, name, Instant::ZERO);
+        let volumes = self.location.volumes();
+        let group = volumes.group(cell, name, Instant::ZERO).or_else(|| volumes.group_of_known(cell, name));
         let chosen = group.and_then(|group| group.choose(choice, number));
         let (id, _) = chosen.ok_or("its volume is not known here")?;
         Ok(NodeTarget::Object(Key::new(cell, Fid::root(id))))

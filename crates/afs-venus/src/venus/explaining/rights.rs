@@ -14,8 +14,8 @@ use crate::vnode::Vnode;
 pub(super) struct Reported {
     /// The rights of everybody.
     everybody: Option<Rights>,
-    /// Those of the user's token, and when they were asked for.
-    own: Option<(Rights, Instant)>,
+    /// Those of the user's token, and when they were asked for; or those that the user had when the object was promised last.
+    own: Option<(Rights, Option<Instant>)>,
     token: TokenId,
 }
 
@@ -39,7 +39,7 @@ impl Venus {
     /// The rights on an object: those in its directory, and whether the user owns it.
     pub(super) fn reported_rights(&self, vnode: &Vnode) -> Reported {
         let token = self.token_for(vnode.key.cell);
-        let here = reported(vnode, token);
+        let here = self.reported(vnode, token);
         if vnode.key.fid.is_directory() {
             return here;
         }
@@ -47,7 +47,7 @@ impl Venus {
             vnode.state().status.map(|status| vnode.key.sibling(status.parent, status.parent_unique));
         let Some(dir) = parent.and_then(|parent| self.vnodes.peek(parent)) else { return here };
         let listed = |rights: Rights| rights & !Rights::ADMINISTER;
-        let there = reported(&dir, token);
+        let there = self.reported(&dir, token);
         let owner = here.own.map_or(Rights::NONE, |(rights, _)| rights & Rights::ADMINISTER);
         let own = there.own.map(|(rights, asked)| (listed(rights) | owner, asked)).or(here.own);
         Reported { everybody: there.everybody.map(listed).or(here.everybody), own, token }
@@ -63,7 +63,7 @@ impl Venus {
         };
         let now = self.env.wall();
         let left = token.as_ref().and_then(|token| token.expires);
-        let asked = reported.own.map(|(_, asked)| asked);
+        let asked = reported.own.and_then(|(_, asked)| asked);
         ExplainedRights {
             rights: reported.known().filter(|_| reported.is_for_user()).map(|rights| rights.to_string()),
             everybody: reported.everybody.map(|rights| rights.to_string()),
@@ -74,16 +74,18 @@ impl Venus {
         }
     }
 
+    fn reported(&self, vnode: &Vnode, token: TokenId) -> Reported {
+        let state = vnode.state();
+        let own = state.rights.get(token).map(|known| (known.rights, Some(known.asked)));
+        let before = || state.promised_last.as_ref().map(|record| (self.reported_last(record), None));
+        let everybody = state.status.map(|status| status.anonymous_access);
+        Reported { everybody, own: own.or_else(before), token }
+    }
+
     /// The token of the user for a cell, expired or not.
     fn own_token(&self, cell: CellIndex) -> Option<TokenInfo> {
         let name = &self.location.cell(cell)?.name;
         let is_own = |token: &TokenInfo| Some(token.owner) == self.context.user && token.cell == *name;
         self.identity.tokens().into_iter().find(is_own)
     }
-}
-
-fn reported(vnode: &Vnode, token: TokenId) -> Reported {
-    let state = vnode.state();
-    let own = state.rights.get(token).map(|known| (known.rights, known.asked));
-    Reported { everybody: state.status.map(|status| status.anonymous_access), own, token }
 }

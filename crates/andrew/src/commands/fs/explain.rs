@@ -9,6 +9,7 @@ use crate::output;
 use afs_cell::tokens::{Mounts, SessionId};
 use afs_venus::{
     ExplainedData, ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, Explanation,
+    Unpromised,
 };
 use rustix::io::Errno;
 use serde::Serialize;
@@ -164,10 +165,15 @@ fn write_server(f: &mut fmt::Formatter<'_>, server: &ExplainedServer) -> fmt::Re
 
 fn promise_text(promise: &ExplainedPromise) -> String {
     let of = if promise.is_of_volume { " for the whole volume" } else { "" };
-    match promise.seconds_left {
+    let mut text = match promise.seconds_left {
         Some(left) => format!("{}{of}, for {} more", promise.state, in_words(left)),
         None => format!("{}{of}", promise.state),
+    };
+    if let Some(Unpromised { since_seconds_ago, as_of_seconds_ago }) = promise.unpromised {
+        let (since, as_of) = (in_words(since_seconds_ago), in_words(as_of_seconds_ago));
+        text += &format!("; read without promise since {since} ago, as it was {as_of} ago");
     }
+    text
 }
 
 fn data_text(data: &ExplainedData) -> String {

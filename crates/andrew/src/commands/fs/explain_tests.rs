@@ -50,6 +50,7 @@ fn told() -> Explanation {
             state: "held".into(),
             is_of_volume: false,
             seconds_left: Some(7200),
+            unpromised: None,
         }),
         status: Some(ExplainedStatus { is_current: true, data_version: 5, length_bytes: 3000 }),
         data: Some(ExplainedData {
@@ -117,6 +118,14 @@ fn what_is_not_known_is_said_to_be_unknown() {
          promise: not known\n  \
          status: not cached, or not for this user\n"
     );
+}
+
+#[test]
+fn what_is_read_without_a_promise_is_said_to_be_so() {
+    let unpromised = Some(Unpromised { since_seconds_ago: 600, as_of_seconds_ago: 7200 });
+    let promise =
+        ExplainedPromise { state: "none".into(), is_of_volume: false, seconds_left: None, unpromised };
+    assert_eq!(promise_text(&promise), "none; read without promise since 10 min ago, as it was 2 h ago");
 }
 
 #[test]

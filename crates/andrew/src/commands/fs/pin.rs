@@ -5,6 +5,7 @@ use super::path_in_mount;
 use super::paths::Paths;
 use crate::error::{CommandError, CommandResult};
 use afs_cell::tokens::{Mounts, SessionId};
+use afs_venus::PinOptions;
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
@@ -17,8 +18,15 @@ changes; `andrew fs pins` shows how far that is. It can be read while its server
 promise to tell of changes lasts: hours with Andrew and OpenAFS. Only what you may read is fetched. Pins hold over
 restarts of the mount, and may take half of its cache. Mount points below the path are not followed.
 
+With --offline, what is pinned can be read by you as it was last known for as long as no server replies, after a
+restart of the mount, too. It may have changed at the server meanwhile, and your rights may have been taken away:
+`andrew fs pins`, `andrew fs explain`, `andrew status`, the log and the attribute afs.unpromised say so. Nothing can
+be changed meanwhile; when a server replies, everything is asked for again first. After a crash of the machine the
+cache is empty.
+
 Examples:
   andrew fs pin ~/afs/talk/slides.pdf
+  andrew fs pin --offline --recursive ~/afs/projects/thesis
   andrew fs pin --recursive ~/afs/projects/thesis
   andrew fs pins")]
 pub struct PinArgs {
@@ -27,6 +35,9 @@ pub struct PinArgs {
     /// With all that is below a directory; without this its names alone
     #[arg(short, long)]
     recursive: bool,
+    /// Can be read without a promise, as it was last known, while no server replies
+    #[arg(long)]
+    offline: bool,
 }
 
 /// Options of `andrew fs unpin`.
@@ -48,7 +59,8 @@ impl PinArgs {
     /// The first path that cannot be pinned, with the reason.
     pub fn run(self) -> CommandResult {
         let (mounts, session) = (Mounts::running(), SessionId::current()?);
-        let pin = |device: &str, rest: &[u8]| mounts.pin(device, session, rest, self.recursive);
+        let options = PinOptions { is_recursive: self.recursive, is_offline: self.offline };
+        let pin = |device: &str, rest: &[u8]| mounts.pin(device, session, rest, options);
         self.paths.all().iter().try_for_each(|path| order(path, "pinned", pin))
     }
 }

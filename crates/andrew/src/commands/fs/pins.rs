@@ -1,9 +1,10 @@
 //! `andrew fs pins`: what is pinned on the mounts of this machine, and how much of it is missing.
 
+use crate::commands::duration_text::in_words;
 use crate::error::CommandResult;
 use crate::{output, size};
 use afs_cell::tokens::{MountLocation, Mounts};
-use afs_venus::{PinState, Pinned};
+use afs_venus::{PinState, Pinned, Unpromised};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -57,7 +58,8 @@ impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Listed { directory, pin } = self;
         let below = if pin.is_recursive { ", with all below" } else { "" };
-        writeln!(f, "{}{below}", directory.join(&pin.path).display())?;
+        let offline = if pin.is_offline { ", for reading without its server" } else { "" };
+        writeln!(f, "{}{below}{offline}", directory.join(&pin.path).display())?;
         let all = format!("{} objects, {}", pin.objects, size::show(pin.bytes));
         match pin.state {
             PinState::Complete => write!(f, "  {}: {all}", pin.state)?,
@@ -68,6 +70,10 @@ impl fmt::Display for Listed {
         }
         pin.uid.iter().try_for_each(|uid| write!(f, "; by user {uid}"))?;
         writeln!(f)?;
+        if let Some(Unpromised { since_seconds_ago, as_of_seconds_ago }) = pin.unpromised {
+            let (since, as_of) = (in_words(since_seconds_ago), in_words(as_of_seconds_ago));
+            writeln!(f, "  read without promise since {since} ago, as it was {as_of} ago")?;
+        }
         pin.reason.iter().try_for_each(|why| writeln!(f, "  {why}"))
     }
 }
