@@ -18,6 +18,7 @@ use super::broken::Broken;
 use super::object::{Found, actor, check_within, is_file};
 use super::server::{CallContext, FileServer};
 use super::status::ChangedBy;
+use super::stores::SpaceHeld;
 use super::ticket::{Owner, Ticket, TicketId};
 use crate::access::Operation;
 use crate::flow::Source;
@@ -127,9 +128,24 @@ impl FileServer {
         change: Change,
     ) -> Result<StatusReply, AbortCode> {
         let owner = Owner::of(context);
-        let ticket = self.begin_store(&owner, context.address, found.target(), change)?;
+        let ticket = self.begin_store_of(context, &owner, found.target(), change).await?;
         self.feed_store(&owner, ticket, source).await?;
         self.end_store(context, ticket).await
+    }
+
+    /// Begins a store by a call. A client that has the file on a lease uses up what is reserved for that.
+    async fn begin_store_of(
+        &self,
+        context: &CallContext,
+        owner: &Owner,
+        target: StoreTarget,
+        change: Change,
+    ) -> Result<TicketId, AbortCode> {
+        let lent = self.leases().of(change.fid).filter(|lease| lease.host.id() == context.host.id());
+        let Some(lease) = lent else { return self.begin_store(owner, context.address, target, change) };
+        lease.touch(self.clients.now());
+        let mut lists = lease.lists.lock().await;
+        self.begin_store_from(owner, context.address, target, change, lists.space.as_mut())
     }
 
     /// Begins a store by a client at `address` with the right. A store that exceeds the quota is refused
@@ -142,10 +158,25 @@ impl FileServer {
         target: StoreTarget,
         change: Change,
     ) -> Result<TicketId, AbortCode> {
+        self.begin_store_from(owner, address, target, change, None)
+    }
+
+    /// The same with what was reserved before for the changes of a client.
+    fn begin_store_from(
+        &self,
+        owner: &Owner,
+        address: IpAddr,
+        target: StoreTarget,
+        change: Change,
+        reserved: Option<&mut SpaceHeld>,
+    ) -> Result<TicketId, AbortCode> {
         let StoreTarget { served, header, record } = target;
         let growth = change.growth(&record);
         let volume = change.fid.volume;
         let under_way = self.stores.begin(address, volume, change.len(), growth.saturating_mul(1024))?;
+        if let Some(reserved) = reserved {
+            reserved.use_up(growth.saturating_mul(1024));
+        }
         check_room(&header, under_way.room().growth / 1024)?;
         let ticket = Ticket { served, change, under_way, data: None, staging: None };
         Ok(self.tickets.open(owner.clone(), Box::new(ticket)))

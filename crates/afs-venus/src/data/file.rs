@@ -41,8 +41,9 @@ pub(crate) struct FileData {
     pub marked: AtomicBool,
     /// The kernel was given the file for passthrough: it uses this file as long as it is open.
     pub backed: AtomicBool,
-    /// The kernel may continue to write to the file after this process ends: it must not be kept as any version.
-    pub outlives_process: AtomicBool,
+    /// It must not be kept as any version: the kernel may continue to write to the file after this process ends, or the server may have
+    /// other bytes as its version.
+    pub never_kept: AtomicBool,
     /// A lock on the file was lost while this was open: the data is not stored any more.
     pub lost: AtomicBool,
     /// Attributes with dirty data were handed out; after the store they must be invalidated.
@@ -66,7 +67,7 @@ impl FileData {
             changes: AtomicU64::new(0),
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),
-            outlives_process: AtomicBool::new(false),
+            never_kept: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             shown: AtomicBool::new(false),
         }

@@ -34,6 +34,11 @@ impl Files {
         }
     }
 
+    /// The same for data of a version that the server does not have yet: what is not dirty stays current until it is retired.
+    pub fn hold(&self, vnode: &Vnode, data: &Arc<FileData>, user: User) {
+        drop(self.contents_to_keep(vnode, data, user));
+    }
+
     /// Version and contents of data that may be evicted. References are counted only with the state locked.
     fn contents_to_keep(
         &self,
@@ -74,7 +79,7 @@ impl Files {
             !state.is_gone && state.file.cache_use() != CacheUse::Never
         };
         let may_keep =
-            may_keep && !data.lost.load(Ordering::SeqCst) && !data.outlives_process.load(Ordering::SeqCst);
+            may_keep && !data.lost.load(Ordering::SeqCst) && !data.never_kept.load(Ordering::SeqCst);
         let (Some(kept), Ok(key), true) = (kept, self.cache_key(vnode.key, version), may_keep) else {
             return;
         };
@@ -88,6 +93,21 @@ impl Files {
             tracing::warn!(%error, "data cannot be kept in the cache");
         }
         self.has_room(0).await;
+    }
+
+    /// The server may have other bytes as the version of the data of a file: it is dropped unless it is in use or dirty, and never kept.
+    pub fn drop_decided(&self, vnode: &Vnode) {
+        let dropped = {
+            let mut state = vnode.state();
+            let is_unused = state.file.opens() == 0;
+            let is_to_drop = |data: &FileData| {
+                data.never_kept.store(true, Ordering::SeqCst);
+                let content = data.content();
+                is_unused && content.uses.count() == 0 && !content.is_dirty()
+            };
+            state.file.drop_data_if(is_to_drop)
+        };
+        drop(dropped);
     }
 
     /// Drops data that the server has and that this open has truncated, unless it is shared with other handles; it is

@@ -11,13 +11,14 @@ use afs_wire::xdr::Encode;
 
 use crate::identity::User;
 use crate::key::Key;
+use crate::leases::decided::Decided;
 use crate::vnode::Vnode;
 
 /// Most bytes of the changes in a list: a request has at most 64 KiB (docs/protocol/extensions.md "Leases of directories").
 const LIST_BYTES_MAX: usize = 60 << 10;
 /// Changes and bytes with which the journal is full.
 const ENTRIES_MAX: usize = 256;
-const BYTES_MAX: usize = 512 << 10;
+pub(super) const BYTES_MAX: usize = 2 << 20;
 
 /// A change that was decided here.
 #[derive(Clone)]
@@ -27,7 +28,7 @@ pub(crate) struct Entry {
     pub since: Instant,
     /// The lent fid of the object that the change makes; the zero fid if it makes none.
     pub object: Fid,
-    pub change: Change,
+    pub decided: Decided,
     /// The object that is made or changed. It stays in the status cache until the server has the change.
     pub vnode: Arc<Vnode>,
     /// The directories whose names are changed, and their versions after the change.
@@ -40,16 +41,25 @@ pub(crate) struct Entry {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        Fid::WIRE_LEN + self.change.to_bytes().len()
+        Fid::WIRE_LEN
+            + match &self.decided {
+                Decided::Change(change) => change.to_bytes().len(),
+                Decided::Store(store) => store.data.len(),
+            }
+    }
+
+    /// Whether the change makes an object.
+    pub fn makes_object(&self) -> bool {
+        self.decided.change().is_some_and(Change::makes_object)
     }
 
     fn makes_file(&self, file: Key) -> bool {
-        matches!(self.change, Change::CreateFile(_)) && self.vnode.key == file
+        matches!(self.decided, Decided::Change(Change::CreateFile(_))) && self.vnode.key == file
     }
 
     /// By how much the change alters the number of names of an object.
     fn names_of(&self, key: Key) -> i32 {
-        let gains = self.change.makes_object() || matches!(self.change, Change::Link(_));
+        let gains = self.makes_object() || matches!(self.decided, Decided::Change(Change::Link(_)));
         i32::from(gains && self.vnode.key == key) - i32::from(self.unlinked == Some(key))
     }
 }
@@ -64,7 +74,7 @@ pub(crate) struct List {
 impl List {
     /// An object that the list makes and that has a name after it.
     pub fn made_object(&self) -> Option<Key> {
-        let mut made = self.entries.iter().filter(|entry| entry.change.makes_object());
+        let mut made = self.entries.iter().filter(|entry| entry.makes_object());
         let names = |key: Key| self.entries.iter().map(|entry| entry.names_of(key)).sum::<i32>();
         made.find(|entry| names(entry.vnode.key) > 0).map(|entry| entry.vnode.key)
     }
@@ -76,8 +86,8 @@ impl List {
 
     /// The file of the last store, unless it loses a name, and its version after that.
     pub fn last_store(&self) -> Option<(Key, DataVersion)> {
-        let stored = self.entries.iter().rev().filter_map(|entry| match &entry.change {
-            Change::Store(store) => Some((entry.vnode.key, store.expected.next())),
+        let stored = self.entries.iter().rev().filter_map(|entry| match entry.decided.change() {
+            Some(Change::Store(store)) => Some((entry.vnode.key, store.expected.next())),
             _ => None,
         });
         stored.into_iter().find(|(file, _)| !self.unlinks(*file))
@@ -90,9 +100,19 @@ impl List {
     }
 
     pub fn changes(&self) -> LeasedChanges {
-        let leased = |entry: &Entry| LeasedChange { object: entry.object, change: entry.change.clone() };
-        LeasedChanges::first_of(self.entries.iter().map(leased))
+        let leased = |entry: &Entry| {
+            let change = entry.decided.change()?.clone();
+            Some(LeasedChange { object: entry.object, change })
+        };
+        LeasedChanges::first_of(self.entries.iter().filter_map(leased))
     }
+}
+
+/// What is sent next.
+pub(crate) enum Next {
+    List(Arc<List>),
+    /// The store of a whole file. It waits in front until it is over.
+    Store(Box<Entry>),
 }
 
 /// The changes of one lease that the server does not have.
@@ -155,6 +175,16 @@ impl Journal {
         self.waiting.front().map(|entry| entry.since)
     }
 
+    /// Whether there is room for so many bytes more.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        !self.is_full() && self.bytes + bytes <= BYTES_MAX
+    }
+
+    /// Whether exactly one change concerns the object.
+    pub fn concerns_once(&self, key: Key) -> bool {
+        self.concerned.get(&key) == Some(&1)
+    }
+
     /// Whether a change concerns the object.
     pub fn concerns(&self, key: Key) -> bool {
         self.concerned.contains_key(&key)
@@ -164,6 +194,15 @@ impl Journal {
     pub fn is_settled_by(&self, list: &List, made: usize, key: Key) -> bool {
         let made = list.entries.iter().take(made).filter(|entry| entry.concerns.contains(&key)).count();
         self.concerned.get(&key).is_none_or(|all| *all == made)
+    }
+
+    /// What is to be sent: the list whose outcome is not known, or what waits in front.
+    pub fn next(&mut self) -> Option<Next> {
+        let first = self.waiting.front().filter(|_| self.sent.is_none());
+        match first.filter(|entry| matches!(entry.decided, Decided::Store(_))) {
+            Some(store) => Some(Next::Store(Box::new(store.clone()))),
+            None => self.list().map(Next::List),
+        }
     }
 
     /// The list to be sent: the one whose outcome is not known, or the next.
@@ -184,6 +223,7 @@ impl Journal {
             let more = next.bytes();
             let is_other = entries.first().is_some_and(|first| first.user != next.user);
             if is_other
+                || matches!(next.decided, Decided::Store(_))
                 || entries.len() >= CHANGES_MAX
                 || (bytes + more > LIST_BYTES_MAX && !entries.is_empty())
             {
@@ -238,10 +278,10 @@ impl Journal {
         let is_its = |entry: &&mut Entry| entry.vnode.key == object && entry.user == user;
         let Some(last) = self.waiting.back_mut().filter(is_its) else { return false };
         let before = last.bytes();
-        let status = match &mut last.change {
-            Change::CreateFile(small) => &mut small.create.status,
-            Change::MakeDir(call) => &mut call.status,
-            Change::StoreStatus(call) => &mut call.status,
+        let status = match &mut last.decided {
+            Decided::Change(Change::CreateFile(small)) => &mut small.create.status,
+            Decided::Change(Change::MakeDir(call)) => &mut call.status,
+            Decided::Change(Change::StoreStatus(call)) => &mut call.status,
             _ => return false,
         };
         status.mode = set.mode.or(status.mode);
@@ -255,8 +295,8 @@ impl Journal {
         let is_its = |entry: &&mut Entry| entry.makes_file(file.key);
         let Some(entry) = self.waiting.iter_mut().rev().find(is_its) else { return false };
         let (before, is_same_user) = (entry.bytes(), entry.user == file.user);
-        match &mut entry.change {
-            Change::CreateFile(small) if small.data.is_empty() && is_same_user => {
+        match &mut entry.decided {
+            Decided::Change(Change::CreateFile(small)) if small.data.is_empty() && is_same_user => {
                 small.data = file.data.clone();
                 small.create.status.mod_time = Some(file.time);
                 self.bytes += entry.bytes() - before;

@@ -125,7 +125,8 @@ impl Lease {
         self.state.lock().holds && self.is_promised(now)
     }
 
-    fn is_promised(&self, now: Instant) -> bool {
+    /// Whether the promise that came with it still holds.
+    pub fn is_promised(&self, now: Instant) -> bool {
         let broken = self.vnode.state().broken.max(self.volume.broken.load(Ordering::SeqCst));
         self.promise.is_valid(now, broken)
     }
@@ -275,6 +276,22 @@ impl Lease {
         true
     }
 
+    /// Adds the store of a whole file that was made under the lease. Returns false if nothing is decided any more, or there is no room
+    /// for so many bytes.
+    pub fn push_store(&self, bytes: usize, entry: impl FnOnce() -> Entry) -> bool {
+        let mut state = self.state.lock();
+        let cost = (bytes as u64).next_multiple_of(1024);
+        if !state.holds || state.space < cost || !state.journal.has_room(bytes) {
+            return false;
+        }
+        state.space -= cost;
+        state.push(entry());
+        if state.journal.fills_a_list() {
+            self.enough.notify_waiters();
+        }
+        true
+    }
+
     /// The object that was made in the place of the one with this lent fid, or that object itself.
     pub fn in_place_of(&self, fid: Fid) -> Fid {
         self.state.lock().replaced.get(&fid).copied().unwrap_or(fid)
@@ -331,6 +348,16 @@ impl Lease {
     ) -> Option<T> {
         let state = self.state.lock();
         state.journal.is_settled_by(list, made, key).then(work)
+    }
+
+    /// Ends the change that waits in front. If no other one concerns its object, runs `work` before; no change of it is decided
+    /// meanwhile.
+    pub fn first_is_over(&self, key: Key, work: impl FnOnce()) {
+        let mut state = self.state.lock();
+        if state.journal.concerns_once(key) {
+            work();
+        }
+        state.journal.first_is_over();
     }
 }
 

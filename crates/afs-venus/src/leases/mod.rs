@@ -4,12 +4,14 @@
 //! This part makes no calls. A lease is in the table until all that was decided under it is settled, also when nothing more is
 //! decided under it.
 
+mod decided;
 mod journal;
 mod lease;
 mod models;
 mod runs;
 
-pub(crate) use journal::{Entry, Journal, List, SmallFile};
+pub(crate) use decided::{Decided, WHOLE_MAX, WholeStore};
+pub(crate) use journal::{Entry, Journal, List, Next, SmallFile};
 pub(crate) use lease::{Lease, New, Taken};
 pub(crate) use models::{Models, NewObject};
 
@@ -68,6 +70,11 @@ impl Leases {
             return None;
         }
         self.table.lock().by_object.get(&key).cloned()
+    }
+
+    /// Whether the server does not have all that was decided about an object.
+    pub fn concern(&self, key: Key) -> bool {
+        self.known(key).is_some_and(|lease| lease.journal(|journal| journal.concerns(key)))
     }
 
     /// The leases in a volume with something that the server does not have; if there are objects, something that concerns one of them.

@@ -5,6 +5,7 @@ use afs_wire::fs::{self, CHANGES_MAX, Change, CreateSmall, SetStatus, SmallData}
 use afs_wire::ids::{DataVersion, Uniquifier, UnixSeconds, VnodeId, VolumeId};
 use afs_wire::xdr::Encode;
 
+use super::journal::BYTES_MAX;
 use super::*;
 use crate::api::TokenOwner;
 use crate::identity::User;
@@ -27,7 +28,7 @@ fn entry(user: User, object: Fid, vnode: Key, change: Change) -> Entry {
     let dirs = vec![(Arc::new(Vnode::new(DIR)), DataVersion(1))];
     let unlinked = matches!(change, Change::RemoveFile(_)).then_some(vnode);
     let (vnode, since, concerns) = (Arc::new(Vnode::new(vnode)), Instant::ZERO, vec![DIR, vnode]);
-    Entry { user, since, object, change, vnode, dirs, unlinked, concerns }
+    Entry { user, since, object, decided: Decided::Change(change), vnode, dirs, unlinked, concerns }
 }
 
 fn create(user: User, n: u32, data: &[u8]) -> Entry {
@@ -79,13 +80,38 @@ fn a_list_fits_into_a_request_and_a_journal_is_bounded() {
         journal.push(create(ALICE, pushed, &[7; 16 << 10]));
         pushed += 1;
     }
-    assert!((30..40).contains(&pushed), "{pushed}");
+    assert!((120..130).contains(&pushed), "{pushed}");
     while let Some(list) = journal.list() {
         assert!(list.changes().to_bytes().len() < 64 << 10 && !list.entries.is_empty());
         journal.list_is_over(list.entries.len());
     }
     (0..256).for_each(|n| journal.push(create(ALICE, n, b"")));
     assert!(journal.is_full() && journal.fills_a_list());
+}
+
+#[test]
+fn a_whole_file_is_stored_between_two_lists() {
+    let mut journal = Journal::default();
+    journal.push(create(ALICE, 1, b""));
+    let (fid, data) = (file(1).fid, vec![7; 100_000].into());
+    let store = WholeStore { fid, status: SetStatus::default(), expected: DataVersion(1), data };
+    let change = Change::StoreStatus(fs::StoreStatus { fid, status: SetStatus::default() });
+    journal.push(Entry { decided: Decided::Store(store), ..entry(ALICE, Fid::default(), file(1), change) });
+    journal.push(create(ALICE, 2, b""));
+    assert!(journal.fills_a_list() && !journal.join_status(file(1), ALICE, &SetStatus::default()));
+    for _ in 0..2 {
+        let Some(Next::List(list)) = journal.next() else { panic!("the creation is first") };
+        assert_eq!(list.changes().len(), 1);
+    }
+    journal.list_is_over(1);
+    assert!(journal.concerns_once(file(1)));
+    for _ in 0..2 {
+        let Some(Next::Store(first)) = journal.next() else { panic!("then the store") };
+        assert_eq!(first.vnode.key, file(1));
+    }
+    assert!(!journal.has_room(BYTES_MAX) && journal.has_room(BYTES_MAX / 2));
+    journal.first_is_over();
+    assert!(!journal.concerns(file(1)) && matches!(journal.next(), Some(Next::List(_))));
 }
 
 #[test]
@@ -119,7 +145,7 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
     assert!(add(&mut journal, 1, ALICE) && !add(&mut journal, 1, ALICE), "it has data");
     let list = journal.list().unwrap();
     assert!(!add(&mut journal, 2, ALICE), "a list stays as it is");
-    let Change::CreateFile(first) = &list.entries[0].change else { panic!() };
+    let Decided::Change(Change::CreateFile(first)) = &list.entries[0].decided else { panic!() };
     assert_eq!((first.data.as_bytes(), first.create.status.mod_time), (&b"data"[..], Some(UnixSeconds(5))));
 }
 
@@ -138,7 +164,8 @@ fn a_status_goes_with_the_last_change_of_the_same_object_and_user_alone() {
     assert!(journal.join_status(file(1), ALICE, &set(None, Some(6))));
     journal.push(create(ALICE, 2, b""));
     assert!(!journal.join_status(file(1), ALICE, &set(Some(0o644), None)), "file 2 was made before this");
-    let Change::CreateFile(first) = &journal.list().unwrap().entries[0].change else { panic!() };
+    let list = journal.list().unwrap();
+    let Decided::Change(Change::CreateFile(first)) = &list.entries[0].decided else { panic!() };
     assert_eq!(first.create.status, set(Some(0o600), Some(6)));
     assert!(!journal.join_status(file(2), ALICE, &set(None, Some(6))), "a list stays as it is");
     journal.list_is_over(2);

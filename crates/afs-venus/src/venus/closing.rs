@@ -142,6 +142,6 @@ impl Venus {
         if handle.vnode.state().file.opens() == 0 {
             self.leases.take_failure(handle.vnode.key);
         }
-        self.files.retire(&handle.vnode, &handle.data(), self.context.user).await;
+        self.retire(&handle.vnode, &handle.data(), self.context.user).await;
     }
 }

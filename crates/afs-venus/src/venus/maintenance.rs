@@ -147,7 +147,7 @@ impl Venus {
             Ok(()) => {
                 tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
                 self.files.clear_store_retry(key);
-                self.files.retire(vnode, data, user).await;
+                self.retire(vnode, data, user).await;
             }
             Err(error) if is_final(error.kind) => {
                 tracing::error!(%error, "unsaved data is not stored any more; `andrew fs recover` has it");

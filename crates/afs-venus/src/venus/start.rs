@@ -178,7 +178,7 @@ impl Venus {
         let handles = self.files.handles();
         for handle in &handles {
             if handle.may_change() {
-                handle.data().outlives_process.store(true, Ordering::SeqCst);
+                handle.data().never_kept.store(true, Ordering::SeqCst);
             }
             let done = self.release(handle.id).await;
             outcome = outcome.and(done);
@@ -193,7 +193,7 @@ impl Venus {
                 && self.now() < until
             {
                 let done = self.as_user(user).retry_store(&vnode, &data, StoreReason::Retry).await;
-                self.files.retire(&vnode, &data, user).await;
+                self.retire(&vnode, &data, user).await;
                 if let Err(error) = &done {
                     self.files.note_failure(key, error);
                 }

@@ -83,7 +83,7 @@ impl Venus {
             // As after a retried store: other clients have stored since, or the file does not exist any more.
             self.give_up_data(vnode, error).await;
         }
-        self.files.retire(vnode, &data, self.context.user).await;
+        self.retire(vnode, &data, self.context.user).await;
         stored
     }
 

@@ -1,4 +1,4 @@
-//! A small cell in a simulated world: one server machine with five volumes, and any number of clients.
+//! A small cell in a simulated world: one server machine with six volumes, and any number of clients.
 // Each test uses a part of it, and a cell that cannot be created is a failed test.
 #![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
@@ -36,6 +36,8 @@ pub const PROJ: &str = "proj";
 /// A volume with a quota of [`SMALL_KIB`].
 pub const SMALL: &str = "small";
 pub const SMALL_KIB: u32 = 40;
+/// One with a quota of 400 KiB.
+pub const MEDIUM: &str = "medium";
 /// A volume in which all users may list, and none may change anything.
 pub const GUARDED: &str = "guarded";
 /// A volume whose files bypass the disk cache.
@@ -204,13 +206,14 @@ impl Cell {
 /// The server's services, without a data path, and its volumes.
 /// The server of a cell with these users.
 pub fn plan(users: &UserDirectory) -> ServerPlan {
-    let small = NewVolume { quota_kib: SMALL_KIB, ..NewVolume::open_to_all(SMALL, Rights::ALL) };
+    let limited = |name, quota_kib| NewVolume { quota_kib, ..NewVolume::open_to_all(name, Rights::ALL) };
     let volumes = vec![
         NewVolume::open_to_all(ROOT, Rights::ALL),
         NewVolume::open_to_all(PROJ, Rights::ALL),
-        small,
+        limited(SMALL, SMALL_KIB),
         NewVolume::open_to_all(GUARDED, Rights(0x09)),
         NewVolume::open_to_all(VIDEO, Rights::ALL),
+        limited(MEDIUM, 400),
     ];
     ServerPlan { volumes, classes: Arc::new(|_| classes()), ..ServerPlan::new(Arc::new(users.clone())) }
 }

@@ -55,15 +55,17 @@ fn a_lost_lease_is_made_good_with_no_name_without_its_data() {
 }
 
 /// A machine whose last list has a store and a rename of a file that was sent without its data is cut off, and loses its lease while
-/// another machine without leases changes the directory. Returns both machines.
-fn stores_beside_changes_by_others(seed: u64, is_filled: bool) -> (Cell, [Client; 2]) {
+/// another machine without leases changes the directory. Returns both machines. What is stored is a change of the list, or longer than
+/// a list takes.
+fn stores_beside_changes_by_others(seed: u64, is_filled: bool, length: usize) -> (Cell, [Client; 2]) {
     let cell = cell(seed);
     let a = cell.client(1);
     cell.set_limits(|limits| limits.leases = false);
     let b = cell.client(2);
     let (client, other, world, server) = (a.clone(), b.clone(), cell.sim.world(), cell.server);
     cell.on(&a, async move {
-        client.mount("small", &format!("%{}.", common::SMALL)).await.unwrap();
+        let volume = if length > 16 << 10 { common::MEDIUM } else { common::SMALL };
+        client.mount("small", &format!("%{volume}.")).await.unwrap();
         for name in ["one", "two", "saved"] {
             client.put(&format!("small/{name}"), b"old").await.unwrap();
         }
@@ -71,7 +73,7 @@ fn stores_beside_changes_by_others(seed: u64, is_filled: bool) -> (Cell, [Client
         client.env.sleep(Duration::from_secs(2)).await;
         world.cut(server, client.node);
         world.cut(client.node, server);
-        client.write_all(new, &[7; 1500]).await.unwrap();
+        client.write_all(new, &vec![7; length]).await.unwrap();
         client.venus.flush(new, 1).await.unwrap();
         client.venus.release(new).await.unwrap();
         let at = client.find("small").await.unwrap().node;
@@ -79,7 +81,7 @@ fn stores_beside_changes_by_others(seed: u64, is_filled: bool) -> (Cell, [Client
         other.put("small/other", b"data").await.unwrap();
         if is_filled {
             // One store may overrun the quota by as much as this: the longest one that is taken.
-            let mut lengths = (1000..1070).rev();
+            let mut lengths = (1000..1500).rev();
             while other.put("small/other", &vec![1; lengths.next().unwrap() << 10]).await.is_err() {}
         }
         world.mend(server, client.node);
@@ -92,25 +94,29 @@ fn stores_beside_changes_by_others(seed: u64, is_filled: bool) -> (Cell, [Client
 
 #[test]
 fn changes_by_others_are_not_taken_for_a_list_that_was_lost() {
-    let (cell, [_, b]) = stores_beside_changes_by_others(501, false);
-    let other = b.clone();
-    cell.on(&b, async move { assert_eq!(other.get("small/saved").await.unwrap(), [7; 1500]) });
+    for length in [1500, 40_000] {
+        let (cell, [_, b]) = stores_beside_changes_by_others(501, false, length);
+        let other = b.clone();
+        cell.on(&b, async move { assert!(other.get("small/saved").await.unwrap() == vec![7; length]) });
+    }
 }
 
 /// The others have used the quota up that was reserved for the lost lease.
 #[test]
 fn data_that_is_refused_after_the_loss_replaces_no_other_data() {
-    let (cell, [a, b]) = stores_beside_changes_by_others(502, true);
-    // It is kept, and stored when there is room.
-    let (client, other) = (a.clone(), b.clone());
-    cell.on(&b, async move {
-        assert_eq!(other.get("small/saved").await.unwrap(), b"old");
-        assert_eq!(other.get("small/new").await.unwrap(), b"");
-        assert_eq!(client.get("small/new").await.unwrap(), [7; 1500]);
-        let at = other.find("small").await.unwrap().node;
-        other.venus.unlink(at, b"other").await.unwrap();
-        other.env.sleep(Duration::from_secs(900)).await;
-        assert_eq!(other.get("small/new").await.unwrap(), [7; 1500]);
-        assert_eq!(other.get("small/saved").await.unwrap(), b"old");
-    });
+    for length in [1500, 40_000] {
+        let (cell, [a, b]) = stores_beside_changes_by_others(502, true, length);
+        // It is kept, and stored when there is room.
+        let (client, other) = (a.clone(), b.clone());
+        cell.on(&b, async move {
+            assert_eq!(other.get("small/saved").await.unwrap(), b"old");
+            assert_eq!(other.get("small/new").await.unwrap(), b"");
+            assert!(client.get("small/new").await.unwrap() == vec![7; length]);
+            let at = other.find("small").await.unwrap().node;
+            other.venus.unlink(at, b"other").await.unwrap();
+            other.env.sleep(Duration::from_secs(900)).await;
+            assert!(other.get("small/new").await.unwrap() == vec![7; length]);
+            assert_eq!(other.get("small/saved").await.unwrap(), b"old");
+        });
+    }
 }

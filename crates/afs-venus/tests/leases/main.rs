@@ -510,14 +510,31 @@ fn what_was_decided_is_at_the_server_after_fsync() {
 }
 
 #[test]
-fn larger_files_and_open_ones_are_stored_as_ever() {
+fn larger_files_are_sent_in_their_place_and_long_or_open_ones_stored_as_ever() {
     let cell = cell(5);
     let (a, b) = (cell.client(1), cell.client(2));
     let client = a.clone();
     cell.on(&a, async move {
         lease(&client, "dir").await;
-        client.put("dir/large", &pattern(100_000, 1)).await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let before = client.venus.counters();
+        for n in 0..20 {
+            client.put(&format!("dir/large{n}"), &pattern(17_000 + 6000 * n, n as u64)).await.unwrap();
+        }
         client.put("dir/small", b"small").await.unwrap();
+        assert!(
+            client.venus.activity().leases.waiting_changes > 20,
+            "a close waits for what was closed before"
+        );
+        client.env.sleep(Duration::from_secs(2)).await;
+        assert_eq!(client.calls_since(&before), ["LeaseList 21", "StoreRanges 20"]);
+        let before = client.venus.counters();
+        client.put("dir/long", &pattern(600_000, 1)).await.unwrap();
+        let calls = client.calls_since(&before);
+        assert!(
+            calls.contains(&"LeaseList 1".into()) && calls.contains(&"StoreData64 1".into()),
+            "{calls:?}"
+        );
         let handle = client.open_new("dir/open").await.unwrap();
         client.write_all(handle, b"not closed").await.unwrap();
         client.env.sleep(Duration::from_secs(2)).await;
@@ -525,7 +542,10 @@ fn larger_files_and_open_ones_are_stored_as_ever() {
     let other = b.clone();
     cell.on(&b, async move {
         let all = contents(&other, "dir").await;
-        assert_eq!(all["large"], pattern(100_000, 1));
+        for n in 0..20 {
+            assert_eq!(all[&format!("large{n}")], pattern(17_000 + 6000 * n, n as u64));
+        }
+        assert_eq!(all["long"], pattern(600_000, 1));
         assert_eq!((&all["small"][..], &all["open"][..]), (&b"small"[..], &b""[..]));
     });
 }

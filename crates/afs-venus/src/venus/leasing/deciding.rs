@@ -9,7 +9,7 @@ use super::plan::Plan;
 use crate::calls::CallReply;
 use crate::counters::count;
 use crate::key::Key;
-use crate::leases::{Entry, Lease, New, NewObject, Taken};
+use crate::leases::{Decided, Entry, Lease, New, NewObject, Taken};
 use crate::location::Volume;
 use crate::promises::ReplyOrigin;
 use crate::venus::Venus;
@@ -124,7 +124,7 @@ impl Venus {
             user: self.context.user,
             since: started,
             object: fid,
-            change,
+            decided: Decided::Change(change),
             vnode: vnode.clone(),
             dirs: [(dir.clone(), dir_status.data_version)]
                 .into_iter()

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{CallBack, ChangeListReply, ChangeReply, Status};
 
+use super::whole_stores::name_of_decided;
 use crate::calls::CallReply;
 use crate::leases::{Entry, Lease, List};
-use crate::promises::ChangeReply as Changed;
 use crate::venus::Venus;
-use crate::venus::together::{name_of, name_of_reply};
+use crate::venus::together::name_of_reply;
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -91,8 +91,7 @@ impl Venus {
             }
             None if is_directory => {}
             None => {
-                let change = Changed { status, sync: &lease.sync, serial: u64::MAX };
-                self.promises.record_change(&lease.volume, vnode, &change);
+                self.record_settled_file(lease, vnode, status);
             }
         }
         match callback {
@@ -120,7 +119,7 @@ fn fits(entry: &Entry, reply: &ChangeReply) -> bool {
         ChangeReply::Symlink(made) => Some(made.fid),
         _ => None,
     };
-    name_of(&entry.change) == name_of_reply(reply) && made.is_none_or(|fid| fid == entry.object)
+    name_of_decided(&entry.decided) == name_of_reply(reply) && made.is_none_or(|fid| fid == entry.object)
 }
 
 /// The status of the object that was made, with its promise, or changed.

@@ -8,10 +8,10 @@ use afs_rpc::future::select;
 use afs_wire::fs;
 
 use super::may_be_sent_again;
+use super::whole_stores::name_of_decided;
 use crate::counters::count;
 use crate::error::{ErrorKind, Result};
 use crate::leases::{Lease, List};
-use crate::venus::together::name_of;
 use crate::venus::{Shared, Venus};
 
 /// Longest time for which a change that was decided is not sent.
@@ -78,7 +78,7 @@ impl Venus {
     /// Sends a list. It can be sent any number of times: the server makes it once.
     pub(super) async fn send_lease_list(&self, lease: &Arc<Lease>, list: &List) -> Result<()> {
         let me = self.as_user(list.user);
-        list.entries.iter().for_each(|entry| self.counters.listed(name_of(&entry.change)));
+        list.entries.iter().for_each(|entry| self.counters.listed(name_of_decided(&entry.decided)));
         let request = fs::LeaseList {
             dir: lease.dir.fid,
             lease: lease.id,
@@ -86,7 +86,10 @@ impl Venus {
             changes: list.changes(),
         };
         match self.calls.call(&me.context, &lease.volume, request).await.result {
-            Ok(answered) => me.list_answered(lease, list, &answered),
+            Ok(answered) => {
+                me.list_answered(lease, list, &answered);
+                me.evict_settled(&list.entries).await;
+            }
             Err(error) if may_be_sent_again(&error) => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, dir = %lease.dir.fid, "a lease was lost: what was decided under it is made by single calls");

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use afs_wire::fs::{self, Change, ChangeReply, SmallData};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use afs_wire::rpc::Request;
+use bytes::Bytes;
 
 use super::may_be_sent_again;
 use crate::calls::CallOutcome;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::identity::User;
 use crate::key::Key;
-use crate::leases::{Entry, Lease};
+use crate::leases::{Decided, Entry, Lease, WholeStore};
 use crate::venus::Venus;
 use crate::venus::maintenance::is_final;
 use crate::venus::store_reason::StoreReason;
@@ -24,7 +25,7 @@ pub(super) struct Unstored {
     vnode: Arc<Vnode>,
     user: User,
     version: DataVersion,
-    data: SmallData,
+    data: Bytes,
     time: Option<UnixSeconds>,
 }
 
@@ -54,7 +55,11 @@ impl Venus {
         unstored: &mut Vec<Unstored>,
     ) -> Result<()> {
         let at = |fid: Fid| lease.in_place_of(fid);
-        match &entry.change {
+        let change = match &entry.decided {
+            Decided::Change(change) => change,
+            Decided::Store(store) => return self.store_whole_alone(lease, entry, store, unstored).await,
+        };
+        match change {
             Change::CreateFile(small) => {
                 let create = fs::CreateFile { dir: at(small.create.dir), ..small.create.clone() };
                 self.create_alone(lease, entry, create, &small.data, unstored).await
@@ -76,7 +81,7 @@ impl Venus {
                     Err(error) if !may_be_sent_again(&error) => {
                         lease.note_unstored(entry.vnode.key);
                         let time = call.status.mod_time;
-                        unstored.push(self.unstored(entry, fid, call.expected, (&call.data, time)));
+                        unstored.push(self.unstored(entry, fid, call.expected, (bytes_of(&call.data), time)));
                         Ok(())
                     }
                     outcome => outcome.map(drop),
@@ -210,9 +215,41 @@ impl Venus {
         if let Ok(made) = &made
             && !data.is_empty()
         {
+            let data = bytes_of(data);
             unstored.push(self.unstored(entry, made.fid, made.status.data_version, (data, time)));
         }
         self.or_by_list(lease, entry, made.map(|reply| reply.fid)).await
+    }
+
+    /// Stores a whole file by a single call, whatever others have stored meanwhile.
+    async fn store_whole_alone(
+        &self,
+        lease: &Lease,
+        entry: &Entry,
+        store: &WholeStore,
+        unstored: &mut Vec<Unstored>,
+    ) -> Result<()> {
+        let store = WholeStore { fid: lease.in_place_of(store.fid), ..store.clone() };
+        match self.send_store(lease, &store, None).await.result {
+            Err(error) if !may_be_sent_again(&error) => {
+                self.is_unstored(lease, entry, &store, unstored);
+                Ok(())
+            }
+            outcome => outcome.map(drop),
+        }
+    }
+
+    /// The server has not taken the data of a file.
+    pub(super) fn is_unstored(
+        &self,
+        lease: &Lease,
+        entry: &Entry,
+        store: &WholeStore,
+        unstored: &mut Vec<Unstored>,
+    ) {
+        lease.note_unstored(entry.vnode.key);
+        let data = (store.data.clone(), store.status.mod_time);
+        unstored.push(self.unstored(entry, store.fid, store.expected, data));
     }
 
     fn unstored(
@@ -220,26 +257,27 @@ impl Venus {
         entry: &Entry,
         fid: Fid,
         version: DataVersion,
-        (data, time): (&SmallData, Option<UnixSeconds>),
+        (data, time): (Bytes, Option<UnixSeconds>),
     ) -> Unstored {
         let vnode = self.vnode(Key::new(entry.vnode.key.cell, fid));
-        Unstored { vnode, user: entry.user, version, data: data.clone(), time }
+        Unstored { vnode, user: entry.user, version, data, time }
     }
 
     /// What was decided of an object and its directory is not known to be so.
-    fn forget_decided(&self, lease: &Lease, entry: &Entry) {
+    pub(super) fn forget_decided(&self, lease: &Lease, entry: &Entry) {
         entry.dirs.iter().for_each(|(dir, _)| self.forget_copy(dir));
         if let Some(unlinked) = entry.unlinked.and_then(|key| self.vnodes.peek(key)) {
             self.distrust(&unlinked);
             self.invalidate(unlinked.key);
         }
         let key = entry.vnode.key;
-        if entry.change.makes_object() && lease.in_place_of(key.fid) != key.fid {
+        if entry.makes_object() && lease.in_place_of(key.fid) != key.fid {
             entry.vnode.state().is_gone = true;
             self.note_removed(&entry.vnode);
         } else {
             self.distrust(&entry.vnode);
         }
+        self.files.drop_decided(&entry.vnode);
         self.invalidate(key);
     }
 
@@ -262,12 +300,11 @@ impl Venus {
 
     /// A change will not be made.
     async fn is_given_up(&self, lease: &Lease, entry: &Entry, error: &VenusError) {
-        let (dir, change) = (lease.dir.fid, &entry.change);
+        let (dir, change) = (lease.dir.fid, &entry.decided);
         tracing::error!(%error, %dir, ?change, "a change that was decided under a lease could not be made");
         let key = entry.vnode.key;
         if let Some((data, time)) = data_of(change).filter(|(data, _)| !data.is_empty()) {
-            let bytes = data.as_bytes().to_vec().into();
-            let aside = self.files.set_bytes_aside(key, self.context.user, bytes, time, error).await;
+            let aside = self.files.set_bytes_aside(key, self.context.user, data, time, error).await;
             match aside {
                 Ok(number) => self.keep_aside(&entry.vnode, number).await,
                 Err(error) => {
@@ -284,8 +321,7 @@ impl Venus {
     pub(super) async fn store_unstored(&self, unstored: Unstored) {
         let Unstored { vnode, user, version, data, time } = unstored;
         let me = self.as_user(user);
-        let bytes = data.as_bytes().to_vec().into();
-        let data = match me.files.unsaved_data(&vnode, user, version, bytes, time).await {
+        let data = match me.files.unsaved_data(&vnode, user, version, data, time).await {
             Ok(data) => data,
             Err(full) => {
                 tracing::error!(%full, fid = %vnode.key.fid, "data is lost: the server and the cache do not take it");
@@ -293,7 +329,7 @@ impl Venus {
             }
         };
         match me.store(&vnode, &data, StoreReason::Close).await {
-            Ok(()) => me.files.retire(&vnode, &data, user).await,
+            Ok(()) => me.retire(&vnode, &data, user).await,
             Err(error) if is_final(error.kind) => me.give_up_data(&vnode, &error).await,
             Err(error) => {
                 me.files.note_failure(vnode.key, &error);
@@ -304,12 +340,19 @@ impl Venus {
 }
 
 /// The bytes of a file in a change, and their time.
-fn data_of(change: &Change) -> Option<(&SmallData, Option<UnixSeconds>)> {
-    match change {
-        Change::CreateFile(small) => Some((&small.data, small.create.status.mod_time)),
-        Change::Store(store) => Some((&store.data, store.status.mod_time)),
-        _ => None,
+fn data_of(decided: &Decided) -> Option<(Bytes, Option<UnixSeconds>)> {
+    match decided {
+        Decided::Change(Change::CreateFile(small)) => {
+            Some((bytes_of(&small.data), small.create.status.mod_time))
+        }
+        Decided::Change(Change::Store(store)) => Some((bytes_of(&store.data), store.status.mod_time)),
+        Decided::Store(store) => Some((store.data.clone(), store.status.mod_time)),
+        Decided::Change(_) => None,
     }
+}
+
+fn bytes_of(data: &SmallData) -> Bytes {
+    Bytes::copy_from_slice(data.as_bytes())
 }
 
 /// A name that is gone was removed: by the list whose reply was lost, or by others.

@@ -12,6 +12,7 @@ mod plan;
 mod plan_of_second;
 mod small_stores;
 mod taking;
+mod whole_stores;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use afs_rpc::EnvExt;
 
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
-use crate::leases::{Journal, Lease};
+use crate::leases::{Journal, Lease, Next};
 use crate::location::Volume;
 use crate::venus::Venus;
 
@@ -82,8 +83,11 @@ impl Venus {
                 Box::pin(self.make_good(lease, unstored)).await?;
                 continue;
             }
-            let Some(list) = lease.journal(Journal::list) else { return Ok(()) };
-            self.send_lease_list(lease, &list).await?;
+            match lease.journal(Journal::next) {
+                Some(Next::List(list)) => self.send_lease_list(lease, &list).await?,
+                Some(Next::Store(entry)) => Box::pin(self.send_whole(lease, &entry, unstored)).await?,
+                None => return Ok(()),
+            }
         }
         if lease.is_lost() {
             Box::pin(self.make_good(lease, unstored)).await?;

@@ -1,9 +1,10 @@
-//! Close of a small file that was made under a lease: its bytes go into the journal, with the creation if that was not sent.
+//! Close of a file that was made under a lease: its bytes go into the journal. Those of a small file go with the creation, if that was not
+//! sent, or are a change of a list; those of a longer one are sent by a store of their own, between two lists.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_wire::fs::{self, Change, FileKind, SMALL_DATA_MAX, SetStatus, SmallData, Status};
+use afs_wire::fs::{self, Change, FileKind, SetStatus, SmallData, Status};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use bytes::Bytes;
 
@@ -11,7 +12,7 @@ use super::plan::is_plain;
 use crate::counters::{add, count};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::leases::{Entry, Lease, SmallFile};
+use crate::leases::{Decided, Entry, Lease, New, SmallFile, WHOLE_MAX, WholeStore};
 use crate::promises::ChangeReply;
 use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
@@ -34,11 +35,15 @@ impl Venus {
         }
         let _length = data.change_lock.block_cuts().await;
         let _quiet = data.change_lock.block_changes().await;
-        let Some(length) = small_length(data) else { return Ok(false) };
+        let Some(length) = whole_length(data) else { return Ok(false) };
+        if lease.space() < length.next_multiple_of(1024) {
+            Box::pin(self.borrow_more(&lease, length.next_multiple_of(1024), New::Nothing)).await;
+        }
         let bytes = self.whole(data, length).await?;
-        let Ok(small) = SmallData::new(bytes.to_vec()) else { return Ok(false) };
         let time = data.content().changed_at.unwrap_or(self.wall());
-        let Some(status) = self.journal_data(&lease, vnode, data, small, time) else { return Ok(false) };
+        let Some(status) = self.journal_data(&lease, vnode, data, bytes.clone(), time) else {
+            return Ok(false);
+        };
         add(&self.counters.bytes_stored, length);
         self.send_soon(&lease);
         self.note_sums(data, &bytes);
@@ -63,7 +68,7 @@ impl Venus {
             return Ok(bytes);
         }
         let file = data.file.clone();
-        let bytes = self.files.disk_briefly(move || file.read_at(0, length as usize)).await?;
+        let bytes = self.files.disk_moving(length, move || file.read_at(0, length as usize)).await?;
         match bytes.len() as u64 == length {
             true => Ok(bytes),
             false => Err(VenusError::new(ErrorKind::Cache, "StoreData")),
@@ -86,15 +91,21 @@ impl Venus {
         lease: &Arc<Lease>,
         vnode: &Arc<Vnode>,
         data: &FileData,
-        small: SmallData,
+        bytes: Bytes,
         time: UnixSeconds,
     ) -> Option<Status> {
         let version = data.content().version;
         let status = vnode.fresh_status(&lease.volume, self.now());
         let status = status.filter(|status| status.data_version == version)?;
-        let (key, user, length) = (vnode.key, self.context.user, small.len() as u64);
-        let alone = || self.store_entry(vnode, version, &small, time);
-        if !lease.push_data(SmallFile { key, user, data: &small, time }, alone) {
+        let (key, user, length) = (vnode.key, self.context.user, bytes.len() as u64);
+        let is_pushed = match SmallData::new(&bytes[..]) {
+            Ok(data) => {
+                let alone = || self.store_entry(vnode, version, &data, time);
+                lease.push_data(SmallFile { key, user, data: &data, time }, alone)
+            }
+            Err(_) => lease.push_store(bytes.len(), || self.whole_entry(vnode, version, bytes, time)),
+        };
+        if !is_pushed {
             return None;
         }
         Some(Status { data_version: version.next(), length, client_mod_time: time, ..status })
@@ -113,16 +124,29 @@ impl Venus {
         let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
         let (fid, data) = (vnode.key.fid, data.clone());
         let store = fs::StoreSmall { fid, status, expected, position: 0, file_length: 0, data };
-        self.entry_of_object(vnode, Change::Store(store))
+        self.entry_of_object(vnode, Decided::Change(Change::Store(store)))
+    }
+
+    /// The bytes as a store of their own.
+    fn whole_entry(
+        &self,
+        vnode: &Arc<Vnode>,
+        expected: DataVersion,
+        data: Bytes,
+        time: UnixSeconds,
+    ) -> Entry {
+        let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
+        let store = WholeStore { fid: vnode.key.fid, status, expected, data };
+        self.entry_of_object(vnode, Decided::Store(store))
     }
 
     /// A change of an object that was made under the lease.
-    fn entry_of_object(&self, vnode: &Arc<Vnode>, change: Change) -> Entry {
+    fn entry_of_object(&self, vnode: &Arc<Vnode>, decided: Decided) -> Entry {
         Entry {
             user: self.context.user,
             since: self.now(),
             object: Fid::default(),
-            change,
+            decided,
             vnode: vnode.clone(),
             dirs: Vec::new(),
             unlinked: None,
@@ -153,7 +177,7 @@ impl Venus {
             ..status
         };
         let request = fs::StoreStatus { fid: vnode.key.fid, status: *set };
-        let alone = || self.entry_of_object(vnode, Change::StoreStatus(request));
+        let alone = || self.entry_of_object(vnode, Decided::Change(Change::StoreStatus(request)));
         if !lease.push_status(vnode.key, self.context.user, set, alone) {
             return Ok(false);
         }
@@ -165,9 +189,9 @@ impl Venus {
     }
 }
 
-/// The length of a file that fits into a change: all of it cached, and without holes.
-fn small_length(data: &FileData) -> Option<u64> {
+/// The length of a file that may be stored under a lease: all of it cached, and without holes.
+fn whole_length(data: &FileData) -> Option<u64> {
     let content = data.content();
-    let fits = content.length > 0 && content.length <= SMALL_DATA_MAX as u64;
+    let fits = content.length > 0 && content.length <= WHOLE_MAX;
     (fits && content.is_complete() && content.holes.is_empty()).then_some(content.length)
 }

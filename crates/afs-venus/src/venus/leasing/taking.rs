@@ -89,10 +89,15 @@ impl Venus {
             return false;
         }
         let directories = lease.share_of_directories(LENT_MAX).clamp(FEWEST, LENT_MAX - FEWEST);
+        // None is lent without any fid.
+        let (files, directories) = match kind {
+            New::Nothing => (1, 0),
+            New::File | New::Directory => (LENT_MAX - directories, directories),
+        };
         let request = fs::LendMore {
             dir: lease.dir.fid,
             lease: lease.id,
-            files: (LENT_MAX - directories) as u32,
+            files: files as u32,
             directories: directories as u32,
             space: SPACE.saturating_sub(lease.space()),
         };
