@@ -3,7 +3,7 @@
 //! A record is `length u32, crc32c u32` (of the rest, big-endian like everything here) and then
 //!
 //! ```text
-//! keep     3u8, cell, fid 3*u32, version u64, file u64, length u64, ranges present, ranges that are holes
+//! keep     6u8, cell, fid 3*u32, version u64, file u64, length u64, ranges present, ranges that are holes
 //! ranges   count u32, count * (start u64, end u64)
 //! forget   2u8, cell, fid 3*u32
 //! offline  4u8, cell, fid 3*u32, what is known of a pinned object (`crate::cache::offline`)
@@ -32,8 +32,8 @@ const RANGES_MAX: usize = 4000;
 /// Bytes that are read of the log at once.
 const READ: usize = 256 << 10;
 
-/// Kinds of records. Kind 1 was a record without holes.
-const KEEP: u8 = 3;
+/// Kinds of records. Kind 1 was a record without holes, and kind 3 one of a file in another directory: such files are fetched again.
+const KEEP: u8 = 6;
 const FORGET: u8 = 2;
 const OFFLINE: u8 = 4;
 const NOT_OFFLINE: u8 = 5;

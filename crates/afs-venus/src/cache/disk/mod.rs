@@ -6,7 +6,7 @@
 //! DIR/run            number of the run that uses the cache, or used it last; see `orphans`
 //! DIR/index          records of what is kept, appended; see `index`
 //! DIR/pins           what users have pinned; see `crate::cache::pins`
-//! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx its last two digits
+//! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx the two digits before its last two
 //! DIR/unsaved/       data that no server has, with records; see `unsaved`
 //! ```
 //!
@@ -454,8 +454,10 @@ fn take_lock(path: &Path) -> io::Result<fs::File> {
     }
 }
 
+/// Files that are made one after the other are in the same directory: a local file system then finds room for them in one place. In a
+/// directory each, a file system such as ext4 searches another group of inodes for each of them.
 fn path_of(dir: &Path, id: u64) -> PathBuf {
-    dir.join("data").join(format!("{:02x}", id & 0xff)).join(format!("{id:x}"))
+    dir.join("data").join(format!("{:02x}", id >> 8 & 0xff)).join(format!("{id:x}"))
 }
 
 /// Deletes what may have been damaged by a crash of the machine, and notes under which boot the cache is in use.

@@ -172,3 +172,12 @@ fn a_cache_of_a_million_files_is_opened() {
         cache = Some(opened);
     }
 }
+
+#[test]
+fn files_made_one_after_the_other_are_in_one_directory_of_bounded_many() {
+    let dir_of = |id| path_of(Path::new("cache"), id).parent().map(Path::to_owned);
+    let first = 7 << 40;
+    assert!((first..first + 256).all(|id| dir_of(id) == dir_of(first)));
+    let all: std::collections::BTreeSet<_> = (first..first + (1 << 17)).map(dir_of).collect();
+    assert_eq!(all.len(), 256);
+}
