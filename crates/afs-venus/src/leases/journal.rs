@@ -16,8 +16,11 @@ use crate::vnode::Vnode;
 
 /// Most bytes of the changes in a list: a request has at most 64 KiB (docs/protocol/extensions.md "Leases of directories").
 const LIST_BYTES_MAX: usize = 60 << 10;
-/// Changes and bytes with which the journal is full.
-const ENTRIES_MAX: usize = 256;
+/// Changes and bytes with which the journal is sent before its time, and with which it is full. What a program makes in a moment is sent when
+/// the program has made it, and one that goes on is not held up.
+const ENTRIES_DUE: usize = 192;
+const BYTES_DUE: usize = 1536 << 10;
+const ENTRIES_MAX: usize = 512;
 pub(super) const BYTES_MAX: usize = 2 << 20;
 
 /// A change that was decided here.
@@ -165,9 +168,9 @@ impl Journal {
         self.waiting.len() >= ENTRIES_MAX || self.bytes >= BYTES_MAX
     }
 
-    /// Whether there is enough for a list.
-    pub fn fills_a_list(&self) -> bool {
-        self.waiting.len() >= CHANGES_MAX || self.bytes >= LIST_BYTES_MAX
+    /// Whether there is enough to be sent.
+    pub fn is_due(&self) -> bool {
+        self.waiting.len() >= ENTRIES_DUE || self.bytes >= BYTES_DUE
     }
 
     /// Since when the oldest change waits.

@@ -236,7 +236,7 @@ impl Lease {
             return false;
         }
         state.push(entry);
-        if state.journal.fills_a_list() {
+        if state.journal.is_due() {
             self.enough.notify_waiters();
         }
         true
@@ -270,7 +270,7 @@ impl Lease {
         if !state.journal.add_data(&small) {
             state.push(alone());
         }
-        if state.journal.fills_a_list() {
+        if state.journal.is_due() {
             self.enough.notify_waiters();
         }
         true
@@ -286,7 +286,7 @@ impl Lease {
         }
         state.space -= cost;
         state.push(entry());
-        if state.journal.fills_a_list() {
+        if state.journal.is_due() {
             self.enough.notify_waiters();
         }
         true

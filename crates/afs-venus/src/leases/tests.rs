@@ -85,8 +85,8 @@ fn a_list_fits_into_a_request_and_a_journal_is_bounded() {
         assert!(list.changes().to_bytes().len() < 64 << 10 && !list.entries.is_empty());
         journal.list_is_over(list.entries.len());
     }
-    (0..256).for_each(|n| journal.push(create(ALICE, n, b"")));
-    assert!(journal.is_full() && journal.fills_a_list());
+    (0..512).for_each(|n| journal.push(create(ALICE, n, b"")));
+    assert!(journal.is_full() && journal.is_due());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_whole_file_is_stored_between_two_lists() {
     let change = Change::StoreStatus(fs::StoreStatus { fid, status: SetStatus::default() });
     journal.push(Entry { decided: Decided::Store(store), ..entry(ALICE, Fid::default(), file(1), change) });
     journal.push(create(ALICE, 2, b""));
-    assert!(journal.fills_a_list() && !journal.join_status(file(1), ALICE, &SetStatus::default()));
+    assert!(!journal.is_due() && !journal.join_status(file(1), ALICE, &SetStatus::default()));
     for _ in 0..2 {
         let Some(Next::List(list)) = journal.next() else { panic!("the creation is first") };
         assert_eq!(list.changes().len(), 1);

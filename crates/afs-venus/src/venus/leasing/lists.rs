@@ -35,7 +35,7 @@ impl Venus {
             let Some(venus) = upgraded() else { return };
             let sleep = venus.env.sleep(pause);
             drop(venus);
-            if !lease.journal(|journal| journal.fills_a_list()) {
+            if !lease.journal(|journal| journal.is_due()) {
                 select(enough, sleep).await;
             }
             let Some(venus) = upgraded() else { return };
