@@ -53,6 +53,12 @@ struct Inner {
     /// Duration of the operations of each user: in total, and the longest.
     took: BTreeMap<usize, (Duration, Duration)>,
     durability: Durability,
+    /// Files that are made once and removed once, in this order, and the contents that stand for their removal.
+    objects: Vec<String>,
+    removals: BTreeMap<String, Content>,
+    /// Number of stores that were acknowledged, and of calls of fsync that have returned, each with the user of the last one.
+    stores: (u64, usize),
+    syncs: (u64, usize),
     /// Whether every file has had contents since it was made.
     is_never_empty: bool,
 }
@@ -73,6 +79,10 @@ impl History {
             failed: Vec::new(),
             took: BTreeMap::new(),
             durability: Durability::new(nanos(SENT_WITHIN)),
+            objects: Vec::new(),
+            removals: BTreeMap::new(),
+            stores: (0, 0),
+            syncs: (0, 0),
             is_never_empty: false,
         };
         Self(Arc::new(Mutex::new(inner)), Arc::new(timeline))
@@ -154,11 +164,26 @@ impl History {
         self.with(|inner| work(&mut inner.durability))
     }
 
-    /// Records that an fsync has returned that covers these contents.
-    pub fn synced(&self, contents: &[Content]) {
+    /// Records that an fsync of a user has returned that covers these contents.
+    pub fn synced(&self, client: usize, contents: &[Content]) {
         let now = self.now();
-        self.durability(|model| contents.iter().for_each(|content| model.synced(*content, now)));
+        self.with(|inner| {
+            contents.iter().for_each(|content| inner.durability.synced(*content, now));
+            inner.syncs = (inner.syncs.0 + 1, client);
+        });
         self.1.note(&format!("contents {contents:?} are synced"));
+    }
+
+    /// Number of stores that were acknowledged, and the user of the last one.
+    #[must_use]
+    pub fn stores(&self) -> (u64, usize) {
+        self.with(|inner| inner.stores)
+    }
+
+    /// Number of calls of fsync that have returned, and the user of the last one.
+    #[must_use]
+    pub fn syncs(&self) -> (u64, usize) {
+        self.with(|inner| inner.syncs)
     }
 
     /// Records that a user's machine has crashed.
@@ -189,26 +214,75 @@ impl History {
             let ops = inner.files.entry(file.to_owned()).or_default();
             if let Some(op) = ops.iter_mut().find(|op| op.kind == Kind::Store && op.content == content) {
                 op.end = Some(now);
+                inner.stores = (inner.stores.0 + 1, op.client);
             }
         });
         self.1.note(&format!("content {content} is stored in {file}"));
     }
 
+    /// Records the begin of the creation of a file that no other one ever replaces. It counts as unacknowledged until [`History::stored`].
+    pub fn making(&self, client: usize, file: &str, content: Content) {
+        self.with(|inner| inner.objects.push(file.to_owned()));
+        self.storing(client, file, content);
+    }
+
+    /// Records the begin of the removal of such a file, if it is one. It counts as unacknowledged until the contents that stand for it are stored.
+    #[must_use]
+    pub fn removing(&self, client: usize, file: &str) -> Option<Content> {
+        let content = self.new_content();
+        self.with(|inner| {
+            let is_known = inner.files.contains_key(file);
+            is_known.then(|| inner.removals.insert(file.to_owned(), content))
+        })?;
+        self.storing(client, file, content);
+        Some(content)
+    }
+
+    /// Records that a user did not find such a file. While it is removed that may be because it was not made yet, which says nothing.
+    pub fn absent(&self, client: usize, file: &str, begin: Time) {
+        let content = self.with(|inner| match inner.removals.get(file) {
+            None => Some(0),
+            Some(removal) => {
+                let mut ops = inner.files.get(file).into_iter().flatten();
+                ops.find(|op| op.content == *removal && op.end.is_some()).map(|op| op.content)
+            }
+        });
+        if let Some(content) = content {
+            self.observed(client, file, content, begin);
+        }
+    }
+
+    /// The last files that were made once.
+    #[must_use]
+    pub fn last_objects(&self, most: usize) -> Vec<String> {
+        self.with(|inner| inner.objects[inner.objects.len().saturating_sub(most)..].to_vec())
+    }
+
     /// Records the contents that a user read.
     pub fn read(&self, client: usize, file: &str, found: Result<Content, String>, begin: Time) {
-        self.1.note(&format!("user {client} finds {found:?} in {file}"));
-        let end = Some(self.now());
-        self.with(|inner| match found {
-            Ok(0) if inner.is_never_empty => {
-                inner.torn.push(format!("user {client} found no data in {file}"))
+        match found {
+            Ok(0) if self.with(|inner| inner.is_never_empty) => {
+                self.torn(format!("user {client} found no data in {file}"));
             }
-            Ok(_) if inner.blind => {}
-            Ok(content) => {
+            Ok(content) => self.observed(client, file, content, begin),
+            Err(what) => self.torn(format!("user {client} found in {file}: {what}")),
+        }
+    }
+
+    fn torn(&self, what: String) {
+        self.1.note(&what);
+        self.with(|inner| inner.torn.push(what));
+    }
+
+    fn observed(&self, client: usize, file: &str, content: Content, begin: Time) {
+        self.1.note(&format!("user {client} finds {content} in {file}"));
+        let end = Some(self.now());
+        self.with(|inner| {
+            if !inner.blind {
                 let doubted = inner.doubted.get(&client).is_some_and(|until| begin < *until);
                 let op = Op { client, kind: Kind::Read, content, begin, end, doubted, gap: None };
                 inner.files.entry(file.to_owned()).or_default().push(op);
             }
-            Err(what) => inner.torn.push(format!("user {client} found in {file}: {what}")),
         });
     }
 

@@ -13,6 +13,7 @@ pub mod identities;
 pub mod invariants;
 pub mod ledger;
 pub mod machine;
+pub mod objects;
 pub mod outages;
 pub mod saver;
 pub mod settings;

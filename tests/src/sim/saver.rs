@@ -10,13 +10,14 @@ use afs_sim::SimRng;
 use afs_venus::{ErrorKind, HandleId, NodeId, OpenFlags, VenusError};
 
 use super::content;
+use super::objects::Trees;
 use super::user::User;
 use crate::model::register::Content;
 
 type Outcome<T> = Result<T, VenusError>;
 
 /// Work on files in directories.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Habit {
     /// The directories, each of which has all files.
     pub dirs: Vec<String>,
@@ -26,12 +27,16 @@ pub struct Habit {
     pub runs: u32,
     /// Makes no changes.
     pub reads_only: bool,
+    /// Number of the period of work. A user works once in each.
+    pub period: u32,
     /// Set when the work is to end, in the middle of a run.
     pub stop: Arc<AtomicBool>,
+    /// Subdirectories that are there.
+    pub trees: Trees,
 }
 
 impl Habit {
-    fn stops(&self) -> bool {
+    pub(super) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
@@ -64,15 +69,23 @@ impl User {
             }
             self.env.sleep(rng.duration(Duration::ZERO, BETWEEN_RUNS)).await;
             let dir = &habit.dirs[rng.index(habit.dirs.len())];
-            let outcome = match rng.chance(500_000) || habit.reads_only {
-                true => self.read_all(dir, &habit.files).await,
-                false => self.run_of_saves(dir, &habit, run, &mut rng).await,
+            let outcome = match rng.below(20) {
+                _ if habit.reads_only => self.look_into(dir, &habit, &mut rng).await,
+                0..9 => self.look_into(dir, &habit, &mut rng).await,
+                9..15 => self.run_of_saves(dir, &habit, run, &mut rng).await,
+                15..18 => self.make_objects(dir, &habit, &mut rng).await,
+                _ => self.remove_tree(dir, &habit, &mut rng).await,
             };
             // A failed operation is in the history as not acknowledged.
             if let Err(error) = outcome {
                 self.history.failed(self.number, &error);
             }
         }
+    }
+
+    async fn look_into(&self, dir: &str, habit: &Habit, rng: &mut SimRng) -> Outcome<()> {
+        self.read_all(dir, &habit.files).await?;
+        self.read_objects(&self.history.last_objects(LATEST), OBJECTS_READ, rng).await
     }
 
     /// Reads all files of a directory.
@@ -106,13 +119,13 @@ impl User {
 
     async fn saves(&self, node: NodeId, dir: &str, habit: &Habit, run: u32, rng: &mut SimRng) -> Outcome<()> {
         let (mut unsynced, files) = (Vec::new(), &habit.files);
-        for step in 0..rng.between(3, 12) {
+        for step in 0..rng.between(3, SAVES_MAX) {
             self.env.sleep(rng.duration(Duration::ZERO, BETWEEN_SAVES)).await;
             if habit.stops() {
                 return Ok(());
             }
             let file = &files[rng.index(files.len())];
-            let (path, new) = (format!("{dir}/{file}"), format!(".u{}r{run}s{step}", self.number));
+            let (path, new) = (format!("{dir}/{file}"), self.new_name(habit.period, run, step));
             let content = self.history.new_content();
             self.history.storing(self.number, &path, content);
             self.replace(node, file, &new, content).await?;
@@ -128,6 +141,10 @@ impl User {
         Ok(())
     }
 
+    fn new_name(&self, period: u32, run: u32, step: u64) -> String {
+        format!(".u{}p{period}r{run}s{step}", self.number)
+    }
+
     /// Calls fsync for the directory, or for the file that was saved last, unless another machine has saved it since.
     async fn sync(&self, dir: NodeId, file: Option<&str>, unsynced: &mut Vec<Content>) -> Outcome<()> {
         let covers = match file {
@@ -136,7 +153,7 @@ impl User {
         };
         match covers {
             Ok(true) => {
-                self.history.synced(unsynced);
+                self.history.synced(self.number, unsynced);
                 unsynced.clear();
             }
             Ok(false) => {}
@@ -169,7 +186,7 @@ impl User {
         self.venus.rename(dir, new.as_bytes(), dir, file.as_bytes()).await
     }
 
-    async fn write_new(&self, dir: NodeId, name: &str, content: Content) -> Outcome<()> {
+    pub(super) async fn write_new(&self, dir: NodeId, name: &str, content: Content) -> Outcome<()> {
         let (entry, opened) = self.venus.create(dir, name.as_bytes(), 0o644, OpenFlags::WRITE).await?;
         let written = match content::bytes(content) {
             data if data.is_empty() => self.venus.flush(opened.handle, 0).await,
@@ -181,7 +198,12 @@ impl User {
     }
 }
 
-const BETWEEN_RUNS: Duration = Duration::from_secs(2);
-const BETWEEN_SAVES: Duration = Duration::from_millis(60);
+const BETWEEN_RUNS: Duration = Duration::from_secs(3);
+/// Most saves in a row.
+const SAVES_MAX: u64 = 30;
+pub(super) const BETWEEN_SAVES: Duration = Duration::from_millis(60);
 /// More replacements of a file than happen between a look-up and an open.
 const REPLACED_MAX: usize = 20;
+/// Objects of which a user reads some, the latest ones, and how many.
+const LATEST: usize = 30;
+const OBJECTS_READ: usize = 4;
