@@ -95,7 +95,7 @@ impl Venus {
         self.added(dir, volume, name, reply.fid, &answered.change_of_names(&reply.dir_status, &reply.sync));
         if self.limits.leases {
             self.leases.learn(dir.key, answered.token, &reply.status);
-            self.learn_of_new_directory(dir, &child, &answered);
+            self.learn_of_new_directory(&child, &answered);
         }
         if reply.fid.is_directory() {
             self.names.directories().keep_new(&child, dir.key.fid, &reply.status);

@@ -33,6 +33,7 @@ fn makes_sixty_files(fakes: &Fakes) {
     let a = fakes.client(1);
     let client = a.clone();
     fakes.on(&a, async move {
+        assert_eq!(client.get("old").await.unwrap(), b"old");
         for n in 0..60 {
             client.put(&format!("file{n}"), format!("data {n}").as_bytes()).await.unwrap();
             client.env.sleep(Duration::from_millis(100)).await;
@@ -63,21 +64,71 @@ fn a_server_that_refuses_every_list_costs_calls_and_no_data() {
 
 #[test]
 fn what_is_lent_later_is_checked_as_what_was_lent_at_first() {
-    let fakes = fakes(5);
-    // A few good ones, then those again with all others.
-    let (good, first) = (|dir| all_kinds(dir).split_off(85), std::sync::atomic::AtomicBool::new(true));
-    let lend = move |dir| match first.swap(false, std::sync::atomic::Ordering::SeqCst) {
-        true => good(dir),
-        false => [good(dir), all_kinds(dir)].concat(),
+    let mut fakes = Fakes::new(5, 1, 1);
+    fakes.set_limits(|limits| limits.leases = true);
+    let image = Arc::new(Mutex::new(Image::new(1).with("old", b"old")));
+    fakes.servers[0].host(RW, &image, true);
+    fakes.locate(&[(0, afs_wire::vl::SiteFlags::RW_VOLUME)]);
+    let old = image.lock().unwrap().find(RW, b"old").unwrap();
+    // Five good ones; then those again with the directory, a file that is there, another volume's, and five more, each twice.
+    let free = |n: u32| Fid { volume: RW, vnode: VnodeId(2 * n + 5000), unique: Uniquifier(n) };
+    let lent = Mutex::new(0);
+    let lend = move |dir: Fid| {
+        let mut lent = lent.lock().unwrap();
+        let before = (0..*lent).map(free).chain([dir, old, Fid { volume: VolumeId(9), ..free(500) }]);
+        let more = (*lent..*lent + 5).map(free);
+        let all: Vec<Fid> = before.chain(more).skip(if *lent == 0 { 3 } else { 0 }).collect();
+        *lent += 5;
+        [all.clone(), all].concat()
     };
-    fakes.servers[0].lend(lend, |_| Err(Errno::EINVAL.to_uae()));
+    fakes.servers[0].lend(lend, move |list| Ok(makes_files(&image, list)));
     makes_sixty_files(&fakes);
-    assert!(fakes.servers[0].calls("LendMore") > 0);
-    // Nothing that helps, again and again.
-    let fakes = self::fakes(6);
+    assert!(fakes.servers[0].calls("LendMore") > 5, "{} calls", fakes.servers[0].calls("LendMore"));
+}
+
+/// Makes what a list of creations with data says, with the numbers that it says.
+fn makes_files(image: &Mutex<Image>, list: &fs::LeaseList) -> fs::ChangeListReply {
+    let mut image = image.lock().unwrap();
+    let mut done = Vec::new();
+    for change in list.changes.iter() {
+        let fs::Change::CreateFile(small) = &change.change else { continue };
+        let (fid, data) = (change.object, small.data.as_bytes());
+        image.create_as(small.create.name.as_bytes(), fid);
+        image.store(fid.vnode, 0, data, data.len() as u64).unwrap();
+        let [status, dir_status] = [fid, list.dir].map(|fid| image.status(fid).unwrap());
+        let (callback, sync) = (fs::CallBack::shared(3600), fs::VolSync { creation: image.creation });
+        done.push(fs::ChangeReply::CreateFile(fs::CreateReply { fid, status, dir_status, callback, sync }));
+    }
+    fs::ChangeListReply { done: BoundedVec::first_of(done), code: AbortCode::OK }
+}
+
+#[test]
+fn a_server_that_lends_nothing_more_is_not_asked_again_and_again() {
+    let fakes = fakes(6);
     fakes.servers[0].lend(|dir| vec![dir], |_| Err(Errno::EINVAL.to_uae()));
     makes_sixty_files(&fakes);
     assert!(fakes.servers[0].calls("LendMore") <= 3, "it is asked again and again");
+}
+
+#[test]
+fn a_server_that_lends_no_new_directories_is_asked_for_one_of_them() {
+    let refuses = |table: afs_rpc::Table<afs_server::FileServer>| {
+        table.call(
+            |_, _, _: fs::TakeLease| async move { Err::<fs::TakeLeaseReply, _>(Errno::EAGAIN.to_uae()) },
+        )
+    };
+    let cell = Cell::with_calls(7, true, Arc::new(refuses));
+    cell.set_limits(|limits| limits.leases = true);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        for n in 0..20 {
+            client.mkdir(&format!("dir{n}")).await.unwrap();
+            client.put(&format!("dir{n}/file"), b"data").await.unwrap();
+        }
+        // One for the first new directory, and one for the top directory after some changes.
+        assert_eq!(client.calls("TakeLease"), 2);
+    });
 }
 
 #[test]

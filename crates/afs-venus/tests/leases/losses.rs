@@ -230,12 +230,14 @@ fn a_client_that_a_recall_does_not_reach_makes_its_changes_good_afterwards() {
     cell.on(&a, async move {
         client.put("dir/decided", b"decided").await.unwrap();
         client.put("dir/both", b"of a").await.unwrap();
+        put_by_link(&client, "dir", "linked", b"of a").await.unwrap();
     });
     let other = b.clone();
     cell.on(&b, async move {
         let all = contents(&other, "dir").await;
         assert_eq!(all.len(), 4, "the server gave up waiting: {:?}", all.keys());
         other.put("dir/both", b"of b").await.unwrap();
+        other.put("dir/linked", b"of b").await.unwrap();
     });
     cell.sim.world().mend(cell.server, a.node);
     cell.sim.world().mend(a.node, cell.server);
@@ -252,6 +254,8 @@ fn a_client_that_a_recall_does_not_reach_makes_its_changes_good_afterwards() {
     cell.on(&b, async move {
         let all = contents(&other, "dir").await;
         assert_eq!((&all["decided"][..], &all["both"][..]), (&b"decided"[..], &b"of b"[..]));
+        // The file did not get its second name, and keeps the first.
+        assert_eq!((&all["linked"][..], &all["tmp"][..]), (&b"of b"[..], &b"of a"[..]));
     });
 }
 
@@ -393,5 +397,45 @@ fn a_list_that_was_made_and_not_replied_to_is_not_made_again() {
         // Made anew, the first file would be the second one.
         assert_eq!(other.get("dir/first").await.unwrap(), b"one");
         assert_eq!(other.get("dir/tmp").await.unwrap(), b"two");
+    });
+}
+
+/// Another machine has removed the object by which the list would be known: it is made again, and a second name is there already.
+#[test]
+fn a_second_name_that_a_list_has_made_is_not_taken_for_the_name_of_another_file() {
+    let cell = cell(12);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease(&client, "dir").await;
+        client.env.sleep(Duration::from_secs(2)).await;
+    });
+    cell.sim.world().cut(cell.server, a.node);
+    let client = a.clone();
+    cell.on(&a, async move {
+        let dir = client.find("dir").await.unwrap().node;
+        client.put("dir/known", b"known").await.unwrap();
+        client.put("dir/tmp", b"data").await.unwrap();
+        let file = client.find("dir/tmp").await.unwrap().node;
+        client.venus.link(file, dir, b"object").await.unwrap();
+        // The list arrives, and its reply does not.
+        client.env.sleep(Duration::from_secs(3)).await;
+        client.venus.unlink(dir, b"tmp").await.unwrap();
+    });
+    cell.restart_server();
+    let other = b.clone();
+    cell.on(&b, async move {
+        let dir = other.find("dir").await.unwrap().node;
+        other.venus.unlink(dir, b"known").await.unwrap();
+    });
+    cell.sim.world().mend(cell.server, a.node);
+    cell.sim.run_for(Duration::from_secs(120));
+    let client = a.clone();
+    cell.on(&a, async move { assert_eq!(client.venus.counters().leases_lost, 1) });
+    let other = b.clone();
+    cell.on(&b, async move {
+        let all = contents(&other, "dir").await;
+        assert_eq!(all["object"], b"data");
+        assert!(!all.contains_key("tmp"), "{:?}", all.keys());
     });
 }

@@ -8,6 +8,7 @@ mod full_disk;
 mod liars;
 mod losses;
 mod made_good;
+mod names;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -25,7 +25,7 @@ impl Venus {
         Some(Plan { linked: Some((file, linked)), ..plan })
     }
 
-    /// Only of a file with one name: others could not follow, and a directory has the name of its parent in it.
+    /// Only of what has one name: others could not follow. A directory has more, of which one is in itself and names the one above it.
     pub(super) fn plan_of_move(&self, dir: &Vnode, volume: &Volume, call: &fs::Rename) -> Option<Plan> {
         let into = self.vnodes.peek(Key::new(dir.key.cell, call.new_dir))?;
         if !self.are_of_one_lease(dir.key, into.key) {
@@ -38,8 +38,7 @@ impl Venus {
             let replaced = names.find(&call.new_name)?;
             (replaced.is_some() || names.takes(&call.new_name)).then_some(replaced)
         })?;
-        let is_plain = !moved.fid.is_directory()
-            && status.link_count == 1
+        let is_plain = status.link_count == 1
             && replaced.is_none_or(|replaced| !replaced.fid.is_directory() && replaced != moved);
         let concerns = [dir.key, into.key, moved].into_iter().chain(replaced).collect();
         let plan = Plan { unlinked: replaced, into: Some(into), ..Plan::of_names(concerns, NAME_COST) };

@@ -57,15 +57,15 @@ impl Venus {
         }
     }
 
-    /// A directory was made. If that was by a single call, nobody else knows it, and more is made there at once in most cases.
+    /// A directory was made. If that was by a single call, nobody else knows it, and more is made there at once in most cases. One that was
+    /// made under a lease is in that lease; when it has ended, others may be at work there.
     pub(in crate::venus) fn learn_of_new_directory(
         &self,
-        dir: &Vnode,
         made: &Vnode,
         answered: &CallReply<fs::CreateReply>,
     ) {
         let server = &answered.server;
-        let is_of_lease = self.leases.known(dir.key).is_some();
+        let is_of_lease = self.leases.known(made.key).is_some();
         if made.key.fid.is_directory()
             && !is_of_lease
             && !server.lends_no_new.is_noted(self.now(), server.reset.get())

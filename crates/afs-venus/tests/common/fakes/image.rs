@@ -79,11 +79,17 @@ impl Image {
     pub fn create(&mut self, name: &[u8]) -> Fid {
         let (vnode, unique) = (VnodeId(self.next), Uniquifier(self.next + 5));
         self.next += 2;
+        self.create_as(name, Fid { vnode, unique, ..Fid::default() })
+    }
+
+    /// Creates an empty file in the root in the place of any object with this number.
+    pub fn create_as(&mut self, name: &[u8], fid: Fid) -> Fid {
+        let (vnode, unique) = (fid.vnode, fid.unique);
         dir::insert(&mut self.root, name, (vnode, unique)).unwrap();
         let status = Status { kind: FileKind::File, link_count: 1, mode: Mode(0o644), ..status() };
         self.vnodes.insert(vnode, Object { status, data: Vec::new() });
         self.root_changed();
-        Fid { vnode, unique, ..Fid::default() }
+        fid
     }
 
     pub fn status(&self, fid: Fid) -> Result<Status, AbortCode> {
