@@ -5,12 +5,16 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use afs_venus::{MemoryCache, NodeId, OpenFlags, SetAttr};
-use afs_wire::error::AbortCode;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::DataVersion;
 use afs_wire::rpc::Request;
+use afs_wire::vl::SiteFlags;
 use bytes::Bytes;
+use common::fakes::{FakeServer, Fakes, Image, RW};
 use common::{Cell, pattern};
 
 #[test]
@@ -340,6 +344,92 @@ fn a_bulk_reply_of_too_few_statuses_validates_nothing_and_loses_nothing() {
         assert!(
             client.venus.counters().bytes_fetched - before.bytes_fetched <= 2048 * (1 + DIRECTORIES) + 20
         );
+    });
+}
+
+/// A server with sixty files, which a client has in its cache and must ask for again, and their nodes.
+fn suspect_files(seed: u64) -> (Fakes, common::Client, Vec<NodeId>) {
+    let (fakes, mut image) = (Fakes::new(seed, 1, 1), Image::new(1));
+    for n in 0..SUSPECTS {
+        image = image.with(&format!("file{n}"), &pattern(20, n));
+    }
+    fakes.servers[0].host(RW, &Arc::new(Mutex::new(image)), true);
+    fakes.locate(&[(0, SiteFlags::RW_VOLUME)]);
+    let a = fakes.client(1);
+    let (client, server) = (a.clone(), fakes.servers[0].clone());
+    let nodes = fakes.on(&a, async move {
+        let mut nodes = Vec::new();
+        for n in 0..SUSPECTS {
+            assert_eq!(client.get(&format!("file{n}")).await.unwrap(), pattern(20, n));
+            nodes.push(client.find(&format!("file{n}")).await.unwrap().node);
+        }
+        server.break_volume(RW).await;
+        nodes
+    });
+    (fakes, a, nodes)
+}
+
+const SUSPECTS: u64 = 60;
+
+/// Number of files whose status is asked for alone from now on.
+fn asked_for_alone(server: &FakeServer) -> Arc<AtomicU64> {
+    let files = Arc::new(AtomicU64::new(0));
+    let counted = files.clone();
+    server.falsify("FetchStatus", move |fid, _| {
+        counted.fetch_add(u64::from(!fid.is_directory()), Ordering::Relaxed);
+    });
+    files
+}
+
+#[test]
+fn objects_that_are_used_at_once_are_validated_by_one_call() {
+    let (fakes, a, nodes) = suspect_files(15);
+    let (server, client) = (&fakes.servers[0], a.clone());
+    let (alone, before) = (asked_for_alone(server), server.calls("InlineBulkStatus"));
+    fakes.on(&a, async move {
+        let attrs = nodes[..4].iter().map(|node| client.venus.getattr(*node));
+        assert!(afs_rpc::future::join_all(attrs).await.into_iter().all(|attr| attr.unwrap().size == 20));
+    });
+    assert_eq!((alone.load(Ordering::Relaxed), server.calls("InlineBulkStatus")), (0, before + 1));
+}
+
+#[test]
+fn what_a_bulk_reply_refuses_is_asked_for_alone_and_takes_no_place_in_another() {
+    let (fakes, a, nodes) = suspect_files(16);
+    let (server, client) = (&fakes.servers[0], a.clone());
+    server.falsify("InlineBulkStatus", |fid, status| {
+        if fid.vnode.0.is_multiple_of(4) {
+            status.error = Errno::EACCES.to_uae();
+        }
+    });
+    let (alone, before) = (asked_for_alone(server), server.calls("InlineBulkStatus"));
+    fakes.on(&a, async move {
+        for node in nodes {
+            assert_eq!(client.venus.getattr(node).await.unwrap().size, 20);
+        }
+    });
+    assert_eq!(alone.load(Ordering::Relaxed), SUSPECTS / 2);
+    let calls = server.calls("InlineBulkStatus") - before;
+    assert!(calls <= 3, "{calls}");
+}
+
+#[test]
+fn a_bulk_reply_about_other_objects_gives_no_file_the_data_of_another() {
+    let (fakes, a, _) = suspect_files(17);
+    let server = fakes.servers[0].clone();
+    server
+        .falsify("InlineBulkStatus", |_, status| (status.length, status.data_version) = (30, DataVersion(9)));
+    let client = a.clone();
+    fakes.on(&a, async move {
+        for n in 0..SUSPECTS {
+            let told = client.get(&format!("file{n}")).await;
+            assert!(told.is_err(), "file {n}: its data is older than it was said to be");
+        }
+        server.falsify("InlineBulkStatus", |_, _| {});
+        server.break_volume(RW).await;
+        for n in 0..SUSPECTS {
+            assert_eq!(client.get(&format!("file{n}")).await.unwrap(), pattern(20, n));
+        }
     });
 }
 
