@@ -119,7 +119,6 @@ impl CellFinder {
         }
         let index = self.location.add(Cell::new(config, &self.env, &self.rx, self.dead))?;
         self.location.cell(index)?.configure(config);
-        self.absent.lock().remove(&config.name);
         Some(index)
     }
 

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use afs_rpc::{BoxFuture, EnvExt, EnvRef};
 use afs_sim::Sim;
-use afs_testkit::{Claim, ClaimServer, ClientMachine, Server, ServerPlan, UserDirectory, cell_of};
+use afs_testkit::scripted::{Locations, site};
+use afs_testkit::{Claim, ClaimServer, ClientMachine, Server, ServerPlan, UserDirectory, cell_of, net};
 use afs_venus::{
-    CacheStore, CellResolver, ErrorKind, MemoryCache, PinOptions, PinState, Resolved, Token, TokenOwner,
+    CellResolver, ErrorKind, MemoryCache, OwnIdentity, PinOptions, PinState, Resolved, Token, TokenOwner,
+    VenusConfig,
 };
-use afs_wire::ids::CellName;
+use afs_wire::ids::{CellName, VolumeId};
+use afs_wire::vl::{EntryFlags, SiteFlags};
 
 use crate::common::{Client, LIMIT, plan};
 
@@ -55,13 +58,15 @@ impl CellResolver for Dns {
 
 impl Dns {
     fn says(&self, cell: &str, servers: &[SocketAddr], ttl: Duration) {
-        let found = Resolved::Found { location_servers: servers.to_vec(), ttl };
-        self.replies.lock().unwrap().insert(cell.into(), (Duration::ZERO, found));
+        self.replies_after(Duration::ZERO, cell, Resolved::Found { location_servers: servers.to_vec(), ttl });
     }
 
     fn hangs(&self, cell: &str) {
-        let reply = Resolved::Failed("late".into());
-        self.replies.lock().unwrap().insert(cell.into(), (LIMIT, reply));
+        self.replies_after(LIMIT, cell, Resolved::Failed("late".into()));
+    }
+
+    fn replies_after(&self, pause: Duration, cell: &str, reply: Resolved) {
+        self.replies.lock().unwrap().insert(cell.into(), (pause, reply));
     }
 
     fn asked(&self) -> Vec<String> {
@@ -90,16 +95,21 @@ impl Two {
 
     /// A client that has the home cell configured, and these others.
     fn client(&self, others: &[(&str, Ipv4Addr)]) -> Client {
-        self.client_with(1, others, Arc::new(MemoryCache::new(64 << 20)))
+        self.client_with(1, others, |_| {})
     }
 
-    fn client_with(&self, number: u8, others: &[(&str, Ipv4Addr)], cache: Arc<dyn CacheStore>) -> Client {
+    fn client_with(
+        &self,
+        number: u8,
+        others: &[(&str, Ipv4Addr)],
+        configure: impl FnOnce(&mut VenusConfig),
+    ) -> Client {
         let mut cells = vec![cell_of("home.cell", vec![location(HOME)])];
         cells.extend(others.iter().map(|(name, server)| cell_of(name, vec![location(*server)])));
         let address = [10, 0, 0, 10 + number].into();
         let mut machine = ClientMachine::new(&self.sim, number, address, cells);
-        machine.config.cache = cache;
         machine.config.resolver = Some(self.dns.clone());
+        configure(&mut machine.config);
         Client::start(machine, self.sim.world()).unwrap()
     }
 
@@ -199,6 +209,28 @@ fn a_token_of_one_cell_is_not_shown_to_another() {
         assert_eq!(one.get("other.cell/private/file").await.unwrap_err().kind, ErrorKind::AccessDenied);
         assert_eq!(one.get("home.cell/private/file").await.unwrap(), b"x");
     });
+}
+
+#[test]
+fn the_identity_of_the_user_who_mounts_is_shown_to_the_home_cell_alone() {
+    let two = Two::new(9);
+    let security = Claim::of("alice").with_word("home").security();
+    let own = OwnIdentity { uid: 1002, security };
+    let a = two.client_with(1, &[("other.cell", OTHER)], |config| config.security.own = Some(own));
+    let (alice, nobody) = (a.user(1002), a.user(1003));
+    for (cell, is_shown) in [("home.cell", true), ("other.cell", false)] {
+        let (one, own) = (nobody.clone(), alice.clone());
+        two.on(&a, async move {
+            one.mkdir(&format!("{cell}/private")).await.unwrap();
+            one.set_acl(&format!("{cell}/private"), &[("alice", "rlidwka")]).await.unwrap();
+            let put = own.put(&format!("{cell}/private/file"), b"x").await;
+            assert_eq!(
+                put.map_err(|error| error.kind),
+                if is_shown { Ok(()) } else { Err(ErrorKind::AccessDenied) }
+            );
+            own.put(&format!("{cell}/public"), b"x").await.unwrap();
+        });
+    }
 }
 
 #[test]
@@ -352,7 +384,8 @@ fn a_pin_in_a_cell_that_was_looked_up_is_read_without_its_server_when_the_cell_i
     let two = Two::new(13);
     two.dns.says("found.cell", &[location(OTHER)], MINUTE);
     let cache = Arc::new(MemoryCache::new(64 << 20));
-    let a = two.client_with(1, &[], cache.clone());
+    let kept = cache.clone();
+    let a = two.client_with(1, &[], |config| config.cache = kept);
     two.put(&a, "found.cell/file", b"of last time");
     let (one, user) = (a.clone(), TokenOwner::Uid(1));
     two.on(&a, async move {
@@ -366,7 +399,7 @@ fn a_pin_in_a_cell_that_was_looked_up_is_read_without_its_server_when_the_cell_i
     // A look-up that hangs delays neither the start of the mount nor another cell.
     two.dns.hangs("found.cell");
     let begun = two.sim.now();
-    let b = two.client_with(2, &[], cache);
+    let b = two.client_with(2, &[], |config| config.cache = cache);
     two.put(&b, "home.cell/file", b"here");
     assert!(two.sim.now() - begun < Duration::from_secs(1));
     assert_eq!(two.get(&b.user(1), "found.cell/file"), Err(ErrorKind::NotFound));
@@ -375,4 +408,98 @@ fn a_pin_in_a_cell_that_was_looked_up_is_read_without_its_server_when_the_cell_i
     two.sim.run_for(3 * MINUTE);
     assert_eq!(two.get(&b.user(1), "found.cell/file"), Ok(b"of last time".to_vec()));
     assert!(b.venus.pins(user, 0)[0].unpromised.is_some());
+}
+
+#[test]
+fn programs_that_enter_a_cell_at_once_start_one_look_up() {
+    let two = Two::new(10);
+    let second = Duration::from_secs(1);
+    let found = Resolved::Found { location_servers: vec![location(OTHER)], ttl: MINUTE };
+    two.dns.replies_after(second, "found.cell", found);
+    two.dns.replies_after(second, "none.cell", Resolved::NotFound { ttl: MINUTE });
+    let a = two.client(&[]);
+    let one = a.clone();
+    two.on(&a, async move {
+        for (cell, is_found) in [("found.cell", true), ("none.cell", false)] {
+            let all = afs_rpc::future::join_all((0..5).map(|_| one.find(cell))).await;
+            assert!(all.iter().all(|entered| entered.is_ok() == is_found), "{cell}");
+        }
+    });
+    assert_eq!(two.dns.asked(), ["found.cell", "none.cell"]);
+}
+
+/// What a domain name system says of time may be as wrong as the rest.
+#[test]
+fn a_reply_counts_for_a_bounded_time_whatever_it_says() {
+    let two = Two::new(11);
+    let (zero, always) = (Duration::ZERO, Duration::from_secs(u64::MAX / 4));
+    let a = two.client(&[]);
+    let asked_for = |name: &str, pause: Duration, reply: Resolved| {
+        two.dns.replies_after(zero, name, reply);
+        let path = format!("{name}/file");
+        [zero, pause].map(|pause| {
+            two.sim.run_for(pause);
+            assert!(two.get(&a, &path).is_err());
+            two.dns.asked().iter().filter(|asked| *asked == name).count()
+        })
+    };
+    let seconds = Duration::from_secs;
+    assert_eq!(asked_for("gone1.cell", seconds(29), Resolved::NotFound { ttl: zero }), [1, 0]);
+    assert_eq!(asked_for("gone2.cell", seconds(601), Resolved::NotFound { ttl: always }), [1, 1]);
+    assert_eq!(asked_for("fails1.cell", seconds(14), Resolved::Failed(String::new())), [1, 0]);
+    assert_eq!(asked_for("fails2.cell", seconds(16), Resolved::Failed(String::new())), [1, 1]);
+    let found = |ttl| Resolved::Found { location_servers: vec![location(OTHER)], ttl };
+    assert_eq!(asked_for("found1.cell", seconds(50), found(zero)), [1, 0]);
+    assert_eq!(asked_for("found2.cell", seconds(86_500), found(always)), [1, 1]);
+}
+
+#[test]
+fn a_look_up_that_began_before_a_cell_was_configured_does_not_change_it() {
+    let two = Two::new(12);
+    two.dns.says("found.cell", &[location(OTHER)], MINUTE * 5);
+    let a = two.client(&[]);
+    two.put(&a, "found.cell/file", b"x");
+    two.dns.asked();
+    let late = Resolved::Found { location_servers: vec![location(NOWHERE)], ttl: MINUTE * 5 };
+    two.dns.replies_after(Duration::from_secs(3), "found.cell", late);
+    let is_asked = || !two.dns.asked.lock().unwrap().is_empty();
+    two.sim.run_until(MINUTE * 10, is_asked).unwrap();
+    a.venus.configure_cell(&cell_of("found.cell", vec![location(OTHER)])).unwrap();
+    two.sim.run_for(MINUTE);
+    assert_eq!(a.venus.cells()[1].location_servers, [location(OTHER)]);
+}
+
+#[test]
+fn the_names_that_are_remembered_and_the_cells_are_bounded() {
+    let two = Two::new(13);
+    let a = two.client(&[]);
+    let one = a.clone();
+    two.on(&a, async move {
+        for n in 0..1100 {
+            assert!(one.find(&format!("none{n}.cell")).await.is_err());
+        }
+    });
+    assert_eq!(two.dns.asked().len(), 1100);
+    for (name, is_asked) in [("none1099.cell", false), ("none0.cell", true)] {
+        assert_eq!(two.get(&a, &format!("{name}/file")), Err(ErrorKind::NotFound));
+        assert_eq!(!two.dns.asked().is_empty(), is_asked, "{name}");
+    }
+    let add = |n: u32| a.venus.configure_cell(&cell_of(&format!("more{n}.cell"), vec![location(OTHER)]));
+    assert_eq!((0..1100).filter(|n| add(*n).is_ok()).count(), 1023, "with the home cell 1024");
+}
+
+/// Its location servers may name this machine as any other.
+#[test]
+fn no_file_server_of_a_cell_that_was_found_is_called_on_this_machine() {
+    let two = Two::new(14);
+    let (locations, here) = (Locations::default(), Ipv4Addr::LOCALHOST);
+    let site = site(here, SiteFlags::RW_VOLUME);
+    locations.enter("root.cell", [1, 0, 0].map(VolumeId), EntryFlags::RW_EXISTS, vec![site]);
+    let node = two.sim.node("locations", NOWHERE.into());
+    net::serve(&two.sim, node, location(NOWHERE), locations.service());
+    two.dns.says("found.cell", &[location(NOWHERE)], MINUTE);
+    let a = two.client(&[]);
+    assert_eq!(two.get(&a, "found.cell/file"), Err(ErrorKind::NoVolume));
+    let log = two.sim.log_tail(1000);
+    assert!(log.contains("10.0.9.9:7003") && !log.contains("127.0.0.1"), "{log}");
 }
