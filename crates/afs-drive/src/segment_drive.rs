@@ -127,6 +127,12 @@ impl<S: SegmentStore> SegmentDrive<S> {
         id.parts().0 >= self.0.lock().first()
     }
 
+    /// Whether a flush has failed, so that nothing is written or flushed any more: what the medium still has of what was not durable is
+    /// not known. What reads, frees and sweeps goes on.
+    pub fn needs_reopen(&self) -> bool {
+        self.0.lock().flush.needs_reopen
+    }
+
     /// The chunks whose space could not be freed yet. Who opens the segments again discards them once more.
     pub fn unfreed(&self) -> Vec<ChunkRef> {
         self.0.lock().unfreed.all()

@@ -74,6 +74,27 @@ fn a_lost_connection_loses_nothing_within_a_run() {
     assert_eq!(read(&kit, &drive, written).unwrap(), data(1, 300_000));
 }
 
+/// A flush that fails says that what was not durable is lost. The store is opened again then, and nothing else fails for it.
+#[test]
+fn after_a_failed_flush_the_next_chunk_is_stored() {
+    let kit = Kit::with_drive(1);
+    let (drive, disk) = (kit.remote(), kit.disk.clone());
+    let own = drive.clone();
+    let (flushed, next, later) = kit.run(async move {
+        let lost = own.write(data(1, 5000)).await.unwrap();
+        disk.set_failures(1_000_000, 0);
+        let flushed = own.sync(&[lost]).await;
+        disk.set_failures(0, 0);
+        let next = store(own.clone(), 2, 5000).await;
+        (flushed, next, own.sync(&[lost]).await)
+    });
+    assert!(flushed.is_err(), "the disk has failed");
+    assert!(matches!(later, Err(DriveError::Forgotten)), "another flush says nothing of it: {later:?}");
+    let next = next.unwrap();
+    kit.crash(2);
+    assert_eq!(read(&kit, &drive, next).unwrap(), data(2, 5000));
+}
+
 /// Every byte of both directions of a small conversation, which includes the borders of all frames.
 #[test]
 fn a_fault_at_every_byte_loses_no_acknowledged_chunk_and_leaves_no_other() {

@@ -163,13 +163,7 @@ impl<S: SegmentStore> Inner<S> {
         data: Bytes,
         mut bytes: Taken,
     ) -> Result<ChunkRef, Failure> {
-        let chunk = match drive.write(data).await {
-            Ok(chunk) => chunk,
-            Err(error) => {
-                self.close_if_unsure(number, &error);
-                return Err(self.failure(number, &error));
-            }
-        };
+        let chunk = drive.write(data).await.map_err(|error| self.failure(number, &error))?;
         if let Err(failure) = bytes.next().await {
             drop(drive.discard(vec![chunk]));
             return Err(failure);
@@ -187,19 +181,8 @@ impl<S: SegmentStore> Inner<S> {
         if !drive.is_of_this_run(oldest) {
             return Err(Failure::Forgotten);
         }
-        match drive.sync(&[]).await {
-            Ok(()) => Ok(ChunkReply::Done),
-            Err(error) => {
-                self.close_if_unsure(number, &error);
-                Err(self.failure(number, &error))
-            }
-        }
-    }
-
-    fn close_if_unsure(&self, number: StoreNumber, error: &DriveError) {
-        if matches!(error, DriveError::NeedsReopen) {
-            self.close(number);
-        }
+        drive.sync(&[]).await.map_err(|error| self.failure(number, &error))?;
+        Ok(ChunkReply::Done)
     }
 
     fn status(&self, drive: &SegmentDrive<S>) -> DriveStatus {

@@ -126,7 +126,7 @@ impl<S: SegmentStore> ChunkStores<S> {
 }
 
 impl<S: SegmentStore> Inner<S> {
-    /// A store, opened if it is not open.
+    /// A store, opened if it is not open, or if a flush of it has failed: then what was not durable is forgotten.
     ///
     /// # Errors
     /// [`Failure::NoObject`] for a number that no store has, [`Failure::Unavailable`] if it cannot be opened now.
@@ -135,8 +135,8 @@ impl<S: SegmentStore> Inner<S> {
             return Err(Failure::NoObject);
         }
         let _turn = self.turn.lock().await;
-        if let Some(open) = self.stores.lock().get(&number) {
-            return Ok(open.clone());
+        if let Some(open) = self.open_store(number) {
+            return Ok(open);
         }
         let (opener, env, run) = (self.opener.clone(), self.env.clone(), self.run);
         let opened = self.env.run_blocking(move || {
@@ -158,8 +158,7 @@ impl<S: SegmentStore> Inner<S> {
         }
     }
 
-    /// The failure for a client. After a failed flush the store is opened again when it is next used, and what was not
-    /// durable is forgotten.
+    /// The failure for a client.
     pub fn failure(&self, number: StoreNumber, error: &DriveError) -> Failure {
         match error {
             DriveError::NoSpace => return Failure::NoSpace,
@@ -172,12 +171,17 @@ impl<S: SegmentStore> Inner<S> {
         Failure::Io
     }
 
-    /// Has a store opened again when it is next used.
-    pub fn close(&self, number: StoreNumber) {
-        // Several requests may notice that the flush has failed.
-        if let Some(closed) = self.stores.lock().remove(&number) {
-            self.unfreed.lock().entry(number).or_default().extend(closed.unfreed());
+    /// A store that is open. One whose flush has failed is closed, whether or not the request that has flushed has told of it: the next
+    /// request is not to fail for that.
+    fn open_store(&self, number: StoreNumber) -> Option<SegmentDrive<S>> {
+        let mut stores = self.stores.lock();
+        let open = stores.get(&number)?;
+        if !open.needs_reopen() {
+            return Some(open.clone());
         }
+        self.unfreed.lock().entry(number).or_default().extend(open.unfreed());
+        stores.remove(&number);
+        None
     }
 
     /// Space on the medium; nothing if it cannot tell.

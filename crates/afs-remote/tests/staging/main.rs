@@ -542,17 +542,19 @@ fn what_a_failing_disk_keeps_of_staged_chunks_is_freed_when_it_works_again() {
 #[test]
 fn what_a_failing_disk_keeps_is_freed_when_a_store_was_opened_again_after_a_failed_flush() {
     let world = World::new(21);
-    let disk = world.kit.disk.clone();
-    let told = world.client(&world.room(1), |at| async move {
-        let chunk = at.staged(1, MIB).await?;
+    let ([given_up, other], disk) = ([1, 2].map(|number| world.room(number)), world.kit.disk.clone());
+    let told = world.client(&given_up, move |at| async move {
+        let handle = at.client.present(&other.capability, &other.secret)?;
+        let beside = At { client: at.client.clone(), handle };
+        let chunk = beside.staged(1, MIB).await?;
+        at.staged(2, MIB).await?;
         disk.set_failures(1_000_000, 0);
         let failed = Err(Error::Failed(Failure::Io));
-        assert_eq!(at.receipts(&[chunk]).await.map(drop), failed);
-        assert_eq!(at.client.perform(&at.handle, ChunkRequest::Forget, Bytes::new()).await.map(drop), failed);
+        assert_eq!(at.client.forget_staged(&at.handle).await.map(drop), failed);
+        assert_eq!(beside.receipts(&[chunk]).await.map(drop), failed);
         disk.set_failures(0, 0);
-        assert_eq!(at.staged(2, 10).await.map(drop), failed, "it notices that the flush has failed");
-        at.stored(1, 10).await?;
-        at.client.perform(&at.handle, ChunkRequest::Forget, Bytes::new()).await
+        beside.stored(1, 10).await?;
+        beside.client.forget_staged(&beside.handle).await
     });
     told.unwrap();
     assert_eq!(world.kit.disk.filled(), 0);

@@ -529,6 +529,12 @@ fn a_drive_has_nothing_left_after_its_disk_failed_or_nothing_at_all() {
     }
 }
 
+/// A drive whose flush has failed takes the next chunk that it is given, however much later that is.
+#[test]
+fn a_pass_of_copies_after_a_failed_flush_leaves_none_missing() {
+    assert!(live(2127));
+}
+
 /// A machine that could not be told of the last change to a file makes another one, of the file that it knows: what both made is there,
 /// or what it made of the version before; nothing else.
 #[test]
