@@ -12,7 +12,7 @@ use afs_datapath::capability::{
 };
 use afs_datapath::frame::{HandleNumber, Message, Presented, RequestId};
 use afs_datapath::session::{Drive, DriveLimits, Offer};
-use kit::log::Log;
+use kit::log::{Log, logging};
 use kit::{Kit, Raw, VERSION, directory, file, range};
 
 const LEN: usize = 1000;
@@ -179,13 +179,6 @@ fn assert_refused(row: &Row, log: &Log) {
     assert!(lines.iter().all(|line| line.contains(&format!(" peer={from}:"))), "{}: {lines:?}", row.name);
 }
 
-/// Runs a test with a subscriber. Each test of this program has one: tracing asks only the subscriber of the thread that first
-/// reaches an event whether anybody wants it, and that may be any test's.
-fn logging(test: impl FnOnce(&Log)) {
-    let log = Log::default();
-    tracing::subscriber::with_default(log.clone(), || test(&log));
-}
-
 #[test]
 fn whatever_an_attacker_presents_is_refused_counted_and_logged() {
     logging(|log| rows().iter().for_each(|row| assert_refused(row, log)));
@@ -194,10 +187,6 @@ fn whatever_an_attacker_presents_is_refused_counted_and_logged() {
 /// The attacker's own key makes it a drive, and no capability of another one.
 #[test]
 fn what_another_key_sealed_is_refused() {
-    logging(|_| assert_another_key_is_refused());
-}
-
-fn assert_another_key_is_refused() {
     let kit = Kit::new(1);
     kit.files.add(file(2), LEN);
     let own = DriveKey::new(kit.drive.key().drive(), kit.drive.key().epoch(), OTHER_KEY);

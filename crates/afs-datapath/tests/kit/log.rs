@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// What was logged at the level that administrators see by default, or a more urgent one.
 #[derive(Clone, Default)]
@@ -16,6 +16,13 @@ impl Log {
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
+}
+
+/// Runs a test, and keeps what it logs. While a program has one subscriber, tracing asks only the thread that first reaches an event
+/// whether that is wanted, and its test may have none; so there is a second one.
+pub fn logging(test: impl FnOnce(&Log)) {
+    let (_second, log) = (Dispatch::new(Log::default()), Log::default());
+    tracing::subscriber::with_default(log.clone(), || test(&log));
 }
 
 impl Subscriber for Log {

@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use afs_datapath::capability::{DriveId, DriveKey, KeyEpoch, Revocations, StoreNumber};
@@ -23,6 +24,7 @@ pub struct Kit {
     pub host: NodeId,
     pub server: NodeId,
     pub disk: SimDisk,
+    opened: Arc<AtomicU32>,
 }
 
 pub fn at() -> SocketAddr {
@@ -53,7 +55,7 @@ impl Kit {
         let host = sim.node("drive", Ipv4Addr::new(10, 0, 0, 1).into());
         let server = sim.node("server", Ipv4Addr::new(10, 0, 0, 2).into());
         let disk = sim.disk(host);
-        Self { sim, host, server, disk }
+        Self { sim, host, server, disk, opened: Arc::default() }
     }
 
     /// A world with a drive in its first run.
@@ -70,21 +72,40 @@ impl Kit {
 
     /// Starts it with another key, and a place for those that it is given.
     pub fn start_with(&self, run: u64, key: DriveKey, adopt: Adopt) -> Arc<Served> {
-        let disk = self.disk.clone();
-        let open = move |store: StoreNumber| Ok(disk.segments(&format!("store-{}", store.0)));
+        self.start_at(at(), run, key, adopt)
+    }
+
+    /// Starts another one there, at an address of the same host.
+    pub fn start_at(&self, at: SocketAddr, run: u64, key: DriveKey, adopt: Adopt) -> Arc<Served> {
+        let (disk, opened) = (self.disk.clone(), self.opened.clone());
+        let open = move |store: StoreNumber| {
+            opened.fetch_add(1, Ordering::Relaxed);
+            Ok(disk.segments(&format!("store-{}", store.0)))
+        };
         let stores = ChunkStores::with_keys(self.sim.env(self.host), Run(run), adopt, open);
         let revocations = stores.revocations();
-        self.serve_with(key, Arc::new(stores), revocations)
+        self.serve_with(at, key, Arc::new(stores), revocations)
+    }
+
+    /// How often a store was opened.
+    pub fn opened(&self) -> u32 {
+        self.opened.load(Ordering::Relaxed)
     }
 
     pub fn serve(&self, objects: Arc<dyn Objects>) -> Arc<Served> {
-        self.serve_with(key(7), objects, Revocations::default())
+        self.serve_with(at(), key(7), objects, Revocations::default())
     }
 
-    fn serve_with(&self, key: DriveKey, objects: Arc<dyn Objects>, revocations: Revocations) -> Arc<Served> {
+    fn serve_with(
+        &self,
+        at: SocketAddr,
+        key: DriveKey,
+        objects: Arc<dyn Objects>,
+        revocations: Revocations,
+    ) -> Arc<Served> {
         let drive = Served::new(key, revocations, objects, DriveLimits::default());
         let env = self.sim.env(self.host);
-        let listener = env.listen(at()).unwrap();
+        let listener = env.listen(at).unwrap();
         env.spawn(Box::pin(accept(env.clone(), listener, Offer::clear(), drive.clone())));
         drive
     }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../kit/mod.rs"]
 mod kit;
+mod presented;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
