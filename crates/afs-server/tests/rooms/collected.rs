@@ -11,7 +11,7 @@ const LEN: u64 = 3 * SLOT_LEN;
 
 impl Scene {
     /// A file of a volume whose transfers are commanded.
-    fn commanded(seed: u64) -> (Self, Fid) {
+    pub fn commanded(seed: u64) -> (Self, Fid) {
         let scene = Self::new(seed);
         let fid = scene.file("f");
         far::set_route(&scene.cell, fid.volume, DataRoute::Commanded);
@@ -23,7 +23,7 @@ impl Scene {
     }
 
     /// The same in the form of a room at one drive.
-    fn commanded_room(&self, fid: Fid, bytes: u64) -> GetRoomReply {
+    pub fn commanded_room(&self, fid: Fid, bytes: u64) -> GetRoomReply {
         let room = self.any_room(fid, bytes).unwrap();
         GetRoomReply { drive: room.drives[0].clone(), room: room.room }
     }
@@ -53,7 +53,8 @@ impl Scene {
         Staged { room, chunks, receipts: receipts.unwrap() }
     }
 
-    fn change(&self, fid: Fid) -> Staged {
+    /// As [`Scene::staged`].
+    pub fn change(&self, fid: Fid) -> Staged {
         self.collected(fid, vec![content(7, SLOT), content(8, 5000)])
     }
 }

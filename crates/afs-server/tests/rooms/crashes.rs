@@ -2,21 +2,44 @@
 
 use super::*;
 
+/// What a client gives without and with commands of the file server.
+const ROUTES: [DataRoute; 2] = [DataRoute::Commanded, DataRoute::Drives];
+
+impl Scene {
+    /// A file of a volume with a route.
+    fn routed(seed: u64, route: DataRoute) -> (Self, Fid) {
+        let (scene, fid) = Scene::commanded(seed);
+        far::set_route(&scene.cell, fid.volume, route);
+        (scene, fid)
+    }
+
+    /// A room for a file, with nothing in it.
+    fn empty_room(&self, fid: Fid, route: DataRoute) {
+        match route {
+            DataRoute::Commanded => drop(self.commanded_room(fid, 3 * SLOT_LEN)),
+            _ => drop(self.room(fid, 3 * SLOT_LEN, 2 * SLOT_LEN).unwrap()),
+        }
+    }
+
+    /// One with two chunks in it.
+    fn given(&self, fid: Fid, route: DataRoute) -> Staged {
+        if route == DataRoute::Commanded { self.change(fid) } else { self.staged(fid) }
+    }
+}
+
 /// Between any two steps of a store the drive, the server or the client ends. What the client then does is refused or done; the
 /// file has what it had or what was committed; and no chunk is left that no file has.
 #[test]
 fn a_crash_between_two_steps_loses_nothing_and_leaves_nothing() {
-    for step in 0..3 {
+    for (step, route) in (0..3).flat_map(|step| ROUTES.map(|route| (step, route))) {
         for victim in ["drive", "server", "client"] {
-            let what = format!("{victim} after step {step}");
-            let mut scene = Scene::new(9);
-            let fid = scene.file("f");
+            let what = format!("{route:?}, {victim} after step {step}");
+            let (mut scene, fid) = Scene::routed(9, route);
             let before = scene.settled();
-            let room = scene.room(fid, 3 * SLOT_LEN, 2 * SLOT_LEN).unwrap();
-            let staged = match step {
-                0 => None,
-                _ => Some(scene.stage(room.clone(), vec![content(7, SLOT), content(8, 5000)]).unwrap()),
-            };
+            if step == 0 {
+                scene.empty_room(fid, route);
+            }
+            let staged = (step > 0).then(|| scene.given(fid, route));
             if step == 2 {
                 scene.commit(fid, staged.as_ref().unwrap()).unwrap();
             }
@@ -31,7 +54,7 @@ fn a_crash_between_two_steps_loses_nothing_and_leaves_nothing() {
                 is_stale = true;
             }
             if victim != "client" && !done {
-                done = scene.commit(fid, &scene.staged(fid)).is_ok();
+                done = scene.commit(fid, &scene.given(fid, route)).is_ok();
                 assert!(done, "{what}: the next attempt");
             }
             scene.settled();
@@ -50,12 +73,11 @@ fn a_crash_between_two_steps_loses_nothing_and_leaves_nothing() {
 fn a_crash_during_a_commit_makes_all_of_it_or_nothing() {
     let mut outcomes = [0; 2];
     for victim in ["drive", "server"] {
-        for moment in 0..14 {
-            let what = format!("{victim} after {moment}");
-            let mut scene = Scene::new(10);
-            let fid = scene.file("f");
+        for (moment, route) in (0..14).zip(ROUTES.into_iter().cycle()) {
+            let what = format!("{route:?}, {victim} after {moment}");
+            let (mut scene, fid) = Scene::routed(10, route);
             let before = scene.settled();
-            let staged = scene.staged(fid);
+            let staged = scene.given(fid, route);
             let (call, parts) = scene.call(fid, &staged);
             let told = begin(&scene.carol, call, &parts);
             scene.cell.sim.run_for(Duration::from_micros(250 * moment));
