@@ -42,7 +42,9 @@ impl World {
     }
 
     fn volume(&self) -> Arc<Volume> {
-        now(self.store.create_volume(spec(0))).unwrap()
+        let volume = now(self.store.create_volume(spec(0))).unwrap();
+        kinds::place_data(&self.store, &volume);
+        volume
     }
 
     /// An empty volume without a root directory, as for a restore.

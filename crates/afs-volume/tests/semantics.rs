@@ -437,3 +437,8 @@ fn volumes_are_renamed_and_deleted_with_all_they_have() {
     let report = now(store.sweep()).unwrap();
     assert_eq!((report.live, report.missing.len()), (0, 0));
 }
+
+#[test]
+fn all_of_this_holds_with_data_on_drives_of_every_kind() {
+    support::kinds::run_over_each(&["a_directory_of_"]);
+}

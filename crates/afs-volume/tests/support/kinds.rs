@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +19,11 @@ use afs_remote::{ChunkStores, RemoteDrive, RemoteOptions, Run};
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim, World};
-use afs_volume::VolumeStore;
+use afs_volume::{Volume, VolumeStore};
 use bytes::Bytes;
 
 use super::host_drive::Host;
-use super::now;
+use super::{now, place};
 
 /// A kind of drive, and what outlives its processes.
 enum Kind {
@@ -259,6 +260,46 @@ impl Network {
 thread_local! {
     /// The network of the store that this thread tests.
     static NETWORK: RefCell<Option<World>> = const { RefCell::new(None) };
+    /// Drives of stores of this thread's test, which nobody else keeps.
+    static KEPT: RefCell<Vec<Drives>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Names the run of a test program that has the data of its stores on other drives.
+const RUN: &str = "ANDREW_DRIVES";
+/// Runs over one drive of each kind; then one over two drives that both have all data, and one over two that files go round.
+const RUNS: u64 = KINDS + 2;
+
+fn run() -> Option<u64> {
+    std::env::var(RUN).ok()?.parse().ok()
+}
+
+/// Has the data of an empty volume on the drives that this run of the test program is over, if it is over some.
+pub fn place_data(store: &VolumeStore, volume: &Arc<Volume>) {
+    let Some(run) = run() else { return };
+    let (count, copies, width) = match run {
+        KINDS.. => (2, 1 + run % 2, 2 - run % 2),
+        _ => (1, 0, 1),
+    };
+    let drives = Drives::of_seed(run, count);
+    drives.add_to(store, &CrashDisk::new());
+    if count > 1 {
+        place(volume, copies as u32, width as u32);
+    }
+    KEPT.with_borrow_mut(|kept| kept.push(drives));
+}
+
+/// Runs the tests of this program again, with the data on drives of every kind and in every organisation, without those that have none.
+pub fn run_over_each(without: &[&str]) {
+    if run().is_some() {
+        return;
+    }
+    for run in 0..RUNS {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        without.iter().for_each(|name| _ = again.args(["--skip", name]));
+        let again = again.env(RUN, run.to_string()).output().unwrap();
+        let told = String::from_utf8_lossy(&again.stdout);
+        assert!(again.status.success(), "{RUN}={run}: {told}");
+    }
 }
 
 /// Lets some time pass on the network that futures of this thread may wait for. False if there is none.

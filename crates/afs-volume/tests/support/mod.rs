@@ -80,6 +80,7 @@ pub fn open_in(env: EnvRef, index: &CrashDisk, data: &CrashDisk) -> Result<(Volu
 pub fn memory_store() -> (VolumeStore, Arc<Volume>) {
     let store = open(&CrashDisk::new(), &CrashDisk::new()).unwrap();
     let volume = now(store.create_volume(spec(0))).unwrap();
+    kinds::place_data(&store, &volume);
     (store, volume)
 }
 
