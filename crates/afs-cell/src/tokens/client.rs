@@ -23,6 +23,17 @@ const PATH_PATIENCE: Duration = Duration::from_secs(75);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mounts(Vec<PathBuf>);
 
+/// What became of a token that was handed to the mounts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandedOver {
+    /// Number of mounts that have it.
+    pub taken: usize,
+    /// The reasons of those that did not accept it, a line each.
+    pub refusals: Vec<String>,
+    /// Number of mounts that do not know its cell, to which it was not given.
+    pub strangers: usize,
+}
+
 impl Mounts {
     /// Those of mounts that run now: root's, and the user's own.
     #[must_use]
@@ -36,29 +47,35 @@ impl Mounts {
         Self(sockets)
     }
 
-    /// Hands a token to the mounts that know its cell. Returns how many accepted it, and the reasons of the others.
-    pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> (usize, Vec<String>) {
+    /// Hands a token to the mounts that know its cell.
+    pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> HandedOver {
         let request = TokenRequest::Set { session, token: Box::new(token.clone()) };
-        let (mut taken, mut refused) = (0, Vec::new());
-        for answer in self.of_cell(&token.cell).ask(&request) {
+        let (of_cell, strangers) = self.of_cell(&token.cell);
+        let mut done = HandedOver { strangers, ..HandedOver::default() };
+        for answer in of_cell.ask(&request) {
             match answer {
-                Ok(TokenReply::Refused(line)) => refused.push(line),
-                Ok(_) => taken += 1,
-                Err(error) => refused.push(error.to_string()),
+                Ok(TokenReply::Refused(line)) => done.refusals.push(line),
+                Ok(_) => done.taken += 1,
+                Err(error) => done.refusals.push(error.to_string()),
             }
         }
-        (taken, refused)
+        done
     }
 
-    /// The mounts that know a cell. A mount of another cell does not learn of the token.
-    fn of_cell(&self, cell: &CellName) -> Self {
-        let knows = |path: &&PathBuf| match ask(path, &TokenRequest::Cells) {
-            Ok(Some(TokenReply::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
-            Ok(None) => false,
-            // A fault of the mount is reported when it is given the token.
-            Ok(Some(_)) | Err(_) => true,
-        };
-        Self(self.0.iter().filter(knows).cloned().collect())
+    /// The mounts that know a cell, and the number of those that do not: they do not learn of the token.
+    fn of_cell(&self, cell: &CellName) -> (Self, usize) {
+        let (mut of_cell, mut strangers) = (Vec::new(), 0);
+        for path in &self.0 {
+            match ask(path, &TokenRequest::Cells) {
+                Ok(Some(TokenReply::Cells(cells))) if cells.iter().all(|known| known.cell != *cell) => {
+                    strangers += 1
+                }
+                Ok(None) => {}
+                // A fault of the mount is reported when it is given the token.
+                Ok(Some(_)) | Err(_) => of_cell.push(path.clone()),
+            }
+        }
+        (Self(of_cell), strangers)
     }
 
     /// Makes all of them remove a cell's token, or all tokens.
@@ -353,11 +370,12 @@ mod tests {
         let server = TokenServer::start(&path, true, handler).unwrap();
         let mounts = Mounts::at(vec![path.clone(), dir.path().join("gone.sock")]);
         let session = Some(SessionId([1; 16]));
-        assert_eq!(mounts.hand_over(session, &kept("example.org", 9)), (1, vec![]));
+        let handed = |taken, strangers| HandedOver { taken, refusals: Vec::new(), strangers };
+        assert_eq!(mounts.hand_over(session, &kept("example.org", 9)), handed(1, 0));
         assert_eq!(mounts.held(None).len(), 1);
         mounts.forget(None, None);
         // A token of another cell is not shown to the mount.
-        assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), (0, vec![]));
+        assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), handed(0, 1));
         let is_cells = |request: &TokenRequest| matches!(request, TokenRequest::Cells);
         seen.lock().unwrap().retain(|(_, request)| !is_cells(request));
         let owners: Vec<TokenOwner> = seen.lock().unwrap().iter().map(|(owner, _)| *owner).collect();
@@ -366,7 +384,7 @@ mod tests {
         assert_eq!(owners, [in_session, TokenOwner::Uid(uid), TokenOwner::Uid(uid)]);
         drop(server);
         assert!(!path.exists());
-        assert_eq!(mounts.hand_over(None, &kept("example.org", 9)), (0, vec![]));
+        assert_eq!(mounts.hand_over(None, &kept("example.org", 9)), handed(0, 0));
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod session;
 mod socket_paths;
 mod store;
 
-pub use client::{Mounts, Settled, UnsavedAt, home_cells, known_cells};
+pub use client::{HandedOver, Mounts, Settled, UnsavedAt, home_cells, known_cells};
 pub use error::TokenError;
 pub use kept::{BadToken, KeptToken};
 pub use messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};

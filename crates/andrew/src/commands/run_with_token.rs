@@ -127,8 +127,8 @@ impl Session {
         let file = runtime.join("sessions").join(id.to_string());
         let session = Self { id, store: TokenStore::File(file.clone()), file };
         session.store.put(kept)?;
-        let (_, refusals) = Mounts::running().hand_over(Some(id), kept);
-        refusals.iter().for_each(|line| tracing::warn!("a mount did not take the token: {line}"));
+        let handed = Mounts::running().hand_over(Some(id), kept);
+        handed.refusals.iter().for_each(|line| tracing::warn!("a mount did not take the token: {line}"));
         Ok(session)
     }
 

@@ -10,7 +10,7 @@ pub(super) mod signers;
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_cell::tokens::{KeptToken, Mounts, SessionId, TokenStore};
+use afs_cell::tokens::{HandedOver, KeptToken, Mounts, SessionId, TokenStore};
 use afs_krb5::{KerberosOptions, token_from_kerberos};
 use afs_login::Grant;
 use cell_choice::{CellOptions, ChosenCell};
@@ -59,7 +59,10 @@ struct LoggedIn {
     expires: Option<u64>,
     /// Time until which the token may be renewed, in Unix seconds.
     renewable_until: Option<u64>,
+    /// Mounts that have the token.
     mounts: usize,
+    /// Mounts that do not know the cell, and do not have it.
+    mounts_without_cell: usize,
     #[serde(skip)]
     refusals: Vec<String>,
 }
@@ -76,17 +79,17 @@ impl Args {
         } else {
             self.options.obtain(self.user.as_deref(), &chosen)?
         };
-        let (mounts, refusals) = match &self.token_file {
+        let handed = match &self.token_file {
             Some(file) => {
                 TokenStore::file(file)?.put(&kept)?;
-                (0, Vec::new())
+                HandedOver::default()
             }
             None => {
                 TokenStore::current()?.put(&kept)?;
                 Mounts::running().hand_over(SessionId::current()?, &kept)
             }
         };
-        output::show(json, &LoggedIn::new(&kept, mounts, refusals));
+        output::show(json, &LoggedIn::new(&kept, handed));
         Ok(())
     }
 
@@ -104,15 +107,16 @@ impl Args {
 }
 
 impl LoggedIn {
-    fn new(kept: &KeptToken, mounts: usize, refusals: Vec<String>) -> Self {
+    fn new(kept: &KeptToken, handed: HandedOver) -> Self {
         let until = Some(kept.grant.renewable_until.secs).filter(|_| !kept.grant.renewal.is_empty());
         Self {
             cell: kept.cell.to_string(),
             user: kept.user.clone(),
             expires: kept.token().expires().map(|end| end.secs),
             renewable_until: until,
-            mounts,
-            refusals,
+            mounts: handed.taken,
+            mounts_without_cell: handed.strangers,
+            refusals: handed.refusals,
         }
     }
 }
@@ -120,11 +124,61 @@ impl LoggedIn {
 impl fmt::Display for LoggedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} is logged in to {}", self.user, self.cell)?;
+        if self.mounts == 0 && self.refusals.is_empty() && self.mounts_without_cell > 0 {
+            write_unknown(f, &self.cell)?;
+        }
         self.refusals.iter().try_for_each(|line| writeln!(f, "a mount did not take the token: {line}"))
     }
+}
+
+/// What a user who has logged in to a cell that no running mount knows can do.
+fn write_unknown(f: &mut fmt::Formatter<'_>, cell: &str) -> fmt::Result {
+    writeln!(f, "no mount on this machine knows {cell}, so none has the token; you keep it in a file")?;
+    writeln!(
+        f,
+        "a mount of yours that you make now, with `andrew mount --cell {cell}`, takes it by itself; for one that runs"
+    )?;
+    writeln!(
+        f,
+        "look at a file of {cell} there, or add the cell with `andrew fs newcell {cell} SERVER`, and log in again"
+    )
 }
 
 /// Error for an invalid user name.
 fn not_a_user(error: impl fmt::Display) -> CommandError {
     CommandError::usage(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(taken: usize, strangers: usize) -> String {
+        let logged_in = LoggedIn {
+            cell: "example.org".into(),
+            user: "alice".into(),
+            expires: None,
+            renewable_until: None,
+            mounts: taken,
+            mounts_without_cell: strangers,
+            refusals: Vec::new(),
+        };
+        logged_in.to_string()
+    }
+
+    #[test]
+    fn a_login_to_a_cell_that_no_mount_knows_says_so_and_what_to_do() {
+        let first = "alice is logged in to example.org\n";
+        // No mount runs, or one has the token.
+        assert_eq!((told(0, 0), told(1, 0), told(1, 2)), (first.into(), first.into(), first.into()));
+        let unknown = told(0, 2);
+        assert!(unknown.starts_with(first) && unknown.lines().all(|line| line.len() <= 130), "{unknown}");
+        for part in [
+            "no mount on this machine knows example.org",
+            "--cell example.org`",
+            "newcell example.org SERVER`",
+        ] {
+            assert!(unknown.contains(part), "{unknown}");
+        }
+    }
 }
