@@ -16,6 +16,7 @@ mod datagram;
 pub mod disk;
 mod env;
 mod event_log;
+mod nat;
 mod net;
 mod node;
 mod one_host;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use crate::datagram::{PortId, PortState};
 use crate::event_log::{Fate, Head, Line};
+use crate::nat::Nat;
 use crate::node::NodeId;
 use crate::tap::{self, Seen, TapQueue};
 use crate::tcp::Streams;
@@ -69,6 +70,7 @@ pub(crate) struct Network {
     pub(crate) bound: BTreeMap<SocketAddr, PortId>,
     pub(crate) owners: BTreeMap<IpAddr, NodeId>,
     pub(crate) cuts: BTreeSet<(NodeId, NodeId)>,
+    pub(crate) nats: BTreeMap<NodeId, Nat>,
     pub(crate) link: LinkConfig,
     pub(crate) links: BTreeMap<(NodeId, NodeId), LinkConfig>,
     pub(crate) taps: Vec<Weak<TapQueue>>,
@@ -82,6 +84,7 @@ impl State {
     /// Sends a datagram from a port, or an injected one. Returns the wakers of the taps that saw it.
     pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) -> Vec<Waker> {
         self.net.stats.sent += 1;
+        let from = self.translated(from, to);
         let fate = self.fate(from, to);
         let woken = self.show(from, to, &data, fate == Fate::Doubled);
         self.note_datagram(from, to, &data, fate);
@@ -137,7 +140,8 @@ impl State {
             self.net.stats.cut += 1;
             return self.note_datagram(from, to, &data, Fate::Cut);
         }
-        let Some(id) = self.net.bound.get(&to).copied() else {
+        let inside = self.untranslated(from, to);
+        let Some(id) = inside.and_then(|to| self.net.bound.get(&to).copied()) else {
             self.net.stats.no_port += 1;
             return self.note_datagram(from, to, &data, Fate::NoPort);
         };

@@ -148,6 +148,38 @@ fn one_seed_is_one_run() {
 }
 
 #[test]
+fn a_translator_lets_in_only_what_it_expects() {
+    let pair = pair(5);
+    let heard = |node: usize| pair.handlers[node].got.lock().unwrap().len();
+    let public = SocketAddr::new(ip(99), 20_000);
+    pair.sim.translate(pair.nodes[0], public.ip(), Duration::from_secs(30));
+    let send = |to| {
+        pair.ports[1].send(to, Bytes::from_static(b"unasked"));
+        pair.sim.run_for(Duration::from_secs(1));
+    };
+    send(public);
+    send(address(1));
+    assert_eq!(heard(0), 0);
+    blast(&pair, 1);
+    assert_eq!((heard(1), heard(0)), (1, 1));
+    send(public);
+    // A port that the node has sent nothing to, and the address inside.
+    let stranger = pair.sim.bind(pair.nodes[1], SocketAddr::new(ip(2), 7001), Arc::new(Echo::default()));
+    stranger.send(public, Bytes::from_static(b"unasked"));
+    send(address(1));
+    assert_eq!(heard(0), 2);
+    pair.sim.run_for(Duration::from_secs(30));
+    send(public);
+    assert_eq!(heard(0), 2);
+    // It has another port now.
+    blast(&pair, 1);
+    send(public);
+    assert_eq!(heard(0), 3);
+    send(SocketAddr::new(ip(99), 20_001));
+    assert_eq!(heard(0), 4);
+}
+
+#[test]
 fn a_cut_stops_one_direction_only() {
     let pair = pair(4);
     pair.sim.cut(pair.nodes[1], pair.nodes[0]);
