@@ -1,15 +1,22 @@
 //! Errors that applications get.
 
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_rpc::EnvExt;
 use afs_server::VolumeState;
+use afs_sim::{LinkConfig, SimRng};
 use afs_venus::{ErrorKind, Kind, MemoryCache, NodeId, OpenFlags, RootKind, SetAttr};
 use afs_wire::ids::VolumeName;
 use bytes::Bytes;
-use common::{Cell, PROJ, SMALL_KIB, pattern};
+use common::small_disk::{Room, SmallDisk};
+use common::{Cell, Client, PROJ, SMALL_KIB, pattern};
 
 #[test]
 fn close_reports_that_the_quota_is_used_up_and_the_data_is_kept() {
@@ -451,4 +458,117 @@ fn a_store_whose_answer_was_lost_is_not_made_twice() {
     let b = cell.client(2);
     let two = b.clone();
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"second");
+}
+
+/// Writes a file, and closes it. The disk may vanish in between.
+async fn write_with_vanishing_disk(
+    client: &Client,
+    name: &str,
+    data: &[u8],
+    disk: Option<&Room>,
+) -> Result<(), i32> {
+    let handle = client.open_new(name).await.map_err(|error| error.errno())?;
+    let written = client.write_all(handle, data).await;
+    if let Some(disk) = disk {
+        disk.set_there(false);
+    }
+    let closed = client.venus.flush(handle, 0).await;
+    client.venus.release(handle).await.ok();
+    written.and(closed).map_err(|error| error.errno())
+}
+
+/// Files of a program, those that it was told are written and the others, while the disk of its cache fills up, or vanishes and comes back.
+async fn write_on_bad_disk(client: Client, room: Room, mut rng: SimRng) -> [BTreeMap<String, Vec<u8>>; 2] {
+    let [mut acknowledged, mut refused] = [const { BTreeMap::new() }; 2];
+    for n in 0..80u8 {
+        let mut vanishing = None;
+        match rng.below(8) {
+            0 => room.set(rng.below(20_000)),
+            1 => vanishing = Some(&room),
+            2..5 => room.set_there(true),
+            5 => room.set(u64::MAX),
+            _ => {}
+        }
+        let (name, data) = (format!("file{n}"), vec![n; rng.between(1, 9000) as usize]);
+        match write_with_vanishing_disk(&client, &name, &data, vanishing).await {
+            Ok(()) => drop(acknowledged.insert(name, data)),
+            Err(errno) => {
+                assert!([5, 28].contains(&errno), "file{n}: {errno}");
+                refused.insert(name, data);
+            }
+        }
+    }
+    room.set_there(false);
+    for (name, data) in &acknowledged {
+        match client.get(name).await {
+            Ok(read) => assert_eq!(read, *data, "{name}"),
+            Err(error) => assert_eq!(error.errno(), 5, "{error}"),
+        }
+    }
+    [acknowledged, refused]
+}
+
+#[test]
+fn a_cache_disk_that_is_full_or_has_vanished_is_an_error_and_nothing_acknowledged_is_lost() {
+    for seed in 0..3 {
+        let (cell, room) = (Cell::new(600 + seed), Room::default());
+        let a = cell.client_with(1, Arc::new(SmallDisk::new(&room)));
+        let [acknowledged, refused] = cell.on(&a, write_on_bad_disk(a.clone(), room, SimRng::new(seed)));
+        assert!(acknowledged.len() > 10 && refused.len() > 10, "seed {seed}: this test would notice nothing");
+        cell.sim.crash(a.node);
+        let b = cell.client(2);
+        let two = b.clone();
+        cell.on(&b, async move {
+            for (name, data) in &acknowledged {
+                assert_eq!(two.get(name).await.unwrap(), *data, "seed {seed}: {name}");
+            }
+            // Refused: none of it is there, or all of it.
+            for (name, data) in &refused {
+                let there = two.get(name).await.unwrap_or_default();
+                assert!(there.is_empty() || there == *data, "seed {seed}: {} bytes of {name}", there.len());
+            }
+        });
+    }
+}
+
+/// Reads a file as its last version, within the time after which a client knows of a change that it could not be told of. Until then it may be the one before.
+async fn reads_last(client: Client, name: String, [before, last]: [Vec<u8>; 2]) {
+    let begun = client.env.now();
+    loop {
+        let read = match client.get(&name).await {
+            Err(error) if error.errno() == 2 && before.is_empty() => Vec::new(),
+            read => read.unwrap(),
+        };
+        if read == last {
+            return;
+        }
+        assert!(read == before, "{name}: {} bytes that were never stored", read.len());
+        assert!(client.env.now() - begun < Duration::from_secs(75), "{name}: still as before");
+        client.env.sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[test]
+fn with_one_datagram_in_twenty_lost_programs_get_no_error_and_right_data() {
+    for seed in 0..2 {
+        let cell = Cell::new(650 + seed);
+        let clients = [cell.client(1), cell.client(2)];
+        cell.sim.set_link(LinkConfig { loss_per_million: 50_000, ..LinkConfig::default() });
+        let mut versions: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for n in 0..30 {
+            let (writer, reader) = (&clients[n % 2], &clients[(n + 1) % 2]);
+            let name = format!("dir{}/file{}", n % 3, n % 5);
+            let data = pattern([90, 5_000, 100_000][n % 3], n as u64 + 1);
+            let (one, file, sent) = (writer.clone(), name.clone(), data.clone());
+            cell.on(writer, async move {
+                if n < 3 {
+                    one.mkdir(&format!("dir{n}")).await.unwrap();
+                }
+                one.put(&file, &sent).await.unwrap();
+            });
+            let before = versions.insert(name.clone(), data.clone()).unwrap_or_default();
+            cell.on(reader, reads_last(reader.clone(), name, [before, data]));
+        }
+        assert!(cell.sim.net_stats().lost > 100, "seed {seed}: {:?}", cell.sim.net_stats());
+    }
 }

@@ -5,6 +5,7 @@
 mod client;
 pub mod fakes;
 mod sink;
+pub mod small_disk;
 
 pub use client::{Client, pattern};
 pub use sink::RecordingSink;

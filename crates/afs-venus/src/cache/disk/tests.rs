@@ -1,8 +1,10 @@
 //! Tests of the disk cache: after a panic, and the time to open one of many files.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
+use rustix::fs::inotify;
 
 use super::*;
 use crate::cache::{OfflineObject, Ranges};
@@ -132,6 +134,45 @@ fn a_damaged_number_of_a_run_loses_no_kept_file() {
     fs::remove_file(dir.path().join("run")).unwrap();
     let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
     assert!(cache.find(&key(2)).is_some());
+}
+
+/// Names of what was opened, read, made or removed in watched directories since the last call.
+fn touched(watch: &rustix::fd::OwnedFd) -> BTreeSet<String> {
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 64 << 10];
+    let mut events = inotify::Reader::new(watch, &mut buffer);
+    let mut names = BTreeSet::new();
+    while let Ok(event) = events.next() {
+        names.insert(event.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()));
+    }
+    names
+}
+
+/// The work of a start, in place of its time: 20,000 records, and not one of the directories or files of data.
+#[test]
+fn the_start_of_a_full_cache_reads_the_index_and_opens_no_data() {
+    const FILES: u32 = 20_000;
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 40, "boot").unwrap();
+    let kept = Kept { length: 0, present: Ranges::new(), holes: Ranges::new() };
+    // One in each directory. More would cost the test time, and a start that opened data would open these.
+    let files: Vec<_> = (0..256).map(|_| cache.create().unwrap()).collect();
+    for n in 0..FILES {
+        cache.keep(&key(2 * n), &files[n as usize % files.len()], &kept).unwrap();
+    }
+    drop((cache, files));
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+    let data = dir.path().join("data");
+    let below = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
+    for path in below.chain([data.clone()]) {
+        inotify::add_watch(&watch, path, inotify::WatchFlags::ALL_EVENTS).unwrap();
+    }
+    touched(&watch);
+    let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 40, "boot").unwrap();
+    assert!((0..FILES).all(|n| cache.may_have(&key(0).cell, key(2 * n).fid)));
+    assert_eq!(touched(&watch), BTreeSet::new());
+    // The sweep reads the directories, which is why it has its place beside the use of the cache.
+    assert_eq!(sweeper.sweep().unwrap(), 0);
+    assert_ne!(touched(&watch), BTreeSet::new());
 }
 
 /// Prints how long a cache of a million files takes to open. Run by hand:
