@@ -29,6 +29,45 @@ fn every_test_that_the_documentation_names_exists() {
     assert!(missing.is_empty(), "no such tests:\n{}", missing.join("\n"));
 }
 
+#[test]
+fn every_guarantee_names_its_test_or_says_that_it_has_none() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(top.join("docs/semantics.md")).unwrap();
+    assert!(points(&page).len() > 200, "only {} points were found", points(&page).len());
+    let silent: Vec<String> = points(&page).into_iter().filter(|point| !says_its_test(point)).collect();
+    assert!(silent.is_empty(), "no test is named, nor \"(No test.)\" written:\n{}", silent.join("\n"));
+}
+
+#[test]
+fn a_guarantee_without_a_test_is_found() {
+    let page = "Text.\n\n* One,\n  `a::b_c`\n* Two\n  lines.\n* Three. (No test: why.)\n\nText `d::e_f`.\n";
+    assert_eq!(points(page), ["One, `a::b_c`", "Two lines.", "Three. (No test: why.)"]);
+    let silent: Vec<String> = points(page).into_iter().filter(|point| !says_its_test(point)).collect();
+    assert_eq!(silent, ["Two lines."]);
+}
+
+/// The points of a page's lists, each with the lines that go on with it.
+fn points(page: &str) -> Vec<String> {
+    let mut points: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in page.lines() {
+        if let Some(first) = line.strip_prefix("* ") {
+            points.push(first.to_owned());
+            is_open = true;
+        } else if let (true, Some(last), Some(more)) = (is_open, points.last_mut(), line.strip_prefix("  ")) {
+            last.push(' ');
+            last.push_str(more.trim());
+        } else {
+            is_open = false;
+        }
+    }
+    points
+}
+
+fn says_its_test(point: &str) -> bool {
+    !cited(point).is_empty() || point.to_lowercase().contains("no test")
+}
+
 /// The strings between backticks that have the form of a test's name: words with `::` between them, perhaps with a
 /// folder before them; or several words with `_` between them.
 fn cited(text: &str) -> BTreeSet<String> {

@@ -9,7 +9,7 @@ mod offline;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_venus::{MemoryCache, OpenFlags, PinOptions, PinState, Pinned, TokenOwner, Unpinned};
+use afs_venus::{MemoryCache, NodeId, OpenFlags, PinOptions, PinState, Pinned, TokenOwner, Unpinned};
 use common::{Cell, Client, SUCCESSOR, pattern};
 
 const USER: TokenOwner = TokenOwner::Uid(1);
@@ -195,6 +195,52 @@ fn what_this_client_changes_stays_complete() {
     cut(&cell, &b);
     assert!(get(&cell, &b, "tree/large").unwrap().ends_with(b"\0end"));
     assert_eq!(get(&cell, &b, "tree/made").unwrap(), pattern(4000, 4));
+}
+
+#[test]
+fn a_pin_is_of_a_directory_wherever_it_is_moved_and_follows_no_mount_point() {
+    let (cell, a) = cell_with_tree(45);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.mount("tree/proj", "#proj.").await.unwrap();
+        one.put("tree/proj/far", b"behind the mount point").await.unwrap();
+    });
+    let b = cell.client(2);
+    pin(&cell, &b, USER, "tree", true).unwrap();
+    let pinned = settled(&cell, &b);
+    assert_eq!(
+        (pinned.state, pinned.objects, pinned.bytes),
+        (PinState::Complete, 7, 1_503_000),
+        "{pinned:?}"
+    );
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.rename(NodeId::ROOT, b"tree", NodeId::ROOT, b"moved").await.unwrap();
+        one.put("moved/large", b"changed after the move").await.unwrap();
+    });
+    assert_eq!(settled(&cell, &b).state, PinState::Complete);
+    let two = b.clone();
+    cell.on(&b, async move {
+        two.find("moved").await.unwrap();
+    });
+    cut(&cell, &b);
+    assert_eq!(get(&cell, &b, "moved/large").unwrap(), b"changed after the move");
+    get(&cell, &b, "moved/proj/far").unwrap_err();
+}
+
+#[test]
+fn without_what_is_below_a_pin_of_a_directory_is_of_its_names() {
+    let (cell, _) = cell_with_tree(46);
+    let b = cell.client(2);
+    pin(&cell, &b, USER, "tree", false).unwrap();
+    let pinned = settled(&cell, &b);
+    assert_eq!((pinned.state, pinned.objects, pinned.bytes), (PinState::Complete, 1, 0), "{pinned:?}");
+    cut(&cell, &b);
+    let two = b.clone();
+    let mut names = cell.on(&b, async move { two.names("tree").await.unwrap() });
+    names.sort_unstable();
+    assert_eq!(names, [".", "..", "below", "empty", "large", "link"]);
+    get(&cell, &b, "tree/large").unwrap_err();
 }
 
 #[test]
