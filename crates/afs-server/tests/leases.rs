@@ -179,9 +179,18 @@ fn the_holder_of_a_lease_knows_how_many_names_its_files_have() {
 fn more_is_lent_to_the_holder_of_a_lease_within_bounds() {
     let cell = Cell::new(31);
     let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let foreign = b.make_dir(dir, "of b").unwrap().fid;
     let lease = take(&a, dir);
     let id = lease.lease;
-    let more = |files, directories| fs::LendMore { dir, lease: id, files, directories, space: u64::MAX };
+    let more = |files, directories| fs::LendMore {
+        dir,
+        lease: id,
+        files,
+        directories,
+        left: u64::MAX,
+        space: u64::MAX,
+        returned: fs::LentFids::new(),
+    };
     for (files, directories) in [(0, 0), (200, 57), (u32::MAX, u32::MAX)] {
         refused(a.ask(more(files, directories)), Errno::EINVAL);
     }
@@ -195,15 +204,32 @@ fn more_is_lent_to_the_holder_of_a_lease_within_bounds() {
         all.extend(a.ask(more(200, 56)).unwrap().fids.iter());
     }
     refused(a.ask(more(200, 56)), Errno::EAGAIN);
-    all.extend(a.ask(more(246, 0)).unwrap().fids.iter());
+    let again = a.ask(fs::LendMore { left: 1 << 20, ..more(1, 0) }).unwrap();
+    assert_eq!(again.space, 15 << 20, "what is not needed is released");
+    all.extend(again.fids.iter());
+    all.extend(a.ask(more(245, 0)).unwrap().fids.iter());
     refused(a.ask(more(1, 0)), Errno::EAGAIN);
     assert_eq!(all.len(), 1024, "each is lent once");
     let [file, sub] = [first.fids[0], first.fids[255]];
     let changes = [made_dir(dir, sub, "sub"), created(sub, file, "inner", b"data")];
     assert_eq!(a.ask(list(dir, id, 1, &changes)).unwrap().code, AbortCode::OK);
-    // What is lent later is recalled, and taken back, with what was lent at first.
+    // What is given back is lent no more; what another client made stays its own.
+    let unused = first.fids[1];
+    let returned = fs::LentFids::first_of([file, unused, file, foreign]);
+    refused(a.ask(fs::LendMore { returned: returned.clone(), ..more(3, 0) }), Errno::EAGAIN);
+    let instead = a.ask(fs::LendMore { returned, ..more(2, 0) }).unwrap().fids;
+    all.extend(instead.iter());
+    refused(a.ask(more(1, 0)), Errno::EAGAIN);
+    refused(a.ask(list(dir, id, 2, &[stored(file, b"more")])), Errno::EINVAL);
+    refused(a.ask(list(dir, id, 2, &[created(sub, unused, "unused", b"")])), Errno::EINVAL);
+    assert_eq!(
+        a.ask(list(dir, id, 2, &[created(sub, instead[0], "instead", b"")])).unwrap().code,
+        AbortCode::OK
+    );
     a.heard();
-    assert_eq!(b.read(file), b"data");
+    assert_eq!((b.read(file), a.heard()), (b"data".to_vec(), vec![]), "it is no object of the lease");
+    // What is lent later is recalled, and taken back, with what was lent at first.
+    assert_eq!(b.read(instead[0]), b"");
     assert_eq!(a.heard(), [Heard::Recall(dir, id)]);
     refused(a.ask(more(1, 0)), ESTALE);
     let next = b.create(dir, "next").unwrap().fid;
@@ -398,24 +424,26 @@ fn a_restart_of_the_server_ends_all_leases() {
 fn leases_of_one_client_and_of_all_are_bounded() {
     let cell = Cell::new(24);
     let root = cell.root();
-    let (mut lent, again) = (0, Errno::EAGAIN.to_uae());
-    for number in 1..=9u8 {
-        let client = cell.client(number);
-        for n in 0..34 {
-            let dir = client.make_dir(root, &format!("{number} {n}")).unwrap().fid;
-            earn(&client, dir);
-            match client.ask(TakeLease { dir, files: 1, directories: 0, space: u64::MAX }) {
-                Ok(_) => lent += 1,
-                Err(CallError::Abort(code)) if code == again => {}
-                other => panic!("{other:?}"),
-            }
-        }
-        assert_eq!(lent, 256.min(usize::from(number) * 32), "a client has 32, those without tokens 256");
-    }
-    // A client with a token is lent a directory all the same.
-    let client = cell.client(50).acting_as(&Claim::of("alice"));
-    let dir = client.make_dir(root, "hers").unwrap().fid;
-    take(&client, dir);
+    let again = Errno::EAGAIN.to_uae();
+    // A new directory is lent to the client that has made it.
+    let lent = |client: &Client, name: &str, wanted: usize, files: u32| {
+        let dirs = (0..wanted).map(|n| client.make_dir(root, &format!("{name} {n}")).unwrap().fid);
+        let taken = dirs.map(|dir| client.ask(TakeLease { dir, files, directories: 0, space: u64::MAX }));
+        let is_lent = |taken: &CallResult<fs::TakeLeaseReply>| match taken {
+            Ok(_) => true,
+            Err(CallError::Abort(code)) if *code == again => false,
+            other => panic!("{other:?}"),
+        };
+        taken.filter(is_lent).count()
+    };
+    let anonymous: Vec<usize> = [(1, 300), (2, 300), (3, 1)]
+        .into_iter()
+        .map(|(number, wanted)| lent(&cell.client(number), &number.to_string(), wanted, 1))
+        .collect();
+    assert_eq!(anonymous, [300, 212, 0], "those without tokens have 512 together");
+    let with_token = |number| cell.client(number).acting_as(&Claim::of("alice"));
+    assert_eq!(lent(&with_token(50), "many", 514, 1), 512);
+    assert_eq!(lent(&with_token(51), "large", 34, 256), 32, "a client has 8192 fids");
 }
 
 #[test]

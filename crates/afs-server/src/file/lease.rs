@@ -1,5 +1,6 @@
 //! TakeLease and ReturnLease, calls of our own (docs/protocol extensions.md "Leases of directories").
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use afs_rpc::{EnvExt, Table};
@@ -18,8 +19,9 @@ use crate::leases::Lease;
 
 /// What the caller needs in the directory.
 const RIGHTS: [Rights; 4] = [Rights::LOOKUP, Rights::INSERT, Rights::DELETE, Rights::WRITE];
-/// Most bytes of quota that are reserved for one lease.
+/// Most bytes of quota that are reserved for one lease, and for each fid that is lent with it: many leases with few fids reserve little.
 const SPACE_MAX: u64 = 16 << 20;
+const SPACE_OF_FID: u64 = SPACE_MAX / LENT_MAX as u64;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::TakeLease| async move {
@@ -69,8 +71,8 @@ impl FileServer {
             return Err(Errno::EAGAIN.to_uae());
         }
         let (id, now) = (LeaseId(self.env.random_u64()), self.clients.now());
-        let begun = self.leases().begin(id, call.dir, found.served.site, &context.host, now);
-        let lease = begun.ok_or(Errno::EAGAIN.to_uae())?;
+        let lease = Lease::new(id, call.dir, found.served.site, context.host.clone(), now);
+        let lease = self.leases().begin(lease, count).ok_or(Errno::EAGAIN.to_uae())?;
         let mut lending = Lending { server: self.clone(), lease: lease.clone(), lent: false };
         // Whoever recalls it waits until it is lent, or is not.
         let _turn = lease.turn.lock().await;
@@ -118,8 +120,8 @@ impl FileServer {
         self.clients.start_breaks(dir, holder).answered().await;
         let found = self.find_to_lend(context, dir).await?;
         // A change that was admitted before it saw the lease is durable, and in the status below, when this is.
-        let fids = self.lend_fids(context, lease, &found, [call.files, call.directories]).await?;
-        let space = self.reserve(&found.header, call.space);
+        let fids = self.lend_fids(context, lease, &found, [call.files, call.directories], Vec::new()).await?;
+        let space = self.reserve(&found.header, call.space.min(most_space(lease)));
         let reserved = space.bytes();
         lease.lists.lock().await.space = Some(space);
         let status = self.fetch_status(context, dir, Grant::Single).await?;
@@ -133,23 +135,26 @@ impl FileServer {
         })
     }
 
-    /// Lends numbers with a lease.
+    /// Lends numbers with a lease in the place of those that are given back.
     async fn lend_fids(
         self: &Arc<Self>,
         context: &Arc<CallContext>,
         lease: &Arc<Lease>,
         found: &Found,
         counts: [u32; 2],
+        returned: Vec<Fid>,
     ) -> Result<Vec<Fid>, AbortCode> {
-        let (dir, subject) = (lease.dir, context.subject.clone());
+        let (dir, subject, taken_back) = (lease.dir, context.subject.clone(), returned.clone());
         let counts = counts.map(|count| count as usize);
         let lent = self.change(&found.served, Some(context.host.id()), dir, move |tx| {
             let record = tx.directory(dir)?;
             check_within(tx, &record, &subject, Operation::Insert)?;
+            tx.take_back(&taken_back)?;
             let [files, directories] = within_quota(tx, counts);
             tx.lend(files, directories)
         });
         let fids = lent.await?;
+        self.leases().give_back(lease, &returned);
         self.leases().lend(lease, &fids);
         Ok(fids)
     }
@@ -170,14 +175,19 @@ impl FileServer {
         if !lease.holds() {
             return Err(Errno::ESTALE.to_uae());
         }
-        if lease.is_wanted() || !self.leases().have_room(&lease, count) {
+        let returned: BTreeSet<Fid> =
+            call.returned.iter().copied().filter(|fid| lease.has_lent(*fid)).collect();
+        if lease.is_wanted() || !self.leases().have_room(&lease, count, returned.len()) {
             return Err(Errno::EAGAIN.to_uae());
         }
         let found = self.find_to_lend(context, call.dir).await?;
-        let fids = self.lend_fids(context, &lease, &found, [call.files, call.directories]).await?;
+        let (counts, returned) = ([call.files, call.directories], returned.into_iter().collect());
+        let fids = self.lend_fids(context, &lease, &found, counts, returned).await?;
         lease.touch(self.clients.now());
+        // What was reserved is what the changes may add at most; most add less.
+        lists.space.iter_mut().for_each(|held| held.use_up(held.bytes().saturating_sub(call.left)));
         let left = lists.space.as_ref().map_or(0, SpaceHeld::bytes);
-        let more = self.reserve(&found.header, call.space.min(SPACE_MAX.saturating_sub(left)));
+        let more = self.reserve(&found.header, call.space.min(most_space(&lease).saturating_sub(left)));
         let space = more.bytes();
         match &mut lists.space {
             Some(left) => left.add(more),
@@ -213,6 +223,11 @@ impl FileServer {
         self.end_lease(&lease).await;
         Ok(())
     }
+}
+
+/// Most bytes of quota that are reserved for a lease.
+fn most_space(lease: &Lease) -> u64 {
+    SPACE_MAX.min(SPACE_OF_FID * lease.lent() as u64)
 }
 
 /// As many numbers as the volume can still hold objects.

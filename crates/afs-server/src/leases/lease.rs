@@ -52,7 +52,7 @@ pub(crate) struct Lists {
 }
 
 impl Lease {
-    pub(super) fn new(id: LeaseId, dir: Fid, site: Site, host: Arc<Host>, now: u64) -> Self {
+    pub(crate) fn new(id: LeaseId, dir: Fid, site: Site, host: Arc<Host>, now: u64) -> Self {
         Lease {
             id,
             dir,
@@ -74,12 +74,18 @@ impl Lease {
     }
 
     /// Number of fids that are lent with it.
-    pub(super) fn lent(&self) -> usize {
+    pub(crate) fn lent(&self) -> usize {
         self.fids.read().len()
     }
 
     pub(super) fn lend(&self, fids: &[Fid]) {
         self.fids.write().extend(fids);
+    }
+
+    /// Removes fids from those that are lent. Returns those that were.
+    pub(super) fn give_back(&self, fids: &[Fid]) -> Vec<Fid> {
+        let mut lent = self.fids.write();
+        fids.iter().copied().filter(|fid| lent.remove(fid)).collect()
     }
 
     /// The directory, and the directories that may have been made under it.

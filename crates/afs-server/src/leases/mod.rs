@@ -16,17 +16,16 @@ use afs_wire::ids::{Fid, VnodeId, VolumeId};
 use afs_wire::xdr::Encode;
 use parking_lot::RwLock;
 
-use crate::hosts::{Host, HostId, Seeded};
-use crate::volume_states::Site;
+use crate::hosts::{HostId, Seeded};
 pub(crate) use lease::{Lease, Lists};
 use runs::Runs;
 
-/// Most leases: of all clients, of those that have not authenticated together, and of one.
-const LEASES_MAX: usize = 1024;
-const ANONYMOUS_MAX: usize = LEASES_MAX / 4;
-const HOST_MAX: usize = 32;
-/// Most fids that are lent with one lease. All leases of one client, of those that have not authenticated, and of all have as many as if
-/// [`LENT_MAX`] were lent with each.
+/// Most leases and lent fids: of all clients, of those that have not authenticated together, and of one. A lease keeps the reply to its
+/// last list (20 KiB at most); a program that changes many directories by turns, as `git add` does in 256 of them, needs a lease of each.
+const ALL: Bound = Bound { leases: 2048, fids: 1024 * LENT_MAX };
+const ANONYMOUS: Bound = Bound { leases: ALL.leases / 4, fids: ALL.fids / 4 };
+const OF_HOST: Bound = Bound { leases: 512, fids: 32 * LENT_MAX };
+/// Most fids that are lent with one lease.
 const OF_LEASE_MAX: usize = 1024;
 
 /// All leases of a server.
@@ -57,10 +56,17 @@ struct Held {
     fids: usize,
 }
 
+/// Most leases, and fids that are lent with them.
+#[derive(Clone, Copy)]
+struct Bound {
+    leases: usize,
+    fids: usize,
+}
+
 impl Held {
-    /// Whether one more lease, or more fids of one that is counted, are within the bound of so many leases.
-    fn has_room(self, leases: usize, fids: usize, most: usize) -> bool {
-        self.leases + leases <= most && self.fids + fids <= most * LENT_MAX
+    /// Whether one more lease, or more fids of one that is counted, are within a bound.
+    fn has_room(self, leases: usize, fids: usize, most: Bound) -> bool {
+        self.leases + leases <= most.leases && self.fids + fids <= most.fids
     }
 }
 
@@ -76,19 +82,13 @@ impl Leases {
         Arc::new(Leases { table: RwLock::default(), runs, digests })
     }
 
-    /// Begins to lend a directory, of which nobody else has a lease. From here on others recall it. `None` if there are too
-    /// many leases, or nothing of the volume is lent.
-    pub(crate) fn begin(
-        &self,
-        id: LeaseId,
-        dir: Fid,
-        site: Site,
-        host: &Arc<Host>,
-        now: u64,
-    ) -> Option<Arc<Lease>> {
-        let lease = Arc::new(Lease::new(id, dir, site, host.clone(), now));
+    /// Begins to lend a directory, of which nobody else has a lease, with so many fids. From here on others recall it. `None` if there
+    /// are too many leases, or nothing of the volume is lent.
+    pub(crate) fn begin(&self, lease: Lease, fids: usize) -> Option<Arc<Lease>> {
+        let lease = Arc::new(lease);
+        let (id, dir) = (lease.id, lease.dir);
         let mut table = self.table.write();
-        if !table.may_begin(&lease) {
+        if !table.may_begin(&lease, fids) {
             return None;
         }
         table.by_object.insert(key(dir), lease.clone());
@@ -97,10 +97,12 @@ impl Leases {
         Some(lease)
     }
 
-    /// Whether so many more fids may be lent with a lease.
-    pub(crate) fn have_room(&self, lease: &Lease, fids: usize) -> bool {
-        let table = self.table.read();
-        !table.closed && lease.lent() + fids <= OF_LEASE_MAX && table.has_room(lease, 0, fids)
+    /// Whether so many more fids may be lent with a lease, of which some are given back.
+    pub(crate) fn have_room(&self, lease: &Lease, fids: usize, returned: usize) -> bool {
+        let (table, lent) = (self.table.read(), lease.lent().saturating_sub(returned));
+        !table.closed
+            && lent + fids <= OF_LEASE_MAX
+            && table.has_room(lease, 0, fids.saturating_sub(returned))
     }
 
     /// Adds what is lent with a directory.
@@ -111,17 +113,21 @@ impl Leases {
         table.held_with(lease, |held| held.fids += fids.len());
     }
 
+    /// Fids are lent no more with a lease: what was not used of them was taken back.
+    pub(crate) fn give_back(&self, lease: &Arc<Lease>, fids: &[Fid]) {
+        let fids = lease.give_back(fids);
+        let mut table = self.table.write();
+        fids.iter().for_each(|fid| table.is_not_lent(lease, *fid));
+        table.held_with(lease, |held| held.fids -= fids.len());
+    }
+
     /// Removes a lease, of which everything was taken back.
     pub(crate) fn remove(&self, lease: &Arc<Lease>) {
         let mut table = self.table.write();
         if table.by_id.remove(&lease.id).is_none() {
             return;
         }
-        for key in std::iter::once(lease.dir).chain(lease.fids()).map(key) {
-            if table.by_object.get(&key).is_some_and(|other| Arc::ptr_eq(other, lease)) {
-                table.by_object.remove(&key);
-            }
-        }
+        std::iter::once(lease.dir).chain(lease.fids()).for_each(|fid| table.is_not_lent(lease, fid));
         let fids = lease.lent();
         table.held_with(lease, |held| {
             held.leases -= 1;
@@ -224,21 +230,28 @@ impl Leases {
 }
 
 impl Table {
-    /// Whether a lease may begin.
-    fn may_begin(&self, lease: &Lease) -> bool {
+    /// Whether a lease may begin with so many fids.
+    fn may_begin(&self, lease: &Lease, fids: usize) -> bool {
         !self.closed
             && !self.by_id.contains_key(&lease.id)
             && !self.by_object.contains_key(&key(lease.dir))
             && !self.barred.contains_key(&lease.dir.volume)
-            && self.has_room(lease, 1, LENT_MAX)
+            && self.has_room(lease, 1, fids)
     }
 
     /// Whether more is within all bounds.
     fn has_room(&self, lease: &Lease, leases: usize, fids: usize) -> bool {
         let of_host = self.by_host.get(&lease.host.id()).copied().unwrap_or_default();
-        self.all.has_room(leases, fids, LEASES_MAX)
-            && of_host.has_room(leases, fids, HOST_MAX)
-            && (!lease.anonymous || self.anonymous.has_room(leases, fids, ANONYMOUS_MAX))
+        self.all.has_room(leases, fids, ALL)
+            && of_host.has_room(leases, fids, OF_HOST)
+            && (!lease.anonymous || self.anonymous.has_room(leases, fids, ANONYMOUS))
+    }
+
+    /// An object is not, or no more, one of a lease.
+    fn is_not_lent(&mut self, lease: &Arc<Lease>, fid: Fid) {
+        if self.by_object.get(&key(fid)).is_some_and(|other| Arc::ptr_eq(other, lease)) {
+            self.by_object.remove(&key(fid));
+        }
     }
 
     /// Changes what is counted with a lease.

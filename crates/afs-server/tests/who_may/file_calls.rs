@@ -140,7 +140,15 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
     }),
     ("LendMore", "ac", |s, who| {
         let lease = leased(s).lease;
-        let more = fs::LendMore { dir: s.dir, lease, files: 1, directories: 0, space: 0 };
+        let more = fs::LendMore {
+            dir: s.dir,
+            lease,
+            files: 1,
+            directories: 0,
+            left: 0,
+            space: 0,
+            returned: fs::LentFids::new(),
+        };
         match s.caller(who).ask(more) {
             Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => false,
             other => ok(other),

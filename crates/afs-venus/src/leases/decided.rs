@@ -28,6 +28,14 @@ impl Decided {
             Decided::Store(_) => None,
         }
     }
+
+    /// The objects that it names: the second one of a rename or a link, or the first again.
+    pub fn fids(&self) -> [Fid; 2] {
+        match self {
+            Decided::Change(change) => change.fids(),
+            Decided::Store(store) => [store.fid; 2],
+        }
+    }
 }
 
 /// All bytes of a file, in place of those that the server has.

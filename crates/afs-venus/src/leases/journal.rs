@@ -40,6 +40,8 @@ pub(crate) struct Entry {
     pub unlinked: Option<Key>,
     /// The objects that the change concerns: it is sent before any call about one of them.
     pub concerns: Vec<Key>,
+    /// Bytes of the quota that it takes at most.
+    pub cost: u64,
 }
 
 impl Entry {
@@ -129,6 +131,8 @@ pub(crate) struct Journal {
     last: ListNumber,
     /// How many of the changes concern an object.
     concerned: BTreeMap<Key, usize>,
+    /// Bytes of the quota that the changes take at most.
+    cost: u64,
     /// Number of changes so far, and of those that are settled.
     pushed: u64,
     over: u64,
@@ -140,6 +144,7 @@ impl Journal {
             *self.concerned.entry(*key).or_default() += 1;
         }
         self.pushed += 1;
+        self.cost += entry.cost;
         self.bytes += entry.bytes();
         self.waiting.push_back(entry);
     }
@@ -157,6 +162,11 @@ impl Journal {
     /// Number of changes that are not settled.
     pub fn unsettled(&self) -> u64 {
         self.pushed - self.over
+    }
+
+    /// Bytes of the quota that these take at most.
+    pub fn cost(&self) -> u64 {
+        self.cost
     }
 
     pub fn is_empty(&self) -> bool {
@@ -265,6 +275,7 @@ impl Journal {
 
     fn forget(&mut self, entry: &Entry) {
         self.over += 1;
+        self.cost -= entry.cost;
         for key in &entry.concerns {
             if let Some(count) = self.concerned.get_mut(key) {
                 *count -= 1;
@@ -302,6 +313,7 @@ impl Journal {
             Decided::Change(Change::CreateFile(small)) if small.data.is_empty() && is_same_user => {
                 small.data = file.data.clone();
                 small.create.status.mod_time = Some(file.time);
+                (entry.cost, self.cost) = (entry.cost + file.cost(), self.cost + file.cost());
                 self.bytes += entry.bytes() - before;
                 true
             }
@@ -316,4 +328,11 @@ pub(crate) struct SmallFile<'a> {
     pub user: User,
     pub data: &'a SmallData,
     pub time: UnixSeconds,
+}
+
+impl SmallFile<'_> {
+    /// Bytes of the quota that they take at most.
+    pub fn cost(&self) -> u64 {
+        (self.data.len() as u64).next_multiple_of(1024)
+    }
 }

@@ -1,12 +1,12 @@
 //! A lease that this client holds: what is lent with it, and the journal of what was decided under it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::Instant;
 use afs_rpc::sync::{self, Notify};
-use afs_wire::fs::{CallBack, LeaseId, SetStatus, TakeLeaseReply, VolSync};
+use afs_wire::fs::{CallBack, Change, LeaseId, SetStatus, TakeLeaseReply, VolSync};
 use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
@@ -14,6 +14,7 @@ use crate::calls::CallReply;
 use crate::identity::User;
 use crate::key::Key;
 use crate::leases::journal::{Entry, Journal, List, SmallFile};
+use crate::leases::lent::{Lent, New};
 use crate::leases::models::Models;
 use crate::location::{Server, Volume};
 use crate::promise::Promise;
@@ -51,12 +52,7 @@ struct State {
     /// Whether the server takes no more lists of it.
     lost: bool,
     journal: Journal,
-    /// What was lent and is not used, in the order in which it is used.
-    files: VecDeque<Fid>,
-    directories: VecDeque<Fid>,
-    /// How many were used.
-    used_files: usize,
-    used_directories: usize,
+    lent: Lent,
     /// Bytes of quota that are reserved and not used.
     space: u64,
     /// Changes that were decided, in all and of the names of each directory.
@@ -84,15 +80,13 @@ impl Lease {
         models: Models,
     ) -> Self {
         let reply = &taken.value;
-        let (directories, files) = fids.into_iter().partition(|fid| fid.is_directory());
+        let mut lent = Lent::default();
+        lent.add(&fids);
         let state = State {
             holds: true,
             lost: false,
             journal: Journal::default(),
-            files,
-            directories,
-            used_files: 0,
-            used_directories: 0,
+            lent,
             space: reply.space,
             decided: 0,
             by_directory: BTreeMap::new(),
@@ -185,54 +179,60 @@ impl Lease {
     /// Takes what a change needs: so many bytes of the quota, and the fid of a new object (the zero fid if it makes none).
     pub fn take(&self, cost: u64, kind: New) -> Taken {
         let mut state = self.state.lock();
-        let has_fid = state.of(kind).is_none_or(|fids| !fids.is_empty());
         if !state.holds {
             return Taken::Nothing;
         }
-        if state.space < cost || !has_fid {
+        if state.space < cost || !state.lent.has(kind) {
             return Taken::UsedUp;
         }
         state.space -= cost;
-        match kind {
-            New::Nothing => {}
-            New::File => state.used_files += 1,
-            New::Directory => state.used_directories += 1,
-        }
-        Taken::Fid(state.of(kind).and_then(VecDeque::pop_front).unwrap_or_default())
+        Taken::Fid(state.lent.take(kind))
     }
 
     /// Whether it has what a change needs, or nothing is decided under it any more.
     pub fn has(&self, cost: u64, kind: New) -> bool {
         let mut state = self.state.lock();
-        !state.holds || (state.space >= cost && state.of(kind).is_none_or(|fids| !fids.is_empty()))
+        !state.holds || (state.space >= cost && state.lent.has(kind))
     }
 
-    /// Bytes of quota that are reserved and not used.
-    pub fn space(&self) -> u64 {
-        self.state.lock().space
-    }
-
-    /// Of `all` fids, how many should be for directories, by what was used so far.
-    pub fn share_of_directories(&self, all: usize) -> usize {
+    /// Bytes of quota that are reserved for what may be decided, and for what was decided and is not settled.
+    pub fn space(&self) -> [u64; 2] {
         let state = self.state.lock();
-        all * state.used_directories / (state.used_directories + state.used_files).max(1)
+        [state.space, state.journal.cost()]
     }
 
-    /// More was lent with it. Fids that are lent already are left out.
+    /// Number of fids that are lent with it.
+    pub fn lent(&self) -> usize {
+        self.state.lock().lent.count()
+    }
+
+    /// How many files and directories more should be lent, at least `fewest`.
+    pub fn more(&self, fewest: usize) -> [usize; 2] {
+        self.state.lock().lent.more(fewest)
+    }
+
+    /// More was lent with it.
     pub fn add(&self, fids: &[Fid], space: u64) {
         let mut state = self.state.lock();
-        let mut lent: BTreeSet<Fid> = state.files.iter().chain(&state.directories).copied().collect();
-        for fid in fids.iter().filter(|fid| lent.insert(**fid)) {
-            let kind = if fid.is_directory() { New::Directory } else { New::File };
-            state.of(kind).into_iter().for_each(|lent| lent.push_back(*fid));
-        }
+        state.lent.add(fids);
         state.space = state.space.saturating_add(space);
     }
 
-    /// Adds a change that was decided. Returns false if nothing is decided under the lease any more.
+    /// Gives back objects of which nothing waits: from here on nothing is decided of them. Also in which of them, being directories, names
+    /// were changed, and how often.
+    pub fn give_back(&self) -> (Vec<Fid>, Vec<(Key, u32)>) {
+        let mut state = self.state.lock();
+        let State { lent, journal, by_directory, .. } = &mut *state;
+        let key = |fid: Fid| Key::new(self.dir.cell, fid);
+        let given = lent.give_back(|fid| journal.concerns(key(fid)));
+        let changes = given.iter().filter_map(|fid| by_directory.remove_entry(&key(*fid))).collect();
+        (given, changes)
+    }
+
+    /// Adds a change that was decided. Returns false if nothing is decided under the lease any more, or of one of the objects.
     pub fn push(&self, entry: Entry) -> bool {
         let mut state = self.state.lock();
-        if !state.holds {
+        if !state.holds || !state.covers(self.dir.fid, &entry) {
             return false;
         }
         state.push(entry);
@@ -259,15 +259,15 @@ impl Lease {
     }
 
     /// Adds the bytes of a small file that was made under the lease: to its creation if that waits and has none, else as a change
-    /// of their own. Returns false if nothing is decided any more, or there is no room for so many bytes.
-    pub fn push_data(&self, small: SmallFile<'_>, alone: impl FnOnce() -> Entry) -> bool {
+    /// of their own. Returns false if nothing is decided any more, or not of the file, or there is no room for so many bytes.
+    pub fn push_data(&self, small: &SmallFile<'_>, alone: impl FnOnce() -> Entry) -> bool {
         let mut state = self.state.lock();
-        let cost = (small.data.len() as u64).next_multiple_of(1024);
-        if !state.holds || state.space < cost {
+        let cost = small.cost();
+        if !state.holds || state.space < cost || !state.lent.has_made(small.key.fid) {
             return false;
         }
         state.space -= cost;
-        if !state.journal.add_data(&small) {
+        if !state.journal.add_data(small) {
             state.push(alone());
         }
         if state.journal.is_due() {
@@ -276,12 +276,13 @@ impl Lease {
         true
     }
 
-    /// Adds the store of a whole file that was made under the lease. Returns false if nothing is decided any more, or there is no room
-    /// for so many bytes.
-    pub fn push_store(&self, bytes: usize, entry: impl FnOnce() -> Entry) -> bool {
+    /// Adds the store of a whole file that was made under the lease. Returns false if nothing is decided any more, or not of the file, or
+    /// there is no room for so many bytes.
+    pub fn push_store(&self, file: Key, bytes: usize, entry: impl FnOnce() -> Entry) -> bool {
         let mut state = self.state.lock();
         let cost = (bytes as u64).next_multiple_of(1024);
-        if !state.holds || state.space < cost || !state.journal.has_room(bytes) {
+        let is_its = state.holds && state.lent.has_made(file.fid);
+        if !is_its || state.space < cost || !state.journal.has_room(bytes) {
             return false;
         }
         state.space -= cost;
@@ -362,32 +363,27 @@ impl Lease {
 }
 
 impl State {
+    /// Whether a change names no objects but the directory and what was made with lent fids, as a server requires of it.
+    fn covers(&self, dir: Fid, entry: &Entry) -> bool {
+        entry.decided.fids().iter().all(|fid| *fid == dir || self.lent.has_made(*fid))
+    }
+
     fn push(&mut self, entry: Entry) {
         self.decided += 1;
         self.used = entry.since;
+        if entry.makes_object() {
+            self.lent.made(entry.object);
+        }
+        if let (Some(Change::RemoveDir(_)), Some(removed)) = (entry.decided.change(), entry.unlinked) {
+            self.lent.removed(removed.fid);
+        }
         for (dir, _) in &entry.dirs {
+            self.lent.changed(dir.key.fid);
             // There are as many as directories are lent.
             *self.by_directory.entry(dir.key).or_default() += 1;
         }
         self.journal.push(entry);
     }
-
-    fn of(&mut self, kind: New) -> Option<&mut VecDeque<Fid>> {
-        match kind {
-            New::Nothing => None,
-            New::File => Some(&mut self.files),
-            New::Directory => Some(&mut self.directories),
-        }
-    }
-}
-
-/// What a change makes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum New {
-    Nothing,
-    /// A file or a link.
-    File,
-    Directory,
 }
 
 /// What a lease has for a change.

@@ -7,12 +7,14 @@
 mod decided;
 mod journal;
 mod lease;
+mod lent;
 mod models;
 mod runs;
 
 pub(crate) use decided::{Decided, WHOLE_MAX, WholeStore};
 pub(crate) use journal::{Entry, Journal, List, Next, SmallFile};
-pub(crate) use lease::{Lease, New, Taken};
+pub(crate) use lease::{Lease, Taken};
+pub(crate) use lent::New;
 pub(crate) use models::{Models, NewObject};
 
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::Instant;
-use afs_wire::fs::{LeaseId, Status};
+use afs_wire::fs::{LENT_MAX, LeaseId, Status};
 use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
@@ -30,8 +32,9 @@ use crate::key::{Key, Map};
 use crate::location::Volume;
 use runs::Runs;
 
-/// Most leases, as many as a server lends to one client.
-const LEASES_MAX: usize = 32;
+/// Most leases, and fids that are lent with them, as many as a server lends to one client.
+const LEASES_MAX: usize = 512;
+const FIDS_MAX: usize = 32 * LENT_MAX;
 /// Most recalls that are remembered while a lease is asked for.
 const RECALLS_MAX: usize = 64;
 
@@ -82,15 +85,15 @@ impl Leases {
         if !self.any.load(Ordering::SeqCst) {
             return Vec::new();
         }
-        let mut all = self.table.lock().all.clone();
-        all.retain(|lease| lease.dir.volume() == (volume.cell, volume.id));
-        all.retain(|lease| {
+        let concerns = |lease: &Lease| {
             lease.journal(|journal| match about {
                 Some(keys) => keys.iter().any(|key| journal.concerns(*key)),
                 None => !journal.is_empty(),
             })
-        });
-        all
+        };
+        let table = self.table.lock();
+        let of_volume = table.all.iter().filter(|lease| lease.dir.volume() == (volume.cell, volume.id));
+        of_volume.filter(|lease| concerns(lease)).cloned().collect()
     }
 
     /// All leases.
@@ -109,11 +112,13 @@ impl Leases {
         found
     }
 
-    /// The lease of which nothing was used for the longest time, if one more would be too many.
-    pub fn to_make_room(&self) -> Option<Arc<Lease>> {
+    /// The lease of which nothing was used for the longest time, except `but`, if so many more leases, or fids, would be too many.
+    pub fn to_make_room(&self, leases: usize, fids: usize, but: Option<&Arc<Lease>>) -> Option<Arc<Lease>> {
         let table = self.table.lock();
-        let is_full = table.all.len() + table.asked.len() >= LEASES_MAX;
-        table.all.iter().filter(|_| is_full).min_by_key(|lease| lease.used()).cloned()
+        let lent: usize = table.all.iter().map(|lease| lease.lent()).sum();
+        let is_full = table.all.len() + table.asked.len() + leases > LEASES_MAX || lent + fids > FIDS_MAX;
+        let others = table.all.iter().filter(|lease| !but.is_some_and(|but| Arc::ptr_eq(but, lease)));
+        others.filter(|_| is_full).min_by_key(|lease| lease.used()).cloned()
     }
 
     /// Begins to ask for the lease of a directory, unless it is asked for, or there are enough leases.
@@ -130,6 +135,19 @@ impl Leases {
     /// An object was made under a lease.
     pub fn made(&self, lease: &Arc<Lease>, object: Key) {
         self.table.lock().by_object.insert(object, lease.clone());
+    }
+
+    /// Objects that a lease has given back: nothing is decided of them, and the leases of directories among them are due as before.
+    pub fn gave_back(&self, lease: &Arc<Lease>, fids: &[Fid], changes: Vec<(Key, u32)>) {
+        {
+            let mut table = self.table.lock();
+            for key in fids.iter().map(|fid| Key::new(lease.dir.cell, *fid)) {
+                if table.by_object.get(&key).is_some_and(|other| Arc::ptr_eq(other, lease)) {
+                    table.by_object.remove(&key);
+                }
+            }
+        }
+        self.continue_in(lease, changes);
     }
 
     /// Removes a lease, of which everything is settled.
@@ -157,6 +175,11 @@ impl Leases {
     /// Whether the lease of a directory is worth asking for.
     pub fn is_due(&self, dir: Key) -> bool {
         self.runs.lock().is_due(dir)
+    }
+
+    /// Whether much is made in a directory.
+    pub fn is_busy(&self, dir: Key) -> bool {
+        self.runs.lock().is_busy(dir)
     }
 
     /// The server has made a directory for the user of a token, by a single call.
@@ -191,9 +214,13 @@ impl Leases {
         {
             return;
         }
+        self.continue_in(lease, lease.decided_in());
+    }
+
+    fn continue_in(&self, lease: &Lease, changes: impl IntoIterator<Item = (Key, u32)>) {
         let models = lease.models(|models| models.clone());
         let mut runs = self.runs.lock();
-        lease.decided_in().into_iter().for_each(|(dir, changes)| runs.continues(dir, changes, &models));
+        changes.into_iter().for_each(|(dir, changes)| runs.continues(dir, changes, &models));
     }
 
     /// What was decided of an open file could not be done.

@@ -13,6 +13,8 @@ const CHANGES_MIN: u32 = 3;
 /// Changes after which it is asked for again after it was refused or of little use; twice as many each time.
 const AGAIN_MIN: u32 = 32;
 const AGAIN_MAX: u32 = 4096;
+/// Changes under one lease with which much is made in a directory.
+const BUSY_MIN: u32 = 64;
 /// Directories that are remembered. Of more, one is forgotten, which costs a lease at most.
 const DIRECTORIES_MAX: usize = 1024;
 
@@ -25,12 +27,14 @@ struct Run {
     needed: u32,
     /// This client has just made the directory.
     is_new: bool,
+    /// Much is made in the directory: it is new, or what was lent with it before was used up.
+    is_busy: bool,
     models: Models,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Run { changes: 0, needed: CHANGES_MIN, is_new: false, models: Models::default() }
+        Run { changes: 0, needed: CHANGES_MIN, is_new: false, is_busy: false, models: Models::default() }
     }
 }
 
@@ -43,7 +47,7 @@ impl Runs {
     /// This client has made the directory by a single call, and knows how new objects there are. Its lease is due at the first change.
     pub fn made(&mut self, dir: Key, models: Models) {
         let run = self.run(dir);
-        (run.changes, run.is_new, run.models) = (run.needed, true, models);
+        *run = Run { changes: run.needed, needed: run.needed, is_new: true, is_busy: true, models };
     }
 
     pub fn learn(&mut self, dir: Key, token: TokenId, status: &Status) {
@@ -58,16 +62,21 @@ impl Runs {
         self.0.get(&dir).map(|run| run.models.clone()).unwrap_or_default()
     }
 
+    /// Whether much is made in the directory.
+    pub fn is_busy(&self, dir: Key) -> bool {
+        self.0.get(&dir).is_some_and(|run| run.is_busy)
+    }
+
     /// The directory was leased: the next lease needs changes of its own.
     pub fn leased(&mut self, dir: Key) {
         let run = self.run(dir);
-        (run.changes, run.is_new) = (0, false);
+        (run.changes, run.is_new, run.is_busy) = (0, false, false);
     }
 
     /// So many changes were made in the directory under a lease that was used up.
     pub fn continues(&mut self, dir: Key, changes: u32, models: &Models) {
         let run = self.run(dir);
-        run.changes = run.changes.saturating_add(changes);
+        (run.changes, run.is_busy) = (run.changes.saturating_add(changes), changes >= BUSY_MIN);
         run.models = models.clone();
     }
 

@@ -28,7 +28,7 @@ fn entry(user: User, object: Fid, vnode: Key, change: Change) -> Entry {
     let dirs = vec![(Arc::new(Vnode::new(DIR)), DataVersion(1))];
     let unlinked = matches!(change, Change::RemoveFile(_)).then_some(vnode);
     let (vnode, since, concerns) = (Arc::new(Vnode::new(vnode)), Instant::ZERO, vec![DIR, vnode]);
-    Entry { user, since, object, decided: Decided::Change(change), vnode, dirs, unlinked, concerns }
+    Entry { user, since, object, decided: Decided::Change(change), vnode, dirs, unlinked, concerns, cost: 1 }
 }
 
 fn create(user: User, n: u32, data: &[u8]) -> Entry {

@@ -78,15 +78,20 @@ calls! {
         changes: LeasedChanges,
     } -> ChangeListReply;
 
-    /// Asks for more fids and quota for the lease of a directory that the caller holds, with the bounds of TakeLease. EAGAIN where the server
-    /// lends no more with it; ESTALE if the caller does not hold it.
+    /// Asks for more fids and quota for the lease of a directory that the caller holds, with the bounds of TakeLease, and gives fids back.
+    /// EAGAIN where the server lends no more with it; ESTALE if the caller does not hold it.
     0x414E_4417 "LendMore" LendMore {
         dir: Fid,
         lease: LeaseId,
         files: u32,
         directories: u32,
-        /// Bytes of quota to be reserved, besides what is left.
+        /// Bytes of quota that the caller still needs of what is reserved; what is above that is released.
+        left: u64,
+        /// Bytes of quota to be reserved besides.
         space: u64,
+        /// Fids that are lent no more: what was made with them is as any other object, what was not used is taken back. Others that are
+        /// not lent with this lease are left alone.
+        returned: LentFids,
     } -> LendMoreReply {
         /// What new objects become, too.
         fids: LentFids,

@@ -33,8 +33,8 @@ impl Venus {
         volume: &Arc<Volume>,
         change: impl Fn() -> Change,
     ) -> Option<CallReply<ChangeReply>> {
-        let is_worth_it = || self.is_worth_a_lease(dir, volume, &change());
-        let mut lease = self.lease_of(dir, volume, is_worth_it).await?;
+        let first = || self.first_of_lease(dir, volume, &change());
+        let mut lease = self.lease_of(dir, volume, first).await?;
         let change = change();
         let (mut plan, mut taken) = self.take_for(&lease, dir, volume, &change).await?;
         // Boxed: it is rare, and each change of names would have room for it on its stack.
@@ -132,6 +132,7 @@ impl Venus {
                 .collect(),
             unlinked: plan.unlinked,
             concerns: plan.concerns,
+            cost: plan.cost,
         };
         if !lease.push(entry) {
             return None;

@@ -36,8 +36,9 @@ impl Venus {
         let _length = data.change_lock.block_cuts().await;
         let _quiet = data.change_lock.block_changes().await;
         let Some(length) = whole_length(data) else { return Ok(false) };
-        if lease.space() < length.next_multiple_of(1024) {
-            Box::pin(self.borrow_more(&lease, length.next_multiple_of(1024), New::Nothing)).await;
+        let cost = length.next_multiple_of(1024);
+        if !lease.has(cost, New::Nothing) {
+            Box::pin(self.borrow_more(&lease, cost, New::Nothing)).await;
         }
         let bytes = self.whole(data, length).await?;
         let time = data.content().changed_at.unwrap_or(self.wall());
@@ -100,10 +101,10 @@ impl Venus {
         let (key, user, length) = (vnode.key, self.context.user, bytes.len() as u64);
         let is_pushed = match SmallData::new(&bytes[..]) {
             Ok(data) => {
-                let alone = || self.store_entry(vnode, version, &data, time);
-                lease.push_data(SmallFile { key, user, data: &data, time }, alone)
+                let file = SmallFile { key, user, data: &data, time };
+                lease.push_data(&file, || self.store_entry(vnode, version, &file))
             }
-            Err(_) => lease.push_store(bytes.len(), || self.whole_entry(vnode, version, bytes, time)),
+            Err(_) => lease.push_store(key, bytes.len(), || self.whole_entry(vnode, version, bytes, time)),
         };
         if !is_pushed {
             return None;
@@ -114,17 +115,11 @@ impl Venus {
 
 impl Venus {
     /// The bytes as a change of their own.
-    fn store_entry(
-        &self,
-        vnode: &Arc<Vnode>,
-        expected: DataVersion,
-        data: &SmallData,
-        time: UnixSeconds,
-    ) -> Entry {
-        let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
-        let (fid, data) = (vnode.key.fid, data.clone());
+    fn store_entry(&self, vnode: &Arc<Vnode>, expected: DataVersion, file: &SmallFile<'_>) -> Entry {
+        let status = SetStatus { mod_time: Some(file.time), ..SetStatus::default() };
+        let (fid, data, cost) = (vnode.key.fid, file.data.clone(), file.cost());
         let store = fs::StoreSmall { fid, status, expected, position: 0, file_length: 0, data };
-        self.entry_of_object(vnode, Decided::Change(Change::Store(store)))
+        Entry { cost, ..self.entry_of_object(vnode, Decided::Change(Change::Store(store))) }
     }
 
     /// The bytes as a store of their own.
@@ -136,8 +131,9 @@ impl Venus {
         time: UnixSeconds,
     ) -> Entry {
         let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
+        let cost = (data.len() as u64).next_multiple_of(1024);
         let store = WholeStore { fid: vnode.key.fid, status, expected, data };
-        self.entry_of_object(vnode, Decided::Store(store))
+        Entry { cost, ..self.entry_of_object(vnode, Decided::Store(store)) }
     }
 
     /// A change of an object that was made under the lease.
@@ -151,6 +147,7 @@ impl Venus {
             dirs: Vec::new(),
             unlinked: None,
             concerns: vec![vnode.key],
+            cost: 0,
         }
     }
 

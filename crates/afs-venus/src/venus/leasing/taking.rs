@@ -15,13 +15,23 @@ use crate::promise::Promise;
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
-/// Fewest fids of a kind that are asked for later, when they are split as those before were used.
-const FEWEST: usize = 16;
-/// Fids that are asked for with a lease.
-const DIRECTORIES: u32 = 32;
-const FILES: u32 = LENT_MAX as u32 - DIRECTORIES;
+/// Fids that are asked for with the lease of a directory in which little was made so far; of other ones, [`LENT_MAX`].
+const FEW: usize = 16;
+/// Of so many, one is for a directory.
+const DIRECTORIES_OF: usize = 8;
+/// Most fids that a server lends with one lease.
+const OF_LEASE_MAX: usize = 1024;
 /// Bytes of quota that are asked for.
 const SPACE: u64 = 16 << 20;
+/// Leases that are returned at once to make room for one.
+const RETURNED_MAX: usize = 16;
+
+/// For what a lease is taken: removals need no fids, but a lease has one at least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum First {
+    Creation,
+    Removal,
+}
 
 impl Venus {
     /// The lease under which names in a directory may be decided. It is asked for if it is due.
@@ -29,7 +39,7 @@ impl Venus {
         &self,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
-        is_worth_it: impl FnOnce() -> bool,
+        first: impl FnOnce() -> Option<First>,
     ) -> Option<Arc<Lease>> {
         if let Some(lease) = self.leases.known(dir.key) {
             if lease.holds(self.now()) {
@@ -39,21 +49,22 @@ impl Venus {
             self.end_lease(&lease).await;
         }
         let is_promised = || dir.fresh_status(volume, self.now()).is_some();
-        match self.limits.leases && self.leases.is_due(dir.key) && is_promised() && is_worth_it() {
-            true => Box::pin(self.take_lease(dir, volume)).await,
-            false => None,
+        if !self.limits.leases || !self.leases.is_due(dir.key) || !is_promised() {
+            return None;
         }
+        let first = first()?;
+        Box::pin(self.take_lease(dir, volume, first)).await
     }
 
-    /// Whether a change may be the first of several under a lease: not the removal of what a directory has left where that is little, and
-    /// not that of a directory, which was not made under the lease.
-    pub(super) fn is_worth_a_lease(&self, dir: &Vnode, volume: &Volume, change: &Change) -> bool {
+    /// What a lease is for of which a change is the first. `None` for one that is not worth a lease: the removal of what a directory has left
+    /// where that is little, and that of a directory, which was not made under the lease.
+    pub(super) fn first_of_lease(&self, dir: &Vnode, volume: &Volume, change: &Change) -> Option<First> {
         match change {
-            Change::RemoveDir(_) => false,
+            Change::RemoveDir(_) => None,
             Change::RemoveFile(_) => {
-                self.with_names(dir, volume, |names| names.are_many().then_some(())).is_some()
+                self.with_names(dir, volume, |names| names.are_many().then_some(First::Removal))
             }
-            _ => true,
+            _ => Some(First::Creation),
         }
     }
 
@@ -84,22 +95,23 @@ impl Venus {
         if server.lends_once.is_noted(self.now(), reset) {
             return false;
         }
-        // What lists add is no part of the reservation any more.
-        if lease.space() < SPACE / 2 && self.settle(lease).await.is_err() {
+        // What waits is not given back.
+        if lease.lent() > OF_LEASE_MAX - LENT_MAX && self.settle(lease).await.is_err() {
             return false;
         }
-        let directories = lease.share_of_directories(LENT_MAX).clamp(FEWEST, LENT_MAX - FEWEST);
-        // None is lent without any fid.
-        let (files, directories) = match kind {
-            New::Nothing => (1, 0),
-            New::File | New::Directory => (LENT_MAX - directories, directories),
-        };
+        let (returned, changes) = lease.give_back();
+        self.leases.gave_back(lease, &returned, changes);
+        let [files, directories] = lease.more(FEW);
+        self.make_room(0, files + directories, Some(lease)).await;
+        let [space, waiting] = lease.space();
         let request = fs::LendMore {
             dir: lease.dir.fid,
             lease: lease.id,
             files: files as u32,
             directories: directories as u32,
-            space: SPACE.saturating_sub(lease.space()),
+            left: space + waiting,
+            space: SPACE.saturating_sub(space),
+            returned: fs::LentFids::first_of(returned),
         };
         match self.calls.call(&self.context, &lease.volume, request).await.result {
             Ok(lent) => {
@@ -124,22 +136,30 @@ impl Venus {
     ) -> Option<Arc<Lease>> {
         self.end_lease(used_up).await;
         self.leases.was_used_up(used_up);
-        self.lease_of(dir, volume, || true).await
+        self.lease_of(dir, volume, || Some(First::Creation)).await
     }
 
-    async fn take_lease(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>) -> Option<Arc<Lease>> {
+    async fn take_lease(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, first: First) -> Option<Arc<Lease>> {
         let sites = volume.sites(self.now());
         let [server] = sites.as_slice() else { return None };
         let reset = server.reset.get();
         if self.is_closing() || server.no_leases.is_noted(self.now(), reset) {
             return None;
         }
-        if let Some(other) = self.leases.to_make_room() {
-            self.end_lease(&other).await;
-        }
+        let fids = match first {
+            First::Removal => 1,
+            First::Creation if self.leases.is_busy(dir.key) => LENT_MAX,
+            First::Creation => FEW,
+        };
+        let directories = fids / DIRECTORIES_OF;
+        self.make_room(1, fids, None).await;
         let asking = self.leases.begin_asking(dir.key)?;
-        let request =
-            fs::TakeLease { dir: dir.key.fid, files: FILES, directories: DIRECTORIES, space: SPACE };
+        let request = fs::TakeLease {
+            dir: dir.key.fid,
+            files: (fids - directories) as u32,
+            directories: directories as u32,
+            space: SPACE,
+        };
         // What was decided about the directory under the lease of another one is in the status that comes.
         self.send_first(volume, Some(&[dir.key])).await.ok()?;
         let taken = match self.calls.call(&self.context, volume, request).await.result {
@@ -158,6 +178,14 @@ impl Venus {
         let granted = asking.granted(lease);
         granted.iter().for_each(|_| count(&self.counters.leases_taken));
         granted
+    }
+
+    /// Returns the leases that were used longest ago, if so many more, with so many fids, would be too many.
+    async fn make_room(&self, leases: usize, fids: usize, but: Option<&Arc<Lease>>) {
+        for _ in 0..RETURNED_MAX {
+            let Some(other) = self.leases.to_make_room(leases, fids, but) else { return };
+            self.end_lease(&other).await;
+        }
     }
 
     /// The lease of a reply that makes sense.
