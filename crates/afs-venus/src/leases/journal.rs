@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use afs_rpc::Instant;
 use afs_wire::fs::{CHANGES_MAX, Change, LeasedChange, LeasedChanges, ListNumber, SetStatus, SmallData};
@@ -12,6 +13,7 @@ use afs_wire::xdr::Encode;
 use crate::identity::User;
 use crate::key::Key;
 use crate::leases::decided::Decided;
+use crate::leases::waiting::Waiting;
 use crate::vnode::Vnode;
 
 /// Most bytes of the changes in a list: a request has at most 64 KiB (docs/protocol/extensions.md "Leases of directories").
@@ -60,6 +62,11 @@ impl Entry {
 
     fn makes_file(&self, file: Key) -> bool {
         matches!(self.decided, Decided::Change(Change::CreateFile(_))) && self.vnode.key == file
+    }
+
+    fn stores(&self, file: Key) -> bool {
+        let stores = matches!(self.decided, Decided::Store(_) | Decided::Change(Change::Store(_)));
+        stores && self.vnode.key == file
     }
 
     /// By how much the change alters the number of names of an object.
@@ -125,7 +132,7 @@ pub(crate) enum Next {
 pub(crate) struct Journal {
     waiting: VecDeque<Entry>,
     /// Bytes of those that wait.
-    bytes: usize,
+    bytes: Waiting,
     sent: Option<Arc<List>>,
     /// Number of the last list.
     last: ListNumber,
@@ -139,13 +146,18 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
+    /// An empty one, whose bytes are counted with those of all others.
+    pub fn beside(all: &Arc<AtomicUsize>) -> Journal {
+        Journal { bytes: Waiting::beside(all), ..Journal::default() }
+    }
+
     pub fn push(&mut self, entry: Entry) {
         for key in &entry.concerns {
             *self.concerned.entry(*key).or_default() += 1;
         }
         self.pushed += 1;
         self.cost += entry.cost;
-        self.bytes += entry.bytes();
+        self.bytes.add(entry.bytes());
         self.waiting.push_back(entry);
     }
 
@@ -173,14 +185,15 @@ impl Journal {
         self.waiting.is_empty() && self.sent.is_none()
     }
 
-    /// Whether it takes no more changes for now.
+    /// Whether it takes no more changes for now, since too many wait in it, or in all.
     pub fn is_full(&self) -> bool {
-        self.waiting.len() >= ENTRIES_MAX || self.bytes >= BYTES_MAX
+        let is_full = self.waiting.len() >= ENTRIES_MAX || self.bytes.bytes() >= BYTES_MAX;
+        is_full || !(self.waiting.is_empty() || self.bytes.has_room(0))
     }
 
     /// Whether there is enough to be sent.
     pub fn is_due(&self) -> bool {
-        self.waiting.len() >= ENTRIES_DUE || self.bytes >= BYTES_DUE
+        self.waiting.len() >= ENTRIES_DUE || self.bytes.bytes() >= BYTES_DUE
     }
 
     /// Since when the oldest change waits.
@@ -190,7 +203,7 @@ impl Journal {
 
     /// Whether there is room for so many bytes more.
     pub fn has_room(&self, bytes: usize) -> bool {
-        !self.is_full() && self.bytes + bytes <= BYTES_MAX
+        !self.is_full() && self.bytes.bytes() + bytes <= BYTES_MAX && self.bytes.has_room(bytes)
     }
 
     /// Whether exactly one change concerns the object.
@@ -243,7 +256,7 @@ impl Journal {
                 break;
             }
             bytes += more;
-            self.bytes -= more;
+            self.bytes.remove(more);
             entries.extend(self.waiting.pop_front());
         }
         entries
@@ -255,7 +268,7 @@ impl Journal {
         let (made, left) = list.entries.split_at(made.min(list.entries.len()));
         made.iter().for_each(|entry| self.forget(entry));
         for entry in left.iter().rev() {
-            self.bytes += entry.bytes();
+            self.bytes.add(entry.bytes());
             self.waiting.push_front(entry.clone());
         }
     }
@@ -268,7 +281,7 @@ impl Journal {
     /// It was settled in another way than by a list.
     pub fn first_is_over(&mut self) {
         if let Some(entry) = self.waiting.pop_front() {
-            self.bytes -= entry.bytes();
+            self.bytes.remove(entry.bytes());
             self.forget(&entry);
         }
     }
@@ -300,21 +313,22 @@ impl Journal {
         };
         status.mode = set.mode.or(status.mode);
         status.mod_time = set.mod_time.or(status.mod_time);
-        self.bytes = self.bytes - before + last.bytes();
+        self.bytes.remove(before);
+        self.bytes.add(last.bytes());
         true
     }
 
-    /// Adds the bytes of a new file to its creation, if that waits, has none, and is of the same user.
+    /// Adds the bytes of a new file to its creation, if that waits, has none, is of the same user, and no other bytes come after it.
     pub fn add_data(&mut self, file: &SmallFile<'_>) -> bool {
-        let is_its = |entry: &&mut Entry| entry.makes_file(file.key);
-        let Some(entry) = self.waiting.iter_mut().rev().find(is_its) else { return false };
+        let is_of_it = |entry: &&mut Entry| entry.makes_file(file.key) || entry.stores(file.key);
+        let Some(entry) = self.waiting.iter_mut().rev().find(is_of_it) else { return false };
         let (before, is_same_user) = (entry.bytes(), entry.user == file.user);
         match &mut entry.decided {
             Decided::Change(Change::CreateFile(small)) if small.data.is_empty() && is_same_user => {
                 small.data = file.data.clone();
                 small.create.status.mod_time = Some(file.time);
                 (entry.cost, self.cost) = (entry.cost + file.cost(), self.cost + file.cost());
-                self.bytes += entry.bytes() - before;
+                self.bytes.add(entry.bytes() - before);
                 true
             }
             _ => false,

@@ -70,7 +70,7 @@ struct State {
 }
 
 impl Lease {
-    /// The lease of a reply, with the lent fids that can be used.
+    /// The lease of a reply, with the lent fids that can be used, and an empty journal.
     pub fn new(
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
@@ -78,6 +78,7 @@ impl Lease {
         promise: Promise,
         fids: Vec<Fid>,
         models: Models,
+        journal: Journal,
     ) -> Self {
         let reply = &taken.value;
         let mut lent = Lent::default();
@@ -85,7 +86,7 @@ impl Lease {
         let state = State {
             holds: true,
             lost: false,
-            journal: Journal::default(),
+            journal,
             lent,
             space: reply.space,
             decided: 0,

@@ -10,6 +10,7 @@ mod lease;
 mod lent;
 mod models;
 mod runs;
+mod waiting;
 
 pub(crate) use decided::{Decided, WHOLE_MAX, WholeStore};
 pub(crate) use journal::{Entry, Journal, List, Next, SmallFile};
@@ -19,7 +20,7 @@ pub(crate) use models::{Models, NewObject};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use afs_rpc::Instant;
 use afs_wire::fs::{LENT_MAX, LeaseId, Status};
@@ -48,6 +49,8 @@ pub(crate) struct Leases {
     any: AtomicBool,
     table: Mutex<Table>,
     runs: Mutex<Runs>,
+    /// Bytes that wait in the journals.
+    waiting: Arc<AtomicUsize>,
     /// Errors of files that are open, to be returned by their next close or fsync.
     failed: Mutex<BTreeMap<Key, VenusError>>,
 }
@@ -62,6 +65,11 @@ struct Table {
 }
 
 impl Leases {
+    /// The journal of a new lease.
+    pub fn journal(&self) -> Journal {
+        Journal::beside(&self.waiting)
+    }
+
     /// The lease under which names in a directory may be decided, and objects with lent fids changed.
     pub fn of(&self, key: Key, now: Instant) -> Option<Arc<Lease>> {
         self.known(key).filter(|lease| lease.holds(now))

@@ -1,5 +1,7 @@
 //! Tests of this part alone: no server and no Venus.
 
+use std::sync::atomic::Ordering;
+
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, CHANGES_MAX, Change, CreateSmall, SetStatus, SmallData};
 use afs_wire::ids::{DataVersion, Uniquifier, UnixSeconds, VnodeId, VolumeId};
@@ -89,6 +91,28 @@ fn a_list_fits_into_a_request_and_a_journal_is_bounded() {
     assert!(journal.is_full() && journal.is_due());
 }
 
+/// What waits in one journal fills the others too, but not one in which nothing waits: its next change would wait for nothing.
+#[test]
+fn all_journals_together_are_bounded() {
+    let all = Arc::default();
+    let mut journals: Vec<Journal> = (0..40).map(|_| Journal::beside(&all)).collect();
+    for journal in &mut journals {
+        (0..60).for_each(|n| journal.push(create(ALICE, n, &[7; 16 << 10])));
+    }
+    assert!(journals[0].is_full() && !journals[0].has_room(1));
+    let mut empty = Journal::beside(&all);
+    assert!(!empty.is_full() && !empty.has_room(1 << 20));
+    empty.push(create(ALICE, 1, b""));
+    assert!(empty.is_full());
+    journals.truncate(20);
+    assert!(!empty.is_full() && empty.has_room(1 << 20), "what is over counts no more");
+    while let Some(list) = journals[0].list() {
+        journals[0].list_is_over(list.entries.len());
+    }
+    drop(journals);
+    assert!(all.load(Ordering::SeqCst) < 1000);
+}
+
 #[test]
 fn a_whole_file_is_stored_between_two_lists() {
     let mut journal = Journal::default();
@@ -147,6 +171,32 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
     assert!(!add(&mut journal, 2, ALICE), "a list stays as it is");
     let Decided::Change(Change::CreateFile(first)) = &list.entries[0].decided else { panic!() };
     assert_eq!((first.data.as_bytes(), first.create.status.mod_time), (&b"data"[..], Some(UnixSeconds(5))));
+}
+
+/// Else what a program wrote first would be there in the end.
+#[test]
+fn data_does_not_go_with_the_name_if_other_data_of_the_file_waits_after_it() {
+    let (fid, data) = (file(1).fid, SmallData::new(*b"last").unwrap());
+    let whole = WholeStore {
+        fid,
+        status: SetStatus::default(),
+        expected: DataVersion(1),
+        data: vec![7; 100_000].into(),
+    };
+    let (status, expected) = (SetStatus::default(), DataVersion(1));
+    let small = fs::StoreSmall { fid, status, expected, position: 0, file_length: 0, data: data.clone() };
+    for decided in [Decided::Store(whole), Decided::Change(Change::Store(small.clone()))] {
+        let mut journal = Journal::default();
+        journal.push(create(ALICE, 1, b""));
+        let change = Change::Store(small.clone());
+        journal.push(Entry { decided, ..entry(BOB, Fid::default(), file(1), change) });
+        assert!(!journal.add_data(&SmallFile {
+            key: file(1),
+            user: ALICE,
+            data: &data,
+            time: UnixSeconds(5)
+        }));
+    }
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Venus {
             lease: lease.id,
             files: files as u32,
             directories: directories as u32,
-            left: space + waiting,
+            left: space.saturating_add(waiting),
             space: SPACE.saturating_sub(space),
             returned: fs::LentFids::first_of(returned),
         };
@@ -209,7 +209,7 @@ impl Venus {
         fids.dedup();
         let (reset, margin) = (&server.reset, self.limits.promise_margin);
         let promise = Promise::of(&reply.callback, reset, taken.serial, taken.started, margin)?;
-        Some(Lease::new(dir, volume, taken, promise, fids, models))
+        Some(Lease::new(dir, volume, taken, promise, fids, models, self.leases.journal()))
     }
 
     /// A number that is none of an object known here.
