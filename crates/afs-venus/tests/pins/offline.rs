@@ -43,7 +43,7 @@ fn restarted_without_server(
     cell.client_with(number + SUCCESSOR, cache)
 }
 
-/// What a program is told of an object, by the attribute.
+/// The attribute `afs.unpromised` of an object, as a program reads it.
 fn told_of(cell: &Cell, client: &Client, path: &'static str) -> Option<String> {
     let one = client.clone();
     cell.on(client, async move {
