@@ -213,12 +213,12 @@ impl Memo {
             FetchTests::Largest => (measure::hundred(fetches), "a fetch"),
             FetchTests::Throughput => (Some(measure::throughput(fetches)), "a fetch"),
         };
-        let path = if fetches.uses_data_path() { "by the data path" } else { "by calls" };
-        ran(
-            sheet,
-            lacks,
-            &[&format!("What is read past the cache comes {path}. MB are 10⁶ bytes."), machines(setting)],
-        )
+        let way = |by_path| if by_path { "by the data path" } else { "by calls" };
+        let (past, through) = (way(fetches.uses_data_path()), way(fetches.fills_cache_by_data_path()));
+        let came = format!(
+            "What is read past the cache comes {past}, what is read through it {through}. MB are 10⁶ bytes."
+        );
+        ran(sheet, lacks, &[&came, machines(setting)])
     }
 }
 
