@@ -1,22 +1,18 @@
 //! The drives that the partitions of this host have, and the owner's requests about them.
 
-use super::draining::{Drains, RATE};
+use super::draining::Drains;
 use super::keys::KeyRing;
 use super::opened::Opened;
 use super::rebuilding::Rebuilder;
 use super::registry::LOCAL;
 use super::rekeying;
 use super::tiering::Tiers;
-use super::{
-    DrainOrder, DriveAnswer, DriveCheck, DriveEntry, DriveKeyLine, DriveKind, DriveLine, DriveRequest,
-    DrivesError, Registry,
-};
+use super::{DriveAnswer, DriveEntry, DriveKind, DriveRequest, DrivesError, Registry};
 use afs_drive::{DriveId, LostDrive};
-use afs_env::future::join_all;
 use afs_env::{EnvExt, EnvRef};
 use afs_remote::DirectDrive;
 use afs_server::Partitions;
-use afs_volume::{COPIES_MAX, VolumeError, VolumeStore};
+use afs_volume::{VolumeError, VolumeStore};
 use afs_wire::ids::PartitionId;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -41,8 +37,8 @@ pub(super) struct Inner {
     pub(super) opened: Mutex<BTreeMap<(DriveId, PartitionId), Opened>>,
     /// What ends the task that sweeps a drive, when it is dropped.
     pub(super) sweeping: Mutex<BTreeMap<(DriveId, PartitionId), Arc<()>>>,
-    drains: Drains,
-    rebuilder: Rebuilder,
+    pub(super) drains: Drains,
+    pub(super) rebuilder: Rebuilder,
     pub(super) tiers: Tiers,
     /// One request that changes something at a time.
     pub(super) turn: afs_env::sync::Mutex<()>,
@@ -173,223 +169,6 @@ impl Inner {
         Ok(())
     }
 
-    async fn list(&self) -> Vec<DriveLine> {
-        let registry = self.registry.lock().clone();
-        let mut lines = vec![self.line(LOCAL, DriveId::OWN, "disk", String::new())];
-        lines.extend(join_all(registry.drives().iter().map(|entry| self.asked(entry))).await);
-        lines
-    }
-
-    fn line(&self, name: &str, id: DriveId, kind: &str, at: String) -> DriveLine {
-        let using = self.partitions.iter().filter(|(_, store)| store.drive_in_use() == id);
-        let partitions = using.map(|(partition, _)| partition.to_string()).collect();
-        let missing = self
-            .partitions
-            .iter()
-            .filter(|(_, store)| store.drive_in_use() == id)
-            .map(|(partition, _)| partition);
-        let missing_copies = missing.map(|partition| self.rebuilder.missing(partition)).sum();
-        let copying = self
-            .partitions
-            .iter()
-            .filter(|(_, store)| store.drives_in_use().iter().skip(1).any(|drive| *drive == id));
-        let copies = copying.map(|(partition, _)| partition.to_string()).collect();
-        let (name, kind) = (name.to_owned(), kind.to_owned());
-        DriveLine {
-            name,
-            id: id.0,
-            kind,
-            at,
-            partitions,
-            copies,
-            missing_copies,
-            free: None,
-            total: None,
-            problem: None,
-            key: None,
-            drain: self.drains.line(id),
-        }
-    }
-
-    /// The line of a drive that was asked how it is.
-    async fn asked(&self, entry: &DriveEntry) -> DriveLine {
-        let id = DriveId(entry.id);
-        let (kind, at) = match &entry.kind {
-            DriveKind::Remote(settings) => ("remote", settings.address.to_string()),
-            DriveKind::Bucket(settings) => ("bucket", settings.place.to_string()),
-        };
-        let mut line = self.line(&entry.name, id, kind, at);
-        line.key = self.key_line(entry);
-        if entry.lost {
-            line.problem = Some("it was given up as lost".to_owned());
-            return line;
-        }
-        let Some((partition, _)) = self.partitions.iter().next() else { return line };
-        let opened = self.opened.lock().get(&(id, partition)).cloned();
-        let usage =
-            match opened.map_or_else(|| Opened::open(entry, (&self.env, &self.keys), partition, true), Ok) {
-                Ok(opened) => opened.look().await.map_err(|error| error.to_string()),
-                Err(why) => Err(why),
-            };
-        match usage {
-            Ok(usage) => (line.free, line.total) = (usage.map(|u| u.free), usage.map(|u| u.total)),
-            Err(why) => line.problem = Some(why),
-        }
-        line
-    }
-
-    fn key_line(&self, entry: &DriveEntry) -> Option<DriveKeyLine> {
-        let DriveKind::Remote(settings) = &entry.kind else { return None };
-        let (now, changing) = (self.env.wall().secs, settings.is_changing());
-        let age = settings.since.map(|since| now.saturating_sub(since));
-        Some(DriveKeyLine { epoch: settings.epoch, age, changing })
-    }
-
-    async fn remove(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
-        let mut registry = self.registry.lock().clone();
-        let entry = registry.find(name)?.clone();
-        let id = DriveId(entry.id);
-        self.takes_no_tier(&registry, name, id)?;
-        for (partition, store) in self.partitions.iter() {
-            let in_use = |why: String| DrivesError::InUse(name.to_owned(), format!("{partition}: {why}"));
-            if store.drives_in_use().contains(&id) {
-                return Err(in_use("new data or copies go there".to_owned()));
-            }
-            if store.has_chunks_on(id).map_err(|error| in_use(error.to_string()))? {
-                return Err(in_use(format!(
-                    "files are on it, or wait for their discard; `andrew drive drain {name}` moves them"
-                )));
-            }
-        }
-        for (_, store) in self.partitions.iter() {
-            // A drive that was never attached is not known to the store.
-            if let Err(error @ afs_volume::VolumeError::Busy) = store.remove_drive(id) {
-                return Err(DrivesError::InUse(name.to_owned(), error.to_string()));
-            }
-        }
-        self.partitions.remove_direct(id);
-        registry.remove(id.0);
-        self.keep(registry)?;
-        self.keys.remove(id.0);
-        self.drains.cancel(id);
-        Ok(DriveAnswer::Removed { left: self.withdraw(&entry).await })
-    }
-
-    /// Closes a drive of which nothing is needed any more. Returns why something of it remains in a bucket.
-    async fn withdraw(&self, entry: &DriveEntry) -> Option<String> {
-        let mut left = None;
-        for (partition, _) in self.partitions.iter() {
-            let opened = self.opened.lock().remove(&(DriveId(entry.id), partition));
-            self.sweeping.lock().remove(&(DriveId(entry.id), partition));
-            if let DriveKind::Bucket(settings) = &entry.kind
-                && let Err(why) = settings.withdraw(opened, &self.env, &entry.name, partition).await
-            {
-                tracing::warn!(
-                    drive = entry.name,
-                    why,
-                    "objects of a drive that was removed remain in its bucket"
-                );
-                left = Some(why);
-            }
-        }
-        left
-    }
-
-    fn drain(&self, name: &str, to: Option<&str>, rate: Option<u64>) -> Result<DriveAnswer, DrivesError> {
-        let refused = |why: &str| Err(DrivesError::Drain(name.to_owned(), why.to_owned()));
-        let (id, to) = (self.id(name)?, to.map(|to| self.id(to)).transpose()?);
-        if self.partitions.iter().any(|(_, store)| store.drives_in_use().contains(&id)) {
-            return refused(
-                "takes new data or copies; let another drive take them first: andrew drive use NAME",
-            );
-        }
-        self.takes_no_tier(&self.registry.lock(), name, id)?;
-        if to == Some(id) {
-            return refused("cannot be drained to itself");
-        }
-        if let Some(to) = to {
-            self.is_there(to)?;
-        }
-        let mut registry = self.registry.lock().clone();
-        if registry.draining().any(|(draining, _)| Some(draining) == to) {
-            return refused("cannot be drained to a drive that is drained itself");
-        }
-        let before = registry.draining().find(|(draining, _)| *draining == id).map(|(_, order)| order);
-        // What is not said stays as it was ordered before.
-        let order = DrainOrder {
-            to: to.map(|to| to.0).or(before.and_then(|before| before.to)),
-            rate: rate.or(before.map(|before| before.rate)).unwrap_or(RATE).max(1),
-        };
-        registry.set_draining(id, Some(order));
-        self.keep(registry)?;
-        self.drains.start(id, order);
-        self.drain_line(name)
-    }
-
-    fn drain_line(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
-        let line = self.drains.line(self.id(name)?);
-        let none = || DrivesError::Drain(name.to_owned(), "is not drained".to_owned());
-        line.map(DriveAnswer::Drain).ok_or_else(none)
-    }
-
-    fn cancel_drain(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
-        let (id, mut registry) = (self.id(name)?, self.registry.lock().clone());
-        registry.set_draining(id, None);
-        self.keep(registry)?;
-        self.drains.cancel(id);
-        Ok(DriveAnswer::Done)
-    }
-
-    async fn check(&self, name: &str) -> Result<DriveAnswer, DrivesError> {
-        let id = self.id(name)?;
-        let mut all = DriveCheck::default();
-        for (_, store) in self.partitions.iter() {
-            let checked =
-                store.check_drive(id).await.map_err(|error| DrivesError::Store(error.to_string()))?;
-            all.chunks += checked.chunks;
-            all.bytes += checked.bytes;
-            all.bad += checked.bad;
-            all.first_bad.extend(checked.first_bad);
-        }
-        Ok(DriveAnswer::Checked(all))
-    }
-
-    fn use_drive(
-        &self,
-        name: &str,
-        partition: Option<&str>,
-        copies: &[String],
-        same_host: bool,
-    ) -> Result<DriveAnswer, DrivesError> {
-        let mut registry = self.registry.lock().clone();
-        let id = self.id(name)?;
-        let copies = copies.iter().map(|name| self.id(name)).collect::<Result<Vec<_>, _>>()?;
-        let ids: Vec<_> = [id].into_iter().chain(copies.iter().copied()).collect();
-        ids.iter().try_for_each(|id| self.is_there(*id))?;
-        check_copies(&registry, &ids, same_host)?;
-        let chosen = partition
-            .map(|text| text.parse::<PartitionId>().map_err(|_| DrivesError::NoPartition(text.to_owned())));
-        let chosen = chosen.transpose()?;
-        if let Some(id) = chosen.filter(|id| self.partitions.store(*id).is_none()) {
-            return Err(DrivesError::NoPartition(id.to_string()));
-        }
-        if registry.draining().any(|(draining, _)| ids.contains(&draining)) {
-            let why = format!("is drained; `andrew drive drain {name} --cancel` ends that");
-            return Err(DrivesError::Drain(name.to_owned(), why));
-        }
-        let wanted = || self.partitions.iter().filter(|(id, _)| chosen.is_none_or(|chosen| chosen == *id));
-        for (partition, _) in wanted() {
-            registry.set_in_use(partition, id);
-            registry.set_copies(partition, &copies);
-        }
-        for (_, store) in wanted() {
-            store.use_drives(&ids).map_err(|error| DrivesError::Store(error.to_string()))?;
-        }
-        self.keep(registry)?;
-        self.rebuilder.wake();
-        Ok(DriveAnswer::Done)
-    }
-
     /// Refuses a drive that was given up.
     pub(super) fn is_there(&self, id: DriveId) -> Result<(), DrivesError> {
         let registry = self.registry.lock();
@@ -435,25 +214,4 @@ async fn sweep(env: EnvRef, store: VolumeStore, id: DriveId, name: String, prese
         }
         env.sleep(SWEEP_AGAIN).await;
     }
-}
-
-/// Whether each of some drives may have copies of the data of the others.
-fn check_copies(registry: &Registry, ids: &[DriveId], same_host: bool) -> Result<(), DrivesError> {
-    let refused = |why: &str| Err(DrivesError::Copies(why.to_owned()));
-    if ids.len() > COPIES_MAX {
-        return refused("data are on three drives at most: two take copies");
-    }
-    for (at, one) in ids.iter().enumerate() {
-        for other in ids.iter().skip(at + 1) {
-            if one == other {
-                return refused("a drive cannot have a copy of its own data");
-            }
-            if !same_host && registry.host(*one) == registry.host(*other) {
-                return refused(
-                    "two of these drives are on one host, and would be lost together; --same-host permits it",
-                );
-            }
-        }
-    }
-    Ok(())
 }

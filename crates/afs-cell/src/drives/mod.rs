@@ -2,12 +2,15 @@
 //! the daemon of a drive on another host.
 
 mod adding;
+mod asking;
 mod attached;
 mod bucket;
 #[cfg(test)]
 mod bucket_tests;
+mod choosing;
 mod daemon;
 mod daemon_state;
+mod drain_orders;
 mod draining;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -22,6 +25,7 @@ mod rebuilding;
 mod registry;
 mod rekeying;
 mod remote;
+mod removing;
 mod requests;
 mod table;
 #[cfg(test)]
