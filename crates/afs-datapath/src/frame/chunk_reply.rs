@@ -3,7 +3,7 @@
 use afs_drive::{ChunkId, ChunkRef, Usage};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::chunk_request::{put_id, take_chunk, take_id, take_many};
+use super::chunk_fields::{put_chunk, put_id, put_many, take_chunk, take_id, take_many};
 use crate::capability::{Generation, Receipt};
 
 /// How a request for chunks ended.
@@ -87,7 +87,7 @@ impl Encode for ChunkReply {
             }
             Self::Written { chunk, usage } => {
                 2u32.encode(out);
-                out.extend_from_slice(&chunk.to_bytes());
+                put_chunk(chunk, out);
                 put_usage(*usage, out);
             }
             Self::Done => 3u32.encode(out),
@@ -108,8 +108,7 @@ impl Encode for ChunkReply {
             Self::Receipts { run, receipts } => {
                 7u32.encode(out);
                 run.encode(out);
-                (receipts.len() as u32).encode(out);
-                receipts.iter().for_each(|receipt| receipt.encode(out));
+                put_many(receipts, Encode::encode, out);
             }
         }
     }

@@ -4,8 +4,10 @@
 //! [`HEADER_LEN`], so that they are neither copied when they are sent ([`encode_data`]) nor when they arrive ([`Decoder`]).
 //! Source: `docs/protocol/data-path.md`.
 
+mod chunk_fields;
 mod chunk_reply;
 mod chunk_request;
+mod chunk_request_code;
 mod content;
 mod decoder;
 mod failure;
