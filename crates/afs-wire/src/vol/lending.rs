@@ -1,8 +1,5 @@
 //! Whether the directories of a volume may be leased to clients.
 
-use crate::xdr::{Decode, DecodeError, Encode, Reader};
-use std::fmt;
-
 /// Whether a file server lends the directories of a volume to clients that ask for it (`docs/protocol/extensions.md`, "Leases of
 /// directories"): a setting of the volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,42 +32,14 @@ impl Lending {
             Self::Off => 1,
         }
     }
-
-    /// That of a number.
-    #[must_use]
-    pub fn of_number(number: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|lending| u32::from(lending.number()) == number)
-    }
-
-    /// That of a name.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|lending| lending.name() == name)
-    }
 }
 
-impl Encode for Lending {
-    fn encode(&self, out: &mut Vec<u8>) {
-        u32::from(self.number()).encode(out);
-    }
-}
-
-impl Decode for Lending {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let value = r.u32()?;
-        Self::of_number(value).ok_or(DecodeError::BadValue { what: "setting of leases", value })
-    }
-}
-
-impl fmt::Display for Lending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+setting!(Lending, "setting of leases");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xdr::{Decode, Encode};
 
     #[test]
     fn numbers_and_names_are_read_back_and_others_refused() {

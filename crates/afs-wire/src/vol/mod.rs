@@ -2,6 +2,9 @@
 //!
 //! Source: `docs/protocol/volserver.md`.
 
+#[macro_use]
+mod setting;
+
 mod dump;
 mod extension;
 mod info;

@@ -1,8 +1,5 @@
 //! By which ways the bytes of a volume's files may travel.
 
-use crate::xdr::{Decode, DecodeError, Encode, Reader};
-use std::fmt;
-
 /// Where clients may read and write the bytes of a volume's files: a setting of the volume, in the terms of Gibson et al. 1997.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataRoute {
@@ -42,42 +39,14 @@ impl DataRoute {
             Self::Commanded => 3,
         }
     }
-
-    /// That of a number.
-    #[must_use]
-    pub fn of_number(number: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|route| u32::from(route.number()) == number)
-    }
-
-    /// That of a name.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|route| route.name() == name)
-    }
 }
 
-impl Encode for DataRoute {
-    fn encode(&self, out: &mut Vec<u8>) {
-        u32::from(self.number()).encode(out);
-    }
-}
-
-impl Decode for DataRoute {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let value = r.u32()?;
-        Self::of_number(value).ok_or(DecodeError::BadValue { what: "way for bytes", value })
-    }
-}
-
-impl fmt::Display for DataRoute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+setting!(DataRoute, "way for bytes");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xdr::{Decode, Encode};
 
     #[test]
     fn numbers_and_names_are_read_back_and_others_refused() {
