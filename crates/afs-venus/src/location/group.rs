@@ -73,12 +73,7 @@ impl Group {
             VolumeKind::ReadOnly => EntryFlags::RO_EXISTS,
             VolumeKind::Backup => EntryFlags::BACK_EXISTS,
         };
-        let [rw, ro, bk] = self.ids;
-        let id = match kind {
-            VolumeKind::ReadWrite => rw,
-            VolumeKind::ReadOnly => ro,
-            VolumeKind::Backup => bk,
-        };
+        let id = kind.of(self.ids);
         (self.flags.contains(exists) && id.0 != 0).then_some(id)
     }
 

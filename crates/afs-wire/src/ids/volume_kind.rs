@@ -23,6 +23,15 @@ impl VolumeKind {
         self as usize
     }
 
+    /// What is of this kind among a group's three: of the read-write, the read-only and the backup volume.
+    pub fn of<T>(self, [read_write, read_only, backup]: [T; 3]) -> T {
+        match self {
+            Self::ReadWrite => read_write,
+            Self::ReadOnly => read_only,
+            Self::Backup => backup,
+        }
+    }
+
     /// Suffix of the names of volumes of this kind.
     pub const fn suffix(self) -> &'static str {
         match self {

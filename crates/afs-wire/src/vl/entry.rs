@@ -44,12 +44,7 @@ impl Entry {
 
     /// Number of the group's volume of this kind; 0 is none.
     pub fn id(&self, kind: VolumeKind) -> VolumeId {
-        let [rw, ro, bk] = self.ids;
-        match kind {
-            VolumeKind::ReadWrite => rw,
-            VolumeKind::ReadOnly => ro,
-            VolumeKind::Backup => bk,
-        }
+        kind.of(self.ids)
     }
 }
 
