@@ -13,24 +13,12 @@ use afs_datapath::capability::{
 use afs_datapath::frame::{HandleNumber, Message, Presented, RequestId};
 use afs_datapath::session::{Drive, DriveLimits, Offer};
 use kit::log::{Log, logging};
+use kit::raw::Sent;
 use kit::{Kit, Raw, VERSION, directory, file, range};
 
 const LEN: usize = 1000;
 /// A key that the attacker has: that of a drive of its own.
 const OTHER_KEY: [u8; 32] = [8; 32];
-
-/// Where what was made for one connection is presented.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Sent {
-    /// On that connection.
-    Here,
-    /// On another connection of the same client.
-    AgainByTheSame,
-    /// By another client.
-    ByAnother,
-    /// To a drive with another id, key and epoch.
-    ToAnother(DriveId, KeyEpoch),
-}
 
 /// What the attacker changes.
 struct Row {

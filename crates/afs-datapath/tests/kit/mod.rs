@@ -4,7 +4,7 @@
 
 mod files;
 pub mod log;
-mod raw;
+pub mod raw;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A peer that says what it likes.
 
-use afs_datapath::capability::{Capability, Nonce, Nonces, Proof, Secret};
+use afs_datapath::capability::{Capability, DriveId, KeyEpoch, Nonce, Nonces, Proof, Secret};
 use afs_datapath::frame::RequestId;
 use afs_datapath::frame::{
     Decoder, Event, HandleNumber, Hello, Message, Presented, VERSION, Welcome, encode_data,
@@ -8,6 +8,19 @@ use afs_datapath::frame::{
 use afs_env::ByteStream;
 use afs_env::io::{AsyncReadExt, AsyncWriteExt};
 use bytes::BytesMut;
+
+/// Where what was made for one connection is presented.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sent {
+    /// On that connection.
+    Here,
+    /// On another connection of the same client.
+    AgainByTheSame,
+    /// By another client.
+    ByAnother,
+    /// To a drive with another id, key and epoch.
+    ToAnother(DriveId, KeyEpoch),
+}
 
 /// A stream with the frames of the protocol, and without its rules.
 pub struct Raw {

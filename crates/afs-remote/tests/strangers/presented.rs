@@ -17,7 +17,7 @@ use afs_datapath::session::Drive as Served;
 use afs_sim::NodeId;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use log::{Log, logging};
-use raw::Raw;
+use raw::{Raw, Sent};
 
 use super::*;
 
@@ -98,19 +98,6 @@ impl Kind {
             Order => ChunkRequest::Collect { holder: HolderId(1), tag: ROOM, transfer, content },
         }
     }
-}
-
-/// Where what was made for one connection is presented.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Sent {
-    /// On that connection.
-    Here,
-    /// On another connection of the same client.
-    AgainByTheSame,
-    /// By another client.
-    ByAnother,
-    /// To a drive with another id, key and epoch.
-    ToAnother(DriveId, KeyEpoch),
 }
 
 /// What is wrong.
