@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use afs_venus::NodeId;
 use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use afs_wire::xdr::BoundedVec;
 

@@ -1,0 +1,137 @@
+//! Changes that are decided under a lease: of all kinds, with modes and times, and of files with several names.
+
+use super::*;
+
+#[test]
+fn all_kinds_of_changes_are_decided_and_sent_within_a_second() {
+    let cell = cell(3);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease_with_model(&client).await;
+        let before = client.venus.counters();
+        let dir = client.find("dir").await.unwrap().node;
+        client.put("dir/small", b"small").await.unwrap();
+        client.mkdir("dir/sub").await.unwrap();
+        client.put("dir/sub/inner", b"inner").await.unwrap();
+        client.venus.symlink(dir, b"link", b"small").await.unwrap();
+        client.venus.rename(dir, b"first0", dir, b"renamed").await.unwrap();
+        client.venus.rename(dir, b"first1", dir, b"first2").await.unwrap();
+        client.venus.unlink(dir, b"first3").await.unwrap();
+        client.mkdir("dir/gone").await.unwrap();
+        client.venus.rmdir(dir, b"gone").await.unwrap();
+        let small = client.find("dir/small").await.unwrap();
+        let set = SetAttr { mode: Some(afs_wire::ids::Mode(0o600)), ..SetAttr::default() };
+        let attr = client.venus.setattr(small.node, None, set).await.unwrap();
+        assert_eq!((attr.mode.0, attr.size), (0o600, 5));
+        client.put("dir/small", b"rewritten").await.unwrap();
+        assert_eq!(client.calls_since(&before), [""; 0]);
+        assert_eq!(client.get("dir/small").await.unwrap(), b"rewritten");
+        client.env.sleep(Duration::from_millis(1500)).await;
+        assert_eq!(client.calls_since(&before), ["LeaseList 1"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        let mut names = other.names("dir").await.unwrap();
+        names.sort();
+        assert_eq!(names, [".", "..", "first2", "link", "model", "renamed", "small", "sub"]);
+        assert_eq!(other.get("dir/sub/inner").await.unwrap(), b"inner");
+        assert_eq!(other.get("dir/small").await.unwrap(), b"rewritten");
+        assert_eq!(other.find("dir/small").await.unwrap().attr.mode.0, 0o600);
+        assert_eq!(other.get("dir/link").await.map_err(|error| error.kind).unwrap_err(), ErrorKind::Loop);
+    });
+    let client = a.clone();
+    cell.on(&a, async move { assert_eq!(client.venus.counters().leases_lost, 0) });
+}
+
+#[test]
+fn names_of_files_that_were_made_under_the_lease_are_decided_too() {
+    let cell = cell(14);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease_with_model(&client).await;
+        let before = client.venus.counters();
+        client.mkdir("dir/sub").await.unwrap();
+        for n in 0..60 {
+            let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
+            put_by_link(&client, dir, &format!("object{n}"), format!("data {n}").as_bytes()).await.unwrap();
+            let file = client.find(&format!("{dir}/object{n}")).await.unwrap();
+            assert_eq!(file.attr.nlink, 1);
+            let at = client.find(dir).await.unwrap().node;
+            let linked = client.venus.link(file.node, at, format!("other{n}").as_bytes()).await.unwrap();
+            assert_eq!((linked.node, linked.attr.nlink), (file.node, 2));
+        }
+        let [dir, sub] = [client.find("dir").await.unwrap().node, client.find("dir/sub").await.unwrap().node];
+        client.venus.rename(dir, b"first0", sub, b"moved").await.unwrap();
+        put_all(&client, "dir/sub", 0..1).await;
+        client.venus.rename(sub, b"file0", dir, b"first1").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        for n in 0..60 {
+            let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
+            assert_eq!(client.find(&format!("{dir}/object{n}")).await.unwrap().attr.nlink, 2);
+        }
+        assert_eq!(client.calls_since(&before), ["LeaseList 4"]);
+        assert_eq!(client.venus.counters().leases_lost, 0);
+        // Several names are in one directory.
+        let file = client.find("dir/object0").await.unwrap();
+        let refused = client.venus.link(file.node, sub, b"elsewhere").await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::CrossDevice);
+        assert_eq!(
+            client.venus.rename(dir, b"object0", sub, b"elsewhere").await.unwrap_err().kind,
+            ErrorKind::CrossDevice
+        );
+        assert_eq!(client.venus.link(file.node, dir, b"object2").await.unwrap_err().kind, ErrorKind::Exists);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        assert_eq!(
+            (other.get("dir/sub/moved").await.unwrap(), other.get("dir/first1").await.unwrap()),
+            (b"x".to_vec(), b"data".to_vec())
+        );
+        for n in 0..60 {
+            let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
+            for name in ["object", "other"] {
+                let path = format!("{dir}/{name}{n}");
+                assert_eq!(other.get(&path).await.unwrap(), format!("data {n}").as_bytes());
+                assert_eq!(other.find(&path).await.unwrap().attr.nlink, 2);
+            }
+        }
+        assert_eq!(other.names("dir").await.unwrap().len(), 2 + 3 + 2 + 60);
+    });
+}
+
+#[test]
+fn modes_and_times_are_the_last_that_were_set_also_while_lists_are_on_their_way() {
+    let cell = cell(10);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease_with_model(&client).await;
+        // One list has the directory, what is made in it, and then its mode and time.
+        client.mkdir("dir/sub").await.unwrap();
+        client.put("dir/sub/inner", b"inner").await.unwrap();
+        set(&client, "dir/sub", 0o710, 1000).await;
+        client.env.sleep(Duration::from_secs(2)).await;
+        assert_eq!(mode_and_time(&client, "dir/sub").await, (0o710, 1000));
+        // Of these some are set between a list and its reply.
+        for n in 0..400u32 {
+            let (mode, time) = (0o600 + n % 0o100, 2000 + n);
+            for path in ["dir/sub", "dir/sub/inner"] {
+                set(&client, path, mode, time).await;
+            }
+            client.env.sleep(Duration::from_millis(u64::from(n % 13))).await;
+            for path in ["dir/sub", "dir/sub/inner"] {
+                assert_eq!(mode_and_time(&client, path).await, (mode, time), "{path}, step {n}");
+            }
+        }
+        assert_eq!(client.venus.counters().leases_lost, 0);
+    });
+    let other = b.clone();
+    cell.on(&b, async move {
+        for path in ["dir/sub", "dir/sub/inner"] {
+            assert_eq!(mode_and_time(&other, path).await, (0o600 + 399 % 0o100, 2399), "{path}");
+        }
+    });
+}
