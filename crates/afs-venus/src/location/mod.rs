@@ -1,5 +1,6 @@
 //! Location of volumes: cells, volume groups, sites and servers.
 
+mod address;
 mod cell;
 mod cell_names;
 mod choice;
@@ -8,15 +9,18 @@ mod finder;
 mod group;
 mod look_up_checks;
 mod server;
+mod server_table;
 mod table;
 mod unknown_call;
 mod volume;
 
+pub(crate) use address::Address;
 pub(crate) use cell::{Cell, QueryEnv, volume_query};
 pub(crate) use cell_names::CellNames;
 pub(crate) use finder::CellFinder;
 pub(crate) use group::{Group, GroupSite, ServerName};
-pub(crate) use server::{Address, Server, ServerTable};
+pub(crate) use server::Server;
+pub(crate) use server_table::ServerTable;
 pub(crate) use table::Location;
 pub(crate) use volume::{Entered, KnownSnapshots, Volume, VolumeTable};
 
