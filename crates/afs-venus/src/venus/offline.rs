@@ -42,8 +42,8 @@ impl Venus {
         error: VenusError,
     ) -> Seldom<'a, Status> {
         Box::pin(async move {
-            let Some((record, status)) = self.promised_last(vnode).await else { return Err(error) };
-            match sees(status.kind, self.rights_known_last(vnode.key, &status, &record).await) {
+            let Some((status, rights)) = self.promised_last(vnode).await else { return Err(error) };
+            match sees(status.kind, rights) {
                 true => {
                     self.note_unpromised(vnode.key, &error);
                     Ok(status)
@@ -59,10 +59,7 @@ impl Venus {
         vnode: &'a Arc<Vnode>,
         error: VenusError,
     ) -> Seldom<'a, Rights> {
-        Box::pin(async move {
-            let Some((record, status)) = self.promised_last(vnode).await else { return Err(error) };
-            Ok(self.rights_known_last(vnode.key, &status, &record).await)
-        })
+        Box::pin(async move { self.promised_last(vnode).await.map(|(_, rights)| rights).ok_or(error) })
     }
 
     /// Brings the contents of a directory as they were promised last into memory, for a user who may see them; else the error.
@@ -72,8 +69,7 @@ impl Venus {
         error: VenusError,
     ) -> Seldom<'a, ()> {
         Box::pin(async move {
-            let Some((record, status)) = self.promised_last(vnode).await else { return Err(error) };
-            let rights = self.rights_known_last(vnode.key, &status, &record).await;
+            let Some((status, rights)) = self.promised_last(vnode).await else { return Err(error) };
             let may_look = status.kind == FileKind::Directory && rights.contains(Rights::LOOKUP);
             if !may_look || !self.contents_are_here(vnode, &status).await? {
                 return Err(error);
@@ -105,8 +101,8 @@ impl Venus {
         self.context.may_be_old && is_away
     }
 
-    /// The record of an object, and its status.
-    async fn promised_last(&self, vnode: &Vnode) -> Option<(Arc<OfflineObject>, Status)> {
+    /// The status of an object as it was promised last, and the rights of the user as they were known then.
+    async fn promised_last(&self, vnode: &Vnode) -> Option<(Status, Rights)> {
         let record = match self.files.offline(vnode.key).await {
             Ok(Some(OfflineRecord::Object(record))) => Arc::new(record),
             Ok(_) => return None,
@@ -115,15 +111,8 @@ impl Venus {
                 return None;
             }
         };
-        let mut state = vnode.state();
-        // What was reported later is not taken back.
-        let status = *state.status.get_or_insert(record.status);
-        state.promised_last = Some(record.clone());
-        if state.link.is_none() && !record.link.is_empty() {
-            state.link = Some(record.link.clone());
-        }
-        drop(state);
-        Some((record, status))
+        let status = shown_as_promised(vnode, &record);
+        Some((status, self.rights_known_last(vnode.key, &status, &record).await))
     }
 
     /// The rights of the user on an object as they were known last: those on a file follow from its directory.
@@ -172,4 +161,15 @@ impl Venus {
         let ago = |then: UnixSeconds| u64::from(self.wall().0.saturating_sub(then.0));
         Some(Unpromised { since_seconds_ago: ago(since), as_of_seconds_ago: ago(record.promised_at) })
     }
+}
+
+/// Puts what a record tells of an object where it is not known. Returns the status.
+fn shown_as_promised(vnode: &Vnode, record: &Arc<OfflineObject>) -> Status {
+    let mut state = vnode.state();
+    state.promised_last = Some(record.clone());
+    if state.link.is_none() && !record.link.is_empty() {
+        state.link = Some(record.link.clone());
+    }
+    // What was reported later is not taken back.
+    *state.status.get_or_insert(record.status)
 }
