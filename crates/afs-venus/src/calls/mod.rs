@@ -6,6 +6,7 @@
 //! to a hook given at the start.
 
 mod attempt;
+mod attempts;
 mod call;
 mod context;
 mod failure;
