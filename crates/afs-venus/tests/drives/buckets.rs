@@ -154,14 +154,8 @@ fn a_setting_that_changes_after_the_layout_ends_the_addresses() {
 #[test]
 fn rights_that_are_taken_away_between_two_reads_end_the_addresses() {
     let scene = Scene::with_bucket(8);
-    let writer = scene.writer.clone();
-    scene.cell.on(&scene.writer, async move {
-        writer.log_in(ALICE, "alice").await;
-        let alice = writer.user(ALICE);
-        alice.mkdir("home").await.unwrap();
-        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
-        alice.put("home/big", &pattern(4 * MIB, 5)).await.unwrap();
-    });
+    scene.make_home("rl");
+    scene.put_at_home(pattern(4 * MIB, 5));
     let client = scene.cell.client(2);
     let (here, writer) = (client.clone(), scene.writer.clone());
     let read = scene.cell.on(&client, async move {

@@ -180,16 +180,8 @@ fn a_drive_that_is_away_from_the_client_costs_it_a_moment_and_the_bytes_come() {
 #[test]
 fn after_a_change_of_rights_nothing_is_read_at_the_drive() {
     let scene = Scene::new(6);
-    let writer = scene.writer.clone();
-    let big = pattern(4 * MIB, 5);
-    let content = big.clone();
-    scene.cell.on(&scene.writer, async move {
-        writer.log_in(ALICE, "alice").await;
-        let alice = writer.user(ALICE);
-        alice.mkdir("home").await.unwrap();
-        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
-        alice.put("home/big", &content).await.unwrap();
-    });
+    scene.make_home("rl");
+    scene.put_at_home(pattern(4 * MIB, 5));
     let client = scene.warm(2);
     let (here, writer) = (client.clone(), scene.writer.clone());
     let read = scene.cell.on(&client, async move {
@@ -216,14 +208,8 @@ fn after_a_change_of_rights_nothing_is_read_at_the_drive() {
 #[test]
 fn a_change_of_rights_in_the_middle_of_one_read_ends_it() {
     let scene = Scene::new(6);
-    let writer = scene.writer.clone();
-    scene.cell.on(&scene.writer, async move {
-        writer.log_in(ALICE, "alice").await;
-        let alice = writer.user(ALICE);
-        alice.mkdir("home").await.unwrap();
-        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
-        alice.put("home/big", &pattern(2 * MIB, 5)).await.unwrap();
-    });
+    scene.make_home("rl");
+    scene.put_at_home(pattern(2 * MIB, 5));
     let client = scene.warm(2);
     let (here, writer) = (client.clone(), scene.writer.clone());
     scene.set_conduct(Conduct::Slow);

@@ -79,14 +79,8 @@ fn what_was_read_before_is_read_at_the_drive_by_one_call_for_many_files_however_
 #[test]
 fn a_right_that_ended_is_not_renewed() {
     let scene = Scene::new(5);
-    let writer = scene.writer.clone();
-    scene.cell.on(&scene.writer, async move {
-        writer.log_in(ALICE, "alice").await;
-        let alice = writer.user(ALICE);
-        alice.mkdir("home").await.unwrap();
-        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
-        alice.put("home/big", &pattern(2 * MIB, 5)).await.unwrap();
-    });
+    scene.make_home("rl");
+    scene.put_at_home(pattern(2 * MIB, 5));
     let client = scene.warm(2);
     let (here, writer) = (client.clone(), scene.writer.clone());
     let before = at_drives(&client);

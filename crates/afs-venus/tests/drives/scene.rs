@@ -13,6 +13,7 @@ use afs_testkit::{FileCalls, SignedStore};
 use afs_volume::{DataRoute, DriveCount, Placement, Rebuild, VolumeHeader, VolumeStore};
 use afs_wire::ids::PartitionId;
 
+use crate::ALICE;
 use crate::common::{Cell, Client, LIMIT, ROOT, pattern};
 use crate::host::{Conduct, Host, serve};
 use crate::older::gate;
@@ -276,6 +277,23 @@ impl Scene {
     pub fn put(&self, path: &str, bytes: Vec<u8>) {
         let (writer, path) = (self.writer.clone(), path.to_owned());
         self.cell.on(&self.writer, async move { writer.put(&path, &bytes).await.unwrap() });
+    }
+
+    /// The directory of a user who logs in at the writer, with rights of another one.
+    pub fn make_home(&self, rights_of_bob: &'static str) {
+        let writer = self.writer.clone();
+        self.cell.on(&self.writer, async move {
+            writer.log_in(ALICE, "alice").await;
+            let alice = writer.user(ALICE);
+            alice.mkdir("home").await.unwrap();
+            alice.set_acl("home", &[("alice", "rlidwka"), ("bob", rights_of_bob)]).await.unwrap();
+        });
+    }
+
+    /// A file of that user there.
+    pub fn put_at_home(&self, bytes: Vec<u8>) {
+        let writer = self.writer.clone();
+        self.cell.on(&self.writer, async move { writer.user(ALICE).put("home/big", &bytes).await.unwrap() });
     }
 
     pub fn get(&self, client: &Client, path: &str) -> afs_venus::Result<Vec<u8>> {

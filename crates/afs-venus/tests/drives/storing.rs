@@ -133,13 +133,7 @@ fn a_mount_may_forbid_stores_at_drives_and_a_volume_without_rooms_is_asked_once(
 #[test]
 fn nobody_stores_at_the_drive_what_may_not_be_stored() {
     let scene = Scene::new(8);
-    let writer = scene.writer.clone();
-    scene.cell.on(&scene.writer, async move {
-        writer.log_in(ALICE, "alice").await;
-        let alice = writer.user(ALICE);
-        alice.mkdir("home").await.unwrap();
-        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rlidwk")]).await.unwrap();
-    });
+    scene.make_home("rlidwk");
     let client = warm(&scene, 2);
     let (here, writer) = (client.clone(), scene.writer.clone());
     let before = scene.hosts[0].staged();
