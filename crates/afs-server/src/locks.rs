@@ -198,6 +198,13 @@ impl Locks {
         })
     }
 
+    /// Whether a machine holds a lock on an object under one of these names.
+    pub fn is_held_by(&self, fid: Fid, names: impl IntoIterator<Item = Holder>) -> bool {
+        let state = self.lock();
+        let holds = state.held.get(&fid);
+        holds.is_some_and(|holds| names.into_iter().any(|name| holds.contains_key(&name)))
+    }
+
     /// Drops the locks on a deleted object.
     pub fn forget(&self, fid: Fid) {
         let mut state = self.lock();

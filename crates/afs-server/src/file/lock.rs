@@ -72,14 +72,32 @@ impl FileServer {
         Ok(reply(&found))
     }
 
-    /// Makes all checks and takes the lock in memory, if the volume is writable.
+    /// Makes all checks and takes the lock in memory, if the volume is writable. A lock in the way that may be kept under a lease
+    /// is recalled once.
     async fn take_lock(
         &self,
         context: &CallContext,
         fid: Fid,
         kind: LockKind,
-        take: impl FnOnce(Holder, LockMode) -> Result<Kept, Errno>,
+        take: impl Fn(Holder, LockMode) -> Result<Kept, Errno>,
     ) -> Result<(Found, Option<Taken>), AbortCode> {
+        let (found, taken) = self.try_lock(context, fid, kind, &take).await?;
+        let is_refused = matches!(taken, Some(Err(Errno::EAGAIN)));
+        let (found, taken) = match is_refused && self.recall_kept_lock(context, &found).await? {
+            true => self.try_lock(context, fid, kind, &take).await?,
+            false => (found, taken),
+        };
+        Ok((found, taken.transpose()?))
+    }
+
+    /// The same without a recall; the lock table's decision is inside.
+    async fn try_lock(
+        &self,
+        context: &CallContext,
+        fid: Fid,
+        kind: LockKind,
+        take: impl Fn(Holder, LockMode) -> Result<Kept, Errno>,
+    ) -> Result<(Found, Option<Result<Taken, Errno>>), AbortCode> {
         let (mode, operation) = match kind {
             LockKind::READ => (LockMode::Read, Operation::ReadLock),
             LockKind::WRITE => (LockMode::Write, Operation::WriteLock),
@@ -89,13 +107,31 @@ impl FileServer {
         found.check(&context.subject, operation)?;
         if found.header.is_writable() {
             let (holder, _) = self.holder(context, fid);
-            let kept = take(holder, mode)?;
-            return Ok((found, Some((holder, mode, kept))));
+            let taken = take(holder, mode).map(|kept| (holder, mode, kept));
+            return Ok((found, Some(taken)));
         }
         if mode == LockMode::Write {
             return Err(Errno::EROFS.to_uae());
         }
         Ok((found, None))
+    }
+
+    /// Recalls the lease of the directory of a file if its holder has a lock on the file, which it may keep though none of its processes
+    /// holds it (docs/protocol extensions.md "Locks under leases"). Returns whether there was such a lease.
+    pub(super) async fn recall_kept_lock(
+        &self,
+        context: &CallContext,
+        found: &Found,
+    ) -> Result<bool, AbortCode> {
+        let caller = Some(context.host.id());
+        let (fid, dir) = (found.record.fid(found.header.id), found.directory(found.header.id));
+        let Some(lease) = self.leases().of_others(dir, caller) else { return Ok(false) };
+        let names = lease.host.earlier_holders().into_iter().chain([lease.host.holder()]);
+        if !self.locks.is_held_by(fid, names) {
+            return Ok(false);
+        }
+        self.recall_from_others(dir, caller).await?;
+        Ok(true)
     }
 
     /// The name under which a machine holds locks, and the mode of a lock that it took before it was known by

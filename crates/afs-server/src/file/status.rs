@@ -36,6 +36,10 @@ impl FileServer {
     ) -> Result<fs::FetchStatusReply, AbortCode> {
         let found = self.find(context, fid).await?;
         found.check(&context.subject, Operation::FetchStatus)?;
+        if self.locks.count(fid, self.clients.now()) != 0 {
+            // The status says whether the object is locked.
+            self.recall_kept_lock(context, &found).await?;
+        }
         let callback = self.promise(context, fid, &found.header, grant).await;
         // Read again: a change since the first read found no promise of this caller to break.
         let found = self.found(found.served, found.header, fid).await?;
