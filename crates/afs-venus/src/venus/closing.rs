@@ -41,9 +41,10 @@ impl Venus {
             }
         }
         let me = self.as_user(handle.user);
-        me.settle_object(handle.vnode.key).await?;
         let stored = me.store(&handle.vnode, &data, StoreReason::Sync).await;
-        me.kept_if_failed(&handle, stored).await
+        me.kept_if_failed(&handle, stored).await?;
+        // After the store: the data of a new file goes with its creation.
+        me.settle_object(handle.vnode.key).await
     }
 
     /// fsync(2) on a directory: the server has all changes of names in it that were decided under a lease.

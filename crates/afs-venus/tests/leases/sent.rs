@@ -21,7 +21,9 @@ fn what_was_decided_is_at_the_server_after_fsync() {
         assert_eq!(client.calls_since(&synced), [""; 0]);
         let handle = client.open_new("dir/file").await.unwrap();
         client.write_all(handle, b"synced").await.unwrap();
+        let written = client.venus.counters();
         client.venus.fsync(handle).await.unwrap();
+        assert_eq!(client.calls_since(&written), ["LeaseList 1"], "the data goes with the name");
         client.put("dir/after", b"after").await.unwrap();
         let dir = client.find("dir").await.unwrap().node;
         client.venus.fsync_directory(dir).await.unwrap();

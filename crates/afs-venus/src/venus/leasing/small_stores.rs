@@ -1,10 +1,11 @@
 //! Close of a file that was made under a lease: its bytes go into the journal. Those of a small file go with the creation, if that was not
-//! sent, or are a change of a list; those of a longer one are sent by a store of their own, between two lists.
+//! sent, or are a change of a list; those of a longer one are sent by a store of their own, between two lists. So do those of a small file at
+//! its fsync while something about it waits there, which is sent then.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_wire::fs::{self, Change, FileKind, SetStatus, SmallData, Status};
+use afs_wire::fs::{self, Change, FileKind, SMALL_DATA_MAX, SetStatus, SmallData, Status};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use bytes::Bytes;
 
@@ -26,16 +27,19 @@ impl Venus {
         data: &Arc<FileData>,
         reason: StoreReason,
     ) -> Result<bool> {
-        let is_close = matches!(reason, StoreReason::Close | StoreReason::Release);
-        let Some(lease) = self.leases.of(vnode.key, self.now()).filter(|_| is_close) else {
-            return Ok(false);
+        let Some(lease) = self.leases.of(vnode.key, self.now()) else { return Ok(false) };
+        let longest = match reason {
+            StoreReason::Close | StoreReason::Release => WHOLE_MAX,
+            // It is sent at once: with what waits it costs no call of its own.
+            StoreReason::Sync if self.leases.concern(vnode.key) => SMALL_DATA_MAX as u64,
+            _ => return Ok(false),
         };
         if !vnode.state().locks.is_empty() {
             return Ok(false);
         }
         let _length = data.change_lock.block_cuts().await;
         let _quiet = data.change_lock.block_changes().await;
-        let Some(length) = whole_length(data) else { return Ok(false) };
+        let Some(length) = whole_length(data, longest) else { return Ok(false) };
         let cost = length.next_multiple_of(1024);
         if !lease.has(cost, New::Nothing) {
             Box::pin(self.borrow_more(&lease, cost, New::Nothing)).await;
@@ -49,7 +53,7 @@ impl Venus {
         self.send_soon(&lease);
         self.note_sums(data, &bytes);
         data.content().was_stored(status.data_version);
-        data.stored_unsynced.store(true, Ordering::SeqCst);
+        data.stored_unsynced.store(reason != StoreReason::Sync, Ordering::SeqCst);
         *data.ready.lock() = None;
         let serial = self.promises.serial();
         self.promises.record_change(
@@ -186,9 +190,9 @@ impl Venus {
     }
 }
 
-/// The length of a file that may be stored under a lease: all of it cached, and without holes.
-fn whole_length(data: &FileData) -> Option<u64> {
+/// The length of a file that may be stored under a lease: all of it cached, without holes, and at most `longest` bytes.
+fn whole_length(data: &FileData, longest: u64) -> Option<u64> {
     let content = data.content();
-    let fits = content.length > 0 && content.length <= WHOLE_MAX;
+    let fits = content.length > 0 && content.length <= longest;
     (fits && content.is_complete() && content.holes.is_empty()).then_some(content.length)
 }
