@@ -19,9 +19,9 @@
 //! | [`cache`] | stores of cached data: a directory, or memory |
 //! | `fuzzing` | functions for the fuzz targets |
 //! | `config` | configuration of Venus |
-//! | `locks` | advisory locks of the processes of this machine |
 //! | `promise` | one promise, and the sequence of breaks |
 //! | `identity` | users, tokens and sessions |
+//! | `locks` | advisory locks of the processes of this machine |
 //! | `leftover_locks` | locks that servers may still hold for this client |
 //! | `retry_orders` | stores of unsaved data that users have ordered |
 //! | `kernel` | nodes that the kernel holds, and their invalidation |

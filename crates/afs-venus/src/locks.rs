@@ -3,11 +3,14 @@
 use afs_rpc::Instant;
 
 use crate::api::{LockHolder, LockKind, LockRange};
+use crate::identity::TokenId;
 
 /// Locks of one object, in the order in which they were taken.
 #[derive(Default)]
 pub(crate) struct LockTable {
     held: Vec<Held>,
+    /// The strongest kind that was taken since no lock was held.
+    strongest: Option<LockKind>,
     /// Kind of the lock held at the server for all of them.
     pub at_server: Option<LockKind>,
     /// When that lock was last taken or extended.
@@ -17,6 +20,10 @@ pub(crate) struct LockTable {
     /// True if the server is known to hold no other lock for this client: none of an earlier client that crashed, and
     /// none whose release or request got no reply.
     pub is_server_known: bool,
+    /// The token with which that lock was taken.
+    pub taken_with: TokenId,
+    /// True while it is kept under a lease, and no lock is held here.
+    pub is_kept: bool,
 }
 
 /// A lock of one owner.
@@ -26,6 +33,12 @@ pub(crate) struct Held {
     pid: u32,
     range: LockRange,
     kind: LockKind,
+}
+
+/// All locks that were held at some moment.
+pub(crate) struct HeldLocks {
+    held: Vec<Held>,
+    strongest: Option<LockKind>,
 }
 
 /// Limit of locks of one object on one machine; beyond it, ENOLCK.
@@ -53,16 +66,22 @@ impl LockTable {
 
     /// Takes a lock, in place of the owner's locks in its range. `false` if there are too many.
     pub fn take(&mut self, owner: u64, pid: u32, range: LockRange, kind: LockKind) -> bool {
-        self.release(owner, range);
+        self.remove(owner, range);
         if self.held.len() >= HELD_MAX {
             return false;
         }
         self.held.push(Held { owner, pid, range, kind });
+        self.strongest = self.strongest.filter(|strongest| *strongest == LockKind::Write).or(Some(kind));
         true
     }
 
     /// Releases an owner's locks in a range; parts outside of it are kept.
     pub fn release(&mut self, owner: u64, range: LockRange) {
+        self.remove(owner, range);
+        self.strongest = self.strongest.filter(|_| !self.held.is_empty());
+    }
+
+    fn remove(&mut self, owner: u64, range: LockRange) {
         let mut rest = Vec::new();
         self.held.retain(|held| {
             if held.owner != owner || !held.range.overlaps(&range) {
@@ -85,31 +104,34 @@ impl LockTable {
         self.held.append(&mut rest);
     }
 
-    /// The lock needed at the server: on the whole file, since the server knows no ranges, and of the strongest kind
-    /// held here. A write lock is not converted to a read lock as long as any lock is held: a process may rely on what
-    /// it read under it.
+    /// The lock needed at the server: on the whole file, since the server knows no ranges, and of the strongest kind taken
+    /// here. A write lock is not converted to a read lock as long as any lock is held: a process may rely on what it read
+    /// under it.
     pub fn wanted_at_server(&self) -> Option<LockKind> {
-        let strongest = self.held.iter().map(|held| held.kind).max_by_key(|kind| *kind == LockKind::Write);
-        match self.at_server {
-            Some(LockKind::Write) => strongest.and(self.at_server),
-            _ => strongest,
-        }
+        self.strongest.filter(|_| !self.held.is_empty())
     }
 
-    /// Records that the server granted a lock of that kind, requested at `now`, after break number `since`.
-    pub fn hold_at_server(&mut self, kind: LockKind, now: Instant, since: u64) {
+    /// Records that the server granted a lock of that kind for the user of a token, requested at `now`, after break number
+    /// `since`.
+    pub fn hold_at_server(&mut self, kind: LockKind, token: TokenId, now: Instant, since: u64) {
         (self.at_server, self.is_server_known) = (Some(kind), true);
+        (self.taken_with, self.is_kept) = (token, false);
         self.extend(now, since);
     }
 
+    /// The lock at the server has ended, or counts as ended.
+    pub fn end_at_server(&mut self) {
+        (self.at_server, self.is_kept) = (None, false);
+    }
+
     /// All locks, for [`LockTable::restore`] if a change fails.
-    pub fn held(&self) -> Vec<Held> {
-        self.held.clone()
+    pub fn held(&self) -> HeldLocks {
+        HeldLocks { held: self.held.clone(), strongest: self.strongest }
     }
 
     /// Restores locks returned by [`LockTable::held`].
-    pub fn restore(&mut self, held: Vec<Held>) {
-        self.held = held;
+    pub fn restore(&mut self, before: HeldLocks) {
+        (self.held, self.strongest) = (before.held, before.strongest);
     }
 
     /// Removes all locks, after the lock at the server was lost.
@@ -169,5 +191,22 @@ mod tests {
         assert_eq!(table.wanted_at_server(), None);
         table.at_server = None;
         assert!(table.is_empty());
+    }
+
+    #[test]
+    fn a_kept_lock_is_needed_as_strong_as_it_was_taken_since() {
+        let mut table = LockTable::default();
+        table.take(1, 1, range(0, 9), LockKind::Write);
+        table.hold_at_server(LockKind::Write, TokenId::NONE, Instant::ZERO, 0);
+        table.take(1, 1, range(0, 9), LockKind::Read);
+        assert_eq!(table.wanted_at_server(), Some(LockKind::Write), "it became one to read");
+        table.release(1, LockRange::WHOLE);
+        assert_eq!(table.wanted_at_server(), None);
+        table.take(1, 1, range(0, 9), LockKind::Read);
+        assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
+        let before = table.held();
+        table.take(2, 1, range(20, 29), LockKind::Write);
+        table.restore(before);
+        assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) type User = Option<TokenOwner>;
 
 /// Number of a token, never reused in this process. Another token of the same owner has another number, since it may
 /// authenticate another identity.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub(crate) struct TokenId(pub u64);
 
 impl TokenId {

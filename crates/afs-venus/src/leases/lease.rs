@@ -67,7 +67,12 @@ struct State {
     not_linked: BTreeSet<Key>,
     /// Files whose data was not taken with their other changes: they get no other names.
     unstored: BTreeSet<Key>,
+    /// Files of which a lock is kept at the server, and the users who held it last.
+    kept_locks: BTreeMap<Key, (Arc<Vnode>, User)>,
 }
+
+/// Most locks that are kept under one lease.
+const KEPT_LOCKS_MAX: usize = 64;
 
 impl Lease {
     /// The lease of a reply, with the lent fids that can be used, and an empty journal.
@@ -96,6 +101,7 @@ impl Lease {
             replaced: BTreeMap::new(),
             not_linked: BTreeSet::new(),
             unstored: BTreeSet::new(),
+            kept_locks: BTreeMap::new(),
         };
         Lease {
             id: reply.lease,
@@ -129,6 +135,24 @@ impl Lease {
     /// Nothing more is decided under it. What was decided is still sent.
     pub fn stop(&self) {
         self.state.lock().holds = false;
+    }
+
+    /// A lock on a file is kept at the server until the lease ends. Returns false if it has ended, or too many are kept under it.
+    pub fn keep_lock(&self, file: &Arc<Vnode>, user: User) -> bool {
+        let mut state = self.state.lock();
+        if state.kept_locks.len() >= KEPT_LOCKS_MAX {
+            state.kept_locks.retain(|_, (file, _)| file.state().locks.at_server.is_some());
+        }
+        let is_kept = state.holds && state.kept_locks.len() < KEPT_LOCKS_MAX;
+        if is_kept {
+            state.kept_locks.insert(file.key, (file.clone(), user));
+        }
+        is_kept
+    }
+
+    /// Takes the files of which locks were kept, to be released.
+    pub fn take_kept_locks(&self) -> Vec<(Arc<Vnode>, User)> {
+        std::mem::take(&mut self.state.lock().kept_locks).into_values().collect()
     }
 
     /// The server takes no more lists: what it does not have is settled by single calls. The first `made` changes of the last list

@@ -142,6 +142,9 @@ impl Venus {
         }
         if handle.vnode.state().file.opens() == 0 {
             self.leases.take_failure(handle.vnode.key);
+            if handle.vnode.state().locks.is_kept && !self.is_closing() {
+                self.release_kept_lock(&handle.vnode).await;
+            }
         }
         self.retire(&handle.vnode, &handle.data(), self.context.user).await;
     }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use afs_wire::error::Errno;
 use afs_wire::fs::{self, LOCK_LIFETIME};
@@ -27,6 +28,10 @@ impl Venus {
             }
             let Ok(volume) = self.volume_of(vnode.key).await else { continue };
             let me = self.as_user(handle.user);
+            if vnode.state().locks.is_kept {
+                me.extend_kept_lock(vnode, &volume).await;
+                continue;
+            }
             if !me.extend_lock(vnode, &volume).await {
                 let _guard = vnode.changing.lock().await;
                 me.take_lock_again(vnode, &volume).await;
@@ -43,14 +48,11 @@ impl Venus {
         volume: &Arc<Volume>,
         data: &FileData,
     ) -> Result<()> {
-        let is_old = {
-            let (state, now) = (vnode.state(), self.now());
-            let old = |at| now.saturating_since(at) >= LOCK_LIFETIME;
-            // A server reports a move by breaking its promises on the whole volume.
-            let may_have_moved = volume.broken.load(Ordering::SeqCst) > state.locks.extended_since;
-            state.locks.at_server.is_some() && (may_have_moved || state.locks.extended.is_none_or(old))
-        };
-        if is_old && !self.extend_lock(vnode, volume).await {
+        let is_held = !vnode.state().locks.is_kept;
+        if is_held
+            && self.may_have_lost_lock(vnode, volume, LOCK_LIFETIME)
+            && !self.extend_lock(vnode, volume).await
+        {
             self.take_lock_again(vnode, volume).await;
         }
         match data.lost.load(Ordering::SeqCst) {
@@ -59,8 +61,17 @@ impl Venus {
         }
     }
 
+    /// True if a lock that is held at the server was extended longer ago than this, or the volume may have moved since.
+    pub(super) fn may_have_lost_lock(&self, vnode: &Vnode, volume: &Volume, longest: Duration) -> bool {
+        let (state, now) = (vnode.state(), self.now());
+        let old = |at| now.saturating_since(at) >= longest;
+        // A server reports a move by breaking its promises on the whole volume.
+        let may_have_moved = volume.broken.load(Ordering::SeqCst) > state.locks.extended_since;
+        state.locks.at_server.is_some() && (may_have_moved || state.locks.extended.is_none_or(old))
+    }
+
     /// `false` if the server replies that there is no such lock.
-    async fn extend_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> bool {
+    pub(super) async fn extend_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> bool {
         let (now, since) = (self.now(), self.promises.serial());
         match self.call(volume, fs::ExtendLock { fid: vnode.key.fid }).await {
             Ok(_) => {

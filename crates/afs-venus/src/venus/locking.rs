@@ -88,11 +88,13 @@ impl Venus {
     /// Makes the lock at the server match the locks held here. Returns true if none was held before: other clients may
     /// have changed the file since.
     async fn match_server_lock(&self, vnode: &Arc<Vnode>) -> Result<bool> {
-        let (wanted, held, orphan) = {
+        self.use_kept_lock(vnode);
+        let (wanted, held, is_kept, orphan) = {
             let state = vnode.state();
-            (state.locks.wanted_at_server(), state.locks.at_server, state.file.is_orphan())
+            let locks = &state.locks;
+            (locks.wanted_at_server(), locks.at_server, locks.is_kept, state.file.is_orphan())
         };
-        if wanted == held || orphan {
+        if wanted == held || is_kept || orphan {
             return Ok(false);
         }
         let volume = self.volume_of(vnode.key).await?;
@@ -106,6 +108,8 @@ impl Venus {
         }
         match (held, wanted) {
             (None, Some(kind)) => self.take_lock(&volume, vnode, kind).await.map(|()| true),
+            // It was kept, and suffices.
+            (Some(LockKind::Write), Some(LockKind::Read)) => Ok(false),
             (Some(_), Some(kind)) => self.change_lock(&volume, vnode, kind).await.map(|()| false),
             (_, None) => self.store_and_release_lock(&volume, vnode).await.map(|()| false),
         }
@@ -124,13 +128,14 @@ impl Venus {
     /// Requests a lock. If an earlier attempt got no reply, a refusal may be caused by the lock that it obtained.
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         let (fid, now, since) = (vnode.key.fid, self.now(), self.promises.serial());
+        let token = self.token_for(vnode.key.cell);
         let outcome = self.call_tried(volume, fs::SetLock { fid, kind: wire(kind) }).await;
         if outcome.maybe_executed {
             self.add_leftover_lock(vnode, None);
         }
         let Err(error) = outcome.result else {
             let mut state = vnode.state();
-            state.locks.hold_at_server(kind, now, since);
+            state.locks.hold_at_server(kind, token, now, since);
             // It may have been taken twice.
             state.locks.is_server_known = !outcome.maybe_executed;
             return Ok(());
@@ -162,14 +167,20 @@ impl Venus {
         kind: LockKind,
     ) -> Result<()> {
         let (now, since) = (self.now(), self.promises.serial());
+        let token = self.token_for(vnode.key.cell);
         self.call(volume, fs::ChangeLock { fid: vnode.key.fid, kind: wire(kind) }).await?;
-        vnode.state().locks.hold_at_server(kind, now, since);
+        vnode.state().locks.hold_at_server(kind, token, now, since);
         Ok(())
     }
 
     /// Converts a lock, without a moment in which another client could take it. On a server without that call the lock
     /// is released and requested anew; the version of the file shows whether another client changed it in between.
-    async fn change_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, kind: LockKind) -> Result<()> {
+    pub(super) async fn change_lock(
+        &self,
+        volume: &Arc<Volume>,
+        vnode: &Arc<Vnode>,
+        kind: LockKind,
+    ) -> Result<()> {
         let fid = vnode.key.fid;
         match self.convert_lock(volume, vnode, kind).await {
             Ok(()) => return Ok(()),
@@ -190,21 +201,24 @@ impl Venus {
         changed
     }
 
-    /// Stores what was changed under the lock and releases the lock at the server. If the store fails, the lock is held
-    /// until the file is closed.
+    /// Stores what was changed under the lock and releases the lock at the server, unless it is kept under a lease. If the
+    /// store fails, the lock is held until the file is closed.
     async fn store_and_release_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
         let data = vnode.state().file.data().cloned();
         if let Some(data) = data {
             self.store_locked(vnode, &data, StoreReason::Close).await?;
         }
-        self.release_lock(volume, vnode).await
+        match self.keep_lock(vnode) {
+            true => Ok(()),
+            false => self.release_lock(volume, vnode).await,
+        }
     }
 
     /// Releases the lock at the server, now or when the server is reachable again: for local processes it is released
     /// in any case. After an error it expires by itself.
     pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
         if vnode.state().is_gone {
-            vnode.state().locks.at_server = None;
+            vnode.state().locks.end_at_server();
             self.leftover_locks.remove(vnode.key);
             return Ok(());
         }
@@ -241,7 +255,7 @@ impl Venus {
         vnode: &Vnode,
     ) -> CallOutcome<fs::LockReply> {
         let fid = vnode.key.fid;
-        vnode.state().locks.at_server = None;
+        vnode.state().locks.end_at_server();
         let mut outcome = self.without_retry().call_tried(volume, fs::ReleaseLock { fid }).await;
         vnode.state().locks.is_server_known &= outcome.result.is_ok();
         outcome.result = outcome.result.map_err(|error| error.of(fid));
@@ -268,11 +282,12 @@ impl Venus {
         let _guard = vnode.changing.lock().await;
         vnode.state().locks.release(owner, LockRange::WHOLE);
         let mut agreed = self.match_server_lock(vnode).await.map(drop);
-        let is_kept = {
+        let is_unstored = {
             let state = vnode.state();
-            state.locks.at_server.is_some() && state.locks.wanted_at_server().is_none()
+            let locks = &state.locks;
+            locks.at_server.is_some() && locks.wanted_at_server().is_none() && !locks.is_kept
         };
-        if is_kept && let Ok(volume) = self.volume_of(vnode.key).await {
+        if is_unstored && let Ok(volume) = self.volume_of(vnode.key).await {
             agreed = self.release_lock(&volume, vnode).await;
         }
         if let Err(error) = agreed {
@@ -291,6 +306,9 @@ impl Venus {
     ) -> Result<Option<LockHolder>> {
         let handle = self.files.handle(handle, "lock")?;
         let vnode = &handle.vnode;
+        if vnode.state().locks.is_kept && !self.has_kept_lock(vnode) {
+            self.release_kept_lock(vnode).await;
+        }
         let here = vnode.state().locks.conflict(owner, range, kind);
         if here.is_some() || vnode.state().locks.at_server.is_some() {
             return Ok(here);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 
 /// Number of calls in what `calls_since` tells.
-fn number_of(calls: &[String]) -> u32 {
+pub(super) fn number_of(calls: &[String]) -> u32 {
     calls.iter().map(|call| call.rsplit(' ').next().unwrap().parse::<u32>().unwrap()).sum()
 }
 

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod costs;
+mod database;
 mod decided;
 mod full_disk;
 mod lent;

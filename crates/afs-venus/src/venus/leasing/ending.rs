@@ -12,7 +12,8 @@ use crate::leases::Lease;
 use crate::venus::Venus;
 
 impl Venus {
-    /// RecallLease: the reply says that the server has all that was decided, and that nothing more will be.
+    /// RecallLease: the reply says that the server has all that was decided, and that nothing more will be. Locks that are kept under the
+    /// lease are released before it.
     pub(in crate::venus) async fn lease_recalled(
         &self,
         request: RecallLease,
@@ -24,6 +25,7 @@ impl Venus {
             tracing::warn!(%error, dir = %request.dir, "what was decided under a lease that is recalled cannot be sent");
             return Err(Errno::EAGAIN.to_uae());
         }
+        self.release_kept_locks(&lease).await;
         self.has_ended(&lease);
         Ok(())
     }
@@ -43,6 +45,7 @@ impl Venus {
     /// Returns a lease under which nothing is decided any more, and of which all is settled.
     pub(super) async fn return_lease(&self, lease: &Arc<Lease>) {
         if self.leases.all().iter().any(|known| Arc::ptr_eq(known, lease)) {
+            self.release_kept_locks(lease).await;
             self.has_ended(lease);
             let request = fs::ReturnLease { dir: lease.dir.fid, lease: lease.id };
             // Otherwise the server recalls it some time.

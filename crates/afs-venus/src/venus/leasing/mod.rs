@@ -5,6 +5,7 @@
 
 mod deciding;
 mod ending;
+mod kept_locks;
 mod list_replies;
 mod lists;
 mod loss;
