@@ -28,10 +28,7 @@ use super::request::{Awaited, Reply, Request};
 use super::sending::Sending;
 use super::{Error, Lost, Patience};
 use crate::capability::{ByteRange, Capability, DriveId, KeyEpoch, Nonces, Proof, Secret};
-use crate::frame::{
-    BOUND_VERSION, CHUNKS_VERSION, Goodbye, Message, Presented, RequestId, STAGING_VERSION, StoreDescription,
-    VERSION, Welcome,
-};
+use crate::frame::{Goodbye, Message, Presented, RequestId, StoreDescription, VERSION, Welcome};
 use crate::tls::Security;
 use handle::Handles;
 
@@ -72,43 +69,31 @@ impl Client {
         Self::open_version(env, stream, security, patience, VERSION).await
     }
 
-    /// As [`Client::open`], to a drive that stores chunks.
+    /// As [`Client::open`], in a version that the drive is to speak: [`CHUNKS_VERSION`](crate::frame::CHUNKS_VERSION) to one that stores
+    /// chunks, [`BOUND_VERSION`](crate::frame::BOUND_VERSION) for what a client of the file server asks of such a drive
+    /// ([`Client::read_bound`]) and for revocations, [`STAGING_VERSION`](crate::frame::STAGING_VERSION) also for stores there
+    /// ([`Client::stage`]) and for claims.
     ///
     /// # Errors
-    /// The same; [`Goodbye::Version`](crate::frame::Goodbye::Version) from one that does not.
-    pub async fn open_chunks(
+    /// The same; [`Goodbye::Version`] from a drive that does not speak it.
+    pub async fn open_version(
         env: EnvRef,
         stream: Box<dyn ByteStream>,
         security: Security,
         patience: Patience,
+        version: u32,
     ) -> Result<Self, Lost> {
-        Self::open_version(env, stream, security, patience, CHUNKS_VERSION).await
-    }
-
-    /// As [`Client::open_chunks`], for what a client asks of such a drive ([`Client::read_bound`]), and for revocations.
-    ///
-    /// # Errors
-    /// The same.
-    pub async fn open_bound(
-        env: EnvRef,
-        stream: Box<dyn ByteStream>,
-        security: Security,
-        patience: Patience,
-    ) -> Result<Self, Lost> {
-        Self::open_version(env, stream, security, patience, BOUND_VERSION).await
-    }
-
-    /// As [`Client::open_bound`], for stores too ([`Client::stage`]), and for claims.
-    ///
-    /// # Errors
-    /// The same; [`Goodbye::Version`](crate::frame::Goodbye::Version) from a drive that is older.
-    pub async fn open_staging(
-        env: EnvRef,
-        stream: Box<dyn ByteStream>,
-        security: Security,
-        patience: Patience,
-    ) -> Result<Self, Lost> {
-        Self::open_version(env, stream, security, patience, STAGING_VERSION).await
+        let opened = opening::open(&env, stream, security, &patience, version).await?;
+        let (link, welcome) = (opened.link.clone(), opened.welcome);
+        let shared = Shared {
+            link,
+            welcome,
+            nonces: opened.nonces,
+            handles: Handles::new(welcome.handles_max),
+            places: Arc::new(Semaphore::new(welcome.requests_max.clamp(1, REQUESTS_MAX) as usize)),
+        };
+        opened.drive(&env, patience);
+        Ok(Self(Arc::new(shared)))
     }
 
     /// Opens a connection in the first of some versions that the drive speaks, on a stream of its own for each attempt.
@@ -129,30 +114,6 @@ impl Client {
             }
         }
         Err(Lost::Goodbye(Goodbye::Version))
-    }
-
-    /// As [`Client::open`], in a version that the drive is to speak.
-    ///
-    /// # Errors
-    /// The same; [`Goodbye::Version`] from a drive that does not.
-    pub async fn open_version(
-        env: EnvRef,
-        stream: Box<dyn ByteStream>,
-        security: Security,
-        patience: Patience,
-        version: u32,
-    ) -> Result<Self, Lost> {
-        let opened = opening::open(&env, stream, security, &patience, version).await?;
-        let (link, welcome) = (opened.link.clone(), opened.welcome);
-        let shared = Shared {
-            link,
-            welcome,
-            nonces: opened.nonces,
-            handles: Handles::new(welcome.handles_max),
-            places: Arc::new(Semaphore::new(welcome.requests_max.clamp(1, REQUESTS_MAX) as usize)),
-        };
-        opened.drive(&env, patience);
-        Ok(Self(Arc::new(shared)))
     }
 
     /// The drive at the other end, as it says itself. A capability for another one would be refused there.

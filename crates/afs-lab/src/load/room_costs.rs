@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use afs_datapath::MINIMUM_SIZE;
 use afs_datapath::capability::{Capability, Secret};
+use afs_datapath::frame::STAGING_VERSION;
 use afs_datapath::session::{Client, Fingerprint, Handle, Patience, Security};
 use afs_wire::fs::{
     ANY_VERSION, COMMIT_SLOT_LEN, CommitChunks, CommitDrive, CommitPart, CommitPlace, CommitPlaced, EndRoom,
@@ -149,7 +150,9 @@ impl Costs<'_> {
             let security =
                 if drive.clear { Security::Clear } else { Security::Tls(Fingerprint(drive.fingerprint.0)) };
             let stream = env.connect(at).await.map_err(failed("connecting"))?;
-            let client = Client::open_staging(env.clone(), stream, security, Patience::default()).await;
+            let client =
+                Client::open_version(env.clone(), stream, security, Patience::default(), STAGING_VERSION)
+                    .await;
             drives.insert(drive.drive.0, client.map_err(failed("opening a session"))?);
         }
         Ok(Drives(drives))
