@@ -1,6 +1,7 @@
 //! `andrew vos create`: creates a volume.
 
 use super::ops::{Ops, volume_id};
+use super::site_words::{NamedSite, SiteWords};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::CreateOptions;
@@ -21,15 +22,8 @@ Examples:
   andrew vos create -server localhost -partition a -name projects -maxquota 5000000"
 )]
 pub struct Args {
-    /// Server, partition and the volume's name
-    #[arg(value_name = "SERVER PARTITION NAME", num_args = 0..=3)]
-    bare: Vec<String>,
-    /// Server, as OpenAFS's vos takes it
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// Partition, as OpenAFS's vos takes it
-    #[arg(long, value_name = "PARTITION")]
-    partition: Option<String>,
+    #[command(flatten)]
+    at: SiteWords,
     /// Name, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -69,14 +63,8 @@ impl Args {
                 "vos: create needs a server, a partition and a name; see `andrew vos create --help`",
             )
         };
-        let mut bare = self.bare;
-        let name = self.name.or_else(|| bare.pop()).ok_or_else(missing)?;
-        let mut bare = bare.into_iter();
-        let server = self.server.or_else(|| bare.next());
-        let partition = self.partition.or_else(|| bare.next());
-        if bare.next().is_some() {
-            return Err(missing());
-        }
+        let NamedSite { volume, server, partition, is_too_much } = self.at.with(self.name);
+        let name = volume.filter(|_| !is_too_much).ok_or_else(missing)?;
         let place = ops.needed_place(server.as_deref(), partition.as_deref())?;
         let id = self.id.as_deref().map(volume_id).transpose()?;
         Ok(CreateOptions { name, place, quota: self.maxquota, id })

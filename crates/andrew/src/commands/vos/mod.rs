@@ -31,6 +31,7 @@ mod restore;
 pub(in crate::commands) mod route_options;
 mod server_volume;
 mod single_volume;
+mod site_words;
 mod sites;
 mod snapshot;
 mod snapshot_schedule;

@@ -4,6 +4,7 @@ use super::journal_choice::JournalChoice;
 use super::journal_files::FileJournal;
 use super::progress::Bar;
 use super::route_options::RouteOptions;
+use super::site_words::NamedSite;
 use crate::commands::auth_options::local_token;
 use crate::commands::login::cell_choice::mounted_or_logged_in;
 use crate::commands::server_order::by_first_reply;
@@ -166,20 +167,11 @@ impl Ops {
         }
     }
 
-    /// A partition and the word for a volume, each by its option or else from the bare words in the order server, partition, volume.
-    pub(super) fn place_and_volume(
-        &self,
-        mut bare: Vec<String>,
-        server: Option<String>,
-        partition: Option<String>,
-        volume: Option<String>,
-    ) -> CommandResult<(ServerPartition, String)> {
-        let volume = volume.or_else(|| bare.pop());
+    /// The partition and the word for the volume that a command names.
+    pub(super) fn place_and_volume(&self, site: NamedSite) -> CommandResult<(ServerPartition, String)> {
+        let NamedSite { volume, server, partition, .. } = site;
         let volume =
             volume.ok_or_else(|| CommandError::usage("vos: give a server, a partition and a volume"))?;
-        let mut bare = bare.into_iter();
-        let server = server.or_else(|| bare.next());
-        let partition = partition.or_else(|| bare.next());
         Ok((self.needed_place(server.as_deref(), partition.as_deref())?, volume))
     }
 

@@ -1,7 +1,7 @@
 //! `andrew vos setcopies` and `setwidth`: on which drives of its file server the data of a volume go.
 
 use super::ops::Ops;
-use super::single_volume::shown;
+use super::single_volume::changed;
 use crate::error::CommandResult;
 use afs_wire::vol::DriveCount;
 
@@ -57,15 +57,19 @@ impl CopiesArgs {
     /// # Errors
     /// See [`afs_admin::Admin::set_copies`].
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
-        let (volume, copies) = (self.volume, self.copies.parse().ok().and_then(DriveCount::new));
-        let name = volume.clone();
-        ops.run(|admin| async move { admin.set_copies(&name, copies).await })?;
+        let copies = self.copies.parse().ok().and_then(DriveCount::new);
         let done = match copies {
             Some(DriveCount::ONE) => "set to 1 drive, without copies".to_owned(),
             Some(count) => format!("set to {count} drives before a store is complete"),
             None => "set to the default of its partition".to_owned(),
         };
-        shown(json, volume, done)
+        changed(
+            ops,
+            json,
+            self.volume,
+            done,
+            |admin, name| async move { admin.set_copies(&name, copies).await },
+        )
     }
 }
 
@@ -75,9 +79,9 @@ impl WidthArgs {
     /// # Errors
     /// See [`afs_admin::Admin::set_width`].
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
-        let (volume, width) = (self.volume, DriveCount::new(self.width).unwrap_or(DriveCount::ONE));
-        let name = volume.clone();
-        ops.run(|admin| async move { admin.set_width(&name, width).await })?;
-        shown(json, volume, format!("set to a width of {width}"))
+        let width = DriveCount::new(self.width).unwrap_or(DriveCount::ONE);
+        changed(ops, json, self.volume, format!("set to a width of {width}"), |admin, name| async move {
+            admin.set_width(&name, width).await
+        })
     }
 }

@@ -3,6 +3,7 @@
 use super::entries;
 use super::ops::Ops;
 use super::removal::Loss;
+use super::site_words::{NamedSite, SiteWords};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::RemoveOptions;
@@ -30,15 +31,8 @@ Examples:
   andrew vos remove -server localhost -partition a -id 536870918"
 )]
 pub struct Args {
-    /// Server, partition and the volume's name or number
-    #[arg(value_name = "SERVER PARTITION NAME", num_args = 0..=3)]
-    bare: Vec<String>,
-    /// Server, as OpenAFS's vos takes it
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// Partition, as OpenAFS's vos takes it
-    #[arg(long, value_name = "PARTITION")]
-    partition: Option<String>,
+    #[command(flatten)]
+    at: SiteWords,
     /// Name or number, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
@@ -65,15 +59,12 @@ impl Args {
     /// # Errors
     /// See [`afs_admin::Admin::remove`].
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
-        let mut bare = self.bare;
-        let volume = self.id.or_else(|| bare.pop()).ok_or_else(|| {
+        let NamedSite { volume, server, partition, .. } = self.at.with(self.id);
+        let volume = volume.ok_or_else(|| {
             CommandError::usage(
                 "vos: remove needs the name or number of a volume; see `andrew vos remove --help`",
             )
         })?;
-        let mut bare = bare.into_iter();
-        let server = self.server.or_else(|| bare.next());
-        let partition = self.partition.or_else(|| bare.next());
         let place = ops.place(server.as_deref(), partition.as_deref())?;
         let options = RemoveOptions { volume, place, snapshots: self.snapshots };
         if !self.yes && io::stdin().is_terminal() && io::stderr().is_terminal() {

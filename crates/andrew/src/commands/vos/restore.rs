@@ -2,6 +2,7 @@
 
 use super::dump_files::Source;
 use super::ops::{Ops, volume_id};
+use super::site_words::{NamedSite, SiteWords};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::{Overwrite, RestoreDate, RestoreOptions};
@@ -20,15 +21,8 @@ Examples:
   andrew vos restore 192.0.2.1 a projects -file projects.dump
   andrew vos restore 192.0.2.1 a projects -file since.dump -overwrite incremental")]
 pub struct Args {
-    /// Server, partition and the volume's name
-    #[arg(value_name = "SERVER PARTITION NAME", num_args = 0..=3)]
-    bare: Vec<String>,
-    /// Server, as OpenAFS's vos takes it
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// Partition, as OpenAFS's vos takes it
-    #[arg(long, value_name = "PARTITION")]
-    partition: Option<String>,
+    #[command(flatten)]
+    at: SiteWords,
     /// Name, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -101,16 +95,12 @@ impl Args {
     /// # Errors
     /// See [`afs_admin::Admin::restore`]; or the file cannot be read or is not a dump.
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
-        let mut bare = self.bare;
-        let name = self.name.or_else(|| bare.pop());
-        let name = name.ok_or_else(|| {
+        let NamedSite { volume, server, partition, .. } = self.at.with(self.name);
+        let name = volume.ok_or_else(|| {
             CommandError::usage(
                 "vos: restore needs a server, a partition and a name; see `andrew vos restore --help`",
             )
         })?;
-        let mut bare = bare.into_iter();
-        let server = self.server.or_else(|| bare.next());
-        let partition = self.partition.or_else(|| bare.next());
         let place = ops.needed_place(server.as_deref(), partition.as_deref())?;
         let options = RestoreOptions {
             name: name.clone(),

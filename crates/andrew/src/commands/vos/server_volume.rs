@@ -1,6 +1,7 @@
 //! `andrew vos zap`, `online`, `offline` and `endtrans`: commands on a volume or transaction of one server.
 
 use super::ops::{Ops, volume_id};
+use super::site_words::named;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::ServerPartition;
@@ -82,7 +83,7 @@ struct StateChange {
 
 impl ServerVolume {
     fn parts(self, ops: &Ops) -> CommandResult<(ServerPartition, VolumeId)> {
-        let (place, volume) = ops.place_and_volume(self.bare, self.server, self.partition, self.id)?;
+        let (place, volume) = ops.place_and_volume(named(self.bare, self.server, self.partition, self.id))?;
         let id = match volume_id(&volume) {
             Ok(id) => id,
             Err(_) => ops.run(|admin| async move { admin.group(&volume).await })?.wanted(),

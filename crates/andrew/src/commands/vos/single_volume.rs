@@ -3,7 +3,7 @@
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_admin::Fields;
+use afs_admin::{Admin, AdminResult, Fields};
 use afs_wire::ids::UnixSeconds;
 use afs_wire::vol::{DataRoute, Lending};
 use serde::Serialize;
@@ -138,12 +138,10 @@ impl VolumeArg {
     /// # Errors
     /// See [`afs_admin::Admin::lock`] and [`afs_admin::Admin::unlock`].
     pub fn lock(self, ops: &Ops, json: bool, locked: bool) -> CommandResult {
-        let volume = self.name();
-        let name = volume.clone();
-        ops.run(
-            |admin| async move { if locked { admin.lock(&name).await } else { admin.unlock(&name).await } },
-        )?;
-        shown(json, volume, if locked { "locked" } else { "unlocked" })
+        let done = if locked { "locked" } else { "unlocked" };
+        changed(ops, json, self.name(), done, |admin, name| async move {
+            if locked { admin.lock(&name).await } else { admin.unlock(&name).await }
+        })
     }
 }
 
@@ -177,10 +175,9 @@ impl SetArgs {
                 "vos: give at least one field to set; see `andrew vos setfields --help`",
             ));
         }
-        let volume = self.of.name();
-        let name = volume.clone();
-        ops.run(|admin| async move { admin.set_fields(&name, fields).await })?;
-        shown(json, volume, "set")
+        changed(ops, json, self.of.name(), "set", |admin, name| async move {
+            admin.set_fields(&name, fields).await
+        })
     }
 }
 
@@ -190,10 +187,10 @@ impl PathArgs {
     /// # Errors
     /// See [`afs_admin::Admin::set_route`].
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
-        let (volume, route) = (self.volume, DataRoute::of_name(&self.path).unwrap_or_default());
-        let name = volume.clone();
-        ops.run(|admin| async move { admin.set_route(&name, route).await })?;
-        shown(json, volume, format!("set to {route}"))
+        let route = DataRoute::of_name(&self.path).unwrap_or_default();
+        changed(ops, json, self.volume, format!("set to {route}"), |admin, name| async move {
+            admin.set_route(&name, route).await
+        })
     }
 }
 
@@ -203,10 +200,10 @@ impl LeasesArgs {
     /// # Errors
     /// See [`afs_admin::Admin::set_lending`].
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
-        let (volume, lending) = (self.volume, Lending::of_name(&self.leases).unwrap_or_default());
-        let name = volume.clone();
-        ops.run(|admin| async move { admin.set_lending(&name, lending).await })?;
-        shown(json, volume, format!("set to leases {lending}"))
+        let lending = Lending::of_name(&self.leases).unwrap_or_default();
+        changed(ops, json, self.volume, format!("set to leases {lending}"), |admin, name| async move {
+            admin.set_lending(&name, lending).await
+        })
     }
 }
 
@@ -224,7 +221,23 @@ impl SizeArgs {
     }
 }
 
-pub(super) fn shown(json: bool, volume: String, done: impl Into<String>) -> CommandResult {
+/// Runs an operation on a volume, and shows what it did.
+///
+/// # Errors
+/// Those of the operation.
+pub(super) fn changed<T, F: Future<Output = AdminResult<T>>>(
+    ops: &Ops,
+    json: bool,
+    volume: String,
+    done: impl Into<String>,
+    work: impl FnOnce(Admin, String) -> F,
+) -> CommandResult {
+    let name = volume.clone();
+    ops.run(|admin| work(admin, name))?;
+    shown(json, volume, done)
+}
+
+fn shown(json: bool, volume: String, done: impl Into<String>) -> CommandResult {
     output::show(json, &VolumeChange { volume, done: done.into() });
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `andrew vos addsite`, `remsite`, `changeloc` and `convertROtoRW`: changes of a volume's sites.
 
 use super::ops::Ops;
+use super::site_words::SiteWords;
 use crate::error::CommandResult;
 use crate::output;
 use afs_admin::{ConvertOptions, ServerPartition};
@@ -10,15 +11,8 @@ use std::fmt;
 /// Arguments for a volume and a partition.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Server, partition and the volume's name or number
-    #[arg(value_name = "SERVER PARTITION NAME", num_args = 0..=3)]
-    bare: Vec<String>,
-    /// Server, as OpenAFS's vos takes it
-    #[arg(long, value_name = "SERVER")]
-    server: Option<String>,
-    /// Partition, as OpenAFS's vos takes it
-    #[arg(long, value_name = "PARTITION")]
-    partition: Option<String>,
+    #[command(flatten)]
+    at: SiteWords,
     /// Name or number, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
@@ -63,7 +57,7 @@ struct SiteChange {
 
 impl Args {
     fn parts(self, ops: &Ops) -> CommandResult<(ServerPartition, String)> {
-        ops.place_and_volume(self.bare, self.server, self.partition, self.id)
+        ops.place_and_volume(self.at.with(self.id))
     }
 
     /// Removes a read-only site from the entry.
