@@ -31,6 +31,11 @@ The first start creates the cell. The mount is the cell's top directory, and the
 has all rights in it. Written data is on disk in the state directory when the program that
 wrote it has closed the file, and is available again after the next start.
 
+Commands of this user find all cells that the user has started by their state directories, and the mounts by
+sockets in the file system, in whatever network namespace they run; they can call a cell only where its address is
+reachable. For a cell in a namespace of its own, set ANDREW_STATE and ANDREW_RUN to directories of its own, for
+`andrew up` and for the commands there. Commands that find several cells ask which.
+
 Examples:
   andrew up                                    at ~/afs, until ctrl-C
   andrew up --detach                           in the background, until `andrew down`

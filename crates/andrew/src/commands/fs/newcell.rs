@@ -17,8 +17,12 @@ const FILE_PORT: u16 = 7000;
 /// Options of `andrew fs newcell`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The mounts of this user, and for root also root's, know the cell from then on until they end; `--other-cell` and
-`--cellservdb` of a mount make it known from the start. Other users' mounts are not changed.
+The mounts that this user started know the cell from then on until they end; `--other-cell` and
+`--cellservdb` of a mount make it known from the start. Other users' mounts are not changed, not even by root.
+
+Mounts are found by their sockets in the file system (root's in /run/andrew/mounts), not over the network: those in
+other network namespaces and containers that share this directory are changed too. Mounts and commands that have
+the same directory in ANDREW_RUN find one another alone.
 
 Examples:
   andrew fs newcell example.org 192.0.2.1 192.0.2.2

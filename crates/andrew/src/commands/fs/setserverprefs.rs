@@ -22,8 +22,8 @@ const RANKS_MAX: usize = 1024;
 #[command(after_help = "\
 Of the servers that have a read-only volume, those with the lowest rank are called first, and among these the
 nearest by the measured round trip; a server that does not reply is passed over. An address to which no rank was
-given counts as 20000, and the rank 0 takes a given one away. Ranks count in the mounts of this user (for root
-also root's) until they end.
+given counts as 20000, and the rank 0 takes a given one away. Ranks count in the mounts that this user started,
+until they end; which mounts these are says `andrew fs newcell --help`.
 
 Examples:
   andrew fs setserverprefs 192.0.2.1 5000

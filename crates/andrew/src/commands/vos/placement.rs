@@ -14,7 +14,7 @@ with the others, and the copies that are missing are made when it is back. 1 has
 waits for the first drive, and the others get copies in the background.
 What is stored already gets its copies in the background; copies beyond the number stay.
 Files of up to 16 KiB, directories and names are on the disk of the file server alone.
-Clients do not store at drives (`andrew vos setpath`) in a volume whose stores wait for several; they read there.
+Clients that store at drives themselves (`andrew vos setpath NAME nasd`) store at all of them.
 A move, release or copy takes the setting along; what is restored from a dump has the default.
 
 Examples:
@@ -36,7 +36,7 @@ pub struct CopiesArgs {
 The mebibytes of each file go round so many of the drives that `andrew drive use NAME --copy OTHER` lists for the partition, so that a
 large file is read from all of them at once. Copies of each part are on other drives than the part. What is stored stays where it is.
 Without copies (`andrew vos setcopies NAME 1`) a file needs all of these drives.
-Clients do not store at drives (`andrew vos setpath`) in a volume with a width of more than 1; they read there.
+Clients that store at drives themselves (`andrew vos setpath NAME nasd`) go round the same drives.
 A move, release or copy takes the setting along; what is restored from a dump has the default, 1.
 
 Examples:
