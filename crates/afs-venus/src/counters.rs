@@ -20,6 +20,8 @@ pub struct CounterValues {
     pub leases_lost: u64,
     /// Changes that were decided under leases.
     pub changes_decided: u64,
+    /// Those of them that could not be made after the loss of the lease. Each is in the log.
+    pub changes_given_up: u64,
     /// Calls received from servers, by name.
     pub callbacks: BTreeMap<&'static str, u64>,
     /// Uses of a cached and promised status.
@@ -75,7 +77,7 @@ impl CounterValues {
         };
         format!(
             "{{\"calls\":{},\"changes_listed\":{},\
-             \"leases\":{{\"taken\":{},\"recalled\":{},\"lost\":{},\"changes_decided\":{}}},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
+             \"leases\":{{\"taken\":{},\"recalled\":{},\"lost\":{},\"changes_decided\":{},\"changes_given_up\":{}}},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
              \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
              \"promises_broken\":{},\"volumes_unpromised\":{},\"callbacks_unproven\":{},\
              \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{},\
@@ -86,6 +88,7 @@ impl CounterValues {
             self.leases_recalled,
             self.leases_lost,
             self.changes_decided,
+            self.changes_given_up,
             table(&self.callbacks),
             self.status_hits,
             self.status_misses,
@@ -118,6 +121,7 @@ pub(crate) struct Counters {
     pub leases_recalled: AtomicU64,
     pub leases_lost: AtomicU64,
     pub changes_decided: AtomicU64,
+    pub changes_given_up: AtomicU64,
     callbacks: Mutex<BTreeMap<&'static str, u64>>,
     pub status_hits: AtomicU64,
     pub status_misses: AtomicU64,
@@ -177,6 +181,7 @@ impl Counters {
             leases_recalled: get(&self.leases_recalled),
             leases_lost: get(&self.leases_lost),
             changes_decided: get(&self.changes_decided),
+            changes_given_up: get(&self.changes_given_up),
             callbacks: self.callbacks.lock().clone(),
             status_hits: get(&self.status_hits),
             status_misses: get(&self.status_misses),

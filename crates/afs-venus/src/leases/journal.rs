@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use afs_rpc::Instant;
-use afs_wire::fs::{CHANGES_MAX, Change, LeasedChange, LeasedChanges, ListNumber, SetStatus, SmallData};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{
+    CHANGES_MAX, Change, FileKind, LeasedChange, LeasedChanges, ListNumber, SetStatus, SmallData, Status,
+};
 use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
 use afs_wire::xdr::Encode;
 
@@ -60,6 +63,12 @@ impl Entry {
         self.decided.change().is_some_and(Change::makes_object)
     }
 
+    /// The object that a rename moves, or that a link names.
+    pub fn moved(&self) -> Option<Key> {
+        let is_dir = |key: Key| self.dirs.iter().any(|(dir, _)| dir.key == key);
+        self.concerns.iter().copied().find(|key| !is_dir(*key) && self.unlinked != Some(*key))
+    }
+
     fn makes_file(&self, file: Key) -> bool {
         matches!(self.decided, Decided::Change(Change::CreateFile(_))) && self.vnode.key == file
     }
@@ -84,31 +93,22 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// An object that the list makes and that has a name after it.
-    pub fn made_object(&self) -> Option<Key> {
-        let mut made = self.entries.iter().filter(|entry| entry.makes_object());
-        let names = |key: Key| self.entries.iter().map(|entry| entry.names_of(key)).sum::<i32>();
-        made.find(|entry| names(entry.vnode.key) > 0).map(|entry| entry.vnode.key)
+    /// By which objects the server shows that changes of the list were made.
+    pub fn traces(&self) -> Vec<Trace> {
+        let all = self.entries.iter().enumerate().filter_map(|(at, entry)| {
+            let version = match entry.decided.change() {
+                Some(Change::Store(store)) => store.expected.next(),
+                Some(change) if change.makes_object() => DataVersion(0),
+                _ => return None,
+            };
+            Some(Trace { changes: at + 1, fid: entry.vnode.key.fid, version })
+        });
+        all.collect()
     }
 
     /// Whether a change of the list takes a name from an object.
     pub fn unlinks(&self, key: Key) -> bool {
         self.entries.iter().any(|entry| entry.unlinked == Some(key))
-    }
-
-    /// The file of the last store, unless it loses a name, and its version after that.
-    pub fn last_store(&self) -> Option<(Key, DataVersion)> {
-        let stored = self.entries.iter().rev().filter_map(|entry| match entry.decided.change() {
-            Some(Change::Store(store)) => Some((entry.vnode.key, store.expected.next())),
-            _ => None,
-        });
-        stored.into_iter().find(|(file, _)| !self.unlinks(*file))
-    }
-
-    /// The directory of the last change of names, and its version after that.
-    pub fn last_directory(&self) -> Option<(Key, DataVersion)> {
-        let last = self.entries.iter().rev().find_map(|entry| entry.dirs.last());
-        last.map(|(dir, version)| (dir.key, *version))
     }
 
     pub fn changes(&self) -> LeasedChanges {
@@ -117,6 +117,23 @@ impl List {
             Some(LeasedChange { object: entry.object, change })
         };
         LeasedChanges::first_of(self.entries.iter().filter_map(leased))
+    }
+}
+
+/// An object by which the server shows that the first changes of a list were made.
+pub(crate) struct Trace {
+    /// So many of them, if the object is there in this version or a later one.
+    pub changes: usize,
+    pub fid: Fid,
+    pub version: DataVersion,
+}
+
+impl Trace {
+    /// Whether they were made, by the status that the server has for the object.
+    pub fn is_shown_by(&self, status: &Status) -> bool {
+        status.error == AbortCode::OK
+            && status.kind != FileKind::Invalid
+            && status.data_version >= self.version
     }
 }
 
@@ -134,6 +151,10 @@ pub(crate) struct Journal {
     /// Bytes of those that wait.
     bytes: Waiting,
     sent: Option<Arc<List>>,
+    /// Whether a call with that list, or with the first change that waits, was not answered.
+    unanswered: bool,
+    /// How many of the first changes that wait may have been made already, by a list.
+    doubted: usize,
     /// Number of the last list.
     last: ListNumber,
     /// How many of the changes concern an object.
@@ -262,9 +283,41 @@ impl Journal {
         entries
     }
 
+    /// A call with the list, or with the first change that waits, was not answered: it may have been made.
+    pub fn note_unanswered(&mut self) {
+        self.unanswered = true;
+    }
+
+    /// Whether such a call was not answered.
+    pub fn is_unanswered(&self) -> bool {
+        self.unanswered
+    }
+
+    /// The first changes that wait, so many, may have been made already, by a list.
+    pub fn doubt(&mut self, changes: usize) {
+        self.doubted = self.doubted.max(changes);
+    }
+
+    /// Whether the first change that waits may have been made already.
+    pub fn is_first_doubted(&self) -> bool {
+        self.doubted > 0
+    }
+
+    /// How many names the first change that waits, with all others, leaves an object that it makes.
+    pub fn names_left(&self, key: Key) -> i32 {
+        self.waiting.iter().map(|entry| entry.names_of(key)).sum()
+    }
+
+    /// The directories in which names wait to be changed.
+    pub fn directories(&self) -> BTreeMap<Key, Arc<Vnode>> {
+        let all = self.waiting.iter().flat_map(|entry| &entry.dirs);
+        all.map(|(dir, _)| (dir.key, dir.clone())).collect()
+    }
+
     /// The first `made` changes of the list were made, and the others were not: they wait again, in front.
     pub fn list_is_over(&mut self, made: usize) {
         let Some(list) = self.sent.take() else { return };
+        self.unanswered = false;
         let (made, left) = list.entries.split_at(made.min(list.entries.len()));
         made.iter().for_each(|entry| self.forget(entry));
         for entry in left.iter().rev() {
@@ -282,6 +335,7 @@ impl Journal {
     pub fn first_is_over(&mut self) {
         if let Some(entry) = self.waiting.pop_front() {
             self.bytes.remove(entry.bytes());
+            (self.doubted, self.unanswered) = (self.doubted.saturating_sub(1), false);
             self.forget(&entry);
         }
     }

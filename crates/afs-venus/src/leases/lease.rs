@@ -1,6 +1,6 @@
 //! A lease that this client holds: what is lent with it, and the journal of what was decided under it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::calls::CallReply;
 use crate::identity::User;
 use crate::key::Key;
+use crate::leases::fates::Fates;
 use crate::leases::journal::{Entry, Journal, List, SmallFile};
 use crate::leases::lent::{Lent, New};
 use crate::leases::models::Models;
@@ -61,12 +62,8 @@ struct State {
     /// When the last one was decided, or the lease began.
     used: Instant,
     models: Models,
-    /// What became of lent fids whose objects had to be made by single calls.
-    replaced: BTreeMap<Fid, Fid>,
-    /// Objects that did not get another name by a single call: they keep those that they have.
-    not_linked: BTreeSet<Key>,
-    /// Files whose data was not taken with their other changes: they get no other names.
-    unstored: BTreeSet<Key>,
+    /// What became of objects after a loss.
+    fates: Fates,
     /// Files of which a lock is kept at the server, and the users who held it last.
     kept_locks: BTreeMap<Key, (Arc<Vnode>, User)>,
 }
@@ -98,9 +95,7 @@ impl Lease {
             by_directory: BTreeMap::new(),
             used: taken.started,
             models,
-            replaced: BTreeMap::new(),
-            not_linked: BTreeSet::new(),
-            unstored: BTreeSet::new(),
+            fates: Fates::default(),
             kept_locks: BTreeMap::new(),
         };
         Lease {
@@ -318,34 +313,20 @@ impl Lease {
         true
     }
 
+    /// What became of objects after a loss.
+    pub fn fates<T>(&self, work: impl FnOnce(&mut Fates) -> T) -> T {
+        work(&mut self.state.lock().fates)
+    }
+
     /// The object that was made in the place of the one with this lent fid, or that object itself.
     pub fn in_place_of(&self, fid: Fid) -> Fid {
-        self.state.lock().replaced.get(&fid).copied().unwrap_or(fid)
+        self.fates(|fates| fates.in_place_of(fid))
     }
 
-    /// An object was made by a single call in the place of one with a lent fid.
-    pub fn replace(&self, lent: Fid, by: Fid) {
-        self.state.lock().replaced.insert(lent, by);
-    }
-
-    /// An object did not get another name by a single call. The name that was to be removed after that may be its last one.
-    pub fn note_not_linked(&self, object: Key) {
-        self.state.lock().not_linked.insert(object);
-    }
-
-    /// Whether an object did not get a name by which it was to be kept.
-    pub fn was_not_linked(&self, object: Key) -> bool {
-        self.state.lock().not_linked.contains(&object)
-    }
-
-    /// The data of a file was not taken. Another name that it was to get may be that of a file with data.
-    pub fn note_unstored(&self, file: Key) {
-        self.state.lock().unstored.insert(file);
-    }
-
-    /// Whether the data of a file was not taken.
-    pub fn is_unstored(&self, file: Key) -> bool {
-        self.state.lock().unstored.contains(&file)
+    /// Whether the server was started again since the lease was taken, or has forgotten its promises otherwise: then it may take for a new
+    /// call what it has made before.
+    pub fn is_forgotten(&self) -> bool {
+        self.promise.server.get() > self.promise.serial
     }
 
     /// Begins to be timed, unless it is so already.

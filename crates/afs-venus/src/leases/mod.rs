@@ -5,6 +5,7 @@
 //! decided under it.
 
 mod decided;
+mod fates;
 mod journal;
 mod lease;
 mod lent;

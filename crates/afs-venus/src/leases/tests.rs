@@ -223,37 +223,71 @@ fn a_status_goes_with_the_last_change_of_the_same_object_and_user_alone() {
     assert!(!journal.join_status(file(2), ALICE, &set(None, Some(6))));
 }
 
+/// How many changes of the next list these statuses show as made, of those objects that it is known by.
+fn shown(journal: &mut Journal, status: impl Fn(Key) -> Status) -> usize {
+    let traces = journal.list().unwrap().traces();
+    let shown = traces.iter().filter(|trace| trace.is_shown_by(&status(Key::new(DIR.cell, trace.fid))));
+    shown.map(|trace| trace.changes).max().unwrap_or(0)
+}
+
 #[test]
-fn a_list_is_known_by_an_object_that_it_makes_for_good() {
+fn a_list_is_known_by_the_last_object_that_is_there() {
     let mut journal = Journal::default();
-    journal.push(create(ALICE, 1, b""));
-    journal.push(remove(ALICE, 1));
-    assert_eq!(journal.list().unwrap().made_object(), None);
-    assert_eq!(journal.list().unwrap().last_directory(), Some((DIR, DataVersion(1))));
-    journal.list_is_over(2);
-    journal.push(create(ALICE, 2, b""));
-    journal.push(create(ALICE, 3, b""));
-    journal.push(remove(ALICE, 2));
-    assert_eq!(journal.list().unwrap().made_object(), Some(file(3)));
-    journal.list_is_over(3);
-    // As git does: made under one name, kept under another one.
     let git =
-        [create(ALICE, 4, b""), remove(ALICE, 4), create(ALICE, 5, b""), link(ALICE, 5), remove(ALICE, 5)];
-    git.into_iter().for_each(|entry| journal.push(entry));
-    let list = journal.list().unwrap();
-    assert_eq!(list.made_object(), Some(file(5)));
-    assert!(list.unlinks(file(5)) && !list.unlinks(file(3)));
+        [create(ALICE, 1, b""), remove(ALICE, 1), create(ALICE, 2, b""), link(ALICE, 2), remove(ALICE, 2)];
+    git.into_iter().chain([create(ALICE, 3, b""), remove(ALICE, 4)]).for_each(|entry| journal.push(entry));
+    assert!(journal.list().unwrap().unlinks(file(2)) && !journal.list().unwrap().unlinks(file(3)));
+    let there = Status { kind: fs::FileKind::File, ..Status::default() };
+    let gone = Status::failed(AbortCode::VNOVNODE);
+    assert_eq!(shown(&mut journal, |_| gone), 0);
+    assert_eq!(shown(&mut journal, |_| Status::default()), 0, "it says nothing");
+    assert_eq!(shown(&mut journal, |key| if key == file(2) { there } else { gone }), 3);
+    assert_eq!(shown(&mut journal, |key| if key == file(1) { gone } else { there }), 6);
 }
 
 /// The directory may have been changed by others, but hardly the file.
 #[test]
-fn a_list_that_makes_nothing_is_known_by_what_it_stores_in_a_file_that_stays() {
+fn a_list_is_known_by_the_version_of_what_it_stores() {
     let mut journal = Journal::default();
     journal.push(store(ALICE, 1, 4));
     journal.push(store(ALICE, 2, 7));
     journal.push(remove(ALICE, 2));
-    let list = journal.list().unwrap();
-    assert_eq!((list.made_object(), list.last_store()), (None, Some((file(1), DataVersion(5)))));
+    let at = |version| Status {
+        kind: fs::FileKind::File,
+        data_version: DataVersion(version),
+        ..Status::default()
+    };
+    assert_eq!([4, 5, 7, 8].map(|version| shown(&mut journal, |_| at(version))), [0, 1, 1, 2]);
+}
+
+#[test]
+fn the_names_that_are_left_of_an_object_are_those_after_all_that_waits() {
+    let mut journal = Journal::default();
+    [create(ALICE, 1, b""), link(ALICE, 1), remove(ALICE, 1), create(ALICE, 2, b"")]
+        .into_iter()
+        .for_each(|entry| journal.push(entry));
+    assert_eq!([file(1), file(2), file(3)].map(|key| journal.names_left(key)), [1, 1, 0]);
+    journal.push(remove(ALICE, 1));
+    assert_eq!(journal.names_left(file(1)), 0);
+    journal.first_is_over();
+    assert_eq!(journal.names_left(file(1)), -1);
+}
+
+#[test]
+fn what_may_have_been_made_is_in_doubt_until_it_is_over() {
+    let mut journal = Journal::default();
+    (0..4).for_each(|n| journal.push(create(ALICE, n, b"")));
+    journal.list().unwrap();
+    journal.note_unanswered();
+    journal.list_is_over(1);
+    assert!(!journal.is_unanswered() && !journal.is_first_doubted());
+    journal.doubt(2);
+    for in_doubt in [true, true, false] {
+        assert_eq!(journal.is_first_doubted(), in_doubt);
+        journal.note_unanswered();
+        journal.first_is_over();
+        assert!(!journal.is_unanswered(), "of another change");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afs_wire::dir::{self, Blob};
 use afs_wire::fs::FileKind;
-use afs_wire::ids::Rights;
+use afs_wire::ids::{Fid, Rights};
 
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
@@ -14,14 +14,28 @@ use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
-const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
+pub(super) const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
 /// True if rights permit seeing the names in a directory.
 fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
 
 /// How often a directory is fetched again because it changed during the fetch.
-const FETCHES_MAX: u32 = 8;
+pub(super) const FETCHES_MAX: u32 = 8;
+
+/// The contents of a directory as a server sent them.
+///
+/// # Errors
+/// They are damaged.
+pub(super) fn checked_blob(fid: Fid, bytes: Vec<u8>) -> Result<Blob> {
+    let damaged = |what: &dyn std::fmt::Display| {
+        tracing::warn!(%fid, "a directory is damaged: {what}");
+        VenusError::new(ErrorKind::Protocol, "FetchData").of(fid)
+    };
+    let mut blob = Blob::from_bytes(bytes).map_err(|error| damaged(&error))?;
+    dir::check(&mut blob).map_err(|error| damaged(&error))?;
+    Ok(blob)
+}
 
 impl Venus {
     /// Runs `work` on the contents of a directory, which were promised or just fetched, for a user who may see them.
@@ -94,12 +108,7 @@ impl Venus {
         if reply.status.length != bytes.len() as u64 {
             return Ok(());
         }
-        let damaged = |what: &dyn std::fmt::Display| {
-            tracing::warn!(fid = %vnode.key.fid, "a directory is damaged: {what}");
-            VenusError::new(ErrorKind::Protocol, "FetchData").of(vnode.key.fid)
-        };
-        let mut blob = Blob::from_bytes(bytes.clone()).map_err(|error| damaged(&error))?;
-        dir::check(&mut blob).map_err(|error| damaged(&error))?;
+        let blob = checked_blob(vnode.key.fid, bytes.clone())?;
         self.promises.record_reply(volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
         let removed = self.names.directories().keep(vnode, reply.status.data_version, blob);
         self.check_existence_soon(vnode.key, removed);

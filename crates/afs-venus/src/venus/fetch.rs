@@ -34,15 +34,24 @@ impl Venus {
         fid: Fid,
         max: u64,
     ) -> Result<CallReply<(Vec<u8>, FetchDataReply)>> {
-        let outcome = self
-            .on_sites(volume, Key::new(volume.cell, fid), FETCH, |target| async move {
-                let mut sink = MemorySink::new(max);
-                let wanted = Wanted::with_status(fid, 0..max);
-                let fetched = self.transfer.fetch(&target, &wanted, &mut sink).await?;
-                Ok((sink.into_bytes(), fetched.into_reply().ok_or(CallError::Misuse)?))
-            })
-            .await;
-        let answered = outcome.result?;
+        self.send_first(volume, Some(&[Key::new(volume.cell, fid)])).await?;
+        self.fetch_small_as_it_is(volume, fid, max).await
+    }
+
+    /// The same as the server has it, without what was decided under leases.
+    pub(super) async fn fetch_small_as_it_is(
+        &self,
+        volume: &Arc<Volume>,
+        fid: Fid,
+        max: u64,
+    ) -> Result<CallReply<(Vec<u8>, FetchDataReply)>> {
+        let attempt = |target| async move {
+            let mut sink = MemorySink::new(max);
+            let wanted = Wanted::with_status(fid, 0..max);
+            let fetched = self.transfer.fetch(&target, &wanted, &mut sink).await?;
+            Ok((sink.into_bytes(), fetched.into_reply().ok_or(CallError::Misuse)?))
+        };
+        let answered = self.calls.on_sites(&self.context, volume, FETCH, attempt).await.result?;
         add(&self.counters.bytes_fetched, answered.value.0.len() as u64);
         Ok(answered)
     }

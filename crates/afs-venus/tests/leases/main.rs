@@ -14,6 +14,7 @@ mod losses;
 mod lost_leases;
 mod made_good;
 mod names;
+mod replies;
 mod sent;
 mod taken;
 

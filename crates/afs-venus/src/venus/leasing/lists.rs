@@ -10,7 +10,7 @@ use afs_wire::fs;
 use super::may_be_sent_again;
 use super::whole_stores::name_of_decided;
 use crate::counters::count;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, VenusError};
 use crate::leases::{Lease, List};
 use crate::venus::{Shared, Venus};
 
@@ -85,7 +85,11 @@ impl Venus {
             number: list.number,
             changes: list.changes(),
         };
-        match self.calls.call(&me.context, &lease.volume, request).await.result {
+        let outcome = self.calls.call(&me.context, &lease.volume, request).await;
+        if outcome.maybe_executed {
+            lease.journal(|journal| journal.note_unanswered());
+        }
+        match outcome.result {
             Ok(answered) => {
                 me.list_answered(lease, list, &answered);
                 me.evict_settled(&list.entries).await;
@@ -93,34 +97,43 @@ impl Venus {
             Err(error) if may_be_sent_again(&error) => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, dir = %lease.dir.fid, "a lease was lost: what was decided under it is made by single calls");
-                // A server that was started again may have made it before, when the same packet came for the first time.
-                // A number that it does not take is the one refusal that a list made before cannot bring.
-                let made = error.kind != ErrorKind::Invalid && me.list_was_made(lease, list).await?;
-                self.lost(lease, if made { list.entries.len() } else { 0 });
+                me.list_refused(lease, list, &error).await?;
             }
         }
         Ok(())
     }
 
-    /// Whether a list to which no reply came was made, as a whole: by an object that only it makes, or the version of a file that it stores,
-    /// which others can have made only after it was lost, or else by the version of a directory, which changes by others may also explain.
-    async fn list_was_made(&self, lease: &Lease, list: &List) -> Result<bool> {
-        let (object, version) = match (list.made_object(), list.last_store().or(list.last_directory())) {
-            (Some(made), _) => (made, None),
-            (None, Some((object, version))) => (object, Some(version)),
-            // Statuses alone: they can be set twice.
-            (None, None) => return Ok(false),
-        };
-        let request = fs::FetchStatus { fid: object.fid };
-        let now = match self.calls.call(&self.context, &lease.volume, request).await.result {
-            Ok(answered) => answered.value.status.data_version,
-            Err(error) if may_be_sent_again(&error) => return Err(error),
-            Err(_) => return Ok(false),
-        };
-        if object.fid.is_directory() && version.is_some_and(|version| now > version) {
-            tracing::error!(dir = %object.fid, "others have changed a directory: removals and renames that were decided may not have been made");
+    /// The server knows no such list. One that was started again may have made it before, when the same packet came for the first time. A
+    /// number that it does not take is the one refusal that a list made before cannot bring.
+    async fn list_refused(&self, lease: &Lease, list: &List, error: &VenusError) -> Result<()> {
+        let may_be_made = error.kind != ErrorKind::Invalid;
+        let made = if may_be_made { self.made_of_list(lease, list).await? } else { 0 };
+        let is_unanswered = lease.journal(|journal| journal.is_unanswered());
+        self.lost(lease, made);
+        if may_be_made && (made > 0 || is_unanswered || lease.is_forgotten()) {
+            lease.journal(|journal| journal.doubt(list.entries.len().saturating_sub(made)));
         }
-        Ok(version.is_none_or(|version| now >= version))
+        Ok(())
+    }
+
+    /// How many of the first changes of a list to which no reply came were made, as far as objects show it that only the list makes, or versions
+    /// of files that it stores, which others can have changed only after it was lost. Of those behind them nothing is known.
+    async fn made_of_list(&self, lease: &Lease, list: &List) -> Result<usize> {
+        let mut made = 0;
+        for traces in list.traces().chunks(fs::FIDS_MAX) {
+            let request =
+                fs::InlineBulkStatus { fids: fs::Fids::first_of(traces.iter().map(|trace| trace.fid)) };
+            match self.calls.call(&self.context, &lease.volume, request).await.result {
+                Ok(answered) => {
+                    let statuses = traces.iter().zip(answered.value.statuses.iter());
+                    let shown = statuses.filter(|(trace, status)| trace.is_shown_by(status));
+                    made = shown.map(|(trace, _)| trace.changes).max().unwrap_or(made);
+                }
+                Err(error) if may_be_sent_again(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(made)
     }
 
     pub(super) fn lost(&self, lease: &Lease, made: usize) {
