@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | a server machine with services of its choice on a disk that crashes | [`Server`], set up by a [`ServerPlan`] |
 //! | databases on one machine and file servers on others | [`Cell`] |
+//! | the data of a server machine on other drives, of a kind and in an organisation | [`DrivePlan`], [`DriveHost`] |
 //! | the tool of an administrator, and what resumes its operations | [`administrator`] |
 //! | a cache manager on a machine of its own | [`ClientMachine`] |
 //! | users, groups, and calls in their names | [`UserDirectory`], [`Claim`] |
@@ -18,6 +19,7 @@ pub mod administrator;
 mod cell;
 mod claim;
 mod client_machine;
+mod drives;
 pub mod net;
 mod plan;
 pub mod scripted;
@@ -30,6 +32,10 @@ mod volumes;
 pub use cell::Cell;
 pub use claim::{BAD_PROOF, Claim, ClaimServer, EXPIRED, WORD};
 pub use client_machine::{ClientMachine, cell_of};
+pub use drives::{
+    BUCKET, Conduct, DriveHost, DrivePlan, HostPlan, Planned, Staging, drive_address, placement,
+    run_again_over,
+};
 pub use plan::{Classes, FileCalls, ServerPlan, Service};
 pub use server::{Processes, Server};
 pub use signed_store::{SignedStore, StoreConduct};

@@ -18,6 +18,7 @@ use afs_volume::VolumeStore;
 use afs_wire::ids::{PartitionId, Uuid, VolumeId};
 use parking_lot::Mutex;
 
+use crate::drives::Drives;
 use crate::plan::{ServerPlan, Service};
 use crate::{StartError, administrator, net, stores};
 
@@ -36,6 +37,7 @@ pub struct Server {
     pub states: Arc<VolumeStates>,
     plan: Arc<ServerPlan>,
     processes: Arc<Mutex<Option<Processes>>>,
+    pub(crate) drives: Arc<Mutex<Drives>>,
 }
 
 /// The processes of a machine's present life, as far as tests look into them.
@@ -63,8 +65,8 @@ impl Server {
     #[must_use]
     pub fn on(world: &World, node: NodeId, address: Ipv4Addr, plan: ServerPlan) -> Self {
         let (world, disk) = (world.clone(), world.disk(node));
-        let (states, processes) = (Arc::default(), Arc::default());
-        Self { world, node, address, disk, states, plan: Arc::new(plan), processes }
+        let (states, processes, drives) = (Arc::default(), Arc::default(), Arc::default());
+        Self { world, node, address, disk, states, plan: Arc::new(plan), processes, drives }
     }
 
     /// Its permanent name.
@@ -73,7 +75,8 @@ impl Server {
         Uuid([self.address.octets()[3] | 0x80; 16])
     }
 
-    /// Starts its services on what its disk holds; those on an empty disk make the volumes of the plan.
+    /// Starts its services on what its disk holds; those on an empty disk make the volumes of the plan. The drives that it was given
+    /// in an earlier life are there again.
     ///
     /// # Errors
     /// The disk fails meanwhile, or what is on it cannot be read.
@@ -93,7 +96,9 @@ impl Server {
         if let (Some(databases), Some(store)) = (&databases, opened.values().next()) {
             self.make_volumes(store, databases).await?;
         }
-        *self.processes.lock() = Some(self.serve(&env, opened, databases)?);
+        let processes = self.serve(&env, opened, databases)?;
+        self.drives.lock().attach_again(&env, &processes.partitions)?;
+        *self.processes.lock() = Some(processes);
         Ok(())
     }
 

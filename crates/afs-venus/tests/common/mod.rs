@@ -1,4 +1,5 @@
-//! A small cell in a simulated world: one server machine with six volumes, and any number of clients.
+//! A small cell in a simulated world: one server machine with six volumes, and any number of clients. The bytes of the volumes are on the
+//! server's own drive, or where the run of the test program says (`ANDREW_DRIVES`).
 // Each test uses a part of it, and a cell that cannot be created is a failed test.
 #![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
@@ -14,18 +15,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use afs_datapath::session::Identity;
 use afs_rpc::{Class, Level, Security, Table};
 use afs_server::{DataPathOptions, VolumeStates};
-use afs_sim::{NodeId, Sim};
+use afs_sim::{NodeId, Sim, StreamConfig};
 use afs_testkit::{
-    Claim, ClaimServer, ClientMachine, EXPIRED as WORD_THAT_HAS_EXPIRED, FileCalls, NewVolume, Server,
-    ServerPlan, Service, UserDirectory, WORD, cell_of,
+    Claim, ClaimServer, ClientMachine, DrivePlan, EXPIRED as WORD_THAT_HAS_EXPIRED, FileCalls, NewVolume,
+    Planned, Server, ServerPlan, Service, UserDirectory, WORD, cell_of,
 };
 use afs_venus::cache::CacheStore;
 use afs_venus::{DataPathConfig, Limits, MemoryCache, RootKind, SecurityConfig, VenusError};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{Rights, Uuid, VolumeId, VolumeName};
 use afs_wire::rpc::Opcode;
+use afs_wire::vol::DataRoute;
 
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Limit of simulated time for any operation.
@@ -55,7 +58,7 @@ pub const AUTHENTICATES_CALLBACKS: &str = "careful";
 pub struct Cell {
     pub sim: Sim,
     pub server: NodeId,
-    machine: Server,
+    pub machine: Server,
     pub states: Arc<VolumeStates>,
     limits: Mutex<Limits>,
     /// Location servers of clients created from now on.
@@ -69,45 +72,64 @@ pub struct Cell {
     pub data_path: Mutex<DataPathConfig>,
     /// With what clients made from now on read object stores.
     pub objects: Mutex<Option<Arc<dyn afs_venus::ObjectReader>>>,
+    /// The drives that the run of the test program has the data on, as far as they are on other hosts or in a bucket.
+    pub drives: Planned,
 }
 
 impl Cell {
-    /// A running cell, whose server has no data path.
+    /// A running cell. Its server has no data path, unless the run of the test program has another organisation.
     pub fn new(seed: u64) -> Cell {
-        Cell::made(seed, |_| {})
+        Cell::made(seed, DrivePlan::of_run(), |_| {})
     }
 
-    /// The same, with a data path, which clients use for 4 KiB and more.
+    /// The same, without a data path in every run: the test is about calls.
+    pub fn by_calls(seed: u64) -> Cell {
+        Cell::made(seed, on_drives_of_run(DataRoute::Calls), |_| {})
+    }
+
+    /// The same, with a data path, which clients use for 4 KiB and more in every run: the test is about it.
     pub fn with_data_path(seed: u64, clear: bool) -> Cell {
         Cell::with_older_server(seed, clear, &[])
     }
 
     /// The same, of a server that does not know some calls of the file service.
     pub fn with_older_server(seed: u64, clear: bool, unknown: &[u32]) -> Cell {
-        let unknown = unknown.to_vec();
-        let refuse = |table: Table<_>, opcode: &u32| table.refuse(Opcode(*opcode), AbortCode::RXGEN_OPCODE);
-        Cell::with_calls(seed, clear, Arc::new(move |table| unknown.iter().fold(table, refuse)))
+        Cell::with_calls(seed, clear, refusing(unknown))
     }
 
     /// The same, of a server that does something else with some calls of the file service.
     pub fn with_calls(seed: u64, clear: bool, calls: FileCalls) -> Cell {
-        let cell = Cell::made(seed, |plan| {
-            plan.services.push(Service::Data);
-            plan.clear_data = clear;
-            plan.file_calls = calls;
-        });
-        let config =
-            DataPathConfig { minimum_size: Some(4096), allow_clear: clear, ..DataPathConfig::default() };
-        *cell.data_path.lock().unwrap() = config;
-        cell
+        Cell::planned(seed, on_drives_of_run(DataRoute::Server), clear, calls)
     }
 
-    fn made(seed: u64, change: impl FnOnce(&mut ServerPlan)) -> Cell {
+    /// The same on the drives of a plan, or on the server's own: the test chooses them.
+    pub fn planned(seed: u64, drives: Option<DrivePlan>, clear: bool, calls: FileCalls) -> Cell {
+        Cell::made(seed, drives, |plan| {
+            offer_data(plan, clear);
+            plan.file_calls = calls;
+        })
+    }
+
+    /// Drives on other hosts have TLS where the server's data path has it.
+    pub fn made(seed: u64, drives: Option<DrivePlan>, change: impl FnOnce(&mut ServerPlan)) -> Cell {
         let (sim, users) = (Sim::new(seed), UserDirectory::default());
         let mut plan = plan(&users);
         change(&mut plan);
+        let has_path = |plan: &ServerPlan| plan.services.contains(&Service::Data);
+        if !has_path(&plan) && drives.as_ref().is_some_and(|drives| drives.route != DataRoute::Calls) {
+            offer_data(&mut plan, true);
+        }
+        let (has_path, clear) = (has_path(&plan), plan.clear_data);
         let machine = Server::new(&sim, "server", SERVER, plan);
         machine.start_now();
+        let identity = (has_path && !clear).then(|| Identity::of_seed(&[1; 32]).unwrap());
+        let drives = drives.map(|drives| machine.use_plan(&drives, identity.as_ref())).unwrap_or_default();
+        let data_path = DataPathConfig {
+            minimum_size: has_path.then_some(4096),
+            allow_clear: has_path && clear,
+            ..DataPathConfig::default()
+        };
+        let objects = drives.store.clone().map(|store| Arc::new(store) as Arc<dyn afs_venus::ObjectReader>);
         Cell {
             server: machine.node,
             states: machine.states.clone(),
@@ -115,8 +137,9 @@ impl Cell {
             locations: Mutex::new(vec![SocketAddr::new(SERVER.into(), 7003)]),
             own: Mutex::default(),
             sessions: Mutex::default(),
-            data_path: Mutex::default(),
-            objects: Mutex::default(),
+            data_path: Mutex::new(data_path),
+            objects: Mutex::new(objects),
+            drives,
             users,
             machine,
             sim,
@@ -149,6 +172,17 @@ impl Cell {
         let options = DataPathOptions { listen, addresses: Vec::new(), clear: false, minimum_size: 0 };
         let opening = async move { files.open_data_path(&options).map(drop) };
         self.sim.block_on(self.server, LIMIT, opening).unwrap().unwrap();
+        // Cells without a data path have volumes with calls alone in some runs.
+        self.machine.edit_volume(ROOT, |header| header.route = DataRoute::Server);
+    }
+
+    /// Sets how byte streams are, but for those between the server and its drives: a server whose drives are away says so.
+    pub fn set_streams(&self, streams: StreamConfig) {
+        self.sim.set_streams(streams);
+        for drive in self.drives.hosts.iter().map(|host| host.node).chain([self.server]) {
+            self.sim.set_streams_between(self.server, drive, StreamConfig::default());
+            self.sim.set_streams_between(drive, self.server, StreamConfig::default());
+        }
     }
 
     /// Sets the limits of clients created from now on.
@@ -204,8 +238,24 @@ impl Cell {
     }
 }
 
-/// The server's services, without a data path, and its volumes.
-/// The server of a cell with these users.
+/// The kind of drives that the run of the test program is over, in another organisation.
+fn on_drives_of_run(route: DataRoute) -> Option<DrivePlan> {
+    DrivePlan::of_run().map(|plan| DrivePlan { route, ..plan })
+}
+
+fn offer_data(plan: &mut ServerPlan, clear: bool) {
+    plan.services.push(Service::Data);
+    plan.clear_data = clear;
+}
+
+/// Does not know some calls of the file service.
+pub fn refusing(unknown: &[u32]) -> FileCalls {
+    let unknown = unknown.to_vec();
+    let refuse = |table: Table<_>, opcode: &u32| table.refuse(Opcode(*opcode), AbortCode::RXGEN_OPCODE);
+    Arc::new(move |table| unknown.iter().fold(table, refuse))
+}
+
+/// The server of a cell with these users: its services, without a data path, and its volumes.
 pub fn plan(users: &UserDirectory) -> ServerPlan {
     let limited = |name, quota_kib| NewVolume { quota_kib, ..NewVolume::open_to_all(name, Rights::ALL) };
     let volumes = vec![

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_drive::DriveId;
-use afs_testkit::StoreConduct;
+use afs_testkit::{BUCKET, StoreConduct};
 use afs_venus::OpenFlags;
 use afs_volume::DataRoute;
 
 use super::common::pattern;
-use super::scene::{BUCKET, MIB, Scene};
+use super::scene::{MIB, Scene};
 use super::{ALICE, at_drives, fallbacks};
 
 #[test]

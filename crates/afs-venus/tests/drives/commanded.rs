@@ -2,11 +2,11 @@
 
 use afs_rpc::EnvExt;
 use afs_sim::crash::seeds;
+use afs_testkit::{Conduct, Staging};
 use afs_venus::OpenFlags;
 use afs_volume::DataRoute;
 
 use super::common::pattern;
-use super::host::{Conduct, Staging};
 use super::scene::{MIB, OPENING, Scene};
 use super::storing::{put, read_elsewhere, stored, warm};
 use super::{Duration, at_drives, fallbacks};

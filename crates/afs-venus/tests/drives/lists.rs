@@ -60,10 +60,10 @@ fn a_long_file_costs_a_list_for_each_range_that_is_read_wherever_its_chunks_are(
         (&[DriveId(1)][..], 1, 1, DataRoute::Drives),
         (&[DriveId(1), DriveId(2), DriveId(3)], 2, 3, DataRoute::Drives),
         (&[DriveId(1), DriveId(2)], 1, 2, DataRoute::Commanded),
-        (&[scene::BUCKET], 1, 1, DataRoute::Drives),
-        (&[DriveId(1), scene::BUCKET], 1, 2, DataRoute::Drives),
+        (&[BUCKET], 1, 1, DataRoute::Drives),
+        (&[DriveId(1), BUCKET], 1, 2, DataRoute::Drives),
     ] {
-        let plan = scene::Plan { drives, copies, width, route };
+        let plan = DrivePlan { drives, copies, width, route };
         let scene = Scene::planned(1, &plan);
         long(&scene);
         let client = scene.warm(2);

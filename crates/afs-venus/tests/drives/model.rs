@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use afs_sim::SimRng;
 use afs_sim::crash::seeds;
+use afs_testkit::DrivePlan;
 use afs_venus::{
     Allocate, Backing, CacheStore, DiskCache, HandleId, MemoryCache, NodeId, OpenFlags, Result, SetAttr,
 };
 use bytes::Bytes;
 
 use super::common::Client;
-use super::scene::{Plan, Scene};
+use super::scene::Scene;
 
 /// Files by name, all in the root directory.
 type Model = BTreeMap<String, Vec<u8>>;
@@ -121,7 +122,7 @@ async fn small_work(client: &Client, rng: &mut SimRng, files: &mut Model, step: 
 fn scene(seed: u64, test: u64) -> Scene {
     match seed % 2 {
         0 => Scene::without_data_path(seed),
-        _ => Scene::planned(seed, &Plan::of_seed(seed / 2 + 3 * test)),
+        _ => Scene::planned(seed, &DrivePlan::of_seed(seed / 2 + 3 * test)),
     }
 }
 

@@ -7,7 +7,7 @@ use afs_sim::crash::seeds;
 
 use super::at_drives;
 use super::common::pattern;
-use super::scene::{MIB, Scene, key};
+use super::scene::{MIB, Scene};
 
 /// The drive has another key: layouts of before are void, and the next ones are sealed with it. No program notices.
 #[test]
@@ -20,7 +20,7 @@ fn after_a_change_of_the_key_the_next_layouts_are_read_at_the_drive() {
         let (first, rest) = files.split_at(1);
         assert!(scene.get(&client, &first[0].0).unwrap() == first[0].1);
         let before = at_drives(&client);
-        let present = key(0, 7);
+        let present = scene.keys[0].present();
         let next = || DriveKey::new(present.drive(), present.epoch().next().unwrap(), [9; 32]);
         scene.keys[0].offer(Arc::new(next()));
         scene.hosts[0].served.replace_key(next());

@@ -10,7 +10,6 @@ use afs_venus::NodeId;
 use afs_volume::Rebuild;
 
 use super::changes::{Change, apply, look, perform};
-use super::scene::{BUCKET, Plan};
 use super::*;
 
 /// Until every machine has noticed that all is well: a client asks for what it was not told within 75 seconds, and a drive that was
@@ -25,7 +24,7 @@ type History = Vec<Vec<u8>>;
 
 struct World {
     scene: Scene,
-    plan: Plan,
+    plan: DrivePlan,
     rng: SimRng,
     clients: [Client; 2],
     /// The number of the next client machine, and of the next file.
@@ -59,7 +58,7 @@ enum Trouble {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let (rng, plan) = (SimRng::new(seed), Plan::of_seed(seed));
+        let (rng, plan) = (SimRng::new(seed), DrivePlan::of_seed(seed));
         let scene = Scene::planned(seed, &plan);
         let clients = [2, 3].map(|number| scene.cell.client(number));
         let log = vec![format!("{plan:?}")];

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::common::Cell;
 use super::common::fakes::{Fakes, Image, RW};
-use super::scene::{Plan, Scene};
+use super::scene::Scene;
 use super::*;
 
 /// Offsets in the file that are changed together: so far apart that they are not sent as one range.
@@ -46,7 +46,7 @@ const MANY: usize = 20_000;
 fn scene(seed: u64, test: u64) -> (Scene, usize) {
     let (scene, bytes) = match seed % 2 {
         0 => (Scene::without_data_path(seed), FEW),
-        _ => (Scene::planned(seed, &Plan::of_seed(3 * (seed / 2) + test)), MANY),
+        _ => (Scene::planned(seed, &DrivePlan::of_seed(3 * (seed / 2) + test)), MANY),
     };
     scene.cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
     (scene, bytes)
