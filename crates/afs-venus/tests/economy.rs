@@ -1,4 +1,4 @@
-//! Number of calls that operations need.
+//! Number of calls that operations need: of those by calls alone, so that one organisation is enough.
 
 // Helpers of tests: what fails here is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -19,7 +19,7 @@ use common::{Cell, pattern};
 
 #[test]
 fn a_new_file_costs_one_create_and_one_store_and_a_directory_one_call() {
-    let cell = Cell::new(1);
+    let cell = Cell::by_calls(1);
     let a = cell.client(1);
     let client = a.clone();
     cell.on(&a, async move {
@@ -41,7 +41,7 @@ fn a_new_file_costs_one_create_and_one_store_and_a_directory_one_call() {
 
 #[test]
 fn a_time_set_before_close_travels_with_the_data() {
-    let cell = Cell::new(2);
+    let cell = Cell::by_calls(2);
     let a = cell.client(1);
     let client = a.clone();
     cell.on(&a, async move {
@@ -61,7 +61,7 @@ fn a_time_set_before_close_travels_with_the_data() {
 
 #[test]
 fn a_warm_cache_makes_no_calls() {
-    let cell = Cell::new(3);
+    let cell = Cell::by_calls(3);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
     cell.on(&a, async move {
@@ -86,7 +86,7 @@ fn a_warm_cache_makes_no_calls() {
 
 #[test]
 fn a_listing_with_attributes_uses_bulk_status() {
-    let cell = Cell::new(4);
+    let cell = Cell::by_calls(4);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
     cell.on(&a, async move {
@@ -113,7 +113,7 @@ fn a_listing_with_attributes_uses_bulk_status() {
 
 #[test]
 fn look_ups_in_sequence_prefetch_the_neighbours() {
-    let cell = Cell::new(5);
+    let cell = Cell::by_calls(5);
     let (a, b) = (cell.client(1), cell.client(2));
     let one = a.clone();
     cell.on(&a, async move {
@@ -133,7 +133,7 @@ fn look_ups_in_sequence_prefetch_the_neighbours() {
 
 #[test]
 fn only_what_changed_is_stored() {
-    let cell = Cell::new(6);
+    let cell = Cell::by_calls(6);
     let a = cell.client(1);
     let client = a.clone();
     cell.on(&a, async move {
@@ -162,7 +162,7 @@ fn only_what_changed_is_stored() {
 
 #[test]
 fn after_a_restart_the_cache_is_validated_and_not_fetched_again() {
-    let cell = Cell::new(7);
+    let cell = Cell::by_calls(7);
     let cache = Arc::new(MemoryCache::new(64 << 20));
     let a = cell.client_with(1, cache.clone());
     let client = a.clone();
@@ -187,7 +187,7 @@ fn after_a_restart_the_cache_is_validated_and_not_fetched_again() {
 
 #[test]
 fn after_the_server_restarts_statuses_are_asked_for_and_data_is_not() {
-    let cell = Cell::new(8);
+    let cell = Cell::by_calls(8);
     let a = cell.client(1);
     let client = a.clone();
     let node = cell.on(&a, async move {
@@ -262,7 +262,7 @@ fn restarted(cell: &Cell, files: u64, changed: &'static [u64]) -> common::Client
 #[test]
 fn after_a_restart_a_call_validates_fifty_cached_files_and_only_changed_ones_are_fetched() {
     const CHANGED: &[u64] = &[3, 500, 999];
-    let cell = Cell::new(11);
+    let cell = Cell::by_calls(11);
     let again = restarted(&cell, FILES, CHANGED);
     let client = again.clone();
     cell.on(&again, async move {
@@ -281,7 +281,7 @@ fn after_a_restart_a_call_validates_fifty_cached_files_and_only_changed_ones_are
 
 #[test]
 fn after_the_server_restarts_a_call_validates_fifty_objects_in_use_by_their_nodes() {
-    let cell = Cell::new(12);
+    let cell = Cell::by_calls(12);
     let a = cell.client(1);
     let client = a.clone();
     let nodes = cell.on(&a, async move {
@@ -435,7 +435,7 @@ fn a_bulk_reply_about_other_objects_gives_no_file_the_data_of_another() {
 
 #[test]
 fn unneeded_promises_are_given_up_in_batches() {
-    let cell = Cell::new(9);
+    let cell = Cell::by_calls(9);
     cell.set_limits(|limits| limits.statuses_max = 100);
     let a = cell.client(1);
     let client = a.clone();

@@ -381,3 +381,8 @@ fn emptying_an_empty_file_changes_its_time() {
     let two = b.clone();
     assert!(cell.on(&b, async move { two.find("stamp").await.unwrap().attr.mtime }) > before);
 }
+
+#[test]
+fn all_of_this_holds_with_data_on_drives_of_other_kinds() {
+    afs_testkit::run_again_over(&["copies/nasd", "round/netscsi"], &[]);
+}

@@ -569,6 +569,8 @@ fn with_one_datagram_in_twenty_lost_programs_get_no_error_and_right_data() {
             let before = versions.insert(name.clone(), data.clone()).unwrap_or_default();
             cell.on(reader, reads_last(reader.clone(), name, [before, data]));
         }
-        assert!(cell.sim.net_stats().lost > 100, "seed {seed}: {:?}", cell.sim.net_stats());
+        // Fewer are sent where bytes of files go by streams.
+        let stats = cell.sim.net_stats();
+        assert!(stats.lost > stats.sent / 40, "seed {seed}: {stats:?}");
     }
 }

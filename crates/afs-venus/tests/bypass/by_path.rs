@@ -120,7 +120,7 @@ fn whatever_happens_to_connections_readers_past_the_cache_see_whole_versions() {
     let (mut moved, mut failed) = (0, 0);
     for seed in 40..44 {
         let (cell, a, b, cache) = cell_with_path(seed);
-        cell.sim.set_streams(StreamConfig {
+        cell.set_streams(StreamConfig {
             segment_max: 8 << 10,
             reset_per_million: 4000,
             silence_per_million: 1000,

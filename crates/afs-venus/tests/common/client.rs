@@ -155,6 +155,12 @@ impl Client {
         self.venus.counters().calls.get(name).copied().unwrap_or(0)
     }
 
+    /// Stores of data that it has made so far, each way: the calls that end them.
+    pub fn stores(&self) -> u64 {
+        let ends = ["StoreData64", "StoreRanges", "CommitStore", "CommitChunks", "CommitPlaced"];
+        ends.iter().map(|name| self.calls(name)).sum()
+    }
+
     /// Calls made since an earlier count, as `NAME n`.
     pub fn calls_since(&self, before: &afs_venus::CounterValues) -> Vec<String> {
         let now = self.venus.counters().calls;

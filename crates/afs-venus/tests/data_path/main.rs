@@ -101,7 +101,7 @@ fn files_are_stored_and_fetched_by_the_path_with_one_capability_for_a_directory(
 
 #[test]
 fn a_server_without_a_path_is_asked_once_and_told_apart() {
-    let cell = Cell::new(2);
+    let cell = Cell::by_calls(2);
     let machine = cell.client(1);
     let here = machine.clone();
     cell.on(&machine, async move {
@@ -117,7 +117,7 @@ fn a_server_without_a_path_is_asked_once_and_told_apart() {
 
 #[test]
 fn a_server_without_a_path_is_asked_again_after_an_hour() {
-    let cell = Cell::new(2);
+    let cell = Cell::by_calls(2);
     let machine = cell.client(1);
     for (pass, calls) in [(0, 1), (3000, 1), (700, 2), (3000, 2), (700, 3)] {
         cell.sim.run_for(Duration::from_secs(pass));
@@ -132,7 +132,7 @@ fn a_server_without_a_path_is_asked_again_after_an_hour() {
 
 #[test]
 fn a_server_that_comes_back_with_a_path_is_asked_again() {
-    let cell = Cell::new(2);
+    let cell = Cell::by_calls(2);
     let machine = cell.client(1);
     let stored = |n: u64| {
         let here = machine.clone();
@@ -271,7 +271,7 @@ fn files_have_the_stored_bytes_whatever_happens_to_connections() {
     for seed in afs_sim::crash::seeds(12) {
         println!("seed {seed}");
         let cell = cell(seed, seed % 3 == 0);
-        cell.sim.set_streams(StreamConfig {
+        cell.set_streams(StreamConfig {
             segment_max: 1 << (9 + seed % 8),
             stall_per_million: 1000,
             stall_max: Duration::from_secs(1 << (seed % 5)),

@@ -27,7 +27,7 @@ async fn log_in_until(client: &Client, expires: UnixTime) {
 fn slow_cell(seed: u64) -> Cell {
     let cell = cell(seed, true);
     cell.set_limits(|limits| limits.chunk_bytes = LONG);
-    cell.sim.set_streams(StreamConfig {
+    cell.set_streams(StreamConfig {
         bytes_per_second: LONG / 10,
         send_buffer: 64 << 10,
         receive_buffer: 64 << 10,

@@ -102,3 +102,15 @@ async fn mode_and_time(client: &Client, path: &str) -> (u32, u32) {
     let attr = client.find(path).await.unwrap().attr;
     (attr.mode.0, attr.mtime.0)
 }
+
+#[test]
+fn all_of_this_holds_with_data_on_drives_of_other_kinds() {
+    // These four take most of the time.
+    let long = [
+        "a_recall_in_the_middle",
+        "more_directories",
+        "lists_whose_replies",
+        "a_restart_of_the_server_loses",
+    ];
+    afs_testkit::run_again_over(&["copies/nasd"], &long);
+}

@@ -266,11 +266,18 @@ thread_local! {
 
 /// Names the run of a test program that has the data of its stores on other drives.
 const RUN: &str = "ANDREW_DRIVES";
-/// Runs over one drive of each kind; then one over two drives that both have all data, and one over two that files go round.
-const RUNS: u64 = KINDS + 2;
+/// Runs by their numbers: over one drive of each kind; then one over two drives that both have all data, and one over two that files go
+/// round. The test kit of cells has the same names.
+const NAMES: [&str; KINDS as usize + 2] = ["remote", "bucket", "host", "files", "memory", "copies", "round"];
+const RUNS: u64 = NAMES.len() as u64;
 
+/// The present run by its name or number, if it is not over the store's own drive. An organisation behind the name is a matter of clients.
 fn run() -> Option<u64> {
-    std::env::var(RUN).ok()?.parse().ok()
+    let named = std::env::var(RUN).ok()?;
+    let kind = named.split('/').next().filter(|kind| *kind != "own")?;
+    let number = NAMES.iter().position(|name| *name == kind).map(|number| number as u64);
+    let number = number.or_else(|| kind.parse().ok()).filter(|number| *number < RUNS);
+    Some(number.unwrap_or_else(|| panic!("{RUN}={named}: one of own, {}", NAMES.join(", "))))
 }
 
 /// Has the data of an empty volume on the drives that this run of the test program is over, if it is over some.
