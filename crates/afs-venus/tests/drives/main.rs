@@ -10,6 +10,7 @@ mod changes;
 mod commanded;
 #[path = "../common/mod.rs"]
 mod common;
+mod connecting;
 mod copies;
 mod crowded;
 mod listed;

@@ -204,13 +204,16 @@ fn a_commit_whose_reply_is_lost_is_not_stored_by_another_way() {
 
 #[test]
 fn a_store_that_goes_by_another_way_has_the_quota_that_its_room_had() {
-    // The drive is being connected; or it fails in the middle.
+    // The drive cannot be reached; or it fails in the middle.
     for conduct in [None, Some(Staging::Full), Some(Staging::NoReceipts), Some(Staging::FalseReceipts)] {
         let scene = Scene::new(10);
         let client = match conduct {
             None => scene.cell.client(2),
             Some(_) => warm(&scene, 2),
         };
+        if conduct.is_none() {
+            scene.cut(&client, 0);
+        }
         scene.hosts[0].set_staging(conduct.unwrap_or(Staging::Honest));
         // Room for one such file.
         scene.set_quota(8 * 1024);

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use afs_datapath::frame::{BOUND_VERSION, COLLECTING_VERSION, STAGING_VERSION, VERSION};
 use afs_datapath::session::{Client, Lost, Patience};
+use afs_rpc::sync::Notify;
 use afs_rpc::{ByteStream, EnvExt, EnvRef};
 
-use super::fallback::Fallback;
+use super::fallback::{Ended, Fallback};
 use super::link::Link;
 use super::offer::Offer;
 use super::server::Common;
@@ -79,6 +80,27 @@ impl Common {
 }
 
 impl Common {
+    /// What `look` finds. While a connection is being opened it looks again at each change, but waits no longer than `wait`.
+    pub async fn when_open<T>(
+        &self,
+        changed: &Notify,
+        wait: Duration,
+        look: impl Fn() -> Result<T, Ended>,
+    ) -> Result<T, Ended> {
+        let until = self.env.now() + wait;
+        loop {
+            let change = changed.notified();
+            let found = look();
+            let left = until.saturating_since(self.env.now());
+            if !matches!(found, Err(Ended::Fallback(Fallback::Connecting)))
+                || left.is_zero()
+                || self.env.timeout(left, change).await.is_err()
+            {
+                return found;
+            }
+        }
+    }
+
     async fn stream(&self, address: SocketAddr) -> Result<Box<dyn ByteStream>, Lost> {
         let connecting = self.env.timeout(CONNECT_MAX, self.env.connect(address));
         Ok(connecting.await.map_err(|_| Lost::Handshake)??)

@@ -1,6 +1,17 @@
 //! Reasons for which bytes go by calls although their server has a data path.
 
 use afs_datapath::session::{Error, Failure, Lost};
+use afs_rpc::CallError;
+
+/// How a transfer ended that did not succeed.
+pub(crate) enum Ended {
+    /// It is to be made by calls, of which nothing is counted.
+    NoPath,
+    /// It is to be made by calls.
+    Fallback(Fallback),
+    /// Not for the path's sake.
+    Failed(CallError),
+}
 
 /// Why a fetch or a store is made by calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

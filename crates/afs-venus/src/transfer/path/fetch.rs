@@ -11,8 +11,9 @@ use bytes::Bytes;
 
 use super::capabilities::{Need, Use};
 use super::connect::STALL;
+use super::fallback::Ended;
 use super::server::ServerPath;
-use super::steps::{Ended, Ready, Stop};
+use super::steps::{Ready, Stop};
 use crate::calls::Target;
 use crate::transfer::{PIECE, Sink, Wanted};
 

@@ -38,8 +38,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use self::drives::{AtServer, ServerDrives};
+use self::fallback::Ended;
 use self::server::{Common, Objects, ServerPath};
-use self::steps::Ended;
 use crate::api::ExplainedDrive;
 use crate::calls::Target;
 use crate::config::DataPathConfig;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::sync::{Notify, Semaphore};
-use afs_rpc::{EnvExt, EnvRef, Instant};
+use afs_rpc::{EnvRef, Instant};
 use parking_lot::Mutex;
 
 use super::capabilities::Capabilities;
 use super::failures::Failures;
-use super::fallback::Fallback;
+use super::fallback::{Ended, Fallback};
 use super::link::Link;
 use super::offer::Offer;
 use crate::calls::Target;
@@ -129,32 +129,18 @@ impl ServerPath {
     }
 
     /// The connection for a target; it is opened in a task of its own if there is none, and waited for no longer than `wait`.
-    pub async fn link(
-        self: &Arc<Self>,
-        target: &Target,
-        wait: Duration,
-    ) -> std::result::Result<Arc<Link>, Option<Fallback>> {
-        let until = self.now() + wait;
-        loop {
-            let changed = self.changed.notified();
-            let why = match self.route(target.token) {
-                Route::Link(link) => return Ok(link),
-                Route::None => return Err(None),
-                Route::Open => {
-                    let (me, target) = (self.clone(), target.clone());
-                    self.common.env.spawn(Box::pin(async move { me.open(&target).await }));
-                    Fallback::Connecting
-                }
-                Route::Fallback(why) => why,
-            };
-            let left = until.saturating_since(self.now());
-            if why != Fallback::Connecting
-                || left.is_zero()
-                || self.common.env.timeout(left, changed).await.is_err()
-            {
-                return Err(Some(why));
+    pub async fn link(self: &Arc<Self>, target: &Target, wait: Duration) -> Result<Arc<Link>, Ended> {
+        let look = || match self.route(target.token) {
+            Route::Link(link) => Ok(link),
+            Route::None => Err(Ended::NoPath),
+            Route::Fallback(why) => Err(Ended::Fallback(why)),
+            Route::Open => {
+                let (me, target) = (self.clone(), target.clone());
+                self.common.env.spawn(Box::pin(async move { me.open(&target).await }));
+                Err(Ended::Fallback(Fallback::Connecting))
             }
-        }
+        };
+        self.common.when_open(&self.changed, wait, look).await
     }
 
     /// The connection that serves an offer, if there is one.

@@ -10,23 +10,13 @@ use afs_wire::error::AbortCode;
 
 use super::capabilities::{Given, Need};
 use super::connect::PATIENCE;
-use super::fallback::Fallback;
+use super::fallback::{Ended, Fallback};
 use super::link::Link;
 use super::server::ServerPath;
 use crate::calls::Target;
 
 /// Slowest rate at which a transfer is waited for, in bytes a second.
 pub(super) const RATE_MIN: u64 = 16 << 10;
-
-/// How a transfer ended that did not succeed.
-pub(crate) enum Ended {
-    /// It is to be made by calls, of which nothing is counted.
-    NoPath,
-    /// It is to be made by calls.
-    Fallback(Fallback),
-    /// Not for the path's sake.
-    Failed(CallError),
-}
 
 /// Why a transfer over a connection stopped.
 pub(super) enum Stop {
@@ -61,7 +51,7 @@ impl ServerPath {
         bytes: u64,
         wait: Duration,
     ) -> Result<Ready, Ended> {
-        let link = self.link(target, wait).await.map_err(|why| why.map_or(Ended::NoPath, Ended::Fallback))?;
+        let link = self.link(target, wait).await?;
         if bytes < link.offer.minimum_size {
             return Err(Ended::NoPath);
         }

@@ -12,9 +12,9 @@ use afs_wire::rpc::Request;
 use afs_wire::xdr::Fixed;
 
 use super::capabilities::{Need, Use};
-use super::fallback::Fallback;
+use super::fallback::{Ended, Fallback};
 use super::server::ServerPath;
-use super::steps::{Ended, Ready, Stop};
+use super::steps::{Ready, Stop};
 use crate::calls::Target;
 use crate::data::Piece;
 use crate::transfer::{Source, StoreRequest};

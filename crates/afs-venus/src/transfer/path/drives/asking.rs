@@ -10,11 +10,10 @@ use afs_wire::fs::{self, LayoutOutcome, LayoutRequest, LayoutRequests};
 use afs_wire::rpc::Request;
 
 use super::super::capabilities::Given;
-use super::super::fallback::Fallback;
+use super::super::fallback::{Ended, Fallback};
 use super::super::grants::WAIT;
 use super::super::offer::Offer;
 use super::super::opening::CALL_MAX;
-use super::super::steps::Ended;
 use super::layout::{Asked, Layout};
 use super::layouts::{Key, Lookup, Refused, Windows};
 use super::server_drives::ServerDrives;

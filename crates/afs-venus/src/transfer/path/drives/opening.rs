@@ -10,7 +10,7 @@ use super::links::Way;
 use super::server_drives::ServerDrives;
 
 impl ServerDrives {
-    /// The connection to a drive, if it is open.
+    /// The connection to a drive, if it is open; else it is being opened, unless the drive is left alone.
     pub(super) fn link(self: &Arc<Self>, offer: &Offer) -> Result<Arc<Link>, Fallback> {
         let way = self.links.lock().way(offer, self.now());
         match way {
@@ -31,10 +31,12 @@ impl ServerDrives {
                 tracing::info!(drive = %address, "bytes of files are read at a drive");
                 let link = Arc::new(Link::new(offer, session, self.now()));
                 self.links.lock().opened(link.clone());
+                self.changed.notify_waiters();
                 self.watch(&link);
             }
             Err(why) => {
                 self.links.lock().not_opened(&offer, why, self.now());
+                self.changed.notify_waiters();
                 self.fallback(why);
             }
         }

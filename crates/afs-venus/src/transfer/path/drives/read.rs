@@ -15,9 +15,9 @@ use bytes::Bytes;
 
 use super::super::capabilities::Given;
 use super::super::connect::STALL;
-use super::super::fallback::Fallback;
+use super::super::fallback::{Ended, Fallback};
 use super::super::link::Link;
-use super::super::steps::{Ended, RATE_MIN};
+use super::super::steps::RATE_MIN;
 use super::layout::{Layout, Part, PartCopy, Permission, Place, Segment};
 use super::layouts::Key;
 use super::server_drives::ServerDrives;

@@ -36,7 +36,7 @@ pub(crate) struct ServerDrives {
     pub(super) links: Mutex<DriveLinks>,
     pub(super) buckets: Mutex<Buckets>,
     pub(super) rooms: Mutex<Rooms>,
-    /// A layout or a capability has come, or will not come.
+    /// A layout, a capability or a connection has come, or will not come.
     pub(super) changed: Notify,
     /// Counts capabilities, which the connections know by their numbers.
     pub(super) given: AtomicU64,

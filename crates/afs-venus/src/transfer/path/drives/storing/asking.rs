@@ -1,6 +1,7 @@
 //! GetAnyRoom, or GetPlacedRoom or GetRoom of an older server: a room for one store, at drives that are connected.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use afs_datapath::capability::Access;
 use afs_datapath::frame::{COLLECTING_VERSION, STAGING_VERSION};
@@ -13,15 +14,18 @@ use afs_wire::rpc::Request;
 use afs_wire::xdr::{BoundedVec, Fixed};
 
 use super::super::super::capabilities::Given;
-use super::super::super::fallback::Fallback;
+use super::super::super::fallback::{Ended, Fallback};
 use super::super::super::link::Link;
 use super::super::super::offer::Offer;
 use super::super::super::opening::CALL_MAX;
-use super::super::super::steps::Ended;
 use super::super::server_drives::ServerDrives;
 use super::rooms::{Before, Key, Why};
 use super::told::{DriveTold, Form, RoomTold, Rounds};
 use crate::calls::Target;
+
+/// How long a store waits for connections to the drives of its room: all its bytes would go by another way. A datagram that is lost while
+/// one is opened costs a second.
+const LINKS_WAIT: Duration = Duration::from_secs(2);
 
 /// Where a store is staged.
 pub(super) struct Room {
@@ -53,8 +57,8 @@ impl Room {
 }
 
 impl ServerDrives {
-    /// A room for a store. None is asked for while a drive at which the last one was is not connected, but for one a minute: nothing waits
-    /// for a connection, and what is asked for is reserved.
+    /// A room for a store. None is asked for while a drive at which the last one was cannot be reached, but for one a minute: what is
+    /// asked for is reserved.
     pub(super) async fn room(
         self: &Arc<Self>,
         target: &Target,
@@ -67,22 +71,20 @@ impl ServerDrives {
         let before = self.rooms.lock().before(key, self.now());
         match before {
             Before::None => return Err(Ended::NoPath),
-            Before::At(offers) => drop(self.links(&offers).map_err(Ended::Fallback)?),
-            Before::WasAt(offers) => drop(self.links(&offers)),
+            Before::At(offers) => drop(self.links(&offers).await?),
+            Before::WasAt(offers) => drop(self.links_now(&offers)),
             Before::Nothing => {}
         }
         let told = self.get_room(target, key, request).await?;
         let offers: Vec<_> = told.drives.iter().map(|told| told.offer.clone()).collect();
         let number = told.number;
-        let entered = self.links(&offers).and_then(|links| self.enter(told, links));
+        let links = self.links(&offers).await;
         self.rooms.lock().given(key, offers, self.now());
-        match entered {
-            Ok(room) => Ok(room),
-            Err(why) => {
-                self.give_back(target, number).await;
-                Err(Ended::Fallback(why))
-            }
+        let entered = links.and_then(|links| self.enter(told, links).map_err(Ended::Fallback));
+        if entered.is_err() {
+            self.give_back(target, number).await;
         }
+        entered
     }
 
     /// Ends a room in which nothing will be committed. What it has reserved may be what the store by another way needs, which therefore
@@ -102,8 +104,14 @@ impl ServerDrives {
         }
     }
 
-    /// The connections to all drives of a room. Those that are not open are opened all at once.
-    fn links(self: &Arc<Self>, offers: &[Offer]) -> Result<Vec<Arc<Link>>, Fallback> {
+    /// The connections to all drives of a room, which are waited for while they are being opened.
+    async fn links(self: &Arc<Self>, offers: &[Offer]) -> Result<Vec<Arc<Link>>, Ended> {
+        let look = || self.links_now(offers).map_err(Ended::Fallback);
+        self.common.when_open(&self.changed, LINKS_WAIT, look).await
+    }
+
+    /// The same, if they are open. Those that are not are opened all at once.
+    fn links_now(self: &Arc<Self>, offers: &[Offer]) -> Result<Vec<Arc<Link>>, Fallback> {
         let links: Vec<_> = offers.iter().map(|offer| self.link(offer)).collect();
         links.into_iter().collect()
     }

@@ -13,8 +13,8 @@ use afs_wire::xdr::Fixed;
 use bytes::{Bytes, BytesMut};
 
 use super::super::super::connect::STALL;
-use super::super::super::fallback::Fallback;
-use super::super::super::steps::{Ended, RATE_MIN};
+use super::super::super::fallback::{Ended, Fallback};
+use super::super::super::steps::RATE_MIN;
 use super::super::read::here;
 use super::super::server_drives::ServerDrives;
 use super::asking::{AtDrive, Room};
