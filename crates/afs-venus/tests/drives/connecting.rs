@@ -7,7 +7,7 @@ use super::*;
 const WAIT_MAX: Duration = Duration::from_secs(4);
 
 /// Files of three mebibytes, all at a time, each of a name that begins with `prefix`.
-fn put_at_once(scene: &Scene, client: &Client, prefix: &str, files: u64) {
+pub fn put_at_once(scene: &Scene, client: &Client, prefix: &str, files: u64) {
     let (here, prefix) = (client.clone(), prefix.to_owned());
     scene.cell.on(client, async move {
         let mut puts = Vec::new();

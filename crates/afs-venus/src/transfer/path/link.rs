@@ -18,6 +18,10 @@ use super::offer::Offer;
 
 /// Most transfers in progress on one connection; each holds about 1.25 MiB at most.
 pub(super) const TRANSFERS_MAX: usize = 16;
+/// Most stores in rooms in progress on one connection; each holds six parts of a mebibyte at most.
+const STORES_MAX: usize = 16;
+/// Most chunks of stores on their way at a time; drives take so many of one address.
+const CHUNKS_MAX: usize = 16;
 /// Most capabilities presented on one connection; drives take 1,024.
 const HANDLES_MAX: usize = 256;
 /// How many transfers in a row may end without success before the path counts as failed.
@@ -28,6 +32,9 @@ pub(super) struct Link {
     pub offer: Offer,
     pub session: Client,
     transfers: Arc<Semaphore>,
+    /// Of their own, because a store is much longer than a read.
+    stores: Arc<Semaphore>,
+    chunks: Semaphore,
     /// By the number of the capability.
     handles: Mutex<BTreeMap<u64, Presented>>,
     used_at: AtomicU64,
@@ -49,6 +56,8 @@ impl Link {
             offer,
             session,
             transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)),
+            stores: Arc::new(Semaphore::new(STORES_MAX)),
+            chunks: Semaphore::new(CHUNKS_MAX),
             handles: Mutex::default(),
             used_at: AtomicU64::new(now.as_nanos()),
             fruitless: AtomicU32::new(0),
@@ -67,6 +76,24 @@ impl Link {
     pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         let permit = self.transfers.clone().acquire_owned().await.ok();
         permit.filter(|_| !self.failed.load(Ordering::Relaxed))
+    }
+
+    /// Begins a store in a room; `None` if there are as many as may be.
+    pub fn begin_store(&self, now: Instant) -> Option<OwnedSemaphorePermit> {
+        self.used_at.store(now.as_nanos(), Ordering::Relaxed);
+        self.stores.clone().try_acquire_owned().ok()
+    }
+
+    /// Waits until a store may begin; `None` if the connection was given up meanwhile.
+    pub async fn store_turn(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = self.stores.clone().acquire_owned().await.ok();
+        permit.filter(|_| !self.failed.load(Ordering::Relaxed))
+    }
+
+    /// Sends a chunk of a store as soon as few enough are on their way. Who waits here holds nothing that these need.
+    pub async fn with_chunk<T>(&self, send: impl Future<Output = T>) -> T {
+        let _place = self.chunks.acquire().await;
+        send.await
     }
 
     /// The handle of a capability, which is presented if it has not been.
@@ -116,6 +143,8 @@ impl Link {
     /// Whether nothing was moved for so long.
     pub fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let used_at = Instant::from_nanos(self.used_at.load(Ordering::Relaxed));
-        self.transfers.available_permits() == TRANSFERS_MAX && now.saturating_since(used_at) >= idle
+        let is_free = self.transfers.available_permits() == TRANSFERS_MAX
+            && self.stores.available_permits() == STORES_MAX;
+        is_free && now.saturating_since(used_at) >= idle
     }
 }

@@ -1,12 +1,10 @@
 //! GetAnyRoom, or GetPlacedRoom or GetRoom of an older server: a room for one store, at drives that are connected.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use afs_datapath::capability::Access;
 use afs_datapath::frame::{COLLECTING_VERSION, STAGING_VERSION};
 use afs_datapath::session::Handle;
-use afs_rpc::sync::OwnedSemaphorePermit;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
@@ -16,16 +14,15 @@ use afs_wire::xdr::{BoundedVec, Fixed};
 use super::super::super::capabilities::Given;
 use super::super::super::fallback::{Ended, Fallback};
 use super::super::super::link::Link;
-use super::super::super::offer::Offer;
 use super::super::super::opening::CALL_MAX;
 use super::super::server_drives::ServerDrives;
-use super::rooms::{Before, Key, Why};
+use super::rooms::{Key, Why};
 use super::told::{DriveTold, Form, RoomTold, Rounds};
+use super::turns::Turns;
 use crate::calls::Target;
 
-/// How long a store waits for connections to the drives of its room: all its bytes would go by another way. A datagram that is lost while
-/// one is opened costs a second.
-const LINKS_WAIT: Duration = Duration::from_secs(2);
+/// How often a store asks for a room, which it gives back to wait for its turns.
+const ASKS_MAX: usize = 3;
 
 /// Where a store is staged.
 pub(super) struct Room {
@@ -35,6 +32,7 @@ pub(super) struct Room {
     pub number: Fixed<16>,
     /// How it is committed.
     pub form: Form,
+    _turns: Turns,
 }
 
 /// A drive of a room.
@@ -46,7 +44,6 @@ pub(super) struct AtDrive {
     pub drive: Fixed<16>,
     /// Whether the file server has to command each chunk.
     pub is_commanded: bool,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Room {
@@ -57,8 +54,7 @@ impl Room {
 }
 
 impl ServerDrives {
-    /// A room for a store. None is asked for while a drive at which the last one was cannot be reached, but for one a minute: what is
-    /// asked for is reserved.
+    /// A room for a store, which has its turns at all drives of it.
     pub(super) async fn room(
         self: &Arc<Self>,
         target: &Target,
@@ -68,23 +64,20 @@ impl ServerDrives {
         if self.server.has_no_rooms(self.now()) {
             return Err(Ended::NoPath);
         }
-        let before = self.rooms.lock().before(key, self.now());
-        match before {
-            Before::None => return Err(Ended::NoPath),
-            Before::At(offers) => drop(self.links(&offers).await?),
-            Before::WasAt(offers) => drop(self.links_now(&offers)),
-            Before::Nothing => {}
+        for _ in 0..ASKS_MAX {
+            let turns = self.turns_before(key, request.bytes).await?;
+            let told = self.get_room(target, key, request).await?;
+            let number = told.number;
+            match self.enter(key, told, turns).await {
+                Ok(Some(room)) => return Ok(room),
+                Ok(None) => self.give_back(target, number).await,
+                Err(why) => {
+                    self.give_back(target, number).await;
+                    return Err(why);
+                }
+            }
         }
-        let told = self.get_room(target, key, request).await?;
-        let offers: Vec<_> = told.drives.iter().map(|told| told.offer.clone()).collect();
-        let number = told.number;
-        let links = self.links(&offers).await;
-        self.rooms.lock().given(key, offers, self.now());
-        let entered = links.and_then(|links| self.enter(told, links).map_err(Ended::Fallback));
-        if entered.is_err() {
-            self.give_back(target, number).await;
-        }
-        entered
+        Err(Ended::Fallback(Fallback::Full))
     }
 
     /// Ends a room in which nothing will be committed. What it has reserved may be what the store by another way needs, which therefore
@@ -104,31 +97,25 @@ impl ServerDrives {
         }
     }
 
-    /// The connections to all drives of a room, which are waited for while they are being opened.
-    async fn links(self: &Arc<Self>, offers: &[Offer]) -> Result<Vec<Arc<Link>>, Ended> {
-        let look = || self.links_now(offers).map_err(Ended::Fallback);
-        self.common.when_open(&self.changed, LINKS_WAIT, look).await
-    }
-
-    /// The same, if they are open. Those that are not are opened all at once.
-    fn links_now(self: &Arc<Self>, offers: &[Offer]) -> Result<Vec<Arc<Link>>, Fallback> {
-        let links: Vec<_> = offers.iter().map(|offer| self.link(offer)).collect();
-        links.into_iter().collect()
-    }
-
-    fn enter(self: &Arc<Self>, told: RoomTold, links: Vec<Arc<Link>>) -> Result<Room, Fallback> {
+    /// `None` if turns are to be waited for.
+    async fn enter(self: &Arc<Self>, key: Key, told: RoomTold, turns: Turns) -> Result<Option<Room>, Ended> {
         let RoomTold { drives, rounds, number, form } = told;
-        let mut room = Room { drives: Vec::new(), rounds, number, form };
+        let offers: Vec<_> = drives.iter().map(|told| told.offer.clone()).collect();
+        let links = self.links(&offers).await;
+        self.rooms.lock().given(key, offers, self.now());
+        let links = links?;
+        let Some(turns) = self.turns_in_room(turns, &links) else { return Ok(None) };
+        let mut room = Room { drives: Vec::new(), rounds, number, form, _turns: turns };
         for (told, link) in drives.into_iter().zip(links) {
             match self.enter_at(told, link) {
                 Ok(at) => room.drives.push(at),
                 Err(why) => {
                     room.withdraw();
-                    return Err(why);
+                    return Err(Ended::Fallback(why));
                 }
             }
         }
-        Ok(room)
+        Ok(Some(room))
     }
 
     fn enter_at(self: &Arc<Self>, told: DriveTold, link: Arc<Link>) -> Result<AtDrive, Fallback> {
@@ -137,12 +124,9 @@ impl ServerDrives {
         if link.session.version() < version {
             return Err(Fallback::NoRoom);
         }
-        let permit = link.begin(self.now()).ok_or(Fallback::Full)?;
         let given = Arc::new(told.given);
         match link.handle(&given, self.now()) {
-            Ok(handle) => {
-                Ok(AtDrive { link, handle, given, drive: told.drive, is_commanded, _permit: permit })
-            }
+            Ok(handle) => Ok(AtDrive { link, handle, given, drive: told.drive, is_commanded }),
             Err(error) => Err(self.failed(&link, &given, Fallback::of(&error))),
         }
     }

@@ -14,6 +14,7 @@ mod rooms;
 mod sending;
 mod staging;
 mod told;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -88,10 +88,13 @@ impl ServerDrives {
         let most = STALL + Duration::from_secs(bytes as u64 / RATE_MIN);
         let write = async |(position, at, bytes): (u64, usize, Bytes)| {
             let drive = room.drives.get(at).ok_or(Fallback::NoRoom)?;
-            let chunk = match drive.is_commanded {
-                true => self.at_room(drive, most, self.send_to((target, fid, room), drive, bytes)).await?,
-                false => self.at_room(drive, most, drive.link.session.stage(&drive.handle, bytes)).await?,
-            };
+            let send = drive.link.with_chunk(async {
+                match drive.is_commanded {
+                    true => self.send_to((target, fid, room), drive, bytes).await,
+                    false => drive.link.session.stage(&drive.handle, bytes).await,
+                }
+            });
+            let chunk = self.at_room(drive, most, send).await?;
             Ok(Place { position, at, chunk })
         };
         for written in join_all(writes.into_iter().map(write)).await {
