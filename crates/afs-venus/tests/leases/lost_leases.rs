@@ -76,7 +76,7 @@ fn a_client_that_a_recall_does_not_reach_makes_its_changes_good_afterwards() {
         client.env.sleep(Duration::from_secs(60)).await;
         assert_eq!(client.venus.counters().leases_lost, 1);
         assert_eq!(client.get("dir/both").await.unwrap(), b"of b");
-        // What could not be stored is told.
+        // The user finds what could not be stored.
         let unsaved = client.venus.unsaved(afs_venus::TokenOwner::Uid(0), 0);
         assert_eq!(unsaved.len(), 1);
     });

@@ -105,7 +105,7 @@ impl Venus {
         self.env.timeout(RELEASE_WAIT, releasing).await.ok();
     }
 
-    /// Releases a lock that is kept at the server. If a process has taken it meanwhile, the server is told with what strength it needs it.
+    /// Releases a lock that is kept at the server. If a process has taken it meanwhile, the lock gets the strength that this process needs.
     pub(in crate::venus) async fn release_kept_lock(&self, vnode: &Arc<Vnode>) {
         let _guard = vnode.changing.lock().await;
         if let Err(error) = self.match_kept_lock(vnode).await {
