@@ -83,10 +83,14 @@ impl ServerDrives {
     }
 }
 
-/// Each connection once, in an order that all stores have in common: no two of them wait for each other.
+/// Each connection once, in an order that all stores have in common, that of the drives: no two of them wait for each other.
 fn in_order(links: &[Arc<Link>]) -> Vec<Arc<Link>> {
-    let mut links = links.to_vec();
-    links.sort_by_key(|link| Arc::as_ptr(link) as usize);
-    links.dedup_by(|one, other| Arc::ptr_eq(one, other));
-    links
+    let mut each: Vec<Arc<Link>> = Vec::with_capacity(links.len());
+    for link in links {
+        if !each.iter().any(|other| Arc::ptr_eq(other, link)) {
+            each.push(link.clone());
+        }
+    }
+    each.sort_by_key(|link| link.offer.drive.0);
+    each
 }
