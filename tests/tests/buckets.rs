@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-#[allow(dead_code, reason = "the tests of afs-s3 use the rest")]
-#[path = "../../crates/afs-s3/tests/server/mod.rs"]
-mod server;
+use crate::server;
 
 use std::fs;
 use std::io::{self, Write};

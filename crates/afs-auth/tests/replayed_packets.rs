@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod cell;
+use crate::cell;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod cell;
-#[path = "../../afs-rpc/tests/fake/mod.rs"]
-mod fake;
+use crate::cell;
+use crate::fake;
 
 use std::sync::Arc;
 

@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[allow(dead_code)]
-#[path = "../../afs-rx/tests/support/pcapng.rs"]
-mod pcapng;
+use crate::pcapng;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,8 +3,7 @@
 // The simulation and the fake service are those of afs-rpc.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../afs-rpc/tests/fake/mod.rs"]
-mod fake;
+use crate::fake;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -4,9 +4,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../../afs-rx/tests/support/pcapng.rs"]
-#[allow(dead_code)]
-mod pcapng;
+use crate::pcapng;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

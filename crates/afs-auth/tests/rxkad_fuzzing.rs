@@ -2,8 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../../afs-rx/tests/support/mod.rs"]
-mod support;
+use crate::support;
 
 use afs_auth::Secret;
 use afs_auth::keys::{KeyKind, KeyRing, generate};

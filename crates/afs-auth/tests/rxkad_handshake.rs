@@ -3,8 +3,7 @@
 // The script is that of afs-rx.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../afs-rx/tests/support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod kit;
+use crate::kit;
 
 use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, Generation, Group, KeyEpoch, Refusal, Secret,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod kit;
+use crate::kit;
 
 use afs_datapath::capability::{
     Access, Binding, ByteRange, Capability, ChunkList, ClaimId, DriveId, DriveKey, Generation, Group,

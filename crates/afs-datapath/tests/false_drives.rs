@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod kit;
+use crate::kit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod kit;
+use crate::kit;
 
 use std::time::Duration;
 

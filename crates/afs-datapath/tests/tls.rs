@@ -2,13 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "kit/files.rs"]
-#[allow(dead_code, reason = "this test uses a part of it")]
-mod files;
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use crate::kit::{Files, VERSION};
 use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, DriveKey, Group, KeyEpoch, Revocations,
 };
@@ -20,11 +17,6 @@ use afs_env::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use afs_env::{ByteStream, EnvRef};
 use afs_net::System;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
-use files::{Files, VERSION};
-
-fn directory(vnode: u32) -> Fid {
-    Fid::new(VolumeId(1), VnodeId(vnode), Uniquifier(1))
-}
 
 fn file() -> Fid {
     Fid::new(VolumeId(1), VnodeId(2), Uniquifier(7))

@@ -11,6 +11,10 @@ mod parts;
 mod stream;
 pub mod sync;
 
+/// Makes an async function return a [`BoxFuture`]: its body is compiled in its own crate, once, in place of in each crate that awaits it.
+///
+/// For public functions of a crate whose futures are large. Costs one allocation a call.
+pub use async_recursion::async_recursion as boxed;
 pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, Stall, UnixTime};
 pub use instant::Instant;
 pub use parts::{Job, Parts};

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
 #[allow(dead_code)] // Each test uses a part of it.
-mod kit;
+use crate::kit;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

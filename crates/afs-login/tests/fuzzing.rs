@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod cell;
+use crate::cell;
 
 use afs_login::fuzzing::login_values;
 use cell::{Key, cell};

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../afs-rpc/tests/fake/mod.rs"]
-mod fake;
-mod gate;
+use crate::fake;
+use crate::gate;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;

@@ -5,8 +5,7 @@
 // Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../afs-rpc/tests/fake/mod.rs"]
-mod fake;
+use crate::fake;
 
 use std::net::SocketAddr;
 use std::process::Command;

@@ -3,8 +3,7 @@
 // Tests and their helpers may panic.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../afs-env/tests/stream_rules/mod.rs"]
-mod stream_rules;
+use crate::stream_rules;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

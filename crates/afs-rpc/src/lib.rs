@@ -24,7 +24,7 @@ mod table;
 
 pub use afs_env::{
     BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, Parts, Stall, UnixTime,
-    future, sync,
+    boxed, future, sync,
 };
 pub use afs_rx::ServerSecurity;
 pub use caller::{Caller, ConnKey, Identity};

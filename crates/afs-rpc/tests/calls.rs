@@ -3,7 +3,7 @@
 // Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod fake;
+use crate::fake;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::field_reassign_with_default)]
 
-mod support;
+use crate::support;
 
 use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags, reason};
 use afs_rx::{Config, Event, ServiceOptions};

@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use afs_rx::{CallId, Config, Event, Instant, NullClient, NullServer, Read};
 use bytes::Bytes;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use afs_rx::packet::{Ack, Header, JUMBO_PAYLOAD_LEN, PacketType, Packets, flags};
 use afs_rx::{Config, Endpoint, Instant, NullServer};

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Counting what is allocated means being the allocator.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::SocketAddr;

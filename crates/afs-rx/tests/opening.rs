@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use afs_rx::packet::{Header, PacketType, flags, reason};
 use afs_rx::{

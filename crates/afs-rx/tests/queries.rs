@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags};
 use afs_rx::{Config, DropReason, NullClient};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use afs_rx::packet::{PacketType, flags, reason};
 use afs_rx::{CallError, Config, DropReason, Event, Instant, Read, ServiceOptions, code};

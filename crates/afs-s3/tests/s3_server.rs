@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod server;
+use crate::server;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

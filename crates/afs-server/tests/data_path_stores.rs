@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

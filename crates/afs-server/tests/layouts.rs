@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-#[path = "layouts/lists.rs"]
 mod lists;
-mod rig;
+use crate::rig;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

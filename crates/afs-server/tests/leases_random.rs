@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-mod rig;
+use crate::rig;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-mod protection_rig;
+use crate::protection_rig;
 
 use std::net::Ipv4Addr;
 

@@ -1,6 +1,6 @@
 //! Files and directories as applications use them.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

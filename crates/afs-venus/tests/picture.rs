@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-#[path = "picture/uses.rs"]
 mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Visibility of changes among machines.
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 

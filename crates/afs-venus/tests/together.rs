@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::pin::Pin;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};

@@ -4,7 +4,7 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
+use crate::support;
 
 use afs_volume::{Actor, LITERAL_MAX, Object, Rename, SLOT_LEN, StoreData, VolumeError, VolumeSpec};
 use afs_wire::acl::Acl;

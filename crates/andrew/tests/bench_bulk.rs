@@ -1,7 +1,7 @@
 //! Tests of `andrew bench bulk` on an ordinary directory: reports, refusals, and that nothing is left behind.
 #![allow(clippy::unwrap_used)]
 
-mod home;
+use crate::home;
 
 use home::Home;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Tests of the choice of a running cell by commands, and of restarts with kept options.
 #![allow(clippy::unwrap_used)]
 
-mod home;
+use crate::home;
 
 use home::{Home, free_ports};
 

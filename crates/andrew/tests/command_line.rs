@@ -1,7 +1,7 @@
 //! Tests of the program's command line: exit statuses, one-line errors, output.
 #![allow(clippy::unwrap_used)]
 
-mod home;
+use crate::home;
 
 use home::{Home, free_ports};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Test that other users cannot see the memory of a server or a mount (keys, tokens, files).
 #![allow(clippy::unwrap_used)]
 
-mod home;
+use crate::home;
 
 use home::{Home, free_ports};
 use std::io::{BufRead, BufReader, Write};

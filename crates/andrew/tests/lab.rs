@@ -1,7 +1,7 @@
 //! Tests of `andrew lab`: the list, and a quick run of everything.
 #![allow(clippy::unwrap_used)]
 
-mod home;
+use crate::home;
 
 use home::Home;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
-mod home;
+use crate::home;
 
 use home::{Home, free_ports};
 

@@ -1,7 +1,7 @@
 //! A thread that builds a program again and again.
 
-use crate::program::Program;
-use crate::reader::Rounds;
+use crate::drive_hosts::program::Program;
+use crate::drive_hosts::reader::Rounds;
 
 /// The thread.
 pub struct Builder(Rounds);

@@ -13,7 +13,7 @@ use andrew_tests::live::scratch::Scratch;
 use andrew_tests::live::wait::until;
 use serde_json::Value;
 
-use crate::drive::Drive;
+use crate::drive_hosts::drive::Drive;
 
 /// The file server's host.
 const SERVER: u8 = 5;

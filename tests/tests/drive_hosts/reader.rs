@@ -10,7 +10,7 @@ use andrew_tests::live::cell::andrew;
 use andrew_tests::live::process::{run, seconds};
 use andrew_tests::live::wait::until;
 
-use crate::program::Program;
+use crate::drive_hosts::program::Program;
 
 /// A thread and the number of its rounds so far.
 pub struct Rounds {

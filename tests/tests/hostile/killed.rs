@@ -9,7 +9,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
 
-use crate::assert_calm;
+use crate::hostile::assert_calm;
 
 #[test]
 fn many_at_work_are_never_refused() {

@@ -12,7 +12,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
 
-use crate::assert_calm;
+use crate::hostile::assert_calm;
 
 /// An AFS directory can hold about 64,400 short names: docs/protocol/directory.md.
 const ENTRIES: u64 = 64_000;

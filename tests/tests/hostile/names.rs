@@ -18,7 +18,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
 
-use crate::{assert_calm, fid, folder_for_all};
+use crate::hostile::{assert_calm, fid, folder_for_all};
 
 #[test]
 fn names_of_every_length_and_of_any_bytes() {

@@ -20,7 +20,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
 
-use crate::{assert_calm, fid, folder_for_all, shown};
+use crate::hostile::{assert_calm, fid, folder_for_all, shown};
 
 /// Datagrams to each port.
 const DATAGRAMS: u64 = 12_000;

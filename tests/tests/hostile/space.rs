@@ -12,7 +12,7 @@ use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
 use andrew_tests::live::wait::until;
 
-use crate::assert_calm;
+use crate::hostile::assert_calm;
 
 #[test]
 fn a_full_disk_is_told_of_and_loses_nothing() {

@@ -9,9 +9,9 @@ use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
 
-use crate::consistency;
-use crate::released;
-use crate::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
+use crate::moves::consistency;
+use crate::moves::released;
+use crate::moves::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
 
 /// Attempts at observing a step before it is over.
 const TRIES: usize = 5;

@@ -8,7 +8,7 @@ use andrew_tests::live::process::{run, seconds};
 use andrew_tests::live::wait::until;
 use serde_json::Value;
 
-use crate::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
+use crate::moves::setup::{DATABASES, SOURCE, Setup, TARGET, Victim};
 
 /// Files of a volume.
 const FILES: usize = 30;

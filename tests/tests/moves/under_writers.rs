@@ -12,7 +12,7 @@ use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until_equal;
 use andrew_tests::live::watchdog::Watchdog;
 
-use crate::writer::Writer;
+use crate::moves::writer::Writer;
 
 const MOVES: usize = 20;
 /// Operations of each writer before the first move, and of Andrew's writer between moves.

@@ -3,8 +3,8 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::EntryFlags;
 
-use crate::instants::{self, SECONDS, StartedOperation, every_instant};
-use crate::world::{Implementation, World};
+use crate::interrupted::instants::{self, SECONDS, StartedOperation, every_instant};
+use crate::interrupted::world::{Implementation, World};
 
 fn backing_up(seed: u64, again: bool) -> StartedOperation {
     let world = World::new(seed, 1, Implementation::OpenAfs);

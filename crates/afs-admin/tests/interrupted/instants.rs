@@ -8,7 +8,7 @@ use std::time::Duration;
 use afs_admin::{Admin, AdminResult, CreateOptions, ServerPartition};
 use afs_wire::ids::{PartitionId, VolumeId};
 
-use crate::world::{DiskVolume, World, address};
+use crate::interrupted::world::{DiskVolume, World, address};
 
 pub const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 

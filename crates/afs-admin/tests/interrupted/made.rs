@@ -6,8 +6,8 @@ use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::vl::EntryFlags;
 use bytes::Bytes;
 
-use crate::instants::{self, SECONDS, StartedOperation, every_instant, place};
-use crate::world::{Implementation, World, address, head, home, row};
+use crate::interrupted::instants::{self, SECONDS, StartedOperation, every_instant, place};
+use crate::interrupted::world::{Implementation, World, address, head, home, row};
 
 /// Id of the volume: given, so that it is known whatever happens.
 const VOLUME: VolumeId = VolumeId(4711);

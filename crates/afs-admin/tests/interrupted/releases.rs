@@ -5,8 +5,8 @@ use afs_admin::ReleaseOptions;
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, SiteFlags};
 
-use crate::instants::{self, SECONDS, StartedOperation, every_instant, place};
-use crate::world::{DiskVolume, Implementation, World};
+use crate::interrupted::instants::{self, SECONDS, StartedOperation, every_instant, place};
+use crate::interrupted::world::{DiskVolume, Implementation, World};
 
 /// A volume that was released, and written to since, and a tool that releases it once more. With `beside`, one site is
 /// where the volume is.

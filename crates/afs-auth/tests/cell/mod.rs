@@ -2,8 +2,7 @@
 
 #![allow(dead_code)]
 
-#[path = "../../../afs-rx/tests/support/mod.rs"]
-pub mod support;
+pub(crate) use crate::support;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};

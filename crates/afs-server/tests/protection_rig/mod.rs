@@ -1,8 +1,7 @@
 //! Test kit: a protection service, the overseer service beside it, and their callers in one simulated world.
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses a part of this.
 
-#[path = "../rig/recorder.rs"]
-mod recorder;
+use crate::rig::recorder;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ pub mod far;
 mod heard;
 pub mod leasing;
 pub mod people;
-mod recorder;
+pub mod recorder;
 mod tokens;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -7,7 +7,9 @@ use afs_wire::ids::{DataVersion, Fid, Mode};
 use afs_wire::xdr::{Encode, Fixed};
 
 use crate::rig::name;
-use crate::scene::{ADMINISTRATORS, EVERYBODY, EVERYBODY_HERE, Scene, list, may_ask, may_lock, ok, passed};
+use crate::who_may::scene::{
+    ADMINISTRATORS, EVERYBODY, EVERYBODY_HERE, Scene, list, may_ask, may_lock, ok, passed,
+};
 
 pub type Attempt = fn(&mut Scene, char) -> bool;
 

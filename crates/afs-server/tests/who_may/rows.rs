@@ -8,7 +8,7 @@ use afs_wire::vl;
 use afs_wire::vol::{self, AttachFlags, TransactionId, VolumeFlags};
 use afs_wire::xdr::BoundedVec;
 
-use crate::scene::{ADMINISTRATORS, EVERYBODY};
+use crate::who_may::scene::{ADMINISTRATORS, EVERYBODY};
 
 /// A call with the group of callers that may make it.
 pub struct Row {

@@ -1,5 +1,6 @@
 //! Activity of a mount: counters, caches, servers and calls, gathered from the parts without a call.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ impl Venus {
 
     /// Calls the servers that are thought to be unreachable, all at once, so that [`Venus::activity`] tells which of them do not
     /// reply now. Takes at most six seconds, the dead time of a probe.
+    #[boxed]
     pub async fn check_servers(&self) {
         self.calls.probe_unreachable(self.location.servers().all()).await;
     }

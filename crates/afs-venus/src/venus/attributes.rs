@@ -1,5 +1,6 @@
 //! Attributes: reading, changing, and access(2).
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::fs::{self, FileKind, SetStatus, Status};
@@ -17,6 +18,7 @@ const HOLE_MIN: u64 = 64 << 10;
 
 impl Venus {
     /// Attributes of a node.
+    #[boxed]
     pub async fn getattr(&self, node: NodeId) -> Result<Attr> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -56,6 +58,7 @@ impl Venus {
     ///
     /// A length set through a handle that may write, and a time set on a file with dirty data, are sent with the next
     /// store; all other changes are at the server on return.
+    #[boxed]
     pub async fn setattr(&self, node: NodeId, handle: Option<HandleId>, change: SetAttr) -> Result<Attr> {
         let vnode = self.vnode(self.key(node, "setattr")?);
         let volume = self.volume_to_change(vnode.key).await?;
@@ -204,6 +207,7 @@ impl Venus {
     }
 
     /// access(2): checks the directory's access list and, for files, the owner's mode bits.
+    #[boxed]
     pub async fn access(&self, node: NodeId, wanted: Access) -> Result<()> {
         let NodeTarget::Object(key) = self.node_target(node)? else {
             let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));

@@ -1,5 +1,6 @@
 //! Closing files: close(2), fsync(2), and the release of a handle.
 
+use afs_rpc::boxed;
 use std::sync::atomic::Ordering;
 
 use crate::api::{HandleId, NodeId};
@@ -13,6 +14,7 @@ use crate::venus::store_reason::StoreReason;
 impl Venus {
     /// close(2): stores the dirty data of a handle that may write, and returns the error of the store. Releases the
     /// locks of `lock_owner` on the file.
+    #[boxed]
     pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
         let handle = self.files.handle(handle, "close")?;
         let me = self.as_user(handle.user);
@@ -27,6 +29,7 @@ impl Venus {
     }
 
     /// Stores dirty data and asks the server to flush it to disk.
+    #[boxed]
     pub async fn fsync(&self, handle: HandleId) -> Result<()> {
         let handle = self.files.handle(handle, "fsync")?;
         let data = handle.data();
@@ -48,6 +51,7 @@ impl Venus {
     }
 
     /// fsync(2) on a directory: the server has all changes of names in it that were decided under a lease.
+    #[boxed]
     pub async fn fsync_directory(&self, node: NodeId) -> Result<()> {
         match self.node_target(node)? {
             NodeTarget::Object(key) => self.settle_object(key).await,
@@ -98,6 +102,7 @@ impl Venus {
 
     /// The last reference to a handle is gone. Stores dirty data, since a mapping may have been written after the last
     /// close.
+    #[boxed]
     pub async fn release(&self, id: HandleId) -> Result<()> {
         let Ok(handle) = self.files.handle(id, "release") else {
             return Err(VenusError::new(ErrorKind::BadHandle, "release"));

@@ -2,6 +2,7 @@
 
 use crate::api::HandleId;
 use crate::venus::Venus;
+use afs_rpc::boxed;
 
 impl Venus {
     /// The caller does not use [`crate::Opened::backing`]: reads and writes come through Venus.
@@ -11,6 +12,7 @@ impl Venus {
 
     /// Cancels an open that has failed in the caller. The handle is released, nothing is stored, and a truncation by
     /// the open is undone, unless the file was opened again meanwhile or was dirty before.
+    #[boxed]
     pub async fn cancel_open(&self, id: HandleId) {
         let Some(gone) = self.files.release_handle(id) else { return };
         if self.files.undo_cut(&gone.handle) {

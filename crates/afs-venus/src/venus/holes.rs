@@ -1,5 +1,6 @@
 //! lseek(2) and fallocate(2) on open files.
 
+use afs_rpc::boxed;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ impl Venus {
     /// The first position from `from` that is in a hole, or in data; `None` if there is none before the end, or `from`
     /// is not before the end. Ranges that are not cached count as data. A caller that caches written pages must first
     /// flush them ([`Venus::is_written`]).
+    #[boxed]
     pub async fn seek(&self, handle: HandleId, from: u64, wanted: Seek) -> Result<Option<u64>> {
         let data = self.files.handle(handle, "lseek")?.data();
         self.files.note_kernel_writes_in(&data).await?;
@@ -39,6 +41,7 @@ impl Venus {
     /// # Errors
     /// EINVAL for an empty range, EFBIG for one that ends beyond the largest position; EDQUOT and ENOSPC if the volume
     /// lacks the space for [`Allocate::Extend`] now.
+    #[boxed]
     pub async fn allocate(&self, handle: HandleId, how: Allocate, pos: u64, len: u64) -> Result<()> {
         let handle = self.files.handle(handle, "fallocate")?;
         if !handle.flags.write {

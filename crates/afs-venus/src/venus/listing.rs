@@ -1,5 +1,6 @@
 //! Listing of directories.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::dir::Blob;
@@ -16,6 +17,7 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 impl Venus {
     /// opendir(3): checks the right, and determines whether the kernel may cache a listing, and whether the cached one
     /// is valid.
+    #[boxed]
     pub async fn opendir(&self, node: NodeId) -> Result<OpenedDir> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -45,6 +47,7 @@ impl Venus {
     }
 
     /// Lists at most `max` names from `offset` (0 at first, then [`DirEntry::next_offset`]). Empty at the end.
+    #[boxed]
     pub async fn readdir(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntry>> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,
@@ -56,6 +59,7 @@ impl Venus {
 
     /// As [`Venus::readdir`], with the attributes of the objects, fetched in bulk. Each `found` counts as one look-up:
     /// the caller must forget those that it does not pass on.
+    #[boxed]
     pub async fn readdirplus(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntryPlus>> {
         let key = match self.node_target(node)? {
             NodeTarget::Object(key) => key,

@@ -5,6 +5,7 @@
 //! newest version, and its changes are stored before the lock is released: a lock therefore orders the changes of
 //! machines, not only their requests.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(super) const HELD_AT_LEAST: Duration = LOCK_LIFETIME.saturating_sub(Duration
 
 impl Venus {
     /// Takes a lock, or waits for it if `wait`. Without `wait` a conflicting lock gives EAGAIN.
+    #[boxed]
     pub async fn lock(
         &self,
         handle: HandleId,
@@ -263,6 +265,7 @@ impl Venus {
     }
 
     /// Releases the locks of `owner` in the range.
+    #[boxed]
     pub async fn unlock(&self, handle: HandleId, owner: u64, range: LockRange) -> Result<()> {
         let handle = self.files.handle(handle, "unlock")?;
         self.as_user(handle.user).unlock_range(&handle.vnode, owner, range).await
@@ -297,6 +300,7 @@ impl Venus {
 
     /// A lock that conflicts with the given one, if any. Servers do not notify clients of locks, so the server is
     /// asked.
+    #[boxed]
     pub async fn test_lock(
         &self,
         handle: HandleId,

@@ -1,5 +1,6 @@
 //! Look-up of names and paths: within a directory, across mount points, along symbolic links.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::fs::{self, FileKind, Status};
@@ -30,6 +31,7 @@ const FINDS_MAX: u32 = 8;
 impl Venus {
     /// Looks up a name. Crosses mount points, follows `.` and `..` (also out of a volume), replaces `@sys`. The entry
     /// counts as one look-up of the node, see [`Venus::forget`].
+    #[boxed]
     pub async fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Entry> {
         if name.len() > NAME_MAX {
             return Err(VenusError::new(ErrorKind::NameTooLong, "lookup"));
@@ -51,6 +53,7 @@ impl Venus {
 
     /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`), `..`. A
     /// leading `/` is the root of the mount. Counts as one look-up.
+    #[boxed]
     pub async fn walk(&self, path: &[u8], follow: bool) -> Result<Entry> {
         self.walk_through(path, follow, &mut |_, _| {}).await
     }
@@ -101,6 +104,7 @@ impl Venus {
     }
 
     /// The text of a symbolic link.
+    #[boxed]
     pub async fn readlink(&self, node: NodeId) -> Result<Bytes> {
         let me = self.reading();
         let vnode = self.vnode(self.key(node, "readlink")?);

@@ -1,5 +1,6 @@
 //! Operations that add names: create, mkdir, symlink, link, rename.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::dir;
@@ -24,6 +25,7 @@ const LINK_MODE: Mode = Mode(0o755);
 
 impl Venus {
     /// Creates a plain file and opens it.
+    #[boxed]
     pub async fn create(
         &self,
         parent: NodeId,
@@ -43,6 +45,7 @@ impl Venus {
     }
 
     /// Creates a plain file (mknod).
+    #[boxed]
     pub async fn mknod(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "CreateFile")?);
         let name_text = checked(name)?;
@@ -55,6 +58,7 @@ impl Venus {
     }
 
     /// Creates a directory.
+    #[boxed]
     pub async fn mkdir(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "MakeDir")?);
         let name_text = checked(name)?;
@@ -127,6 +131,7 @@ impl Venus {
     }
 
     /// Creates a symbolic link; a text like `#volume.` makes a mount point.
+    #[boxed]
     pub async fn symlink(&self, parent: NodeId, name: &[u8], target: &[u8]) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "Symlink")?);
         let name_text = checked(name)?;
@@ -157,6 +162,7 @@ impl Venus {
     }
 
     /// Adds a name for a file in the directory where it is.
+    #[boxed]
     pub async fn link(&self, node: NodeId, parent: NodeId, name: &[u8]) -> Result<Entry> {
         let file = self.vnode(self.key(node, "Link")?);
         let dir = self.vnode(self.key(parent, "Link")?);
@@ -186,6 +192,7 @@ impl Venus {
     }
 
     /// Renames within a volume, replacing the target.
+    #[boxed]
     pub async fn rename(&self, parent: NodeId, name: &[u8], to: NodeId, to_name: &[u8]) -> Result<()> {
         let from = self.vnode(self.key(parent, "Rename")?);
         let into = self.vnode(self.key(to, "Rename")?);

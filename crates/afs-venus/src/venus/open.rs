@@ -1,5 +1,6 @@
 //! Opening files.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,6 +18,7 @@ const NOT_CONNECTED: i32 = 107;
 
 impl Venus {
     /// Opens a file: the newest version, unless this machine has dirty data of it.
+    #[boxed]
     pub async fn open(&self, node: NodeId, flags: OpenFlags) -> Result<Opened> {
         let me = self.reading_unless(flags.write || flags.truncate);
         let vnode = self.vnode(self.key(node, "open")?);

@@ -1,5 +1,6 @@
 //! Pins, by the order of users: made, ended and told. They are kept by [`crate::venus::pin_keeping`].
 
+use afs_rpc::boxed;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ impl Venus {
     ///
     /// # Errors
     /// See [`Unpinned`]; the path cannot be followed, or the user may not read the file.
+    #[boxed]
     pub async fn pin(&self, owner: TokenOwner, path: &[u8], options: PinOptions) -> Result<u64, Unpinned> {
         let PinOptions { is_recursive, is_offline } = options;
         let path = trimmed(path);
@@ -101,6 +103,7 @@ impl Venus {
     ///
     /// # Errors
     /// There is none, or the list cannot be written: the pin holds again after a restart.
+    #[boxed]
     pub async fn unpin(&self, owner: TokenOwner, path: &[u8]) -> Result<(), Unpinned> {
         let path = trimmed(path);
         let mut found = self.pins_known_to(owner);

@@ -1,5 +1,6 @@
 //! Reading of open files.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use crate::venus::fetch::VERSIONS_MAX;
 
 impl Venus {
     /// Reads up to `len` bytes; fewer only at the end of the file. All of them are of one version.
+    #[boxed]
     pub async fn read(&self, handle: HandleId, pos: u64, len: usize) -> Result<Bytes> {
         let handle = self.files.handle(handle, "read")?;
         if !handle.flags.read && !handle.flags.write {

@@ -1,5 +1,6 @@
 //! Recovery of data whose store failed: told, copied out, retried or dropped by the order of the user who wrote it.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::ids::Fid;
@@ -55,6 +56,7 @@ impl Venus {
     ///
     /// # Errors
     /// It is not there any more, or not this user's; or the disk of the cache failed.
+    #[boxed]
     pub async fn unsaved_piece(
         &self,
         owner: TokenOwner,
@@ -103,6 +105,7 @@ impl Venus {
     ///
     /// # Errors
     /// See [`Unsettled`].
+    #[boxed]
     pub async fn discard_unsaved(&self, owner: TokenOwner, number: u64) -> Result<(), Unsettled> {
         let found = self.find_unsaved(owner, number)?;
         if found.is_set_aside {

@@ -1,5 +1,6 @@
 //! Removal of names, also of files that are open here.
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_rpc::EnvExt;
@@ -26,6 +27,7 @@ const BUSY: i32 = 16;
 impl Venus {
     /// Removes the name of a file, symbolic link or mount point. An open file stays readable and writable through its
     /// handles.
+    #[boxed]
     pub async fn unlink(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveFile")?);
         let text = checked(name)?;
@@ -218,6 +220,7 @@ impl Venus {
     }
 
     /// Removes an empty directory.
+    #[boxed]
     pub async fn rmdir(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveDir")?);
         let text = checked(name)?;

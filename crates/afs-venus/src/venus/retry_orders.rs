@@ -1,5 +1,6 @@
 //! Stores of unsaved data that a user has ordered: each goes on when its caller has given up, and the next caller gets its outcome.
 
+use afs_rpc::boxed;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ impl Venus {
     ///
     /// # Errors
     /// See [`Unsettled`]; those of a store are those of a close. `Stale`: others have stored a newer version.
+    #[boxed]
     pub async fn retry_unsaved(&self, owner: TokenOwner, number: u64) -> Result<(), Unsettled> {
         let known = self.retry_orders.get(owner, number, self.now());
         let order = match known {

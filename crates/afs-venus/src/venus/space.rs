@@ -1,5 +1,6 @@
 //! Space in volumes.
 
+use afs_rpc::boxed;
 use afs_wire::fs;
 
 use crate::api::{NodeId, Space};
@@ -13,6 +14,7 @@ const BLOCKS_UNKNOWN: u64 = 1 << 40;
 
 impl Venus {
     /// statfs(2): the space that the quota of the node's volume leaves, but at most that of the partition.
+    #[boxed]
     pub async fn statfs(&self, node: NodeId) -> Result<Space> {
         let space = |blocks, blocks_free| Space {
             block_bytes: 1024,

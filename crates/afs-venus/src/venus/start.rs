@@ -1,5 +1,6 @@
 //! Start and shutdown of Venus.
 
+use afs_rpc::boxed;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -39,6 +40,7 @@ impl Venus {
     ///
     /// Fails if the root cannot be found: no location server replies, or it does not know the volume. Also if `config`
     /// has no cell, or the endpoint has a service of number 1 already.
+    #[boxed]
     pub async fn start(config: VenusConfig) -> Result<Arc<Venus>> {
         let objects = config.objects.clone();
         Venus::start_with(config, |env, path, counters| {
@@ -166,6 +168,7 @@ impl Venus {
     /// cache files of open descriptors as long as those exist, which is longer than this process. Takes at most twice
     /// [`crate::Limits::operation_max`] even if servers are unreachable. The error is that of the first store that
     /// failed, or of the cache; the other steps are done nevertheless. What was not stored stays in the cache for the next start.
+    #[boxed]
     pub async fn shut_down(&self) -> Result<()> {
         self.without_waiting().shut_down_now().await
     }

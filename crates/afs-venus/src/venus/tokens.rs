@@ -1,5 +1,6 @@
 //! Users and their tokens.
 
+use afs_rpc::boxed;
 use afs_wire::ids::CellName;
 
 use crate::api::{Requester, Token, TokenInfo, TokenOwner};
@@ -12,6 +13,7 @@ impl Venus {
     /// The same cache manager for a process: with the token of its session, else of its user, else anonymous. The token
     /// is chosen anew at each call to a server. Waits only for the session of a user who has one, at most two seconds;
     /// a process whose session cannot be found by then is in none.
+    #[boxed]
     pub async fn on_behalf_of(&self, requester: Requester) -> Venus {
         let me = self.as_user(Some(self.identity.owner_of(requester).await));
         me.for_process(requester.pid)
@@ -22,6 +24,7 @@ impl Venus {
     ///
     /// # Errors
     /// The cell is unknown, or there are too many tokens (4096).
+    #[boxed]
     pub async fn set_token(&self, owner: TokenOwner, token: Token) -> Result<()> {
         let cell = self.cell_named(token.cell.as_str()).await?;
         let is_renewed = self.identity.set_token(owner, cell, token)?;
@@ -36,6 +39,7 @@ impl Venus {
 
     /// Removes the owner's token for a cell, or for all cells. Returns their number, after the kernel has dropped what
     /// it must, as [`Venus::set_token`] does.
+    #[boxed]
     pub async fn remove_token(&self, owner: TokenOwner, cell: Option<&CellName>) -> Result<usize> {
         let unknown = VenusError::new(ErrorKind::NoVolume, "cell");
         let index = |cell: &CellName| self.location.cell_named(cell.as_str()).ok_or(unknown);

@@ -1,5 +1,6 @@
 //! Writing, and changes of the length.
 
+use afs_rpc::boxed;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::vnode::Vnode;
 
 impl Venus {
     /// Writes all bytes to the cache. With `append` the position is the end of the file, whatever `pos` is.
+    #[boxed]
     pub async fn write(&self, handle: HandleId, pos: u64, data: Bytes) -> Result<usize> {
         let handle = self.files.handle(handle, "write")?;
         if !handle.flags.write {

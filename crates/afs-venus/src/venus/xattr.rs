@@ -2,6 +2,7 @@
 //!
 //! Names as in kAFS where it has them (docs/protocol/client.md "6. How tools reach the cache manager").
 
+use afs_rpc::boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -58,6 +59,7 @@ impl Venus {
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
     /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
     /// | `afs.flush` (only set) | removes cached data of: `file` (or nothing), `volume`, `all`; locations of volumes alone: `locations` |
+    #[boxed]
     pub async fn listxattr(&self, node: NodeId) -> Result<Vec<String>> {
         let mut names: Vec<String> = READABLE.iter().map(|name| (*name).to_owned()).collect();
         if let NodeTarget::Object(key) = self.node_target(node)?
@@ -72,6 +74,7 @@ impl Venus {
     }
 
     /// Value of an extended attribute, see [`crate::Venus::listxattr`].
+    #[boxed]
     pub async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
         let name = std::str::from_utf8(name).map_err(|_| unknown())?;
         if name == "afs.counters" {
@@ -119,6 +122,7 @@ impl Venus {
     }
 
     /// Sets an extended attribute.
+    #[boxed]
     pub async fn setxattr(&self, node: NodeId, name: &[u8], value: &[u8]) -> Result<()> {
         match (name, self.node_target(node)?) {
             (b"afs.flush", node_target) => self.flush_cached(node_target, value).await,

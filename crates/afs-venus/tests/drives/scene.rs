@@ -12,9 +12,9 @@ use afs_testkit::{
 };
 use afs_volume::{DataRoute, Rebuild, VolumeHeader, VolumeStore};
 
-use crate::ALICE;
 use crate::common::{Cell, Client, LIMIT, ROOT, SERVER, pattern, refusing};
-use crate::older::gate;
+use crate::drives::ALICE;
+use crate::drives::older::gate;
 
 pub const MIB: usize = 1 << 20;
 /// Long enough for a connection to be opened.

@@ -8,8 +8,7 @@ mod away;
 mod buckets;
 mod changes;
 mod commanded;
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod connecting;
 mod copies;
 mod crowded;

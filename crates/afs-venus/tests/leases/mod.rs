@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod costs;
 mod database;
 mod decided;

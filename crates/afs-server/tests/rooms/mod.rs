@@ -5,8 +5,7 @@
 mod collected;
 mod crashes;
 mod placed;
-#[path = "../rig/mod.rs"]
-mod rig;
+use crate::rig;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

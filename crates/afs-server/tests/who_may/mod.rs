@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
 mod file_calls;
-#[path = "../rig/mod.rs"]
-mod rig;
+use crate::rig;
 mod rows;
 mod scene;
 

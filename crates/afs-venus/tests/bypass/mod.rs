@@ -4,8 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod by_path;
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod memory;
 mod rules;
 mod versions;

@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod collected;
-#[path = "../kit/mod.rs"]
-mod kit;
+use crate::kit;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

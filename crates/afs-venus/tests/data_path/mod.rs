@@ -3,8 +3,7 @@
 // A cell that cannot be made is a failed test.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 mod tokens;
 mod warm;
 

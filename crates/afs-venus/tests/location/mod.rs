@@ -4,8 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cells;
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

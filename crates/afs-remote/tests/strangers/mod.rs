@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../kit/mod.rs"]
-mod kit;
+use crate::kit;
 mod presented;
 
 use std::sync::Arc;

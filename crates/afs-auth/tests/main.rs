@@ -1,0 +1,26 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod cell;
+mod crypto_types;
+mod crypto_vectors;
+#[path = "../../afs-rpc/tests/fake/mod.rs"]
+mod fake;
+#[allow(dead_code)]
+#[path = "../../afs-rx/tests/support/pcapng.rs"]
+mod pcapng;
+mod replayed_packets;
+mod rxgk_calls;
+mod rxgk_capture;
+mod rxgk_random_bytes;
+mod rxgk_refusals;
+mod rxgk_token_bytes;
+mod rxgk_vectors;
+mod rxkad_calls;
+mod rxkad_captures;
+mod rxkad_fuzzing;
+mod rxkad_handshake;
+mod rxkad_keys;
+mod rxkad_names;
+mod rxkad_vectors;
+#[path = "../../afs-rx/tests/support/mod.rs"]
+mod support;

@@ -1,0 +1,15 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod capabilities;
+mod chunks;
+mod false_drives;
+#[allow(dead_code, reason = "this test uses a part of it")]
+mod fuzzing;
+mod hostile;
+mod kit;
+mod refusals;
+mod streams;
+mod tls;
+mod vectors;
+mod volume_streams;
+mod waiting;

@@ -1,0 +1,9 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod bypass;
+mod held_files;
+mod holes;
+mod kit;
+mod many_users;
+mod owners;
+mod same_names;

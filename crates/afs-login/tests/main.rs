@@ -1,0 +1,6 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod cell;
+mod fuzzing;
+mod hostile;
+mod login;

@@ -1,0 +1,25 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod bucket;
+mod clones;
+mod clones_random;
+mod copies;
+mod crash;
+mod cuts;
+mod data;
+mod depths;
+mod drives;
+mod dumps;
+mod format_2;
+mod fuzzing;
+mod holes;
+mod lent;
+mod lists;
+mod placement;
+mod placement_random;
+mod random;
+mod relocation;
+mod scattered;
+mod semantics;
+mod sizes;
+mod support;

@@ -1,0 +1,10 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod bench_bulk;
+mod bench_load;
+mod cells_of_a_user;
+mod command_line;
+mod core_files;
+mod home;
+mod lab;
+mod login;

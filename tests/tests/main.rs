@@ -1,0 +1,41 @@
+//! The integration tests of this crate: one program, one module a subject.
+
+mod adversary;
+mod benchmark_scripts;
+mod buckets;
+mod cited;
+mod complete;
+mod contents;
+mod drive_hosts;
+mod floods;
+mod guarded_mounts;
+mod hostile;
+mod kafs;
+mod kafs_token;
+mod kerberos;
+mod moves;
+mod new_user;
+mod openafs_auth;
+mod openafs_check;
+mod openafs_client;
+mod openafs_dumps;
+mod openafs_import;
+mod openafs_mixed;
+mod openafs_replicas;
+mod openafs_server;
+mod openafs_tools;
+mod openafs_vos;
+mod openafs_words;
+mod own_mounts;
+mod peers;
+mod picture;
+mod real_input;
+mod revocation;
+#[allow(dead_code, reason = "the tests of afs-s3 use the rest")]
+#[path = "../../crates/afs-s3/tests/server/mod.rs"]
+mod server;
+mod simulated;
+mod snapshots;
+mod three_hosts;
+mod two_servers;
+mod volume_paths;
