@@ -6,14 +6,18 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 STATE  ?= $(CURDIR)/target/cell/state
 MOUNT  ?= $(CURDIR)/target/cell/afs
-BINARY := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release/andrew
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+BINARY := $(TARGET)/release/andrew
+# What make up runs: built in minutes, less optimised than what make install installs.
+QUICK  := $(TARGET)/quick/andrew
 
 SHARE  := $(DESTDIR)$(PREFIX)/share
 
-.PHONY: help build install uninstall up down test deps deps-build lint unit live fuzz soak clean
+.PHONY: help check build quick install uninstall up down test deps deps-build lint unit live fuzz soak clean
 
 help:
 	@sed -n '2,3s/^#  *//p' Makefile
+	@echo 'make check  format, lints and unit tests of the crates that changed: seconds after an edit'
 	@echo 'make down   stops the cell that make up started'
 	@echo 'make install, uninstall   program, manual pages and completions, to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make unit   the tests that need neither root nor peers; ANDREW_SEEDS=N for more simulated worlds'
@@ -21,8 +25,14 @@ help:
 	@echo 'make soak   long runs of databases, exercisers, git and everyday programs on cells whose processes are killed (as root): docs/long-runs.md'
 	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
 
+check:
+	scripts/check
+
 build: deps-build
 	$(CARGO) build --release -p andrew
+
+quick: deps-build
+	$(CARGO) build --profile quick -p andrew
 
 # Builds only what is not there: as root it is often run without the compiler.
 $(BINARY):
@@ -40,13 +50,13 @@ uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)/bin/andrew' '$(SHARE)'/man/man1/andrew.1 '$(SHARE)'/man/man1/andrew-*.1
 	rm -f '$(SHARE)/bash-completion/completions/andrew' '$(SHARE)/zsh/site-functions/_andrew' '$(SHARE)/fish/vendor_completions.d/andrew.fish'
 
-up: build
+up: quick
 	mkdir -p '$(STATE)' '$(MOUNT)'
-	$(BINARY) up --state '$(STATE)' --mount '$(MOUNT)' --detach
-	@echo "(the program is $(BINARY), 'make install' puts it where it is found; 'make down' stops the cell)"
+	$(QUICK) up --state '$(STATE)' --mount '$(MOUNT)' --detach
+	@echo "(the program is $(QUICK); 'make install' builds a faster one and puts it where it is found; 'make down' stops the cell)"
 
 down:
-	$(BINARY) down --state '$(STATE)'
+	$(QUICK) down --state '$(STATE)'
 
 test:
 	scripts/run-tests
@@ -63,12 +73,13 @@ lint:
 	scripts/check-dependencies
 
 unit:
-	$(CARGO) test --workspace --exclude andrew-tests
-	$(CARGO) test -p andrew-tests --lib --test picture --test complete --test simulated --test contents --test adversary --test cited
+	@scripts/install-needed runner
+	$(CARGO) nextest run --workspace -E 'not ($(LIVE))'
 
-# They share the machine's mounts: one at a time.
-live: build
-	ANDREW='$(BINARY)' $(CARGO) test -p andrew-tests --no-fail-fast -- --test-threads=1
+LIVE := package(andrew-tests) and kind(test) and not test(/^(cited|picture|complete|simulated|contents|adversary)::/)
+live: quick
+	@scripts/install-needed runner
+	ANDREW='$(QUICK)' $(CARGO) nextest run -p andrew-tests -E '$(LIVE)'
 
 SECONDS ?= 60
 fuzz:

@@ -1,13 +1,13 @@
 //! Memory that an attacker can make an endpoint hold, measured at the allocator: it follows the bytes that are held
-//! and no number in a packet. One test, since the allocator counts for the whole process.
+//! and no number in a packet. The allocator counts for each thread.
 #![allow(unsafe_code)] // Counting what is allocated means being the allocator.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use crate::support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use afs_rx::packet::{Header, PacketType};
 use afs_rx::{Config, DropReason, Event, NullServer, Read};
@@ -17,18 +17,29 @@ use support::toy::{INDEX, ToyServer};
 
 struct Counting;
 
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static IN_USE: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Counts a growth of what this thread has allocated; a block that another thread gives back counts there.
+fn count(growth: isize) {
+    let _ = IN_USE.try_with(|held| held.set(held.get() + growth));
+}
+
+fn in_use() -> isize {
+    IN_USE.with(Cell::get)
+}
 
 // SAFETY: every request is passed on to the system's allocator unchanged; the counter is beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        count(layout.size().cast_signed());
         // SAFETY: the caller keeps the contract of `alloc`, which is the same one.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        count(-(layout.size().cast_signed()));
         // SAFETY: the block came from `alloc` above, which got it from the system's allocator.
         unsafe { System.dealloc(block, layout) }
     }
@@ -61,8 +72,8 @@ fn give_slice(script: &mut Script, header: Header, payload: usize) {
 }
 
 /// Growth of the heap in bytes since `before`.
-fn grown(before: usize) -> usize {
-    IN_USE.load(Ordering::Relaxed).saturating_sub(before)
+fn grown(before: isize) -> usize {
+    usize::try_from(in_use() - before).unwrap_or(0)
 }
 
 /// Memory of a call and a quarter of its connection, with room for growth of the tables.
@@ -76,7 +87,7 @@ fn settle(script: &mut Script) {
 fn far_sequence_numbers() {
     const CALLS: u32 = 4096;
     let mut script = server(|_| {});
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     for index in 0..CALLS {
         for seq in [1, 2900] {
             script.give(data(index, seq, 0), b"x");
@@ -90,7 +101,7 @@ fn far_sequence_numbers() {
 fn slices_of_large_buffers() {
     const CALLS: u32 = 512;
     let mut script = server(|_| {});
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     for index in 0..CALLS {
         // Waiting for a response; and out of order on an admitted call.
         give_slice(&mut script, data(index, 1, INDEX), 1000);
@@ -104,7 +115,7 @@ fn slices_of_large_buffers() {
 
 fn waiting_calls() {
     let mut script = server(|config| config.receive_buffer_total = 4 << 20);
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     for index in 0..2000 {
         for seq in 1..=3 {
             script.give(data(index, seq, INDEX), &[1; 1400]);
@@ -124,7 +135,7 @@ fn waiting_calls() {
 
 fn one_call() {
     let mut script = server(|_| {});
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     script.give(data(0, 1, 0), b"x");
     for seq in 2..=2904 {
         script.give(data(0, seq, 0), &[1; 16000]);
@@ -139,7 +150,7 @@ fn one_call() {
 
 fn small_packets_are_counted_with_their_places() {
     let mut script = server(|config| config.receive_buffer_total = 1 << 20);
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     for host in 0..200 {
         let from = SocketAddr::from(([198, 51, 100, host], 7001));
         for seq in 1..=200 {
@@ -159,7 +170,7 @@ fn given_back() {
         }
         script.sent();
     }
-    let full = IN_USE.load(Ordering::Relaxed);
+    let full = in_use();
     for event in script.events() {
         if let Event::IncomingCall { call, .. } = event {
             script.end.abort(script.now, call, 1);
@@ -168,7 +179,7 @@ fn given_back() {
         }
     }
     assert_eq!((script.end.holdings().buffered_bytes, script.end.holdings().calls), (0, 0));
-    let left = IN_USE.load(Ordering::Relaxed);
+    let left = in_use();
     assert!(full - left > 1024 * 4 * 500, "{full} then {left}");
 }
 

@@ -9,10 +9,10 @@ use super::netns::Netns;
 use super::process::{Daemon, run, run_any, seconds};
 use super::scratch::unmount;
 
-/// The program under test: `$ANDREW`, else the release build of this tree.
+/// The program under test: `$ANDREW`, else the quick build of this tree.
 #[must_use]
 pub fn andrew() -> PathBuf {
-    std::env::var_os("ANDREW").map_or_else(|| target().join("release/andrew"), PathBuf::from)
+    std::env::var_os("ANDREW").map_or_else(|| target().join("quick/andrew"), PathBuf::from)
 }
 
 /// Options of a cell.
