@@ -130,7 +130,7 @@ fn said(output: &Output) -> String {
 /// Runs [`as_the_user_of_the_tickets`] on the host `venus`, with the tickets of a cache.
 fn inside(hosts: &Hosts, cache: &str) -> Output {
     let mut command = hosts.netns("venus").command(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "as_the_user_of_the_tickets", "--nocapture"]);
+    command.args(["--ignored", "--exact", "kerberos::as_the_user_of_the_tickets", "--nocapture"]);
     command.env("KRB5_CONFIG", hosts.state().join("krb5.conf")).env("KRB5CCNAME", cache);
     command.env(SERVERS, format!("{} {}", hosts.address(11), hosts.address(12)));
     run_any(command, seconds(120))

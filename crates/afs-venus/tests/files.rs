@@ -384,5 +384,5 @@ fn emptying_an_empty_file_changes_its_time() {
 
 #[test]
 fn all_of_this_holds_with_data_on_drives_of_other_kinds() {
-    afs_testkit::run_again_over(&["copies/nasd", "round/netscsi"], &[]);
+    afs_testkit::run_again_over(&["copies/nasd", "round/netscsi"], module_path!(), &[]);
 }

@@ -332,5 +332,5 @@ fn a_large_file_that_is_replaced_while_it_is_read_goes_on_with_the_new_version()
 
 #[test]
 fn all_of_this_holds_with_data_on_drives_of_other_kinds() {
-    afs_testkit::run_again_over(&["copies/nasd", "round/netscsi"], &[]);
+    afs_testkit::run_again_over(&["copies/nasd", "round/netscsi"], module_path!(), &[]);
 }

@@ -440,5 +440,5 @@ fn volumes_are_renamed_and_deleted_with_all_they_have() {
 
 #[test]
 fn all_of_this_holds_with_data_on_drives_of_every_kind() {
-    support::kinds::run_over_each(&["a_directory_of_"]);
+    support::kinds::run_over_each("semantics", &["a_directory_of_"]);
 }

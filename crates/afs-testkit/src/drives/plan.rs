@@ -89,23 +89,29 @@ impl DrivePlan {
     }
 }
 
-/// Runs the tests of this program again over each of these plans, without those with one of these words in their names. The run over a plan
-/// makes no others, so that the test that calls this may be among them.
+/// Runs the tests of a module (`module_path!()`) of this program again over each of these plans, without those with one of these words in
+/// their names. The run over a plan makes no others, so that the test that calls this may be among them.
 ///
 /// # Panics
-/// If a test fails there, with what the run wrote.
-pub fn run_again_over(plans: &[&str], without: &[&str]) {
+/// If a test fails there, or none is run, with what the run wrote.
+pub fn run_again_over(plans: &[&str], module: &str, without: &[&str]) {
     if std::env::var_os(RUN).is_some() {
         return;
     }
     let program = std::env::current_exe().expect("a test program has a path");
     for plan in plans {
         let mut again = std::process::Command::new(&program);
+        again.arg(within(module));
         without.iter().for_each(|word| _ = again.args(["--skip", word]));
         let again = again.env(RUN, plan).output().expect("it was started before");
         let told = String::from_utf8_lossy(&again.stdout);
-        assert!(again.status.success(), "{RUN}={plan}: {told}");
+        assert!(again.status.success() && !told.contains("running 0 tests"), "{RUN}={plan}: {told}");
     }
+}
+
+/// The beginning of the names of a module's tests: its path without the program's name.
+fn within(module: &str) -> String {
+    format!("{}::", module.split_once("::").map_or(module, |(_, inner)| inner))
 }
 
 #[cfg(test)]

@@ -111,5 +111,5 @@ fn all_of_this_holds_with_data_on_drives_of_other_kinds() {
         "lists_whose_replies",
         "a_restart_of_the_server_loses",
     ];
-    afs_testkit::run_again_over(&["copies/nasd"], &long);
+    afs_testkit::run_again_over(&["copies/nasd"], module_path!(), &long);
 }
