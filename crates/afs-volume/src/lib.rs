@@ -39,6 +39,7 @@ mod extent;
 pub mod fuzzing;
 mod gathering;
 mod group;
+mod growth;
 mod header;
 mod held;
 mod ids;

@@ -129,6 +129,11 @@ impl NewData {
         self.end
     }
 
+    /// Whether no byte is before the end of a file of this length.
+    pub(crate) fn begins_behind(&self, length: u64) -> bool {
+        self.pieces.is_empty() || self.position >= length
+    }
+
     pub(crate) fn begins_at_zero(&self) -> bool {
         self.position == 0
     }

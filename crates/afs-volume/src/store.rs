@@ -18,6 +18,7 @@ use crate::drives::Drives;
 use crate::error::VolumeError;
 use crate::gathering::Gathering;
 use crate::group;
+use crate::growth::Growths;
 use crate::header::VolumeHeader;
 use crate::ids::GroupId;
 use crate::key::{self, COPIES, HEADERS};
@@ -89,6 +90,7 @@ pub(crate) struct Store {
     /// Whether a timer runs for chunks that a drive did not discard.
     pub(crate) retry: AtomicBool,
     pub(crate) compactions: Compactions,
+    pub(crate) growths: Growths,
     /// Whether a chunk may have copies.
     pub(crate) has_copies: AtomicBool,
     /// Signalled when data were stored that lack copies, and could have them.
@@ -128,6 +130,7 @@ impl Store {
         volume.show_header(header, sequence);
         if moves {
             self.cache.invalidate_volume(id, sequence);
+            self.growths.forget(id);
         }
     }
 
@@ -160,6 +163,7 @@ impl VolumeStore {
             work: Arc::default(),
             retry: AtomicBool::new(false),
             compactions: Compactions::default(),
+            growths: Growths::default(),
             has_copies: AtomicBool::new(has_copies),
             lacks_copies: Mutex::default(),
             gathering: Arc::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_kv::Snapshot;
-use afs_wire::ids::{Fid, VnodeId, VolumeId};
+use afs_wire::ids::{DataVersion, Fid, VnodeId, VolumeId};
 use parking_lot::RwLock;
 
 use crate::data_reader::DataReader;
@@ -45,6 +45,11 @@ impl Volume {
     /// Its header as of the last commit.
     pub fn header(&self) -> Arc<VolumeHeader> {
         self.shown.read().header.clone()
+    }
+
+    /// The oldest version all of whose bytes this version of a file is known to begin with.
+    pub fn grown_since(&self, fid: Fid, version: DataVersion) -> DataVersion {
+        self.store().growths.since(fid, version)
     }
 
     /// Publishes the header of a commit that readers are about to see; `None` says that the volume was

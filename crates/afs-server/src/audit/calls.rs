@@ -81,6 +81,7 @@ described! {
     Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::GetLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::GetAddress |call| call.fid;
+    Read: fs::GetGrowth |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
     Read: fs::GetPlacedRoom |call| call.fid;
     Read: fs::GetAnyRoom |call| call.fid;

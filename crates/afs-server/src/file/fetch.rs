@@ -24,6 +24,9 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
                 Part { fid: request.fid, position: request.position.into(), length: request.length.into() };
             server.fetch_data(call, &context, part, count).await
         });
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetGrowth| async move {
+        server.get_growth(&context, call.fid).await
+    });
     super::streamed(table, |server: Arc<FileServer>, context, call, request: fs::FetchData64| async move {
         let fs::FetchData64 { fid, position, length } = request;
         server.fetch_data(call, &context, Part { fid, position, length }, |count: u64| count.to_bytes()).await
@@ -74,6 +77,14 @@ impl FileServer {
         let data = opened.await.map_err(|error| self.code(part.fid, &error))?;
         let status = self.status(&context.subject, &found.header, data.record(), &found.acl);
         Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))
+    }
+
+    /// Since which version a file has only grown. A client that has that version needs the rest alone.
+    async fn get_growth(&self, context: &CallContext, fid: Fid) -> Result<fs::GetGrowthReply, AbortCode> {
+        let found = self.find(context, fid).await?;
+        found.check(&context.subject, Operation::FetchData)?;
+        let version = found.record.data_version;
+        Ok(fs::GetGrowthReply { version, since: found.served.volume.grown_since(fid, version) })
     }
 
     /// Sends count, bytes and status as the window permits.

@@ -54,12 +54,14 @@ impl VolumeTx<'_, '_> {
         let cut = record.length.min(store.file_length);
         let length = cut.max(data.end());
         let before = record.blocks();
+        let (old, adds) = (record.data_version, cut == record.length && data.begins_behind(record.length));
         // Rows written from here on carry the new version.
         record.data_version = record.data_version.next();
         if cut < record.length {
             self.truncate(&mut record, cut)?;
         }
         self.put_pieces(&mut record, &data)?;
+        self.store.growths.note(store.fid, (old, record.data_version), adds);
         record.length = length;
         record.relieve(length.next_multiple_of(1024));
         self.charge(record.blocks().saturating_sub(before), STORE_SPARE)?;

@@ -94,6 +94,14 @@ calls! {
         seconds: u32,
     };
 
+    /// Asks since which version a file has only grown. Requires the right that FetchData does.
+    0x414E_4437 "GetGrowth" GetGrowth { fid: Fid } -> GetGrowthReply {
+        /// The version of the file.
+        version: DataVersion,
+        /// The oldest version all of whose bytes this one is known to begin with; at most `version`.
+        since: DataVersion,
+    };
+
     /// Makes bytes that were written by the data path the file's, in one change. ESTALE for a ticket that has expired,
     /// was used, belongs to another client or user, or to another file. EAGAIN if the file has not the expected
     /// version. In any case the ticket is used up. Requires the rights that StoreData does.

@@ -72,6 +72,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4430, "GetLayoutList"),
     (0x414E_4432, "GetAnyRoom"),
     (0x414E_4433, "Collect"),
+    (0x414E_4437, "GetGrowth"),
 ];
 
 #[cfg(test)]
