@@ -78,9 +78,9 @@ pub use api::{
     DirEntryPlus, Entry, ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid,
     ExplainedLock, ExplainedLocks, ExplainedPromise, ExplainedRights, ExplainedServer, ExplainedStatus,
     ExplainedVolume, Explanation, HandleId, Kind, KnownCell, LeaseActivity, LockHolder, LockKind, LockRange,
-    NewTime, NodeId, OngoingCall, OpenFlags, Opened, OpenedDir, PinOptions, PinState, Pinned, Requester,
-    Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token, TokenInfo,
-    TokenOwner, Unpinned, Unpromised, Unsaved, UnsavedPiece, Unsettled,
+    NewTime, NodeId, OngoingCall, OpenAttr, OpenFlags, Opened, OpenedDir, PinOptions, PinState, Pinned,
+    Requester, Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token,
+    TokenInfo, TokenOwner, Unpinned, Unpromised, Unsaved, UnsavedPiece, Unsettled,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache, Sweeper};
 pub use config::{

@@ -14,6 +14,7 @@ mod economy;
 mod explaining;
 mod files;
 mod fuzzing;
+mod growing;
 mod holes;
 mod hostile_server;
 mod kept_unsaved;

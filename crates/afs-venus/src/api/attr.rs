@@ -49,6 +49,18 @@ pub struct Attr {
     /// True if every user of this machine may see these attributes. Otherwise a cache of the caller must ask for each
     /// user separately.
     pub is_public: bool,
+    /// True if `size`, the times and `data_version` are those of a version that is open here, while the server has a newer one. A cache
+    /// of the caller must ask each time.
+    pub is_older: bool,
+}
+
+/// Attributes of a file, as those who have it open see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenAttr {
+    /// The attributes. Their size is that of the data which the handle reads.
+    pub attr: Attr,
+    /// Whether a new open gets the same data.
+    pub is_current: bool,
 }
 
 /// A time to set.

@@ -21,7 +21,7 @@ mod unsaved;
 pub use activity::{
     Activity, ActivityCounts, CacheActivity, LeaseActivity, OngoingCall, ServerActivity, SlowCall,
 };
-pub use attr::{Attr, Kind, NewTime, SetAttr};
+pub use attr::{Attr, Kind, NewTime, OpenAttr, SetAttr};
 pub use bypass::BypassRequest;
 pub use explanation::{
     ExplainedBypass, ExplainedData, ExplainedDrive, ExplainedError, ExplainedFid, ExplainedLock,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use afs_rpc::sync::{self, Notify};
+use afs_wire::fs::Status;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -48,6 +49,16 @@ pub(crate) struct FileData {
     pub lost: AtomicBool,
     /// Attributes with dirty data were handed out; after the store they must be invalidated.
     pub shown: AtomicBool,
+    /// All of it was here at an open: it is this version, or one that begins with all of it, to its last handle.
+    pub whole: AtomicBool,
+    /// Serialises what gives the data another version. The open of a writer waits for it.
+    pub growing: sync::Mutex<()>,
+    /// Newest version that does not begin with the data, as far as is known; 0 before.
+    pub differs: AtomicU64,
+    /// Attributes of it were handed out while there was a newer version: names lead to that since.
+    pub shown_older: AtomicBool,
+    /// Status of its version, recorded when the server had a newer one.
+    last_status: Mutex<Option<Status>>,
 }
 
 impl FileData {
@@ -70,6 +81,11 @@ impl FileData {
             never_kept: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             shown: AtomicBool::new(false),
+            whole: AtomicBool::new(false),
+            growing: sync::Mutex::new(()),
+            differs: AtomicU64::new(0),
+            shown_older: AtomicBool::new(false),
+            last_status: Mutex::new(None),
         }
     }
 
@@ -82,6 +98,25 @@ impl FileData {
         self.marked.store(false, Ordering::SeqCst);
         self.changes.fetch_add(1, Ordering::SeqCst);
         *self.ready.lock() = None;
+    }
+
+    /// The server has a newer version than the one of this status.
+    pub fn left_behind(&self, status: &Status) {
+        if self.content().version == status.data_version {
+            *self.last_status.lock() = Some(*status);
+        }
+    }
+
+    /// The status of its version, if the server has had a newer one.
+    pub fn last_status(&self) -> Option<Status> {
+        let version = self.content().version;
+        self.last_status.lock().filter(|status| status.data_version == version)
+    }
+
+    /// True if its handles go on with a newer version, as if they had been opened now: it was never all here, and nothing is written.
+    pub fn goes_on(&self) -> bool {
+        let content = self.content();
+        !self.whole.load(Ordering::SeqCst) && content.uses.writers() == 0 && !content.is_dirty()
     }
 
     /// Changes the checksums of the stored data. A comparison in progress finds that they have changed.

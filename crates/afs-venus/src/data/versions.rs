@@ -52,6 +52,13 @@ impl Content {
         *self = Content { pinned, fetching, uses: self.uses, ..new };
     }
 
+    /// Changes the version to one that begins with all of this one; what it adds is cached.
+    pub fn grow_to(&mut self, version: DataVersion, length: u64) {
+        self.present.insert(self.length..length);
+        self.version = version;
+        (self.base_length, self.length, self.cut) = (length, length, length);
+    }
+
     /// Removes up to `bytes` clean bytes outside of `wanted` from the cached ranges, from the beginning of the file,
     /// and returns the ranges.
     pub fn evict(&mut self, bytes: u64, wanted: &Range<u64>) -> Vec<Range<u64>> {

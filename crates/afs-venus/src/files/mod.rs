@@ -28,6 +28,7 @@ mod changing;
 mod current_data;
 mod disk;
 mod eviction;
+mod growth;
 mod handles;
 mod kept_unsaved;
 mod kernel_writes;

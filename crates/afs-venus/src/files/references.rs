@@ -68,7 +68,7 @@ impl Files {
             return None;
         }
         let handle = self.handles.add(vnode, flags, user, data);
-        state.file.open();
+        state.file.open(user);
         data.content().uses.add(handle.may_change());
         Some(handle)
     }
@@ -111,21 +111,43 @@ impl Files {
     }
 
     /// Switches a handle to the current data, as if it had been opened now, because the rest of its own version cannot
-    /// be fetched any more. A handle that may write keeps its data. Fails if the handle was released.
-    pub async fn switch_to_current(&self, handle: &Handle, status: &Status) -> Result<Arc<FileData>> {
+    /// be fetched any more. A handle that may write keeps its data. `invalidate` is called when other data was taken, before anybody sees
+    /// its attributes. Fails if the handle was released.
+    pub async fn switch_to_current(
+        &self,
+        handle: &Handle,
+        status: &Status,
+        invalidate: impl Fn(),
+    ) -> Result<Arc<FileData>> {
         loop {
             let data = self.current(&handle.vnode, status).await?;
             if handle.may_change() {
                 return Ok(handle.data());
             }
-            if self.switch(handle, &data)? {
+            if self.switch(handle, &data, &invalidate)? {
                 return Ok(data);
             }
         }
     }
 
+    /// The same with the data that is current already, if the handle is to go on with newer data.
+    pub fn go_on(&self, handle: &Handle, invalidate: impl Fn()) -> Result<()> {
+        let current = handle.vnode.state().file.data().cloned();
+        let data = handle.data();
+        let other = current.filter(|current| !Arc::ptr_eq(current, &data));
+        match other.filter(|_| !handle.may_change() && data.goes_on()) {
+            Some(current) => self.switch(handle, &current, invalidate).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Moves the reference of a handle to other data, if that is still current.
-    pub(super) fn switch(&self, handle: &Handle, data: &Arc<FileData>) -> Result<bool> {
+    pub(super) fn switch(
+        &self,
+        handle: &Handle,
+        data: &Arc<FileData>,
+        invalidate: impl Fn(),
+    ) -> Result<bool> {
         let state = handle.vnode.state();
         self.handle(handle.id, "read")?;
         if !is_current(&state, data) {
@@ -134,6 +156,9 @@ impl Files {
         data.content().uses.add(false);
         let old = handle.replace(data);
         old.content().uses.remove(false);
+        if !Arc::ptr_eq(&old, data) {
+            invalidate();
+        }
         drop(state);
         Ok(true)
     }

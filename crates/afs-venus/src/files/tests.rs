@@ -98,8 +98,8 @@ fn a_handle_does_not_switch_to_data_retired_since_its_choice() {
     let other = open(&files, &vnode, 6, OpenFlags::READ);
     let chosen = now(files.current(&vnode, &status(6, LENGTH))).unwrap();
     release(&files, &other);
-    assert!(!files.switch(&old, &chosen).unwrap());
-    let newer = now(files.switch_to_current(&old, &status(6, LENGTH))).unwrap();
+    assert!(!files.switch(&old, &chosen, || ()).unwrap());
+    let newer = now(files.switch_to_current(&old, &status(6, LENGTH), || ())).unwrap();
     assert!(Arc::ptr_eq(&newer, &old.data()) && is_current(&vnode.state(), &newer));
     assert_eq!(newer.content().uses.count(), 1);
 }
@@ -158,7 +158,7 @@ fn a_released_handle_is_counted_nowhere() {
     let [gone, old] = [(); 2].map(|()| open(&files, &vnode, 5, OpenFlags::READ));
     let data = gone.data();
     release(&files, &gone);
-    let refused = now(files.switch_to_current(&gone, &status(6, LENGTH)));
+    let refused = now(files.switch_to_current(&gone, &status(6, LENGTH), || ()));
     assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::BadHandle));
     now(files.start_passthrough(&gone)).unwrap_err();
     let users = data.content().uses;

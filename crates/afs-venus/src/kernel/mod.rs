@@ -59,6 +59,14 @@ impl KernelCaches {
         }
     }
 
+    /// Invalidates the names under which an object was handed out, so that they are looked up again.
+    pub fn invalidate_names_of(&self, key: Key) {
+        self.note_unpromised();
+        let node = self.nodes.held(NodeTarget::Object(key));
+        let names = node.map(|node| self.nodes.names_of(node)).unwrap_or_default();
+        names.iter().for_each(|(parent, name)| self.sink.entry(*parent, name));
+    }
+
     /// Invalidates the attributes of an object, but no names. Returns its node if the kernel holds it.
     pub fn invalidate_attributes(&self, key: Key) -> Option<NodeId> {
         self.note_unpromised();

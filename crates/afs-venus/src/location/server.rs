@@ -32,6 +32,8 @@ pub(crate) struct Server {
     pub single_ranges_only: AtomicBool,
     /// Whether it has no data path.
     pub no_data_path: UnknownCall,
+    /// Whether it does not tell of a file that it has only grown.
+    pub no_growth: UnknownCall,
     /// Whether it tells no layouts.
     pub no_layouts: UnknownCall,
     /// Whether it renews no layouts.
@@ -84,6 +86,7 @@ impl Server {
             plain_bulk_only: AtomicBool::new(false),
             single_ranges_only: AtomicBool::new(false),
             no_data_path: UnknownCall::default(),
+            no_growth: UnknownCall::default(),
             no_layouts: UnknownCall::default(),
             no_renewals: UnknownCall::default(),
             single_layouts_only: UnknownCall::default(),

@@ -46,7 +46,7 @@ impl Promises {
                     // Under the same lock: the expiry of a promise that comes right after this must not be removed.
                     self.parts.vnodes.set_expiry(key, None);
                 }
-                self.invalidate(key);
+                self.ended(&vnode);
             }
             None => drop(volume.stray.fetch_max(serial, Ordering::SeqCst)),
         }
@@ -119,7 +119,7 @@ impl Promises {
     /// Invalidates all objects of a volume.
     pub fn invalidate_volume(&self, volume: &Volume) {
         for vnode in self.parts.vnodes.of_volume(volume.cell, volume.id) {
-            self.invalidate(vnode.key);
+            self.ended(&vnode);
         }
     }
 

@@ -9,10 +9,12 @@ mod give_ups;
 mod public;
 mod replies;
 mod rights;
+mod unwatched;
 
 pub(crate) use clock::SLACK;
 pub(crate) use replies::{ChangeReply, ReplyOrigin};
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -53,6 +55,8 @@ pub(crate) struct Promises {
     margin: Duration,
     breaks: BreakCounter,
     give_ups: Mutex<GiveUps>,
+    /// Files that a kernel reads without asking, whose promise has ended. Bounded by the open files.
+    unwatched: Mutex<BTreeSet<Key>>,
     /// When the clocks were last read, in nanoseconds; 0 before that.
     clocks_read_at: AtomicU64,
 }
@@ -67,6 +71,7 @@ impl Promises {
             margin: limits.promise_margin,
             breaks: BreakCounter::default(),
             give_ups: Mutex::default(),
+            unwatched: Mutex::default(),
             clocks_read_at: AtomicU64::new(0),
         }
     }
@@ -121,7 +126,7 @@ impl Promises {
         for key in self.parts.vnodes.take_expired(soon, max) {
             if let Some(vnode) = self.parts.vnodes.peek(key) {
                 vnode.state().promise = None;
-                self.invalidate(key);
+                self.ended(&vnode);
             }
         }
     }

@@ -7,6 +7,7 @@ use afs_wire::fs::{self, FileKind, SetStatus, Status};
 use afs_wire::ids::{Fid, Mode, ViceId};
 
 use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
+use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{CellIndex, Key, NodeTarget};
 use crate::venus::Venus;
@@ -148,6 +149,7 @@ impl Venus {
             ctime: status.server_mod_time,
             data_version: status.data_version,
             is_public: false,
+            is_older: false,
         };
         if is_mount_point(status) {
             // Visible only if there is no volume behind it.
@@ -172,7 +174,11 @@ impl Venus {
                 attr.mtime = content.changed_at.unwrap_or(attr.mtime);
                 attr.ctime = attr.ctime.max(attr.mtime);
             }
-            if content.is_dirty() || content.version == status.data_version {
+            if !content.is_dirty() && content.uses.writers() > 0 && content.version != status.data_version {
+                // Who opens the file here gets the data of the writer.
+                drop(content);
+                show_version(&mut attr, &data);
+            } else if content.is_dirty() || content.version == status.data_version {
                 attr.data_bytes = attr.size.saturating_sub(content.holes.bytes());
             }
         } else if status.kind == FileKind::File && status.length >= HOLE_MIN {
@@ -203,6 +209,7 @@ impl Venus {
             ctime: afs_wire::ids::UnixSeconds(0),
             data_version: afs_wire::ids::DataVersion(1),
             is_public: true,
+            is_older: false,
         }
     }
 
@@ -222,4 +229,16 @@ impl Venus {
         }
         me.require(&vnode, &status, "access", |rights| may(&status, rights, wanted)).await
     }
+}
+
+/// Replaces what belongs to the newest version by what belongs to an older one that is open.
+pub(super) fn show_version(attr: &mut Attr, data: &FileData) {
+    if let Some(status) = data.last_status() {
+        (attr.mtime, attr.ctime) = (status.client_mod_time, status.server_mod_time);
+    }
+    let content = data.content();
+    attr.size = content.length;
+    attr.data_bytes = content.length.saturating_sub(content.holes.bytes());
+    attr.data_version = content.version;
+    attr.is_older = true;
 }

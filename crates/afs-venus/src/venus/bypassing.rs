@@ -13,7 +13,7 @@ use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::key::NodeTarget;
-use crate::transfer::{FETCH, Fetched, MemorySink, Wanted};
+use crate::transfer::{FETCH, Fetched, Wanted};
 use crate::venus::Venus;
 use crate::venus::fetch::wanted_of;
 use crate::vnode::{CacheUse, Vnode};
@@ -150,28 +150,14 @@ impl Venus {
     ) -> Result<Option<Bytes>> {
         count(&self.counters.data_misses);
         let (vnode, range) = (&handle.vnode, claim.range());
-        let volume = self.volume_of(vnode.key).await?;
         let wanted = &Wanted { held: Some(claim.version()), ..wanted_of(vnode, data, range.clone()) };
-        let outcome = self
-            .on_sites(&volume, vnode.key, FETCH, |target| {
-                let mut sink = MemorySink::new(wanted.range.end - wanted.range.start);
-                async move {
-                    let fetched = self.transfer.fetch(&target, wanted, &mut sink).await?;
-                    Ok((sink.into_bytes(), fetched))
-                }
-            })
-            .await;
-        let answered = outcome.result.map_err(|error| self.handle_error(vnode, error))?;
-        let (bytes, fetched) = &answered.value;
-        add(&self.counters.bytes_fetched, bytes.len() as u64);
-        if let Fetched::ByCall(reply) = fetched {
-            let origin = answered.origin();
-            self.promises.record_reply(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
-            if reply.status.data_version != claim.version() {
-                drop(claim);
-                self.switch_past(handle, data, &reply.status).await?;
-                return Ok(None);
-            }
+        let (bytes, fetched) = self.fetch_to_memory(vnode, wanted).await?;
+        if let Fetched::ByCall(reply) = &fetched
+            && reply.status.data_version != claim.version()
+        {
+            drop(claim);
+            self.switch_past(handle, data, &reply.status).await?;
+            return Ok(None);
         }
         if fetched.version() != claim.version() || bytes.len() as u64 != range.end - range.start {
             return Err(VenusError::new(ErrorKind::Protocol, FETCH).of(vnode.key.fid));
@@ -181,7 +167,7 @@ impl Venus {
             return Ok(None);
         }
         add(&self.counters.bytes_bypassed, bytes.len() as u64);
-        let bytes = Bytes::from(answered.value.0);
+        let bytes = Bytes::from(bytes);
         claim.fill(bytes.clone());
         Ok(Some(bytes))
     }
@@ -192,11 +178,7 @@ impl Venus {
         if status.data_version <= data.content().version {
             return Ok(());
         }
-        let newer = self.files.switch_to_current(handle, status).await?;
-        if !Arc::ptr_eq(&newer, data) {
-            self.kernel.invalidate_data(handle.vnode.key);
-        }
-        Ok(())
+        self.switch_to_current(handle, status).await.map(drop)
     }
 
     /// Starts fetching what a sequential reader at a position will want next. Nobody waits for it here.

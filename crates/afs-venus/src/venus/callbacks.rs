@@ -100,6 +100,7 @@ async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Cal
         fids.iter().filter(|fid| fid.vnode.0 == 0).map(|fid| fid.volume).collect();
     whole.iter().for_each(|volume| venus.promises.broken(Fid::whole_volume(*volume)));
     fids.iter().filter(|fid| !whole.contains(&fid.volume)).for_each(|fid| venus.promises.broken(*fid));
+    venus.watch_open_files();
     venus.kernel.settled().await;
     Ok(())
 }
@@ -124,6 +125,7 @@ async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackSta
     if servers.is_empty() {
         tracing::debug!(peer = %caller.peer, "a server that we do not know resets its promises");
     }
+    venus.watch_open_files();
     venus.kernel.settled().await;
     Ok(())
 }

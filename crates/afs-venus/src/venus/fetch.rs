@@ -56,6 +56,31 @@ impl Venus {
         Ok(answered)
     }
 
+    /// Fetches a range of a file into memory. What the reply says of the file is recorded; the caller looks at the version.
+    pub(super) async fn fetch_to_memory(
+        &self,
+        vnode: &Arc<Vnode>,
+        wanted: &Wanted,
+    ) -> Result<(Vec<u8>, Fetched)> {
+        let volume = self.volume_of(vnode.key).await?;
+        let outcome = self
+            .on_sites(&volume, vnode.key, FETCH, |target| {
+                let mut sink = MemorySink::new(wanted.range.end - wanted.range.start);
+                async move {
+                    let fetched = self.transfer.fetch(&target, wanted, &mut sink).await?;
+                    Ok((sink.into_bytes(), fetched))
+                }
+            })
+            .await;
+        let answered = outcome.result.map_err(|error| self.handle_error(vnode, error))?;
+        add(&self.counters.bytes_fetched, answered.value.0.len() as u64);
+        if let Fetched::ByCall(reply) = &answered.value.1 {
+            let origin = answered.origin();
+            self.promises.record_reply(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
+        }
+        Ok(answered.value)
+    }
+
     /// Makes sure that a range is cached for a handle. If the file has another version by now, the handle switches to
     /// that.
     pub(super) async fn fetch_range(&self, handle: &Arc<Handle>, range: Range<u64>) -> Result<()> {
@@ -227,12 +252,10 @@ impl Venus {
         if ours {
             return self.files.take_version(data, status).await;
         }
-        let newer = self.files.switch_to_current(handle, status).await?;
-        if Arc::ptr_eq(&newer, data) {
-            return Err(VenusError::new(ErrorKind::Protocol, "FetchData").of(handle.vnode.key.fid));
+        match Arc::ptr_eq(&self.switch_to_current(handle, status).await?, data) {
+            true => Err(VenusError::new(ErrorKind::Protocol, "FetchData").of(handle.vnode.key.fid)),
+            false => Ok(()),
         }
-        self.kernel.invalidate_data(handle.vnode.key);
-        Ok(())
     }
 }
 

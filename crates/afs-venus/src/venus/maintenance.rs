@@ -44,6 +44,7 @@ impl Venus {
 
     async fn run_round(&self, round: u64) {
         self.end_promises().await;
+        self.watch_open_files();
         self.end_tokens();
         self.give_up_promises().await;
         self.calls.probe_idle();

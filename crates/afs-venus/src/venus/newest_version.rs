@@ -34,7 +34,7 @@ impl Venus {
         };
         match is_shared {
             true => self.replace_version(handle, &data, &status).await?,
-            false => drop(self.files.switch_to_current(handle, &status).await?),
+            false => drop(self.switch_to_current(handle, &status).await?),
         }
         if self.kernel.invalidate_data(vnode.key) {
             self.kernel.settled().await;
@@ -50,6 +50,7 @@ impl Venus {
         data: &Arc<FileData>,
         status: &Status,
     ) -> Result<()> {
+        let _turn = data.growing.lock().await;
         self.files.note_kernel_writes_in(data).await?;
         self.files.take_version(data, status).await?;
         if !data.backed.load(Ordering::SeqCst) {

@@ -24,6 +24,7 @@ impl Venus {
         let vnode = self.vnode(self.key(node, "open")?);
         let status = me.status_or_dirty(&vnode).await?;
         me.check_open(&vnode, &status, flags).await?;
+        self.grow_open(&vnode, &status).await;
         self.open_checked(&vnode, &status, flags, false).await
     }
 
@@ -72,6 +73,10 @@ impl Venus {
         let cache_use = self.judged(vnode, status.length).cache_use;
         vnode.state().file.set_cache_use(cache_use);
         let handle = self.files.open_handle(vnode, status, flags, self.context.user).await?;
+        if handle.may_change() {
+            // What grows does so before the first write: none begins while there is a writer.
+            drop(handle.data().growing.lock().await);
+        }
         let backing = match self.prepare(&handle, is_new).await {
             Ok(backing) => backing,
             Err(error) => {
@@ -105,6 +110,7 @@ impl Venus {
             self.files.prepare_change(vnode.key, &data).await?;
         }
         let complete = data.content().is_complete();
+        data.whole.fetch_or(complete, Ordering::SeqCst);
         let Some(file) = file.filter(|_| complete && !rewrites) else { return Ok(None) };
         data.backed.store(true, Ordering::SeqCst);
         if flags.write {

@@ -28,6 +28,7 @@ impl Venus {
         self.note_run(handle, pos, len);
         let mut versions = 0;
         while versions < VERSIONS_MAX {
+            self.files.go_on(handle, || self.drop_pages(handle.vnode.key))?;
             let data = handle.data();
             let _pin = data.pin(pos..pos.saturating_add(len as u64));
             let (end, here) = {

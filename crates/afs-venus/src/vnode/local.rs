@@ -8,6 +8,7 @@ use afs_wire::ids::DataVersion;
 
 use crate::api::{BypassRequest, HandleId};
 use crate::data::FileData;
+use crate::identity::User;
 use crate::key::Key;
 
 /// Hidden name under which the server keeps a removed file for its handles: directory and name.
@@ -36,6 +37,8 @@ pub(crate) struct LocalFile {
     pages: Option<DataVersion>,
     /// Number of handles.
     opens: u32,
+    /// The user who made the last one.
+    opened_by: User,
     /// True if the last name is gone, and the handles continue without the server.
     orphan: bool,
     hidden_as: Option<HiddenName>,
@@ -93,9 +96,15 @@ impl LocalFile {
         self.opens
     }
 
-    /// Adds a handle.
-    pub fn open(&mut self) {
+    /// Adds a handle of a user.
+    pub fn open(&mut self, user: User) {
         self.opens += 1;
+        self.opened_by = user;
+    }
+
+    /// The user who made the last handle.
+    pub fn opened_by(&self) -> User {
+        self.opened_by
     }
 
     /// Removes a handle. After the last one returns the hidden name, to be removed, if there is one.

@@ -134,6 +134,11 @@ impl VnodeState {
         if promised && self.status.as_ref().is_some_and(older) {
             return;
         }
+        if let Some(old) = self.status.filter(|old| old.data_version != status.data_version)
+            && let Some(data) = self.file.data()
+        {
+            data.left_behind(&old);
+        }
         self.status = Some(Status { caller_access: Rights::NONE, ..*status });
     }
 

@@ -135,7 +135,7 @@ impl World {
             "release" => self.release(n, rng),
             "go on" if !writes && !self.is_orphan => {
                 let expected = self.expected();
-                let data = now(self.files.switch_to_current(&handle, &self.status())).unwrap();
+                let data = now(self.files.switch_to_current(&handle, &self.status(), || ())).unwrap();
                 self.opens[n].view = self.chosen(expected, &data);
             }
             _ => {}
