@@ -82,6 +82,9 @@ impl Inodes {
 
     /// The number that new look-ups of a node get.
     pub(crate) fn current(&self, node: NodeId) -> INodeNo {
+        if !self.any.load(Ordering::Acquire) {
+            return INodeNo(node.0);
+        }
         INodeNo(self.table().current.get(&node).copied().unwrap_or(node.0))
     }
 

@@ -5,9 +5,9 @@
 //! version. A backing file is registered with the kernel once and kept for the next open, since a registration costs as
 //! much as the open itself.
 
-use afs_venus::Backing;
+use afs_venus::{Backing, HandleId, Opened};
 use fuser::{BackingId, INodeNo};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -44,13 +44,20 @@ struct Table<R> {
 }
 
 struct Inode<R> {
-    opens: u32,
-    /// The backing file's number and registration. While `opens` is not 0, all opens use it, or none does.
+    /// The handles of all opens.
+    handles: BTreeSet<HandleId>,
+    /// The backing file's number and registration. While it is open, all opens use it, or none does.
     backing: Option<(u64, Arc<R>)>,
-    /// The data opened last; while `opens` is not 0, the data of all opens.
+    /// The data opened last; while it is open, the data of all opens.
     data: u64,
-    /// Key in `idle` while `opens` is 0.
+    /// Key in `idle` while it is not open.
     closed_at: u64,
+}
+
+impl<R> Inode<R> {
+    fn is_open(&self) -> bool {
+        !self.handles.is_empty()
+    }
 }
 
 impl<R> Passthrough<R> {
@@ -74,31 +81,44 @@ impl<R> Passthrough<R> {
         self.table.lock()
     }
 
-    /// Decides on an open of `ino`, and counts it. `data` is the number of the opened data; `register` registers a
-    /// backing file with the kernel.
+    /// Decides on an open of `ino`, and counts it. `register` registers a backing file with the kernel.
     pub(crate) fn admit(
         &self,
         ino: INodeNo,
-        data: u64,
-        backing: Option<&Backing>,
+        opened: &Opened,
         register: impl FnOnce(&File) -> io::Result<R>,
     ) -> Admission<R> {
+        let Opened { handle, data, .. } = *opened;
+        let backing = opened.backing.as_ref();
         let mut table = self.table();
         if !table.goes_with(ino, data, backing) {
             return Admission::Conflict;
         }
-        let (opens, used) = table.inodes.get(&ino.0).map_or((0, None), |i| (i.opens, i.backing.clone()));
-        let admission = match (opens, used, backing) {
+        let (is_open, used) =
+            table.inodes.get(&ino.0).map_or((false, None), |i| (i.is_open(), i.backing.clone()));
+        let admission = match (is_open, used, backing) {
             (_, Some((id, registered)), Some(backing)) if id == backing.id => Admission::Through(registered),
-            (1.., ..) | (0, _, None) => Admission::Cached,
-            (0, _, Some(backing)) => self.registered(register(&backing.file)),
+            (true, ..) | (false, _, None) => Admission::Cached,
+            (false, _, Some(backing)) => self.registered(register(&backing.file)),
         };
         let keep = match &admission {
             Admission::Through(registered) => backing.map(|b| (b.id, registered.clone())),
             _ => None,
         };
-        table.opened(ino.0, data, keep);
+        table.opened(ino.0, handle, data, keep);
         admission
+    }
+
+    /// A handle by which the inode is open, if it is.
+    pub(crate) fn handle(&self, ino: INodeNo) -> Option<HandleId> {
+        self.table().inodes.get(&ino.0)?.handles.first().copied()
+    }
+
+    /// The handles of an inode without a backing file have switched to other data.
+    pub(crate) fn switched(&self, ino: INodeNo, data: u64) {
+        if let Some(inode) = self.table().inodes.get_mut(&ino.0).filter(|inode| inode.backing.is_none()) {
+            inode.data = data;
+        }
     }
 
     /// Whether data that is being opened could be opened under this number, as far as the files open under it permit.
@@ -108,7 +128,7 @@ impl<R> Passthrough<R> {
 
     /// Whether a file is open under this number.
     pub(crate) fn is_open(&self, ino: INodeNo) -> bool {
-        self.table().inodes.get(&ino.0).is_some_and(|inode| inode.opens > 0)
+        self.table().inodes.get(&ino.0).is_some_and(Inode::is_open)
     }
 
     /// Decision after an attempt to register a backing file. If the kernel refuses passthrough in general, it is
@@ -132,9 +152,9 @@ impl<R> Passthrough<R> {
     }
 
     /// An open that [`Passthrough::admit`] counted has ended.
-    pub(crate) fn release(&self, ino: INodeNo) {
+    pub(crate) fn release(&self, ino: INodeNo, handle: HandleId) {
         let mut table = self.table();
-        let dropped = table.closed(ino.0);
+        let dropped = table.closed(ino.0, handle);
         // Registrations are returned to the kernel outside the lock.
         drop(table);
         drop(dropped);
@@ -143,7 +163,7 @@ impl<R> Passthrough<R> {
     /// The inode's data are stale: drops a registration that is not in use.
     pub(crate) fn stale(&self, ino: INodeNo) {
         let mut table = self.table();
-        let idle = table.inodes.get(&ino.0).is_some_and(|i| i.opens == 0);
+        let idle = table.inodes.get(&ino.0).is_some_and(|i| !i.is_open());
         let dropped = if idle { table.remove(ino.0) } else { None };
         drop(table);
         drop(dropped);
@@ -152,28 +172,28 @@ impl<R> Passthrough<R> {
 
 impl<R> Table<R> {
     fn goes_with(&self, ino: INodeNo, data: u64, backing: Option<&Backing>) -> bool {
-        let Some(inode) = self.inodes.get(&ino.0).filter(|inode| inode.opens > 0) else { return true };
+        let Some(inode) = self.inodes.get(&ino.0).filter(|inode| inode.is_open()) else { return true };
         match &inode.backing {
             Some((id, _)) => backing.is_some_and(|backing| backing.id == *id),
             None => inode.data == data,
         }
     }
 
-    fn opened(&mut self, ino: u64, data: u64, backing: Option<(u64, Arc<R>)>) {
-        let inode = self.inodes.entry(ino).or_insert(Inode { opens: 0, backing: None, data, closed_at: 0 });
-        if inode.opens == 0 {
+    fn opened(&mut self, ino: u64, handle: HandleId, data: u64, backing: Option<(u64, Arc<R>)>) {
+        let new = Inode { handles: BTreeSet::new(), backing: None, data, closed_at: 0 };
+        let inode = self.inodes.entry(ino).or_insert(new);
+        if !inode.is_open() {
             self.idle.remove(&inode.closed_at);
         }
-        inode.opens += 1;
+        inode.handles.insert(handle);
         inode.backing = backing;
         inode.data = data;
     }
 
     /// One open less. Returns what is to be dropped.
-    fn closed(&mut self, ino: u64) -> Option<Inode<R>> {
+    fn closed(&mut self, ino: u64, handle: HandleId) -> Option<Inode<R>> {
         let inode = self.inodes.get_mut(&ino)?;
-        inode.opens = inode.opens.saturating_sub(1);
-        if inode.opens > 0 {
+        if !inode.handles.remove(&handle) || inode.is_open() {
             return None;
         }
         if inode.backing.is_none() {
@@ -206,55 +226,66 @@ mod tests {
         Backing { file: Arc::new(File::open("/dev/null").unwrap()), id }
     }
 
-    fn open(table: &Passthrough<u32>, id: Option<u64>) -> Admission<u32> {
-        let backing = id.map(backing);
-        table.admit(INO, id.unwrap_or(0), backing.as_ref(), |_| Ok(id.unwrap_or(0) as u32))
+    fn opened(handle: u64, data: u64, backing: Option<Backing>) -> Opened {
+        Opened { handle: HandleId(handle), keep_cache: false, data, backing }
+    }
+
+    fn open(table: &Passthrough<u32>, handle: u64, id: Option<u64>) -> Admission<u32> {
+        let opened = opened(handle, id.unwrap_or(0), id.map(backing));
+        table.admit(INO, &opened, |_| Ok(id.unwrap_or(0) as u32))
     }
 
     #[test]
     fn opens_of_one_inode_stay_in_one_mode() {
         let table = Passthrough::new(true);
-        assert_eq!(open(&table, Some(5)), Admission::Through(Arc::new(5)));
-        assert_eq!(open(&table, Some(5)), Admission::Through(Arc::new(5)));
-        assert_eq!(open(&table, Some(6)), Admission::Conflict);
-        assert_eq!(open(&table, None), Admission::Conflict);
-        table.release(INO);
-        table.release(INO);
-        assert_eq!(open(&table, None), Admission::Cached);
-        assert_eq!(table.admit(INO, 0, Some(&backing(5)), |_| Ok(5)), Admission::Cached);
+        assert_eq!(open(&table, 1, Some(5)), Admission::Through(Arc::new(5)));
+        assert_eq!(open(&table, 2, Some(5)), Admission::Through(Arc::new(5)));
+        assert_eq!(open(&table, 3, Some(6)), Admission::Conflict);
+        assert_eq!(open(&table, 4, None), Admission::Conflict);
+        table.release(INO, HandleId(1));
+        assert_eq!(table.handle(INO), Some(HandleId(2)));
+        table.release(INO, HandleId(2));
+        assert_eq!((table.handle(INO), open(&table, 5, None)), (None, Admission::Cached));
+        let opened = opened(6, 0, Some(backing(5)));
+        assert_eq!(table.admit(INO, &opened, |_| Ok(5)), Admission::Cached);
     }
 
     #[test]
     fn a_registration_is_used_again_after_the_last_close() {
         let table = Passthrough::new(true);
-        open(&table, Some(5));
-        table.release(INO);
+        open(&table, 1, Some(5));
+        table.release(INO, HandleId(1));
         let refuse = |_: &File| -> io::Result<u32> { panic!("registered twice") };
-        let again = table.admit(INO, 5, Some(&backing(5)), refuse);
+        let again = table.admit(INO, &opened(2, 5, Some(backing(5))), refuse);
         assert_eq!(again, Admission::Through(Arc::new(5)));
-        table.release(INO);
+        table.release(INO, HandleId(2));
         table.stale(INO);
-        let other = table.admit(INO, 5, Some(&backing(5)), |_| Ok(77));
+        let other = table.admit(INO, &opened(3, 5, Some(backing(5))), |_| Ok(77));
         assert_eq!(other, Admission::Through(Arc::new(77)));
     }
 
     #[test]
     fn handles_that_share_the_kernels_pages_have_the_same_data() {
         let table = Passthrough::<u32>::new(false);
-        let open = |data| table.admit(INO, data, None, |_| Ok(0));
-        assert_eq!((open(1), open(1), open(2)), (Admission::Cached, Admission::Cached, Admission::Conflict));
+        let open = |handle, data| table.admit(INO, &opened(handle, data, None), |_| Ok(0));
+        assert_eq!(
+            (open(1, 1), open(2, 1), open(3, 2)),
+            (Admission::Cached, Admission::Cached, Admission::Conflict)
+        );
         assert!(table.is_open(INO) && !table.goes_with(INO, 2, None));
-        table.release(INO);
-        assert_eq!(open(2), Admission::Conflict);
-        table.release(INO);
-        assert_eq!((table.is_open(INO), open(2)), (false, Admission::Cached));
+        table.release(INO, HandleId(1));
+        assert_eq!(open(4, 2), Admission::Conflict);
+        table.switched(INO, 2);
+        assert_eq!(open(5, 2), Admission::Cached);
+        [2, 5].into_iter().for_each(|handle| table.release(INO, HandleId(handle)));
+        assert_eq!((table.is_open(INO), open(6, 3)), (false, Admission::Cached));
     }
 
     #[test]
     fn a_refusal_on_principle_ends_the_asking() {
         let table = Passthrough::<u32>::new(true);
         let refuse = |_: &File| Err(io::Error::from_raw_os_error(libc::EPERM));
-        assert_eq!(table.admit(INO, 5, Some(&backing(5)), refuse), Admission::Cached);
+        assert_eq!(table.admit(INO, &opened(1, 5, Some(backing(5))), refuse), Admission::Cached);
         assert!(!table.allowed());
     }
 
@@ -262,8 +293,8 @@ mod tests {
     fn idle_registrations_are_bounded() {
         let table = Passthrough::<u32>::new(true);
         for n in 0..2000 {
-            table.admit(INodeNo(n), n, Some(&backing(n)), |_| Ok(0));
-            table.release(INodeNo(n));
+            table.admit(INodeNo(n), &opened(n, n, Some(backing(n))), |_| Ok(0));
+            table.release(INodeNo(n), HandleId(n));
         }
         let inner = table.table();
         assert_eq!((inner.inodes.len(), inner.idle.len()), (IDLE_MAX, IDLE_MAX));

@@ -10,7 +10,7 @@ use crate::name_queue::{NameInvalidation, NameQueue};
 use crate::progress::Progress;
 use afs_venus::{InvalidationSink, NodeId};
 use fuser::INodeNo;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
@@ -102,6 +102,14 @@ impl KernelSink {
         poll_fn(|context| self.0.pages.poll(number, context)).await;
     }
 
+    /// Waits until the kernel has lost the pages of a node that were invalidated so far: a length that reaches beyond them must not be told
+    /// before.
+    pub(crate) async fn pages_invalidated(&self, node: NodeId) {
+        if let Some(number) = self.0.pages.pending(node) {
+            poll_fn(|context| self.0.pages.poll(number, context)).await;
+        }
+    }
+
     /// Registers a request that holds a directory's lock, until the result is dropped.
     pub(crate) fn enter(&self, directory: INodeNo) -> DirectoryRequest<'_> {
         self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn NameInvalidation));
@@ -176,7 +184,7 @@ impl Shared {
         let Some(kernel) = self.kernel.get() else { return };
         while let Some((number, node)) = self.pages.next() {
             kernel.inodes.numbers(node).into_iter().for_each(|ino| kernel.invalidate_pages(ino));
-            self.pages.done(number);
+            self.pages.done(number, node);
         }
     }
 }
@@ -191,6 +199,8 @@ struct Pages {
 #[derive(Default)]
 struct PagesState {
     work: VecDeque<(u64, NodeId)>,
+    /// The last number of each node that is queued or in progress.
+    pending: BTreeMap<NodeId, u64>,
     progress: Progress,
 }
 
@@ -204,8 +214,14 @@ impl Pages {
         let mut state = self.lock();
         let number = state.progress.add();
         state.work.push_back((number, node));
+        state.pending.insert(node, number);
         self.more.notify_one();
         number
+    }
+
+    /// The number after which nothing of a node is queued or in progress.
+    fn pending(&self, node: NodeId) -> Option<u64> {
+        self.lock().pending.get(&node).copied()
     }
 
     fn next(&self) -> Option<(u64, NodeId)> {
@@ -216,8 +232,13 @@ impl Pages {
         if state.progress.is_closed() { None } else { state.work.pop_front() }
     }
 
-    fn done(&self, number: u64) {
-        let wakers = self.lock().progress.done_up_to(number);
+    fn done(&self, number: u64, node: NodeId) {
+        let mut state = self.lock();
+        if state.pending.get(&node) == Some(&number) {
+            state.pending.remove(&node);
+        }
+        let wakers = state.progress.done_up_to(number);
+        drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }
 

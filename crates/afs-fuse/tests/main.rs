@@ -1,6 +1,7 @@
 //! The integration tests of this crate: one program, one module a subject.
 
 mod bypass;
+mod growing;
 mod held_files;
 mod holes;
 mod kit;

@@ -15,10 +15,12 @@ impl Operation {
             Ok(node) => node,
             Err(error) => return reply.error(error),
         };
-        match self.venus.getattr(node).await {
+        let seen = self.attr_of(ino, node).await;
+        self.sink.pages_invalidated(node).await;
+        match seen {
             Ok(attr) => {
                 let owner = self.account(&attr).await;
-                let keep = self.attr_validity(owner, since, attr.is_public);
+                let keep = self.attr_validity(owner, since, &attr);
                 reply.attr(&keep, &convert::attributes(&attr, convert::ino(node), owner));
             }
             Err(error) => reply.error(errno(&error)),
@@ -43,12 +45,17 @@ impl Operation {
             Ok(change) => change,
             Err(error) => return reply.error(error),
         };
-        let outcome = if change == SetAttr::default() {
-            self.venus.getattr(node).await
-        } else {
-            self.venus.setattr(node, handle, change).await
-        };
+        let (sets_size, changes) = (change.size.is_some(), change != SetAttr::default());
+        let done = if changes { self.venus.setattr(node, handle, change).await.map(drop) } else { Ok(()) };
         self.changed_elsewhere(node, ino);
+        let outcome = match done {
+            Ok(()) => self.attr_of(ino, node).await,
+            Err(error) => Err(error),
+        };
+        if !sets_size {
+            // A kernel that sets the length writes no pages until the reply: it would wait for them in vain.
+            self.sink.pages_invalidated(node).await;
+        }
         match outcome {
             Ok(attr) => {
                 let owner = self.account(&attr).await;

@@ -4,7 +4,7 @@ use crate::convert::{self, errno};
 use crate::ops::names::done;
 use crate::ops::{InvalidationCount, Mount, Operation};
 use crate::passthrough::Admission;
-use afs_venus::{Entry, HandleId, NodeId, Opened};
+use afs_venus::{Entry, HandleId, InvalidationSink, NodeId, Opened};
 use bytes::Bytes;
 use fuser::{
     BackingId, Errno, FileHandle, FopenFlags, INodeNo, LockOwner, ReplyCreate, ReplyData, ReplyEmpty,
@@ -30,7 +30,16 @@ impl Operation {
             Ok(opened) => opened,
             Err(error) => return reply.error(errno(&error)),
         };
+        if let Some(open) = self.passthrough.handle(ino)
+            && let Some(data) = self.venus.data_of(open)
+        {
+            self.passthrough.switched(ino, data);
+        }
         let admission = self.admit(ino, &opened, |file| reply.open_backing(file));
+        if self.venus.reads_older(opened.handle) {
+            // The kernel may have been told the newest length before this open was counted.
+            self.sink.attributes(node);
+        }
         let flags = self.fopen_flags(ino, node, &opened, wanted.write);
         let handle = FileHandle(opened.handle.0);
         match admission {
@@ -51,9 +60,8 @@ impl Operation {
         opened: &Opened,
         register: impl FnOnce(&std::fs::File) -> std::io::Result<BackingId>,
     ) -> Admission<BackingId> {
-        let backing = opened.backing.as_ref();
-        let admission = self.passthrough.admit(ino, opened.data, backing, register);
-        if backing.is_some() && !matches!(admission, Admission::Through(_)) {
+        let admission = self.passthrough.admit(ino, opened, register);
+        if opened.backing.is_some() && !matches!(admission, Admission::Through(_)) {
             self.venus.passthrough_refused(opened.handle);
         }
         admission
@@ -84,7 +92,7 @@ impl Operation {
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(entry, owner);
         let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
-        let ttl = self.entry_validity(attr.ino, owner, since, entry.attr.is_public);
+        let ttl = self.entry_validity(attr.ino, owner, since, &entry.attr);
         let ttl = ttl.min(self.name_validity(since, parent));
         let flags = self.fopen_flags(attr.ino, entry.node, opened, true);
         let handle = FileHandle(opened.handle.0);
@@ -166,7 +174,7 @@ impl Mount {
         reply: ReplyEmpty,
     ) {
         // The kernel has released the backing file before it sends this request.
-        self.passthrough.release(ino);
+        self.passthrough.release(ino, handle);
         if let Some(node) = self.inodes.node(ino) {
             self.settle(node);
         }

@@ -62,28 +62,32 @@ impl Operation {
             Err(error) => return reply.error(error),
         };
         match self.venus.readdirplus(node, offset, STATUSES_MAX).await {
-            Ok(entries) => {
+            Ok(mut entries) => {
                 let mut owners = Vec::with_capacity(entries.len());
-                for entry in &entries {
-                    let found = entry.found.as_ref();
-                    owners.push(match found {
-                        Some(found) => Some(self.account(&found.attr).await),
+                for entry in &mut entries {
+                    owners.push(match entry.found.take() {
+                        Some(found) => {
+                            let found = self.beside_open(found).await;
+                            let owner = self.account(&found.attr).await;
+                            entry.found = Some(found);
+                            Some(owner)
+                        }
                         None => None,
                     });
                 }
                 // The look-up is counted before the invalidations are compared: a later invalidation then finds it.
                 let give = |(entry, owner): (DirEntryPlus, Option<Account>)| {
                     let found = entry.found.zip(owner);
-                    let found = found
-                        .map(|(found, owner)| (self.handed_out(&found, owner), found.attr.is_public, owner));
+                    let found =
+                        found.map(|(found, owner)| (self.handed_out(&found, owner), found.attr, owner));
                     (found, entry.entry)
                 };
                 let given: Vec<_> = entries.into_iter().zip(owners).map(give).collect();
                 let keep = self.name_validity(since, ino);
                 let mut full = false;
                 for (found, entry) in &given {
-                    let keep = found.as_ref().map_or(keep, |((attr, _), is_public, owner)| {
-                        keep.min(self.entry_validity(attr.ino, *owner, since, *is_public))
+                    let keep = found.as_ref().map_or(keep, |((attr, _), seen, owner)| {
+                        keep.min(self.entry_validity(attr.ino, *owner, since, seen))
                     });
                     full = full || add(entry, found.as_ref().map(|(found, ..)| found), keep, &mut reply);
                     if full && let Some(((attr, _), ..)) = found {

@@ -16,7 +16,7 @@ use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
 use afs_env::EnvRef;
-use afs_venus::{Attr, Entry, NodeId, Requester, Venus};
+use afs_venus::{Attr, Entry, NodeId, OpenAttr, Requester, Venus, VenusError};
 use fuser::{Errno, FileAttr, Generation, INodeNo};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -60,6 +60,30 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Attributes to tell of an inode: those of the data by which it is open.
+    async fn attr_of(&self, ino: INodeNo, node: NodeId) -> Result<Attr, VenusError> {
+        match self.passthrough.handle(ino) {
+            None => self.venus.getattr(node).await,
+            Some(open) => self.venus.getattr_open(node, open).await.map(|open| open.attr),
+        }
+    }
+
+    /// An entry as it is now, to be handed out. If its inode is open in a version that it keeps, it gets another number from now on.
+    async fn beside_open(&self, entry: Entry) -> Entry {
+        let Some(open) = self.passthrough.handle(self.inodes.current(entry.node)) else { return entry };
+        let seen = self.venus.getattr_open(entry.node, open).await;
+        self.sink.pages_invalidated(entry.node).await;
+        match seen {
+            Ok(OpenAttr { attr, is_current: true }) => Entry { attr, ..entry },
+            _ => {
+                self.inodes.renumber(entry.node);
+                entry
+            }
+        }
+    }
+}
+
 impl Deref for Operation {
     type Target = Mount;
 
@@ -99,14 +123,16 @@ impl Mount {
         ino: INodeNo,
         owner: Account,
         since: InvalidationCount,
-        is_public: bool,
+        attr: &Attr,
     ) -> Duration {
-        if Inodes::is_reserved(ino) { Duration::ZERO } else { self.attr_validity(owner, since, is_public) }
+        if Inodes::is_reserved(ino) { Duration::ZERO } else { self.attr_validity(owner, since, attr) }
     }
 
-    /// As [`Mount::validity`], for attributes: an owner that is not settled is requested again.
-    fn attr_validity(&self, owner: Account, since: InvalidationCount, is_public: bool) -> Duration {
-        if owner.is_settled { self.validity(since, is_public) } else { Duration::ZERO }
+    /// As [`Mount::validity`], for attributes: an owner that is not settled is requested again, and so is what belongs to an older version
+    /// than the newest.
+    fn attr_validity(&self, owner: Account, since: InvalidationCount, attr: &Attr) -> Duration {
+        let may_keep = owner.is_settled && !attr.is_older;
+        if may_keep { self.validity(since, attr.is_public) } else { Duration::ZERO }
     }
 
     /// Whether all users of the mount have the same rights.

@@ -16,16 +16,17 @@ impl Operation {
             Err(error) => return reply.error(error),
         };
         match self.venus.lookup(directory, name).await {
-            Ok(entry) => self.entry(parent, &entry, since, reply).await,
+            Ok(entry) => self.entry(parent, entry, since, reply).await,
             Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    async fn entry(&self, parent: INodeNo, entry: &Entry, since: InvalidationCount, reply: ReplyEntry) {
+    async fn entry(&self, parent: INodeNo, entry: Entry, since: InvalidationCount, reply: ReplyEntry) {
+        let entry = self.beside_open(entry).await;
         let owner = self.account(&entry.attr).await;
-        let (attr, generation) = self.handed_out(entry, owner);
-        let keep = self.entry_validity(attr.ino, owner, since, entry.attr.is_public);
+        let (attr, generation) = self.handed_out(&entry, owner);
+        let keep = self.entry_validity(attr.ino, owner, since, &entry.attr);
         reply.entry_with_ttls(&keep, &self.name_validity(since, parent), &attr, generation);
     }
 
@@ -53,7 +54,7 @@ impl Operation {
         reply: ReplyEntry,
     ) {
         match outcome {
-            Ok(entry) => self.entry(parent, &entry, since, reply).await,
+            Ok(entry) => self.entry(parent, entry, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
     }
@@ -113,6 +114,7 @@ impl Operation {
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
             Ok((node, dir)) => match self.venus.link(node, dir, name).await {
                 Ok(entry) => {
+                    let entry = self.beside_open(entry).await;
                     let owner = self.account(&entry.attr).await;
                     let (attr, generation) = self.handed_out(&entry, owner);
                     let keep = self.name_validity(since, parent);

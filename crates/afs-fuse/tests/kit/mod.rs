@@ -86,9 +86,7 @@ impl MountedCell {
     }
 
     pub fn log_in(&self, owner: TokenOwner, name: &str) {
-        let security = Claim::of(name).security();
-        let token = Token { cell: cell_name(), security, expires: None, label: name.into() };
-        self.system.block_on(self.venus.set_token(owner, token)).unwrap();
+        self._machine.log_in(owner, name);
     }
 
     /// Alice sets the access list of a directory.
@@ -130,6 +128,12 @@ impl MountedCell {
 }
 
 impl Machine {
+    pub fn log_in(&self, owner: TokenOwner, name: &str) {
+        let security = Claim::of(name).security();
+        let token = Token { cell: cell_name(), security, expires: None, label: name.into() };
+        self.system.block_on(self.venus.set_token(owner, token)).unwrap();
+    }
+
     fn config(
         system: &Arc<System>,
         sockets: &[Udp],
