@@ -27,7 +27,7 @@ pub enum ErrorKind {
     NotEmpty,
     /// Not permitted by the access list or the owner's mode bits.
     AccessDenied,
-    /// The same for a user whose token has expired: logging in again helps.
+    /// The same for a user whose token has expired or was removed: logging in again helps.
     TokenExpired,
     /// Permitted only to the owner or an administrator.
     NotPermitted,
@@ -257,7 +257,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::IsDirectory => "is a directory",
             ErrorKind::NotEmpty => "the directory is not empty",
             ErrorKind::AccessDenied => "access denied",
-            ErrorKind::TokenExpired => "access denied, the token has expired",
+            ErrorKind::TokenExpired => "access denied, the token has expired or was removed",
             ErrorKind::NotPermitted => "not permitted",
             ErrorKind::Invalid => "invalid argument",
             ErrorKind::NameTooLong => "the name is longer than 255 bytes",

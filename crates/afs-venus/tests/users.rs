@@ -360,6 +360,38 @@ fn a_store_that_a_token_was_too_old_for_is_made_good_after_a_new_login() {
 }
 
 #[test]
+fn what_a_logout_kept_from_being_stored_is_stored_after_the_next_login() {
+    let cell = cell(17);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let alice = here.user(ALICE);
+        let handle = alice.open("home/secret", OpenFlags::READ_WRITE).await.unwrap();
+        alice.venus.write(handle, 0, Bytes::from_static(b"OF")).await.unwrap();
+        here.venus.remove_token(TokenOwner::Uid(ALICE), None).await.unwrap();
+        let error = alice.venus.flush(handle, 0).await.unwrap_err();
+        assert_eq!((error.kind, error.errno()), (ErrorKind::TokenExpired, DENIED));
+        alice.venus.release(handle).await.unwrap_err();
+        let unsaved = here.venus.unsaved(TokenOwner::Uid(ALICE), 0);
+        assert!(unsaved.len() == 1 && !unsaved[0].is_set_aside, "{unsaved:?}");
+    });
+    // It is retried meanwhile, and refused.
+    cell.sim.run_for(Duration::from_secs(60));
+    let here = machine.clone();
+    cell.on(&machine, async move { here.log_in(ALICE, "alice").await });
+    cell.sim.run_for(Duration::from_secs(5));
+    let other = cell.client(2);
+    let there = other.clone();
+    cell.on(&other, async move {
+        log_in(&there).await;
+        assert_eq!(there.user(ALICE).get("home/secret").await.unwrap(), b"OF alice");
+    });
+    assert!(machine.venus.unsaved(TokenOwner::Uid(ALICE), 0).is_empty());
+}
+
+#[test]
 fn a_token_that_a_server_calls_expired_is_not_used_again() {
     let cell = cell(10);
     let machine = cell.client(1);

@@ -72,6 +72,11 @@ impl Identity {
         self.tokens.credentials(user, cell, || self.env.wall())
     }
 
+    /// True if a user had a token for a cell and is anonymous now, because it expired or was removed by a logout.
+    pub fn has_lost(&self, user: User, cell: CellIndex) -> bool {
+        self.tokens.is_lost(user, cell, self.env.wall())
+    }
+
     /// True if an owner had a token for this cell and it has expired.
     pub fn has_expired(&self, user: User, cell: CellIndex) -> bool {
         self.tokens.is_expired(user, cell, self.env.wall())

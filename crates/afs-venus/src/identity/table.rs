@@ -54,7 +54,8 @@ struct Inner {
     default: Option<(u32, Credentials)>,
 }
 
-/// A token, or the remains of one: a process whose session had a token stays anonymous after its removal.
+/// A token, or the remains of one: a process whose session had a token stays anonymous after its removal, and what
+/// a user has not stored before the logout waits for the next login.
 struct Held {
     id: TokenId,
     token: Token,
@@ -129,6 +130,22 @@ impl TokenTable {
         held.is_some_and(|held| held.state != State::Removed && !held.is_good(|| now))
     }
 
+    /// True if a user had a token for a cell and is anonymous now, because it expired or was removed.
+    pub fn is_lost(&self, user: User, cell: CellIndex, now: UnixTime) -> bool {
+        let needs_none = |inner: &Inner| {
+            inner
+                .default
+                .as_ref()
+                .is_some_and(|(uid, _)| user == Some(TokenOwner::Uid(*uid)) && cell == CellIndex(0))
+        };
+        let inner = self.inner.lock();
+        match user.and_then(|owner| inner.held.get(&(owner, cell))) {
+            Some(held) if held.state == State::Removed => !needs_none(&inner),
+            Some(held) => !held.is_good(|| now),
+            None => false,
+        }
+    }
+
     /// Sets a token, in place of the owner's previous one. `false` if there are too many.
     pub fn set(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> bool {
         let mut inner = self.inner.lock();
@@ -159,7 +176,6 @@ impl TokenTable {
             held.token.security = Security::null();
             removed += 1;
         }
-        inner.held.retain(|(owner, _), held| is_session(*owner) || held.state != State::Removed);
         removed
     }
 

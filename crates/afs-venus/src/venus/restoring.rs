@@ -36,7 +36,7 @@ impl Venus {
     }
 
     fn has_or_had_token(&self, vnode: &Vnode) -> bool {
-        self.token_for(vnode.key.cell) != TokenId::NONE || self.has_expired_token(vnode.key.cell)
+        self.token_for(vnode.key.cell) != TokenId::NONE || self.has_lost_token(vnode.key.cell)
     }
 
     /// Takes up what earlier mounts kept, and retries the stores. Another start of the mount does it again for what

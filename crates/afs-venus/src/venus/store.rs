@@ -176,10 +176,10 @@ impl Venus {
         self.kernel.invalidate_attributes(vnode.key);
     }
 
-    /// Converts a refusal for a user whose token has expired: logging in again would help.
+    /// Converts a refusal for a user whose token has expired, or who has logged out: logging in again would help.
     fn with_expiry(&self, volume: &Volume, error: VenusError) -> VenusError {
         match error.kind {
-            ErrorKind::AccessDenied if self.has_expired_token(volume.cell) => {
+            ErrorKind::AccessDenied if self.has_lost_token(volume.cell) => {
                 VenusError { kind: ErrorKind::TokenExpired, ..error }
             }
             _ => error,

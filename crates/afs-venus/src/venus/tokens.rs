@@ -81,6 +81,11 @@ impl Venus {
         self.identity.has_expired(self.context.user, cell)
     }
 
+    /// True if the current user had a token for this cell and is anonymous now: to log in again helps.
+    pub(super) fn has_lost_token(&self, cell: CellIndex) -> bool {
+        self.identity.has_lost(self.context.user, cell)
+    }
+
     /// Removes tokens past their expiry time.
     pub(super) fn end_tokens(&self) {
         if self.identity.end_expired() {

@@ -11,7 +11,8 @@ use std::fmt;
 /// Options of `andrew logout`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Removes the token's file, and the token from all mounts. Data that could not be stored yet for lack of rights is lost.
+Removes the token's file, and the token from all mounts. Data that is not stored yet waits for the next login if it needs the token;
+`andrew fs recover` shows it.
 
 Examples:
   andrew logout
