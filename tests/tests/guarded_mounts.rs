@@ -112,6 +112,58 @@ fn data_read_by_one_user_is_not_read_listed_or_seen_by_others() {
     cell.stop();
 }
 
+/// `andrew up` of root with the other users of the machine, and a mount beside it: after a restart of either nobody has to log in again,
+/// and who had logged out stays logged out.
+#[test]
+fn a_restart_of_a_mount_keeps_the_tokens_of_its_users() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let (scratch, _watchdog) = folder("kept-tokens");
+    let netns = Netns::fresh("andrew-kept-tokens");
+    let cell = Cell::up(&netns, scratch.path(), &for_all());
+    let alice = User::new(&netns, &cell, scratch.path(), "alice", ALICE);
+    let bob = User::new(&netns, &cell, scratch.path(), "bob", BOB);
+    for (user, name) in [(&alice, "alice"), (&bob, "bob")] {
+        let his = cell.mount().join(name);
+        fs::create_dir(&his).unwrap();
+        let _ =
+            command(&netns, &["fs", "setacl", his.to_str().unwrap(), name, "all", "system:anyuser", "none"]);
+        user.log_in(CELL, SERVER);
+    }
+    let mount = || Mount::new(&netns, CELL, SERVER, scratch.path(), "other", &["--allow-other"]);
+    let mut other = mount();
+    let tokens = |user: &User<'_>| user.andrew(&["tokens"]);
+    assert!(
+        tokens(&alice).contains(&format!("not in use at {}", other.path().display())),
+        "{}",
+        tokens(&alice)
+    );
+    [&alice, &bob].map(|user| user.log_in(CELL, SERVER));
+    assert!(!tokens(&alice).contains("not in use at"), "{}", tokens(&alice));
+    let hers = |cell: &Cell| cell.mount().join("alice");
+    assert!(alice.sh(&hers(&cell), "echo secret > $A/secret").status.success());
+    let _ = bob.andrew(&["logout"]);
+    cell.stop();
+    drop(other);
+    let mut cell = Cell::up(&netns, scratch.path(), &for_all());
+    other = mount();
+    for top in [cell.mount().to_owned(), other.path().to_owned()] {
+        let output = alice.sh(&top, "cat $A/alice/secret");
+        assert!(output.status.success() && said(&output) == "secret", "{}", said(&output));
+        assert!(!bob.sh(&top, "ls $A/bob").status.success(), "he had logged out");
+    }
+    // Also a mount that was killed.
+    other.kill();
+    drop(other);
+    cell.kill();
+    let cell = Cell::up(&netns, scratch.path(), &for_all());
+    assert!(alice.sh(cell.mount(), "cat $A/alice/secret").status.success());
+    let _ = alice.andrew(&["logout"]);
+    assert!(!alice.sh(cell.mount(), "cat $A/alice/secret").status.success());
+    cell.stop();
+}
+
 /// Run by root in separate namespaces, with the program, a folder, the cell's network and her home. `/dev/fuse` may be
 /// opened by every user on an ordinary machine, and by root alone on some: here every user may.
 const NAMESPACE: &str = r#"

@@ -133,7 +133,7 @@ impl Client {
             serves: options.with_servers,
         };
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
-        MountTokens::open(&self.system, rx, venus, &self.callback, mount, everybody)
+        MountTokens::open(&self.system, rx, venus, &self.callback, mount, everybody, self.uuid)
     }
 
     /// Accounts as which the users of the cell are shown; calls to its protection servers use `security`.

@@ -8,8 +8,11 @@ use crate::cells::OtherCell;
 use crate::socket;
 use afs_venus::{Activity, Explanation, PinOptions, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
+use rustix::process::getuid;
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,6 +35,32 @@ pub struct HandedOver {
     pub refusals: Vec<String>,
     /// Number of mounts that do not know its cell, to which it was not given.
     pub strangers: usize,
+}
+
+/// A mount, and the tokens of one owner that it uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldByMount {
+    /// The mount; `None`: it does not say.
+    pub mount: Option<MountLocation>,
+    /// The cells that it knows, the home cell first.
+    pub cells: Vec<CellName>,
+    /// The tokens.
+    pub tokens: Vec<HeldToken>,
+    /// Whether this user mounts it.
+    pub is_own: bool,
+}
+
+impl HeldByMount {
+    /// The mount point, if the mount knows a cell and has no token of it. The mount in the process of the servers of its home cell needs none
+    /// for the user who runs them.
+    #[must_use]
+    pub fn lacks(&self, cell: &str) -> Option<&Path> {
+        let mount = self.mount.as_ref()?;
+        let has = self.tokens.iter().any(|token| token.cell == cell);
+        let place = self.cells.iter().position(|known| known.as_str() == cell)?;
+        let needs_none = self.is_own && mount.serves && place == 0;
+        (!has && !needs_none).then_some(&*mount.directory)
+    }
 }
 
 impl Mounts {
@@ -90,8 +119,23 @@ impl Mounts {
     /// The tokens that they use.
     #[must_use]
     pub fn held(&self, session: Option<SessionId>) -> Vec<HeldToken> {
-        let tokens = |answer| if let Ok(TokenReply::Tokens(tokens)) = answer { tokens } else { Vec::new() };
-        self.ask(&TokenRequest::List { session }).into_iter().flat_map(tokens).collect()
+        self.held_by_mount(session).into_iter().flat_map(|mount| mount.tokens).collect()
+    }
+
+    /// The tokens that each of them uses. Those that do not reply are left out.
+    #[must_use]
+    pub fn held_by_mount(&self, session: Option<SessionId>) -> Vec<HeldByMount> {
+        let one = |socket: &PathBuf| {
+            let Ok(Some(TokenReply::Tokens(tokens))) = ask(socket, &TokenRequest::List { session }) else {
+                return None;
+            };
+            let Ok(Some(TokenReply::Cells(cells))) = ask(socket, &TokenRequest::Cells) else { return None };
+            let mount = cells.first().and_then(|cell| cell.mount.clone());
+            let is_own = fs::metadata(socket).is_ok_and(|meta| meta.uid() == getuid().as_raw());
+            let cells = cells.into_iter().map(|cell| cell.cell).collect();
+            Some(HeldByMount { mount, cells, tokens, is_own })
+        };
+        self.0.iter().filter_map(one).collect()
     }
 
     /// What the mount with this device number knows of a path, from its root. `None`: none of these mounts has the number.

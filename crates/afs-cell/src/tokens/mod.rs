@@ -2,7 +2,7 @@
 //!
 //! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
 //! accepts a token for the user at the other end of the socket, who is identified by the kernel. A mount that starts
-//! later begins with the token file of the user who mounts.
+//! later begins with the token file of the user who mounts, and with the tokens that its last process had of others.
 
 mod client;
 mod error;
@@ -10,6 +10,7 @@ pub(crate) mod frame;
 mod initial_token;
 pub(crate) mod kept;
 mod messages;
+mod mount_files;
 mod mount_tokens;
 mod renew;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -19,7 +20,7 @@ mod session;
 mod socket_paths;
 mod store;
 
-pub use client::{HandedOver, Mounts, Settled, UnsavedAt, home_cells, known_cells};
+pub use client::{HandedOver, HeldByMount, Mounts, Settled, UnsavedAt, home_cells, known_cells};
 pub use error::TokenError;
 pub use kept::{BadToken, KeptToken};
 pub use messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};

@@ -4,9 +4,11 @@ use super::error::TokenError;
 use super::initial_token;
 use super::kept::KeptToken;
 use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
+use super::mount_files::MountFiles;
 use super::renew::keep;
 use super::server::TokenServer;
 use super::session::SessionId;
+use super::socket_paths::tokens_directory;
 use super::store::TokenStore;
 use crate::error::CellResult;
 use crate::tokens::socket_path;
@@ -14,18 +16,21 @@ use afs_auth::rxgk::CallbackOffer;
 use afs_net::System;
 use afs_rpc::future::{Either, select};
 use afs_rpc::sync::Notify;
-use afs_rpc::{Env, Rx, Security, UnixTime};
+use afs_rpc::{Env, EnvExt, Rx, Security, UnixTime};
 use afs_venus::{KnownCell, Token, TokenOwner, Unsettled, Venus};
-use afs_wire::ids::CellName;
+use afs_wire::ids::{CellName, Uuid};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 /// Most tokens of one user of the machine, in all sessions together; more are refused. The cache manager bounds the
 /// total.
 const OF_USER_MAX: usize = 64;
+/// Interval of looks at the clock, which may jump, until a token ends.
+const END_CHECK: Duration = Duration::from_secs(60);
 
 /// Accepts tokens for a mount, passes them to its cache manager, and renews them.
 pub struct MountTokens {
@@ -35,6 +40,8 @@ pub struct MountTokens {
     callback: Arc<CallbackOffer>,
     mount: MountLocation,
     held: Mutex<BTreeMap<(TokenOwner, CellName), MountToken>>,
+    /// By which the next process of the mount has them; `None`: there is no place for them.
+    files: Option<MountFiles>,
     own: Weak<Self>,
 }
 
@@ -45,8 +52,9 @@ struct MountToken {
 }
 
 impl MountTokens {
-    /// Opens the token socket of a mount, for `everybody` on the machine or for this user alone. It begins with the tokens that this user has kept from earlier logins, and serves requests
-    /// until the socket is dropped.
+    /// Opens the token socket of a mount, for `everybody` on the machine or for this user alone. It begins with the tokens that the last
+    /// process of the mount, which has this permanent name, had of others, and with those that this user has kept from earlier logins, and
+    /// serves requests until the socket is dropped.
     ///
     /// # Errors
     /// The socket cannot be opened.
@@ -57,7 +65,11 @@ impl MountTokens {
         callback: &Arc<CallbackOffer>,
         mount: MountLocation,
         everybody: bool,
+        name: Uuid,
     ) -> CellResult<TokenServer> {
+        let directory = tokens_directory()
+            .inspect_err(|error| tracing::warn!("tokens are not kept for a restart of this mount: {error}"));
+        let files = directory.ok().map(|directory| MountFiles::at(directory.join(name.to_string())));
         let desk = Arc::new_cyclic(|own| Self {
             system: system.clone(),
             rx: rx.clone(),
@@ -65,13 +77,40 @@ impl MountTokens {
             callback: callback.clone(),
             mount,
             held: Mutex::default(),
+            files,
             own: own.clone(),
         });
         // Before the first login can arrive.
+        desk.take_of_last_process();
         desk.take_kept();
         let handler = Arc::new(move |owner, request| desk.answer(owner, request));
         let path = socket_path().map_err(TokenError::Socket)?;
         Ok(TokenServer::start(&path, everybody, handler).map_err(TokenError::Socket)?)
+    }
+
+    /// Takes the tokens that the last process of the mount had. Those of the user who mounts only as far as there is a token file of
+    /// the same login: that user may have logged out meanwhile.
+    fn take_of_last_process(&self) {
+        let Some(files) = &self.files else { return };
+        let own = TokenOwner::Uid(rustix::process::getuid().as_raw());
+        let known: Vec<CellName> = self.cells().into_iter().map(|place| place.cell).collect();
+        for (owner, kept) in files.take_valid(self.system.wall()) {
+            if owner == own && !is_in_file(&kept) {
+                files.remove(owner, &kept.cell);
+            } else if known.contains(&kept.cell) {
+                self.take_again(owner, kept);
+            } else if let Some(desk) = self.own.upgrade() {
+                // The cell has to be looked up first.
+                self.system.blocking(Box::new(move || desk.take_again(owner, kept)));
+            }
+        }
+    }
+
+    fn take_again(&self, owner: TokenOwner, kept: KeptToken) {
+        let cell = kept.cell.clone();
+        if let TokenReply::Refused(line) = self.set(owner, kept) {
+            tracing::warn!("a token of {owner} for {cell} cannot be used after the restart: {line}");
+        }
     }
 
     /// Takes the tokens that the user who mounts has kept from earlier logins.
@@ -189,6 +228,7 @@ impl MountTokens {
         let replaced = Arc::<Notify>::default();
         let before =
             self.held.lock().insert(key, MountToken { kept: kept.clone(), replaced: replaced.clone() });
+        self.keep_in_file(owner, &kept);
         if let Some(before) = before {
             before.replaced.notify_waiters();
         }
@@ -216,8 +256,18 @@ impl MountTokens {
                     desk.renewed(owner, kept);
                 }
             };
-            if let Either::Right(()) = select(keep(&rx, kept, renewed), replaced).await {
+            let (env, cell) = (rx.env().clone(), kept.cell.clone());
+            let end = || desk.upgrade().and_then(|desk| desk.end_of(owner, &cell));
+            let to_the_end = async {
+                keep(&rx, kept, renewed).await;
+                while end().is_some_and(|end| end > env.wall()) {
+                    env.sleep(END_CHECK).await;
+                }
+            };
+            if let Either::Right(()) = select(to_the_end, replaced).await {
                 tracing::debug!("a token of {owner} was replaced or removed");
+            } else if let Some(desk) = desk.upgrade() {
+                desk.ended(owner, cell.clone());
             }
         }));
     }
@@ -232,10 +282,40 @@ impl MountTokens {
                 tracing::warn!("a renewed token of {owner} cannot be used: {error}");
             }
         }));
-        let (uid, kept) = (rustix::process::getuid().as_raw(), kept.clone());
-        if owner == TokenOwner::Uid(uid) {
-            self.system.blocking(Box::new(move || update_file(&kept)));
-        }
+        let uid = rustix::process::getuid().as_raw();
+        let (desk, kept) = (self.own.clone(), kept.clone());
+        self.system.blocking(Box::new(move || {
+            if let Some(desk) = desk.upgrade() {
+                desk.keep_in_file(owner, &kept);
+            }
+            if owner == TokenOwner::Uid(uid) {
+                update_file(&kept);
+            }
+        }));
+    }
+
+    /// Writes a token for the next process of the mount, unless it was replaced or removed meanwhile.
+    fn keep_in_file(&self, owner: TokenOwner, kept: &KeptToken) {
+        let Some(files) = &self.files else { return };
+        let key = (owner, kept.cell.clone());
+        files.put(owner, kept, || self.held.lock().get(&key).is_some_and(|held| held.kept == *kept));
+    }
+
+    /// When a token that is in use ends; `None`: it is not, or has no end.
+    fn end_of(&self, owner: TokenOwner, cell: &CellName) -> Option<UnixTime> {
+        self.held.lock().get(&(owner, cell.clone())).and_then(|held| held.kept.token().expires())
+    }
+
+    /// Removes the file of a token that has ended.
+    fn ended(&self, owner: TokenOwner, cell: CellName) {
+        let desk = self.own.clone();
+        self.system.blocking(Box::new(move || {
+            if let Some(desk) = desk.upgrade()
+                && desk.end_of(owner, &cell).is_some_and(|end| end <= desk.system.wall())
+            {
+                desk.files.iter().for_each(|files| files.remove(owner, &cell));
+            }
+        }));
     }
 
     fn remove(&self, owner: TokenOwner, cell: Option<&CellName>) -> TokenReply {
@@ -243,11 +323,14 @@ impl MountTokens {
         self.held.lock().retain(|key, held| {
             let goes = key.0 == owner && cell.is_none_or(|cell| *cell == key.1);
             if goes {
-                removed.push(held.replaced.clone());
+                removed.push((key.1.clone(), held.replaced.clone()));
             }
             !goes
         });
-        removed.iter().for_each(|replaced| replaced.notify_waiters());
+        removed.iter().for_each(|(cell, replaced)| {
+            replaced.notify_waiters();
+            self.files.iter().for_each(|files| files.remove(owner, cell));
+        });
         match self.system.block_on(self.venus.remove_token(owner, cell)) {
             Ok(_) => TokenReply::Done,
             Err(error) => TokenReply::Refused(error.to_string()),
@@ -264,6 +347,12 @@ impl MountTokens {
         };
         of_owner.map(show).collect()
     }
+}
+
+/// Whether a token file of this user has a token of the same login.
+fn is_in_file(kept: &KeptToken) -> bool {
+    let in_file = TokenStore::current().and_then(|store| store.get(&kept.cell));
+    in_file.is_ok_and(|in_file| in_file.is_some_and(|in_file| in_file.grant.renewal == kept.grant.renewal))
 }
 
 fn done<E: std::fmt::Display>(outcome: Result<(), E>) -> TokenReply {

@@ -8,8 +8,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Directory of the sockets of root's mounts, to which all users may connect.
-const OF_ROOT: &str = "/run/andrew/mounts";
+/// Root's directory for files that exist until the machine is restarted.
+const OF_ROOT: &str = "/run/andrew";
+/// In such a directory, the sockets of mounts; of root's, to which all users may connect.
+const MOUNTS: &str = "mounts";
+/// In such a directory, the tokens that mounts use, by mount.
+const TOKENS: &str = "tokens";
 
 /// Environment variable with one directory that replaces root's and the user's own: commands with the same value find
 /// mounts that were started with it, and no others.
@@ -22,30 +26,53 @@ const VARIABLE: &str = "ANDREW_RUN";
 /// The directory cannot be created, or others could put sockets of their own into it.
 pub fn socket_path() -> io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let (directory, mode) = if let Some(only) = only() {
+    let is_for_all = only().is_none() && geteuid().is_root();
+    let directory = make(MOUNTS, if is_for_all { 0o755 } else { 0o700 })?;
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    Ok(directory.join(format!("{}-{number}.sock", std::process::id())))
+}
+
+/// The directory of the files of the tokens that mounts of this process's user use, created for this user alone. It is
+/// where sockets are, in memory on usual systems: tokens that others have handed in are not written to a disk.
+///
+/// # Errors
+/// As [`socket_path`].
+pub(super) fn tokens_directory() -> io::Result<PathBuf> {
+    make(TOKENS, 0o700)
+}
+
+/// Creates a directory for the mounts of this process's user.
+fn make(name: &str, mode: u32) -> io::Result<PathBuf> {
+    let (run, run_mode) = if let Some(only) = only() {
         (only, 0o700)
     } else if geteuid().is_root() {
         (PathBuf::from(OF_ROOT), 0o755)
     } else {
-        (own().ok_or(io::ErrorKind::NotFound)?, 0o700)
+        (runtime().ok_or(io::ErrorKind::NotFound)?, 0o700)
     };
-    DirBuilder::new().recursive(true).mode(mode).create(&directory)?;
-    // The mode above is subject to the umask.
+    let directory = run.join(name);
+    for (directory, mode) in [(&run, run_mode), (&directory, mode)] {
+        if !directory.is_dir() {
+            DirBuilder::new().recursive(true).mode(mode).create(directory)?;
+            // The mode above is subject to the umask.
+            fs::set_permissions(directory, Permissions::from_mode(mode))?;
+        }
+    }
     fs::set_permissions(&directory, Permissions::from_mode(mode))?;
     if !is_safe(&directory) {
         return Err(io::Error::other(format!("{} belongs to another user", directory.display())));
     }
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    Ok(directory.join(format!("{}-{number}.sock", std::process::id())))
+    Ok(directory)
 }
 
 /// The sockets of all mounts that this user trusts with tokens: root's and the user's own.
 pub(super) fn sockets() -> Vec<PathBuf> {
     let directories = match only() {
         Some(only) => vec![only],
-        None => [Some(PathBuf::from(OF_ROOT)), own()].into_iter().flatten().collect(),
+        None => [Some(PathBuf::from(OF_ROOT)), runtime()].into_iter().flatten().collect(),
     };
-    let safe = directories.into_iter().filter(|directory| is_safe(directory));
+    let mounts = directories.into_iter().map(|run| run.join(MOUNTS));
+    let safe = mounts.filter(|directory| is_safe(directory));
     let mut found: Vec<PathBuf> = safe.flat_map(|directory| sockets_in(&directory)).collect();
     found.sort();
     found
@@ -57,13 +84,7 @@ fn sockets_in(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn only() -> Option<PathBuf> {
-    let set = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| path.is_absolute());
-    set.map(|run| run.join("mounts"))
-}
-
-/// `andrew/mounts` in the user's runtime directory, or in the state directory if there is none.
-fn own() -> Option<PathBuf> {
-    runtime().map(|runtime| runtime.join("mounts"))
+    std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// The user's directory for files that exist until the machine is restarted.

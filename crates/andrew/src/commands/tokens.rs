@@ -9,6 +9,7 @@ use afs_net::System;
 use afs_rpc::{Env, Level, UnixTime};
 use serde::Serialize;
 use std::fmt;
+use std::path::PathBuf;
 
 /// Options of `andrew tokens`.
 #[derive(clap::Args, Debug)]
@@ -37,6 +38,8 @@ struct Row {
     file: bool,
     /// Number of mounts that use it.
     mounts: usize,
+    /// Mount points of mounts that know the cell and have no token of it.
+    lacking: Vec<PathBuf>,
     warning: Option<String>,
     #[serde(skip)]
     now: u64,
@@ -50,7 +53,8 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         let session = SessionId::current()?;
         let now = System::with_workers(1).map_err(crate::error::CommandError::failed)?.wall();
-        let held = Mounts::running().held(session);
+        let by_mount = Mounts::running().held_by_mount(session);
+        let held: Vec<HeldToken> = by_mount.iter().flat_map(|mount| mount.tokens.clone()).collect();
         let mut rows: Vec<Row> =
             TokenStore::current()?.all()?.iter().map(|kept| Row::of(kept, &held, now)).collect();
         for held in &held {
@@ -58,6 +62,10 @@ impl Args {
                 Some(row) => row.mounts += 1,
                 None => rows.push(Row::of_mount(held, now)),
             }
+        }
+        for row in &mut rows {
+            row.lacking =
+                by_mount.iter().filter_map(|mount| mount.lacks(&row.cell)).map(PathBuf::from).collect();
         }
         let session = session.map(|_| "a session of its own".to_owned());
         output::show(json, &TokenList { session, tokens: rows });
@@ -84,6 +92,7 @@ impl Row {
             level: Some(level),
             file: true,
             mounts: 0,
+            lacking: Vec::new(),
             warning: warning(kept, now),
             now: now.secs,
         }
@@ -98,6 +107,7 @@ impl Row {
             level: None,
             file: false,
             mounts: 1,
+            lacking: Vec::new(),
             warning: None,
             now: now.secs,
         }
@@ -132,6 +142,15 @@ impl fmt::Display for Row {
         }
         let mounts = if self.mounts == 1 { "mount" } else { "mounts" };
         writeln!(f, ", in use by {} {mounts}", self.mounts)?;
+        for mount in &self.lacking {
+            let cell = &self.cell;
+            writeln!(
+                f,
+                "  not in use at {}: log in again: andrew login --cell {cell} {}",
+                mount.display(),
+                self.user
+            )?;
+        }
         self.warning.as_ref().map_or(Ok(()), |line| writeln!(f, "  {line}"))
     }
 }
