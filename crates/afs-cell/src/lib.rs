@@ -22,8 +22,8 @@ pub mod tokens;
 pub use afs_venus::BypassLimits;
 pub use configuration::{
     BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DataPathUse, DatabaseLocation, DnsUse, EtcdOptions,
-    FileError, JoinFile, KeptCells, KeptDataPath, KeptOptions, NewServer, PartitionDirectory, Ports,
-    RoleName, Roles, ServerFile, ServerOptions, key_store,
+    FileError, HARD_SERVER_WAIT, JoinFile, KeptCells, KeptDataPath, KeptOptions, NewServer,
+    PartitionDirectory, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
 };
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen, NotStored, StoreOptions};

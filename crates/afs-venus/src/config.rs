@@ -151,12 +151,14 @@ pub struct Limits {
     pub passthrough_rewrite_bytes_max: u64,
     /// Dead time: a server that is silent for this long is unreachable. Default 12 s.
     pub server_dead: Duration,
-    /// Longest time that an operation waits for busy volumes and unreachable servers. Default 60 s.
+    /// Longest time that an operation waits for busy volumes and unreachable servers, unless it waits for ever for
+    /// those. Default 60 s.
     pub operation_max: Duration,
-    /// Longest time that programs wait for an unreachable server, from the call that found it unreachable: an ordinary
-    /// restart is not an error. Afterwards calls to it fail at once until it replies to a probe. Default 45 s; at most
-    /// `operation_max`; zero: errors at once.
-    pub unreachable_wait_max: Duration,
+    /// Longest time that programs wait for an unreachable file server or location server, from the beginning of the first call
+    /// to which it did not reply: an ordinary restart is not an error. Afterwards calls to it fail at once until it
+    /// replies to a probe. Default 15 s; zero: errors at once; [`Limits::FOR_EVER`]: they wait until it replies or they are killed, and
+    /// for busy volumes too. Of a server that has never replied to this client nobody waits for more than one call.
+    pub server_wait: Duration,
     /// First pause before a busy volume is called again; each further one is twice as long. Default 100 ms.
     pub busy_pause: Duration,
     /// Longest such pause. Default 1 s.
@@ -172,8 +174,8 @@ pub struct Limits {
     /// Time limit of that probe; sixteen round trips if that is longer, at most 4 s. Also the time limit of one
     /// location server that has alternatives. Default 1 s.
     pub hedge_probe_timeout: Duration,
-    /// Longest pause between probes of an unreachable server: the first is half a second, each further one twice as
-    /// long. Default 5 s.
+    /// Longest pause between probes of an unreachable server: the first is a quarter of a second, each further one
+    /// twice as long. A probe without a reply is joined by another one at the same interval. Default 1 s.
     pub probe_down: Duration,
     /// Interval of probes of a reachable but idle server: a restarted server has lost its promises and can report that
     /// only when it is called. Default 60 s.
@@ -219,6 +221,16 @@ impl Default for BypassLimits {
     }
 }
 
+impl Limits {
+    /// [`Limits::server_wait`] of programs that wait for a server as long as it takes.
+    pub const FOR_EVER: Duration = Duration::MAX;
+
+    /// Whether programs wait for servers as long as it takes.
+    pub(crate) fn waits_for_ever(&self) -> bool {
+        self.server_wait == Self::FOR_EVER
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {
@@ -231,14 +243,14 @@ impl Default for Limits {
             passthrough_rewrite_bytes_max: 1 << 20,
             server_dead: Duration::from_secs(12),
             operation_max: Duration::from_secs(60),
-            unreachable_wait_max: Duration::from_secs(45),
+            server_wait: Duration::from_secs(15),
             busy_pause: Duration::from_millis(100),
             busy_pause_max: Duration::from_secs(1),
             offline_max: Duration::from_secs(15),
             hedge_after: Duration::from_millis(250),
             hedge_probe_timeout: Duration::from_secs(1),
             snapshots_max_age: Duration::from_secs(1),
-            probe_down: Duration::from_secs(5),
+            probe_down: Duration::from_secs(1),
             probe_up: Duration::from_secs(60),
             promise_margin: Duration::from_secs(20),
             location_max_age: Duration::from_secs(7200),

@@ -10,17 +10,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_venus::{ErrorKind, LockKind, LockRange, OpenFlags, Result};
+use afs_venus::{ErrorKind, Limits, LockKind, LockRange, OpenFlags, Result};
 use afs_wire::ids::{Mode, VolumeId};
 use afs_wire::vl::SiteFlags;
 use bytes::Bytes;
 use common::fakes::{Fakes, Image, RW};
 use common::{Cell, Client, pattern};
 
-/// Longer than an ordinary restart takes.
-const RESTART: Duration = Duration::from_secs(30);
+/// As long as an ordinary restart takes; programs wait longer.
+const RESTART: Duration = Duration::from_secs(10);
+/// Longer than programs wait for a server, unless they wait for ever; and longer than an operation takes.
+const OUTAGE: Duration = Duration::from_secs(70);
 /// Time after which a reachable server is used again.
-const NOTICED: Duration = Duration::from_secs(10);
+const NOTICED: Duration = Duration::from_secs(2);
+/// Time for the work that waited.
+const WORK: Duration = Duration::from_secs(8);
 
 /// Record of the programs of one machine.
 #[derive(Clone, Default)]
@@ -66,26 +70,34 @@ fn start_program(client: &Client, program: u64, done: &Done) {
 }
 
 #[test]
-fn programs_see_a_restart_of_half_a_minute_as_a_pause() {
-    for seed in 0..3 {
-        let cell = Cell::new(80 + seed);
-        let (a, b) = (cell.client(1), cell.client(2));
-        let done = Done::default();
-        for program in 0..4 {
-            start_program(if program < 2 { &a } else { &b }, program, &done);
-        }
-        cell.sim.run_for(Duration::from_millis(2000 + 73 * seed));
-        cell.sim.crash(cell.server);
-        cell.sim.run_for(RESTART);
-        let before = done.rounds.load(Ordering::SeqCst);
-        cell.sim.restart(cell.server);
-        cell.start_server();
-        cell.sim.run_for(NOTICED);
-        done.stop.store(true, Ordering::SeqCst);
-        let after = done.rounds.load(Ordering::SeqCst);
-        assert_eq!(*done.failed.lock().unwrap(), Vec::<String>::new(), "seed {seed}");
-        assert!(before >= 4 && after >= before + 8, "seed {seed}: {before} {after}");
+fn programs_see_a_restart_of_ten_seconds_as_a_pause() {
+    (0..2).for_each(|seed| programs_see_no_error(80 + seed, RESTART, Limits::default().server_wait));
+}
+
+#[test]
+fn programs_that_wait_for_ever_see_a_long_outage_as_a_pause() {
+    programs_see_no_error(96, OUTAGE, Limits::FOR_EVER);
+}
+
+fn programs_see_no_error(seed: u64, outage: Duration, wait: Duration) {
+    let cell = Cell::new(seed);
+    cell.set_limits(|limits| limits.server_wait = wait);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let done = Done::default();
+    for program in 0..4 {
+        start_program(if program < 2 { &a } else { &b }, program, &done);
     }
+    cell.sim.run_for(Duration::from_millis(2000 + 73 * (seed % 16)));
+    cell.sim.crash(cell.server);
+    cell.sim.run_for(outage);
+    let before = done.rounds.load(Ordering::SeqCst);
+    cell.sim.restart(cell.server);
+    cell.start_server();
+    cell.sim.run_for(WORK);
+    done.stop.store(true, Ordering::SeqCst);
+    let after = done.rounds.load(Ordering::SeqCst);
+    assert_eq!(*done.failed.lock().unwrap(), Vec::<String>::new(), "seed {seed}");
+    assert!(before >= 4 && after >= before + 8, "seed {seed}: {before} {after}");
 }
 
 /// Result and duration of a read by a client that has nothing of the file cached.
@@ -112,7 +124,7 @@ fn a_server_that_stays_away_gives_errors_at_once_and_is_used_again_when_it_is_ba
     cell.sim.crash(cell.server);
     let (answer, took) = ask(&cell, &a, "one");
     assert_eq!(answer.unwrap_err().kind, ErrorKind::ServerUnreachable);
-    assert!((Duration::from_secs(40)..Duration::from_secs(61)).contains(&took), "{took:?}");
+    assert!((Duration::from_secs(14)..Duration::from_secs(17)).contains(&took), "{took:?}");
     for minutes in [0, 1, 30] {
         cell.sim.run_for(Duration::from_secs(60 * minutes));
         let (answer, took) = ask(&cell, &a, "two");
@@ -127,15 +139,41 @@ fn a_server_that_stays_away_gives_errors_at_once_and_is_used_again_when_it_is_ba
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
+/// However long a server was away, and however it was: it is used as soon as it is back, whatever was refused before.
+#[test]
+fn a_server_that_returns_is_used_within_two_seconds() {
+    for seed in 0..12 {
+        let cell = Cell::new(200 + seed);
+        let (a, b) = (cell.client(1), cell.client(2));
+        let two = b.clone();
+        cell.on(&b, async move { two.put("one", b"1").await.unwrap() });
+        let one = a.clone();
+        cell.on(&a, async move { drop(one.names("").await.unwrap()) });
+        cell.sim.crash(cell.server);
+        cell.sim.run_for(Duration::from_millis(300 * seed));
+        ask(&cell, &a, "one").0.unwrap_err();
+        for _ in 0..seed {
+            cell.sim.run_for(Duration::from_millis(7_300));
+            ask(&cell, &a, "one").0.unwrap_err();
+        }
+        cell.sim.restart(cell.server);
+        cell.start_server();
+        cell.sim.run_for(NOTICED);
+        let (answer, took) = ask(&cell, &a, "one");
+        assert_eq!(answer.unwrap(), b"1", "seed {seed}");
+        assert!(took < Duration::from_millis(500), "seed {seed}: {took:?}");
+    }
+}
+
 #[test]
 fn a_client_configured_not_to_wait_fails_as_soon_as_a_server_is_silent() {
     let cell = Cell::new(94);
-    cell.set_limits(|limits| limits.unreachable_wait_max = Duration::ZERO);
+    cell.set_limits(|limits| limits.server_wait = Duration::ZERO);
     let (a, done) = (cell.client(1), Done::default());
     start_program(&a, 0, &done);
     cell.sim.run_for(Duration::from_secs(2));
     cell.sim.crash(cell.server);
-    cell.sim.run_for(RESTART);
+    cell.sim.run_for(OUTAGE);
     assert!(!done.failed.lock().unwrap().is_empty());
 }
 
@@ -176,7 +214,7 @@ fn a_volume_that_was_not_looked_up_before_is_found_when_the_location_service_is_
     cell.sim.run_for(RESTART);
     cell.sim.restart(cell.server);
     cell.start_server();
-    cell.sim.run_for(NOTICED);
+    cell.sim.run_for(WORK);
     assert_eq!(answer.lock().unwrap().take().unwrap().unwrap(), [".", ".."]);
 }
 
@@ -205,7 +243,7 @@ fn an_unreachable_location_service_is_waited_for_like_a_file_server() {
     cell.sim.run_for(RESTART);
     assert!(answer.lock().unwrap().is_none(), "it waits");
     cell.restart_location(0);
-    cell.sim.run_for(NOTICED);
+    cell.sim.run_for(WORK);
     assert_eq!(answer.lock().unwrap().take().unwrap().unwrap(), b"of the other volume");
 }
 
@@ -216,6 +254,7 @@ const VICTIM: u32 = 42;
 #[test]
 fn a_process_that_is_killed_waits_no_longer() {
     let cell = Cell::new(93);
+    cell.set_limits(|limits| limits.server_wait = Limits::FOR_EVER);
     let a = cell.client(1);
     a.venus.set_kill_check(|pid| pid == VICTIM && KILLED.load(Ordering::SeqCst));
     let b = cell.client(2);
@@ -246,6 +285,85 @@ fn a_process_that_is_killed_waits_no_longer() {
     assert!(!is_done(1));
     cell.sim.restart(cell.server);
     cell.start_server();
-    cell.sim.run_for(NOTICED);
+    cell.sim.run_for(WORK);
     answers[1].lock().unwrap().take().unwrap().unwrap();
+}
+
+/// The servers of a volume are away: its mount point is shown at once, as a directory of which nothing else is known; and what is done
+/// in it waits for them as anywhere.
+#[test]
+fn a_directory_with_a_mount_point_of_servers_that_are_away_is_listed_at_once() {
+    let cell = Fakes::new(97, 2, 1);
+    let target = Image::new(1).with("file", b"of the other volume");
+    let image = Image::new(1).with_link("far", b"#far.", Mode(0o644)).with("near", b"here");
+    cell.servers[0].host(RW, &Arc::new(Mutex::new(image)), true);
+    cell.servers[1].host(VolumeId(3000), &Arc::new(Mutex::new(target)), true);
+    cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
+    cell.locate_alone("far", VolumeId(3000), 1);
+    let a = cell.client(1);
+    cell.sim.crash(cell.servers[1].node);
+    let one = a.clone();
+    cell.on(&a, async move {
+        for round in 0..3 {
+            let began = one.env.now();
+            assert_eq!(one.names("").await.unwrap(), [".", "..", "far", "near"]);
+            for name in ["far", "near"] {
+                let entry = one.venus.lookup(afs_venus::NodeId::ROOT, name.as_bytes()).await.unwrap();
+                let is_directory = entry.attr.kind == afs_venus::Kind::Directory;
+                assert_eq!(is_directory, name == "far");
+                one.venus.getattr(entry.node).await.unwrap();
+            }
+            let took = one.env.now().saturating_since(began);
+            let most = if round == 0 { Duration::from_secs(3) } else { Duration::from_millis(100) };
+            assert!(took < most, "{took:?}");
+        }
+        let far = one.venus.lookup(afs_venus::NodeId::ROOT, b"far").await.unwrap();
+        let error = one.venus.lookup(far.node, b"file").await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::ServerUnreachable, "{error}");
+        one.venus.readdir(far.node, 0, 9).await.unwrap_err();
+        assert_eq!(one.get("far/file").await.unwrap_err().kind, ErrorKind::ServerUnreachable);
+    });
+    cell.restart(1);
+    cell.sim.run_for(NOTICED);
+    let one = a.clone();
+    cell.on(&a, async move {
+        assert_eq!(one.get("far/file").await.unwrap(), b"of the other volume");
+        let far = one.venus.lookup(afs_venus::NodeId::ROOT, b"far").await.unwrap();
+        assert_eq!(one.venus.lookup(far.node, b"file").await.unwrap().attr.size, 19);
+    });
+}
+
+/// What a program does in a mount point that was not crossed goes on in the volume as soon as its server is back: the kernel is made to look
+/// the path up again.
+#[test]
+fn what_is_done_in_a_mount_point_that_was_not_crossed_waits_for_its_servers() {
+    let cell = Fakes::new(98, 2, 1);
+    let target = Image::new(1).with("file", b"of the other volume");
+    let image = Image::new(1).with_link("far", b"#far.", Mode(0o644));
+    cell.servers[0].host(RW, &Arc::new(Mutex::new(image)), true);
+    cell.servers[1].host(VolumeId(3000), &Arc::new(Mutex::new(target)), true);
+    cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
+    cell.locate_alone("far", VolumeId(3000), 1);
+    // Without a promise the root is asked for again.
+    cell.servers[1].promise_for(0);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move { drop(one.get("far/file").await.unwrap()) });
+    cell.sim.crash(cell.servers[1].node);
+    let (answer, one) = (Arc::new(Mutex::new(None)), a.clone());
+    let told = answer.clone();
+    a.env.spawn(Box::pin(async move {
+        let far = one.venus.lookup(afs_venus::NodeId::ROOT, b"far").await.unwrap();
+        assert_eq!(far.attr.mode, Mode(0o555));
+        let found = one.venus.lookup(far.node, b"file").await.map(drop);
+        *told.lock().unwrap() = Some(found);
+    }));
+    cell.sim.run_for(RESTART);
+    assert!(answer.lock().unwrap().is_none(), "it waits");
+    cell.restart(1);
+    cell.sim.run_for(NOTICED);
+    let again = answer.lock().unwrap().take().unwrap().unwrap_err();
+    assert_eq!(again.errno(), 116, "{again}");
+    let one = a.clone();
+    cell.on(&a, async move { assert_eq!(one.get("far/file").await.unwrap(), b"of the other volume") });
 }

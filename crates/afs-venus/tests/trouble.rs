@@ -94,14 +94,16 @@ fn a_server_that_is_away_stops_only_what_is_not_cached_and_is_named() {
     cell.sim.world().cut(cell.server, a.node);
     let one = a.clone();
     cell.on(&a, async move {
+        let began = one.env.now();
         assert_eq!(one.get("mine").await.unwrap(), pattern(3000, 1));
+        assert!(one.env.now().saturating_since(began) < Duration::from_millis(100));
         let began = one.env.now();
         let failed = one.get("theirs").await.unwrap_err();
         let took = one.env.now().saturating_since(began);
         assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerUnreachable, 110));
         assert_eq!(failed.server.unwrap().to_string(), "10.0.0.1:7000");
         assert!(failed.to_string().contains("10.0.0.1:7000"), "{failed}");
-        assert!(took < Duration::from_secs(61), "{took:?}");
+        assert!(took < Duration::from_secs(17), "{took:?}");
         // Once the server is known to be unreachable, programs do not wait.
         let began = one.env.now();
         one.get("theirs").await.unwrap_err();
@@ -116,7 +118,7 @@ fn a_server_that_is_away_stops_only_what_is_not_cached_and_is_named() {
 }
 
 #[test]
-fn a_server_that_is_down_for_twenty_seconds_costs_programs_time_and_no_error() {
+fn a_server_that_is_down_for_ten_seconds_costs_programs_time_and_no_error() {
     for seed in 300..303 {
         let cell = Cell::new(seed);
         let (a, b) = (cell.client(1), cell.client(2));
@@ -136,7 +138,7 @@ fn a_server_that_is_down_for_twenty_seconds_costs_programs_time_and_no_error() {
             let made = one.mkdir("dir").await.map(|()| true);
             done.lock().extend([read, stored, made]);
         }));
-        cell.sim.run_for(Duration::from_secs(20));
+        cell.sim.run_for(Duration::from_secs(10));
         assert!(results.lock().is_empty());
         cell.restart_server();
         cell.sim.run_for(Duration::from_secs(40));

@@ -18,6 +18,9 @@ const FILE: &str = "options.toml";
 /// Longest file that is read.
 const LEN_MAX: u64 = 64 << 10;
 
+/// [`KeptOptions::server_wait`] of programs that wait for a server as long as it takes.
+pub const HARD_SERVER_WAIT: u32 = u32::MAX;
+
 /// Options that were given; `None` is the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +52,9 @@ pub struct KeptOptions {
     /// `--lease`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<bool>,
+    /// `--server-wait`, in seconds; [`HARD_SERVER_WAIT`] is `hard`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_wait: Option<u32>,
     /// `--snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<String>,
@@ -99,6 +105,7 @@ impl KeptOptions {
             bypass_size: self.bypass_size.or(before.bypass_size),
             bypass_streams: self.bypass_streams.or(before.bypass_streams),
             lease: self.lease.or(before.lease),
+            server_wait: self.server_wait.or(before.server_wait),
             snapshots: self.snapshots.or(before.snapshots),
             serve_data_path: self.serve_data_path.or(before.serve_data_path),
             data_path: self.data_path.or(before.data_path),
@@ -148,10 +155,16 @@ mod tests {
     #[test]
     fn the_options_of_the_mount_stay_as_before() {
         let dir = tempfile::tempdir().unwrap();
-        let first = KeptOptions { bypass_size: Some(1 << 30), lease: Some(true), ..KeptOptions::default() };
+        let first = KeptOptions {
+            bypass_size: Some(1 << 30),
+            lease: Some(true),
+            server_wait: Some(HARD_SERVER_WAIT),
+            ..KeptOptions::default()
+        };
         first.write(dir.path()).unwrap();
         let given = KeptOptions { bypass_streams: Some(50), ..KeptOptions::default() };
         let both = given.or(KeptOptions::read(dir.path()).unwrap());
+        assert_eq!(both.server_wait, Some(HARD_SERVER_WAIT));
         assert_eq!(
             (both.bypass_size, both.bypass_streams, both.lease),
             (Some(1 << 30), Some(50), Some(true))

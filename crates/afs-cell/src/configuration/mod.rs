@@ -19,7 +19,7 @@ pub use identity::CellIdentity;
 pub use join_file::{JoinFile, NewServer};
 pub use kept_cells::{DnsUse, KeptCells};
 pub use kept_data_path::{DataPathUse, KeptDataPath};
-pub use kept_options::KeptOptions;
+pub use kept_options::{HARD_SERVER_WAIT, KeptOptions};
 pub use options::{DatabaseLocation, EtcdOptions, PartitionDirectory, RoleName, Roles, ServerOptions};
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 pub use security_file::SecurityFile;

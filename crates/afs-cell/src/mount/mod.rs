@@ -191,7 +191,12 @@ impl Client {
             sink: Arc::new(sink),
             snapshots: options.snapshots.clone(),
             sysnames: sysnames(),
-            limits: Limits { bypass: options.bypass.clone(), leases: options.lease, ..Limits::default() },
+            limits: Limits {
+                bypass: options.bypass.clone(),
+                leases: options.lease,
+                server_wait: options.server_wait,
+                ..Limits::default()
+            },
             security: self.security(own),
             data_path: options.data_path.clone(),
             objects: Some(Arc::new(objects)),

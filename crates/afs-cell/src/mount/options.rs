@@ -8,6 +8,7 @@ use afs_venus::{BypassLimits, DataPathConfig};
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Options of a mount.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct ClientOptions {
     pub bypass: BypassLimits,
     /// Whether leases of directories are taken (`docs/semantics.md` "Mounts with leases").
     pub lease: bool,
+    /// How long programs wait for a server that does not reply any more ([`afs_venus::Limits::server_wait`]).
+    pub server_wait: Duration,
     /// The mount point: an empty directory.
     pub directory: PathBuf,
     /// Other users may use the mount.

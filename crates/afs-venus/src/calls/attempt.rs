@@ -4,6 +4,7 @@ use afs_rpc::{CallError, Instant};
 use afs_wire::error::AbortCode;
 
 use crate::calls::retry::{Outcome, marks_down};
+use crate::calls::watch::Watched;
 use crate::calls::{CallReply, Calls, Target, TimedCall};
 
 impl Calls {
@@ -69,10 +70,11 @@ impl Calls {
                 if target.address.became_unreachable(begun, now) {
                     tracing::warn!(server = %peer, "lost contact with file server");
                 }
-                self.watch(target);
+                let watched = Target::anonymous(&target.server, target.address.clone());
+                self.watch(Watched::File(watched));
             }
             Some((CallError::Abort(_), _)) | None => {
-                if target.address.answered(now) {
+                if target.address.absence.answered(now) {
                     tracing::info!(server = %peer, "file server is back up");
                     self.reachable_again.notify_waiters();
                     (self.returned)();
@@ -88,7 +90,7 @@ impl Calls {
 /// unreachable after all, the next attempt shows it.
 pub(super) fn outcome(target: &Target, error: &CallError, begun: Instant) -> Outcome {
     match outcome_of(error) {
-        Outcome::NoReply if target.address.heard_since(begun) => Outcome::Lost,
+        Outcome::NoReply if target.address.absence.heard_since(begun) => Outcome::Lost,
         outcome => outcome,
     }
 }

@@ -50,7 +50,9 @@ impl<'a> Attempts<'a> {
     /// The address of an attempt; and whether the call may be abandoned for another site.
     pub fn target(&self, at: (usize, usize)) -> Option<(Target, bool)> {
         let target = self.calls.target_at(self.context, self.volume, &self.sites, at)?;
-        Some((target, has_alternative(self.volume, &self.sites, at.0)))
+        let hedged =
+            self.context.wait == WaitPolicy::Glance || has_alternative(self.volume, &self.sites, at.0);
+        Some((target, hedged))
     }
 
     /// The step after an attempt, or the outcome of the call.
@@ -134,7 +136,10 @@ impl<'a> Attempts<'a> {
 impl Calls {
     fn retry_limits(&self) -> RetryLimits {
         RetryLimits {
-            total: self.limits.operation_max,
+            total: match self.limits.waits_for_ever() {
+                true => Duration::MAX,
+                false => self.limits.operation_max,
+            },
             offline: self.limits.offline_max,
             pause: self.limits.busy_pause,
             pause_max: self.limits.busy_pause_max,

@@ -9,6 +9,9 @@ pub(crate) enum WaitPolicy {
     Wait,
     /// Does not wait for unreachable servers: no process waits for the call, or other work would be delayed.
     NoWait,
+    /// As `NoWait`; and a server that does not reply to a probe is given up long before the dead time, since there is
+    /// another answer.
+    Glance,
     /// As `NoWait`; and not retried after an attempt that may have been executed.
     NoRetry,
 }

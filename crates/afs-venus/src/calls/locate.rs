@@ -7,7 +7,7 @@ use std::time::Duration;
 use afs_rpc::EnvExt;
 use afs_wire::ids::{VolumeId, VolumeKind};
 
-use crate::calls::{CallContext, Calls, Parts};
+use crate::calls::{CallContext, Calls, Parts, WaitPolicy};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::CellIndex;
 use crate::location::{Cell, Group, QueryEnv, Volume, volume_query};
@@ -71,7 +71,7 @@ impl Calls {
         name: &str,
     ) -> Result<Option<Arc<Group>>> {
         let config = self.cell_at(cell)?;
-        let query_env = self.query_env();
+        let query_env = self.query_env(context);
         let group =
             self.query_with_wait(context, &config, || config.group(&query_env, name)).await?.map(Arc::new);
         if let Some(group) = &group {
@@ -129,9 +129,10 @@ impl Calls {
         }
     }
 
-    pub(super) fn query_env(&self) -> QueryEnv<'_> {
+    pub(super) fn query_env(&self, context: &CallContext) -> QueryEnv<'_> {
         let Parts { env, counters, .. } = &self.parts;
-        QueryEnv { env, counters, hedge_timeout: self.limits.hedge_probe_timeout }
+        let is_hasty = context.wait == WaitPolicy::Glance;
+        QueryEnv { env, counters, hedge_timeout: self.limits.hedge_probe_timeout, is_hasty }
     }
 
     pub(super) fn cell_at(&self, cell: CellIndex) -> Result<Arc<Cell>> {

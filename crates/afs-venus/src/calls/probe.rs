@@ -71,7 +71,8 @@ impl Calls {
         let now = self.now();
         for server in self.parts.location.servers().all() {
             for address in server.addresses() {
-                let is_quiet = address.idle_for(now).is_some_and(|quiet| quiet >= self.limits.probe_up);
+                let is_quiet =
+                    address.absence.idle_for(now).is_some_and(|quiet| quiet >= self.limits.probe_up);
                 if is_quiet && !address.is_unreachable() {
                     self.probe_soon(Target::anonymous(&server, address));
                 }

@@ -55,7 +55,7 @@ impl Calls {
                 if let Some(server) = self.parts.location.servers().current(cell, uuid, unique) {
                     return Ok(Some(server));
                 }
-                let query_env = self.query_env();
+                let query_env = self.query_env(context);
                 let (addresses, _) =
                     self.query_with_wait(context, &config, || config.addresses(&query_env, uuid)).await?;
                 (Some(uuid), unique, addresses)

@@ -72,6 +72,10 @@ pub(crate) struct TestKit {
 }
 
 pub(crate) fn test_kit(seed: u64) -> TestKit {
+    test_kit_with(seed, Limits::default())
+}
+
+pub(crate) fn test_kit_with(seed: u64, limits: Limits) -> TestKit {
     let sim = Sim::new(seed);
     let node = sim.node("client", [10, 0, 0, 1].into());
     let env = sim.env(node);
@@ -80,7 +84,6 @@ pub(crate) fn test_kit(seed: u64) -> TestKit {
     serve(&sim, sim.node("location", at.ip()), at, entries.service());
     let name = CellName::new("home.cell").unwrap();
     let cell = CellConfig { name, location_servers: vec![at], file_port: 7000, is_listed: true };
-    let limits = Limits::default();
     let location = Arc::new(Location::new(vec![Cell::new(&cell, &env, &rx, limits.server_dead)]));
     let identity = Arc::new(Identity::new(env.clone(), None, None));
     let counters = Arc::<Counters>::default();

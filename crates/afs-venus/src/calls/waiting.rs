@@ -11,6 +11,7 @@ use std::time::Duration;
 use afs_rpc::EnvExt;
 use afs_rpc::future::select;
 
+use crate::calls::watch::Watched;
 use crate::calls::{CallContext, Calls, WaitPolicy};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::{Cell, Volume};
@@ -43,8 +44,7 @@ impl Calls {
             if sites.iter().any(|server| !server.is_unreachable()) {
                 return Ok(true);
             }
-            let worth =
-                sites.iter().map(|server| server.remaining_wait(now, self.limits.unreachable_wait_max)).max();
+            let worth = sites.iter().map(|server| server.remaining_wait(now, self.limits.server_wait)).max();
             let left = worth.unwrap_or_default().min(until.saturating_since(now));
             if context.wait != WaitPolicy::Wait || left.is_zero() || self.is_closing() {
                 return Ok(false);
@@ -61,28 +61,39 @@ impl Calls {
         context.process != 0 && self.killed.get().is_some_and(|killed| killed(context.process))
     }
 
-    /// Queries a cell's location service, and retries while it is unreachable but was reachable until recently.
+    /// Queries a cell's location service, and retries while it is unreachable but was reachable until recently. While it
+    /// replies that it cannot serve, as a database without a quorum, it is asked for as long.
     pub(super) async fn query_with_wait<T, Fut>(
         &self,
         context: &CallContext,
-        cell: &Cell,
+        cell: &Arc<Cell>,
         ask: impl Fn() -> Fut + Send,
     ) -> Result<T>
     where
         Fut: Future<Output = Result<T>> + Send,
         T: Send,
     {
+        let most = self.limits.server_wait;
+        let until = self.now() + most;
         loop {
+            let heard = self.reachable_again.notified();
             let answer = ask().await;
-            let is_away = answer.as_ref().is_err_and(|error| error.kind == ErrorKind::ServerUnreachable);
-            let is_worth = || !cell.remaining_wait(self.now(), self.limits.unreachable_wait_max).is_zero();
-            if !is_away || context.wait != WaitPolicy::Wait || self.is_closing() || !is_worth() {
+            for server in cell.unreachable() {
+                self.watch(Watched::Location(cell.clone(), server));
+            }
+            let left = match &answer {
+                Err(error) if error.kind != ErrorKind::ServerUnreachable => Duration::ZERO,
+                Err(error) if error.code.is_some() => until.saturating_since(self.now()),
+                Err(_) => cell.remaining_wait(self.now(), most),
+                Ok(_) => Duration::ZERO,
+            };
+            if left.is_zero() || context.wait != WaitPolicy::Wait || self.is_closing() {
                 return answer;
             }
             if self.is_killed(context) {
                 return Err(VenusError::new(ErrorKind::Interrupted, "volume"));
             }
-            self.parts.env.sleep(self.with_jitter(LOCATION_PAUSE)).await;
+            select(heard, self.parts.env.sleep(self.with_jitter(LOCATION_PAUSE).min(left))).await;
         }
     }
 }

@@ -10,6 +10,7 @@ use afs_wire::rpc::ServiceId;
 use parking_lot::Mutex;
 
 use crate::identity::{Credentials, TokenId};
+use crate::location::Absence;
 
 /// Assumed round-trip time of an unmeasured server: neither near nor far.
 const UNMEASURED: Duration = Duration::from_millis(20);
@@ -49,14 +50,8 @@ pub(crate) struct Address {
     claimed: AtomicBool,
     /// Smoothed round-trip time in nanoseconds; 0 if not measured.
     round_trip: AtomicU64,
-    /// When it was last found unreachable; 0 if it is reachable.
-    unreachable_at: AtomicU64,
-    /// When it last replied.
-    heard_at: AtomicU64,
-    /// Start of the first call without a reply; valid while it is unreachable.
-    unreachable_since: AtomicU64,
-    /// True if a task watches it.
-    watched: AtomicBool,
+    /// Whether it replies.
+    pub absence: Absence,
     /// Penalty on its distance in nanoseconds, and when it was set.
     penalty: Mutex<(u64, Instant)>,
     /// Rank that was given to it; 0: none.
@@ -78,10 +73,7 @@ impl Address {
             contacted: AtomicBool::new(false),
             claimed: AtomicBool::new(false),
             round_trip: AtomicU64::new(0),
-            unreachable_at: AtomicU64::new(0),
-            heard_at: AtomicU64::new(0),
-            unreachable_since: AtomicU64::new(0),
-            watched: AtomicBool::new(false),
+            absence: Absence::default(),
             penalty: Mutex::new((0, Instant::ZERO)),
             rank: AtomicU16::new(0),
         }
@@ -104,7 +96,7 @@ impl Address {
 
     /// Claims the first probe: true if it was not probed yet; the caller must do it.
     pub fn claim_first_probe(&self) -> bool {
-        self.heard_at.load(Ordering::Relaxed) == 0 && !self.claimed.swap(true, Ordering::Relaxed)
+        !self.absence.has_replied() && !self.claimed.swap(true, Ordering::Relaxed)
     }
 
     /// Connection for probes.
@@ -137,18 +129,15 @@ impl Address {
 
     /// True if the last call found it unreachable.
     pub fn is_unreachable(&self) -> bool {
-        self.unreachable_at.load(Ordering::Relaxed) != 0
+        self.absence.is_unreachable()
     }
 
     /// Records that a call begun at `begun` got no reply. Returns true if the address was reachable before.
     pub fn became_unreachable(&self, begun: Instant, now: Instant) -> bool {
         self.contacted.store(false, Ordering::SeqCst);
-        let is_news = !self.is_unreachable();
-        if is_news {
-            self.unreachable_since.store(begun.as_nanos(), Ordering::Relaxed);
-        }
+        let is_news = self.absence.began(begun, now);
         self.add_penalty(is_news, now);
-        self.unreachable_at.swap(now.as_nanos().max(1), Ordering::Relaxed) == 0
+        is_news
     }
 
     fn add_penalty(&self, is_news: bool, now: Instant) {
@@ -156,48 +145,6 @@ impl Address {
         let mut penalty = self.penalty.lock();
         if is_news || now.saturating_since(penalty.1) >= PENALTY_AGAIN {
             *penalty = ((left * 2).clamp(PENALTY_MIN, PENALTY_MAX).as_nanos() as u64, now);
-        }
-    }
-
-    /// Claims the watch of an unreachable address: true if no task watches it; the caller must do it.
-    pub fn claim_watch(&self) -> bool {
-        self.is_unreachable() && !self.watched.swap(true, Ordering::SeqCst)
-    }
-
-    /// Ends the watch.
-    pub fn end_watch(&self) {
-        self.watched.store(false, Ordering::SeqCst);
-    }
-
-    /// Remaining time for which waiting is worthwhile, if the server has replied before; `most` in all.
-    pub(super) fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
-        if self.heard_at.load(Ordering::Relaxed) == 0 {
-            return Duration::ZERO;
-        }
-        most.saturating_sub(now.saturating_since(self.unreachable_since()))
-    }
-
-    /// Start of the first call without a reply; valid while it is unreachable.
-    pub(super) fn unreachable_since(&self) -> Instant {
-        Instant::from_nanos(self.unreachable_since.load(Ordering::Relaxed))
-    }
-
-    /// Records a reply. Returns true if the address was unreachable before.
-    pub fn answered(&self, now: Instant) -> bool {
-        self.heard_at.store(now.as_nanos().max(1), Ordering::Relaxed);
-        self.unreachable_at.swap(0, Ordering::Relaxed) != 0
-    }
-
-    /// True if it has replied since `then`.
-    pub fn heard_since(&self, then: Instant) -> bool {
-        Instant::from_nanos(self.heard_at.load(Ordering::Relaxed)) > then
-    }
-
-    /// Time since its last reply; `None` if it never replied.
-    pub fn idle_for(&self, now: Instant) -> Option<Duration> {
-        match self.heard_at.load(Ordering::Relaxed) {
-            0 => None,
-            at => Some(now.saturating_since(Instant::from_nanos(at))),
         }
     }
 

@@ -15,10 +15,10 @@ use parking_lot::Mutex;
 use crate::config::CellConfig;
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::location::Group;
+use crate::location::{Absence, Group};
 
-/// An unreachable location server is tried last for this long.
-const UNREACHABLE_FOR: Duration = Duration::from_secs(30);
+/// Dead time of probes, shorter than that of calls.
+const PROBE_DEAD: Duration = Duration::from_secs(6);
 
 /// One cell.
 pub(crate) struct Cell {
@@ -29,10 +29,6 @@ pub(crate) struct Cell {
     servers: Mutex<Arc<[Arc<LocationServer>]>>,
     /// Index of the server to try first: random at first, then the last one that replied.
     first: AtomicUsize,
-    /// True if any of them has replied.
-    has_replied: AtomicBool,
-    /// Start of the first query to which none of them replied, in nanoseconds; 0 if the last query got a reply.
-    unreachable_since: AtomicU64,
     /// True if the directory of all cells lists it.
     listed: AtomicBool,
     /// Until when the addresses found by a look-up are valid, in nanoseconds; 0 if they were configured.
@@ -45,14 +41,20 @@ pub(crate) struct Cell {
 pub(crate) struct QueryEnv<'a> {
     pub env: &'a EnvRef,
     pub counters: &'a Counters,
-    /// Time limit of one server if there are several.
+    /// Time limit of one server if there are others to query after it.
     pub hedge_timeout: Duration,
+    /// Whether the last one has this limit, too: there is another answer.
+    pub is_hasty: bool,
 }
 
-struct LocationServer {
-    peer: SocketAddr,
+/// One location server of a cell.
+pub(crate) struct LocationServer {
+    pub peer: SocketAddr,
+    /// Whether it replies.
+    pub absence: Absence,
     connection: Connection,
-    unreachable_at: AtomicU64,
+    /// Connection for probes.
+    probing: Connection,
     /// True if it does not know the calls with UUIDs.
     old: AtomicBool,
 }
@@ -66,8 +68,6 @@ impl Cell {
             file_port: AtomicU16::new(config.file_port),
             servers: Mutex::new(Arc::new([])),
             first: AtomicUsize::new(env.random_u64() as usize % config.location_servers.len().max(1)),
-            has_replied: AtomicBool::new(false),
-            unreachable_since: AtomicU64::new(0),
             listed: AtomicBool::new(config.is_listed),
             found_until: AtomicU64::new(0),
             queried: AtomicBool::new(false),
@@ -180,36 +180,43 @@ impl Cell {
         Ok((reply.addresses.into_vec(), reply.unique))
     }
 
-    /// Queries one location server after the other until one gives a valid reply. If there are several, each has a
-    /// short time limit; if all of them exceed it, each is tried again without that limit.
+    /// Queries one location server after the other until one gives a valid reply, except those that are known to be
+    /// unreachable; if all are, it fails at once. Each but the last has a short time limit.
     async fn query<T, F, Fut>(&self, query_env: &QueryEnv<'_>, name: &'static str, attempt: F) -> Result<T>
     where
         F: Fn(Arc<LocationServer>) -> Fut,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
-        let begun = query_env.env.now().as_nanos().max(1);
         let mut failure = VenusError::new(ErrorKind::NoVolume, name);
         let servers = self.servers();
         self.queried.store(true, Ordering::Relaxed);
-        let rounds: &[bool] = if servers.len() > 1 { &[true, false] } else { &[false] };
-        for &in_haste in rounds {
-            for index in self.query_order(&servers, query_env.env.now()) {
-                let Some(server) = servers.get(index) else { continue };
-                query_env.counters.call(name);
-                let answer = match in_haste {
-                    true => query_env.env.timeout(query_env.hedge_timeout, attempt(server.clone())).await,
-                    false => Ok(attempt(server.clone()).await),
-                };
-                let silence = CallError::Unreachable { peer: server.peer };
-                match self.classify(index, server, name, answer.unwrap_or(Err(silence)), query_env.env.now())
-                {
-                    Ok(answer) => return answer,
-                    Err(error) => failure = error,
-                }
+        let mut left: Vec<usize> = self.query_order(servers.len());
+        left.retain(|index| {
+            let server = servers.get(*index).filter(|server| server.absence.is_unreachable());
+            if let Some(away) = server {
+                failure = VenusError::new(ErrorKind::ServerUnreachable, name).at(away.peer);
+            }
+            server.is_none()
+        });
+        for (n, index) in left.iter().enumerate() {
+            let Some(server) = servers.get(*index) else { continue };
+            query_env.counters.call(name);
+            let begun = query_env.env.now();
+            let silence = CallError::Unreachable { peer: server.peer };
+            let answer = match query_env.is_hasty || n + 1 < left.len() {
+                true => query_env
+                    .env
+                    .timeout(query_env.hedge_timeout, attempt(server.clone()))
+                    .await
+                    .unwrap_or(Err(silence)),
+                false => attempt(server.clone()).await,
+            };
+            match self.classify(*index, server, name, answer, (begun, query_env.env.now())) {
+                Ok(answer) => return answer,
+                Err(error) => failure = error,
             }
         }
-        self.unreachable_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed).ok();
         Err(failure)
     }
 
@@ -220,15 +227,15 @@ impl Cell {
         server: &LocationServer,
         name: &'static str,
         answer: std::result::Result<T, CallError>,
-        now: Instant,
+        (begun, now): (Instant, Instant),
     ) -> std::result::Result<Result<T>, VenusError> {
         match answer {
             Ok(value) => {
-                self.answered(index, server);
+                self.answered(index, server, now);
                 Ok(Ok(value))
             }
             Err(CallError::Abort(code)) if !is_server_failure(code) => {
-                self.answered(index, server);
+                self.answered(index, server, now);
                 let kind =
                     if says_no_such_volume(code) { ErrorKind::NoVolume } else { ErrorKind::of_abort(code) };
                 Ok(Err(VenusError { code: Some(code), ..VenusError::new(kind, name).at(server.peer) }))
@@ -236,8 +243,11 @@ impl Cell {
             Err(CallError::Closed) => Ok(Err(VenusError::new(ErrorKind::ShutDown, name))),
             Err(error) => {
                 tracing::debug!(server = %server.peer, %error, "a location server gives no answer");
-                server.unreachable_at.store(now.as_nanos().max(1), Ordering::Relaxed);
                 let code = error.abort_code();
+                let is_lost = error.is_silence() && !server.absence.heard_since(begun);
+                if is_lost && server.absence.began(begun, now) {
+                    tracing::warn!(server = %server.peer, "lost contact with location server");
+                }
                 Err(VenusError {
                     code,
                     ..VenusError::new(ErrorKind::ServerUnreachable, name).at(server.peer)
@@ -246,48 +256,53 @@ impl Cell {
         }
     }
 
-    /// Order of the queries: from the server that replied last; recently unreachable ones at the end.
-    fn query_order(&self, servers: &[Arc<LocationServer>], now: Instant) -> Vec<usize> {
-        let count = servers.len();
+    /// Order of the queries: from the server that replied last.
+    fn query_order(&self, count: usize) -> Vec<usize> {
         let first = self.first.load(Ordering::Relaxed);
-        let mut query_order: Vec<usize> = (0..count).map(|n| (first + n) % count).collect();
-        query_order.sort_by_key(|&index| servers.get(index).is_some_and(|server| server.is_unreachable(now)));
-        query_order
+        (0..count).map(|n| (first + n) % count).collect()
     }
 
-    /// Remaining time for which retries are worthwhile, if the service has replied before; `most` in all.
+    /// Its location servers that do not reply.
+    pub fn unreachable(&self) -> Vec<Arc<LocationServer>> {
+        self.servers().iter().filter(|server| server.absence.is_unreachable()).cloned().collect()
+    }
+
+    /// True if this is one of its location servers.
+    pub fn has(&self, server: &Arc<LocationServer>) -> bool {
+        self.servers().iter().any(|known| Arc::ptr_eq(known, server))
+    }
+
+    /// Remaining time for which waiting is worthwhile; see [`Absence::remaining_wait`].
     pub fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
-        let since = match self.unreachable_since.load(Ordering::Relaxed) {
-            0 => now,
-            at => Instant::from_nanos(at),
-        };
-        match self.has_replied.load(Ordering::Relaxed) {
-            true => most.saturating_sub(now.saturating_since(since)),
-            false => Duration::ZERO,
-        }
+        let servers = self.servers();
+        servers.iter().map(|server| server.absence.remaining_wait(now, most)).max().unwrap_or_default()
     }
 
-    fn answered(&self, index: usize, server: &LocationServer) {
-        self.has_replied.store(true, Ordering::Relaxed);
-        self.unreachable_since.store(0, Ordering::Relaxed);
+    fn answered(&self, index: usize, server: &LocationServer, now: Instant) {
         self.first.store(index, Ordering::Relaxed);
-        server.unreachable_at.store(0, Ordering::Relaxed);
+        server.absence.answered(now);
     }
 }
 
 impl LocationServer {
     fn new(peer: SocketAddr, rx: &Rx, options: CallOptions) -> Self {
+        let connection = rx.connection(peer, ServiceId::LOCATION, Security::null());
+        let probing = CallOptions { dead: options.dead.map(|dead| dead.min(PROBE_DEAD)), hard: options.hard };
         LocationServer {
             peer,
-            connection: rx.connection(peer, ServiceId::LOCATION, Security::null()).with_options(options),
-            unreachable_at: AtomicU64::new(0),
+            absence: Absence::default(),
+            probing: connection.clone().with_options(probing),
+            connection: connection.with_options(options),
             old: AtomicBool::new(false),
         }
     }
 
-    fn is_unreachable(&self, now: Instant) -> bool {
-        let at = self.unreachable_at.load(Ordering::Relaxed);
-        at != 0 && now.saturating_since(Instant::from_nanos(at)) < UNREACHABLE_FOR
+    /// Probes it. Any reply counts, also an abort that does not come from the network.
+    pub async fn probe(&self) -> std::result::Result<(), CallError> {
+        match self.probing.call(&vl::ProbeServer {}).await {
+            Err(CallError::Abort(code)) if code.0 >= 0 || code == AbortCode::RXGEN_OPCODE => Ok(()),
+            other => other.map(drop),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Location of volumes: cells, volume groups, sites and servers.
 
+mod absence;
 mod address;
 mod cell;
 mod cell_names;
@@ -14,8 +15,9 @@ mod table;
 mod unknown_call;
 mod volume;
 
+pub(crate) use absence::Absence;
 pub(crate) use address::Address;
-pub(crate) use cell::{Cell, QueryEnv, volume_query};
+pub(crate) use cell::{Cell, LocationServer, QueryEnv, volume_query};
 pub(crate) use cell_names::CellNames;
 pub(crate) use finder::CellFinder;
 pub(crate) use group::{Group, GroupSite, ServerName};

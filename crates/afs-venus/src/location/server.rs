@@ -193,15 +193,15 @@ impl Server {
     /// How long it has not replied, if all of its addresses are unreachable.
     pub fn unreachable_for(&self, now: Instant) -> Option<Duration> {
         let addresses = self.addresses.lock();
-        let first = addresses.iter().map(|address| address.unreachable_since()).min()?;
+        let first = addresses.iter().map(|address| address.absence.since()).min()?;
         let is_unreachable = addresses.iter().all(|address| address.is_unreachable());
         is_unreachable.then(|| now.saturating_since(first))
     }
 
-    /// Remaining time for which waiting is worthwhile; see [`Address::remaining_wait`].
+    /// Remaining time for which waiting is worthwhile; see [`super::Absence::remaining_wait`].
     pub fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
         let addresses = self.addresses.lock();
-        addresses.iter().map(|address| address.remaining_wait(now, most)).max().unwrap_or_default()
+        addresses.iter().map(|address| address.absence.remaining_wait(now, most)).max().unwrap_or_default()
     }
 
     /// True if all of its addresses are unreachable.

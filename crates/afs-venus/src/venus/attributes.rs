@@ -30,9 +30,12 @@ impl Venus {
         };
         let vnode = self.vnode(key);
         self.files.note_kernel_writes(&vnode).await?;
-        let status = match self.reading().status_or_dirty(&vnode).await {
+        // A mount point is shown although the servers of its volume are away: nobody waits for them here.
+        let is_mounted = key.is_volume_root() && node != NodeId::ROOT;
+        let me = if is_mounted { self.glancing() } else { self.with_context(self.context) };
+        let status = match me.reading().status_or_dirty(&vnode).await {
             Err(error)
-                if error.kind == ErrorKind::NoVolume && key.is_volume_root() && node != NodeId::ROOT =>
+                if is_mounted && matches!(error.kind, ErrorKind::NoVolume | ErrorKind::ServerUnreachable) =>
             {
                 return Ok(self.attr_without_volume(key, node));
             }
@@ -42,8 +45,8 @@ impl Venus {
         Ok(self.attr(key, node, &status))
     }
 
-    /// Attributes of the root of a volume that does not exist any more: those of a mount point without a volume. The
-    /// names in the directory around it are invalidated.
+    /// Attributes of the root of a volume that does not exist any more, or of which no server replies: those of a mount point without a
+    /// volume. The names in the directory around it are invalidated.
     fn attr_without_volume(&self, key: Key, node: NodeId) -> Attr {
         self.invalidate(key);
         let entered = self.location.volume_of(key).and_then(|volume| volume.entered());

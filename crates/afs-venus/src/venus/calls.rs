@@ -37,6 +37,12 @@ impl Venus {
         self.with_context(CallContext { wait: WaitPolicy::NoWait, ..self.context.in_background() })
     }
 
+    /// The same for an operation that has another answer where servers do not reply.
+    pub(super) fn glancing(&self) -> Venus {
+        let wait = if self.context.wait == WaitPolicy::Wait { WaitPolicy::Glance } else { self.context.wait };
+        self.with_context(CallContext { wait, ..self.context })
+    }
+
     /// The same for a call that must not be retried.
     pub(super) fn without_retry(&self) -> Venus {
         self.with_context(CallContext { wait: WaitPolicy::NoRetry, ..self.context.in_background() })

@@ -45,7 +45,8 @@ impl Venus {
         work: impl FnOnce(&Blob) -> T,
     ) -> Result<T> {
         if vnode.state().status.as_ref().is_some_and(is_mount_point) {
-            return Err(VenusError::new(ErrorKind::NoVolume, "mount point").of(vnode.key.fid));
+            // Boxed: it is rare, and each operation would have room for it on its stack.
+            return Err(Box::pin(self.not_crossed(vnode)).await);
         }
         let volume = self.volume_of(vnode.key).await?;
         let mut work = Some(work);

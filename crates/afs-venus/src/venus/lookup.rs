@@ -27,6 +27,8 @@ const LINK_MAX: u64 = 4096;
 const MISSES_BEFORE_BULK: u32 = 2;
 /// How often a name is looked up again while other clients create and remove it.
 const FINDS_MAX: u32 = 8;
+/// ESTALE: the kernel looks the path up again.
+const LOOK_AGAIN: i32 = 116;
 
 impl Venus {
     /// Looks up a name. Crosses mount points, follows `.` and `..` (also out of a volume), replaces `@sys`. The entry
@@ -70,7 +72,7 @@ impl Venus {
         let mut links = 0;
         while let Some(name) = rest.pop() {
             through(at.node, &name);
-            let next = self.lookup(at.node, &name).await;
+            let next = self.lookup_across(at.node, &name).await;
             let from = at.node;
             let next = match next {
                 Ok(next) => next,
@@ -101,6 +103,27 @@ impl Venus {
             at = next;
         }
         Ok(at)
+    }
+
+    /// [`Venus::lookup`] for a caller that cannot look up again: waits for the servers of the volume behind a mount point.
+    async fn lookup_across(&self, parent: NodeId, name: &[u8]) -> Result<Entry> {
+        let entry = self.lookup(parent, name).await?;
+        let Some(NodeTarget::Object(key)) = self.kernel.nodes().node_target(entry.node) else {
+            return Ok(entry);
+        };
+        let vnode = self.vnode(key);
+        if !vnode.state().status.as_ref().is_some_and(is_mount_point) {
+            return Ok(entry);
+        }
+        let error = self.not_crossed(&vnode).await;
+        if error.kind == ErrorKind::NoVolume {
+            return Ok(entry);
+        }
+        self.forget(entry.node, 1);
+        match error.kind {
+            ErrorKind::Refused(LOOK_AGAIN) => self.lookup(parent, name).await,
+            _ => Err(error),
+        }
     }
 
     /// The text of a symbolic link.
@@ -302,8 +325,9 @@ impl Venus {
         self.vnodes.peek(key).is_some_and(|vnode| vnode.fresh_status(volume, self.now()).is_some())
     }
 
-    /// As [`Venus::cross`], but a mount point whose volume does not exist leads to itself: it appears as a directory,
-    /// in which every operation gives ENODEV.
+    /// As [`Venus::cross`], but a mount point whose volume does not exist, or whose servers do not reply, leads to itself: it
+    /// appears as a directory, in which every operation first crosses it, see [`Venus::not_crossed`]. So a directory is
+    /// listed with its attributes although servers of others are away. Nobody waits for such a server here.
     pub(super) async fn cross_or_stay(
         &self,
         parent: NodeId,
@@ -311,14 +335,36 @@ impl Venus {
         status: Status,
     ) -> Result<(NodeTarget, Status)> {
         let key = child.key;
-        match self.cross(parent, child.clone(), status).await {
-            Err(error) if error.kind == ErrorKind::NoVolume && is_mount_point(&status) => {
+        match self.glancing().cross(parent, child.clone(), status).await {
+            Err(error) if is_mount_point(&status) => {
                 let text = child.state().link.clone().unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
-                tracing::warn!(fid = %key.fid, mount_point = %text, %error, "a mount point names no volume");
+                match error.kind {
+                    ErrorKind::NoVolume => {
+                        tracing::warn!(fid = %key.fid, mount_point = %text, %error, "a mount point names no volume");
+                    }
+                    ErrorKind::ServerUnreachable => {
+                        tracing::debug!(fid = %key.fid, mount_point = %text, %error, "a mount point is not crossed");
+                    }
+                    _ => return Err(error),
+                }
                 Ok((NodeTarget::Object(key), status))
             }
             other => other,
+        }
+    }
+
+    /// The error of an operation in a mount point that was not crossed. The operation waits for the servers of its volume as any
+    /// other does; when they have replied it is to be repeated in the volume's root, to which the kernel comes by looking
+    /// the path up again (ESTALE).
+    pub(super) async fn not_crossed(&self, mount_point: &Arc<Vnode>) -> VenusError {
+        let key = mount_point.key;
+        match self.behind(mount_point).await {
+            Ok(_) => {
+                self.invalidate(key);
+                VenusError::new(ErrorKind::Refused(LOOK_AGAIN), "mount point").of(key.fid)
+            }
+            Err(error) => error,
         }
     }
 
@@ -332,7 +378,14 @@ impl Venus {
         if !is_mount_point(&status) {
             return Ok((NodeTarget::Object(child.key), status));
         }
-        let text = self.link_text(&child).await?;
+        let (volume, text, root) = self.behind(&child).await?;
+        volume.enter(Entered { parent, text: String::from_utf8_lossy(&text).into_owned() });
+        Ok(root)
+    }
+
+    /// The volume of a mount point, the text of the mount point, and the root with its status.
+    async fn behind(&self, child: &Arc<Vnode>) -> Result<(Arc<Volume>, Bytes, (NodeTarget, Status))> {
+        let text = self.link_text(child).await?;
         let mount = MountPoint::parse(&text).map_err(|error| {
             tracing::warn!(fid = %child.key.fid, %error, "a mount point cannot be read");
             VenusError::new(ErrorKind::NoVolume, "mount point").of(child.key.fid)
@@ -344,8 +397,8 @@ impl Venus {
         };
         let choice = mount.choice(container.kind, cell == child.key.cell);
         let volume = self.mounted_volume(cell, &mount.target, choice).await?;
-        volume.enter(Entered { parent, text: String::from_utf8_lossy(&text).into_owned() });
-        self.root_of(&volume, &mount.target).await
+        let root = self.root_of(&volume, &mount.target).await?;
+        Ok((volume, text, root))
     }
 
     async fn root_of(&self, volume: &Volume, target: &MountTarget) -> Result<(NodeTarget, Status)> {

@@ -180,7 +180,7 @@ impl Venus {
             let Some(target) = self
                 .calls
                 .reachable_target(&server)
-                .filter(|target| target.address.idle_for(self.now()).is_some())
+                .filter(|target| target.address.absence.idle_for(self.now()).is_some())
             else {
                 continue;
             };

@@ -27,6 +27,7 @@ pub mod serve;
 mod serve_options;
 pub mod server;
 mod server_order;
+mod server_wait;
 pub mod ssh_keys;
 pub mod status;
 pub mod tokens;

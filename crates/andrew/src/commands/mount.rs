@@ -5,6 +5,7 @@ use crate::commands::cells_options::CellsOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
+use crate::commands::server_wait::ServerWait;
 use crate::commands::up::{MountPoint, cache_size};
 use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
@@ -59,6 +60,8 @@ pub struct Args {
     /// Admit other users of this machine, each with the rights of their own token
     #[arg(long)]
     allow_other: bool,
+    #[command(flatten)]
+    server_wait: ServerWait,
     #[command(flatten)]
     snapshots: SnapshotOptions,
     #[command(flatten)]
@@ -152,6 +155,7 @@ impl Args {
             cache_bytes: self.cache_size,
             bypass: self.bypass.limits(),
             lease: self.lease,
+            server_wait: self.server_wait.limit(),
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),

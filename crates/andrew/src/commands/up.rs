@@ -6,6 +6,7 @@ use crate::commands::data_path::DataPathOptions;
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
+use crate::commands::server_wait::ServerWait;
 use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
@@ -67,6 +68,8 @@ pub struct Args {
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true,
           default_missing_value = "true", conflicts_with = "no_mount")]
     lease: Option<bool>,
+    #[command(flatten)]
+    server_wait: ServerWait,
     #[command(flatten)]
     snapshots: SnapshotOptions,
     #[command(flatten)]
@@ -135,6 +138,7 @@ impl Args {
             bypass_size: self.bypass.bypass_size,
             bypass_streams: self.bypass.bypass_streams,
             lease: self.lease,
+            server_wait: self.server_wait.server_wait,
             snapshots: self.snapshots.given(),
             data_path: self.data_path.given(),
             cells: self.cells.given()?,
@@ -206,6 +210,7 @@ fn client(
         cache_bytes: kept.cache_size,
         bypass: BypassOptions::of_kept(kept).limits(),
         lease: kept.lease == Some(true),
+        server_wait: ServerWait { server_wait: kept.server_wait }.limit(),
         directory: mount.directory.clone(),
         allow_other: kept.allow_other == Some(true),
         snapshots: SnapshotOptions::shown(kept.snapshots.clone()),

@@ -51,7 +51,7 @@ impl Venus {
             unreachable_seconds: server.unreachable_for(now).map(|time| time.as_secs()),
             last_reply_seconds_ago: addresses
                 .iter()
-                .filter_map(|it| it.idle_for(now))
+                .filter_map(|it| it.absence.idle_for(now))
                 .min()
                 .map(|it| it.as_secs()),
             round_trip_micros: addresses

@@ -16,6 +16,8 @@ use crate::venus::{Shared, Venus};
 
 /// Longest time for which a change that was decided is not sent.
 const AGE_MAX: Duration = Duration::from_secs(1);
+/// Pause before a list that could not be sent is sent again.
+const SEND_AGAIN: Duration = Duration::from_secs(5);
 
 impl Venus {
     /// Sends what is in the journal of a lease when its oldest change is old enough, or when there is enough for a list.
@@ -53,9 +55,8 @@ impl Venus {
                 Ok(()) => venus.until_due(&lease),
                 Err(error) => {
                     tracing::warn!(%error, "what was decided under a lease is sent later");
-                    let pause = venus.limits.probe_down;
                     drop(venus);
-                    Venus::pause(&shared, pause).await;
+                    Venus::pause(&shared, SEND_AGAIN).await;
                     Duration::ZERO
                 }
             };
