@@ -128,6 +128,26 @@ fn each_word_reaches_the_server_that_was_named() {
 }
 
 #[test]
+fn down_of_one_server_of_two_is_not_that_of_the_cell() {
+    if !all_there(&[Need::Root]) {
+        return;
+    }
+    let scratch = Scratch::new("two-down");
+    let both = TwoServers::new("andrew-two-down", scratch.path());
+    let down = |state: &Path| command(&both.netns, &["down", "--state", &shown(state)]);
+    let said = down(&scratch.path().join("second"));
+    assert!(
+        said.contains("server 127.0.0.2 of cell live.test is down") && said.contains("127.0.0.1:"),
+        "{said}"
+    );
+    let said = down(both.first.state());
+    assert!(
+        said.contains("server 127.0.0.1 of cell live.test is down") && said.contains("127.0.0.2:"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_removed_volume_is_gone_from_its_server_and_from_the_database() {
     if !all_there(&[Need::Root]) {
         return;

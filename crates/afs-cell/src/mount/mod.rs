@@ -55,6 +55,8 @@ pub struct Client {
     /// Present until the client is stopped.
     running: Option<(Arc<Venus>, KernelSink)>,
     mounted: Option<Mounted>,
+    /// Device number of the mounted file system.
+    device: String,
     /// Token socket, on which the users of the mount hand in their tokens.
     tokens: Option<TokenServer>,
     cache: PathBuf,
@@ -83,6 +85,7 @@ impl Client {
             callback,
             running: None,
             mounted: None,
+            device: String::new(),
             tokens: None,
             cache: options.cache.clone(),
             _cache_lock: lock,
@@ -121,6 +124,9 @@ impl Client {
         mount.cache_is_stacked = is_stacked(&options.cache);
         let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
         self.mounted = Some(mounted.map_err(ClientError::Mount)?);
+        let all = crate::mounts::list().unwrap_or_default();
+        let own = all.into_iter().rev().find(|mount| mount.directory == options.directory);
+        self.device = own.map(|own| own.device).unwrap_or_default();
         Ok(())
     }
 
@@ -241,12 +247,13 @@ impl Client {
             }
             None => Ok(()),
         };
-        self.udp.shutdown();
-        if matches!(unmounted, Ok(false)) {
+        if !matches!(unmounted, Ok(true)) {
             tracing::warn!(
                 "the mount was still in use when it was stopped: files open in it, or another mount namespace holds it"
             );
+            crate::mounts::end_connection(&self.device);
         }
+        self.udp.shutdown();
         stored.map_err(ClientError::NotStored)?;
         unmounted.map_err(ClientError::Unmount)?;
         Ok(())

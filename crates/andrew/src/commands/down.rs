@@ -1,15 +1,19 @@
 //! `andrew down`: stops a running cell.
 
+use crate::commands::vos::ops::Ops;
+use crate::commands::vos::route_options::RouteOptions;
 use crate::error::{CommandError, CommandResult};
 use crate::open_files::{self, MountUse, Shown};
 use crate::output;
 use crate::running_cells;
 use afs_cell::mounts;
 use afs_cell::process::Process;
-use afs_cell::state::CellProcess;
+use afs_cell::state::{CellProcess, StateDir};
 use afs_cell::{LeftOpen, NotStored};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,6 +36,11 @@ const SHOWN_MAX: usize = 10;
 struct Stopped {
     cell: String,
     pid: u32,
+    /// Address of the server that was stopped.
+    server: IpAddr,
+    /// Addresses of the cell's other servers, whether they reply or not.
+    #[serde(rename = "other_servers")]
+    others: BTreeSet<IpAddr>,
     /// Files of its mount that were open for writing when it was stopped; at most 1000.
     left_open: Vec<PathBuf>,
     /// Data of its mount that no server took: kept in the cache for the next mount, or lost.
@@ -60,6 +69,7 @@ impl Args {
         let failed =
             |e: std::io::Error| CommandError::failed(format!("cannot stop process {}: {e}", running.pid));
         let uses = running.mount.as_deref().map(open_files::of).unwrap_or_default();
+        let others = others(&state, &running);
         if let Some(process) = Process::open(running.pid).map_err(failed)? {
             process.terminate().map_err(failed)?;
             if !process.ended_within(Duration::from_secs(self.wait)).map_err(failed)? {
@@ -75,9 +85,27 @@ impl Args {
         clear_mount(Some(&running))?;
         let trouble = state.last().filter(|last| last.pid == running.pid).and_then(|last| last.trouble);
         let (left_open, not_stored) = (left.files, left.not_stored);
-        output::show(json, &Stopped { cell: running.cell, pid: running.pid, left_open, not_stored, uses });
+        let (cell, pid, server) = (running.cell, running.pid, running.listen);
+        output::show(json, &Stopped { cell, pid, server, others, left_open, not_stored, uses });
         trouble.map_or(Ok(()), |line| Err(CommandError::failed(line)))
     }
+}
+
+/// The other servers of the cell: those of its databases, and, as far as this one serves the databases itself, those that are registered
+/// there.
+fn others(state: &StateDir, running: &CellProcess) -> BTreeSet<IpAddr> {
+    let is_own = |address: &IpAddr| *address == running.listen;
+    let mut others: BTreeSet<IpAddr> = running.locations.iter().copied().map(IpAddr::V4).collect();
+    if others.is_empty() || others.iter().any(is_own) {
+        let registered = Ops::open(&RouteOptions::of_state(state.path()), false)
+            .and_then(|ops| ops.run(|admin| async move { admin.servers().await }));
+        let registered = registered.inspect_err(|error| tracing::debug!("{error:?}")).unwrap_or_default();
+        let elsewhere =
+            registered.iter().filter(|server| !server.addresses.iter().any(|it| is_own(&IpAddr::V4(*it))));
+        others.extend(elsewhere.filter_map(|server| server.addresses.first().copied().map(IpAddr::V4)));
+    }
+    others.retain(|address| !is_own(address));
+    others
 }
 
 /// Unmounts what a process that no longer exists has left mounted; true if there was a mount.
@@ -93,7 +121,14 @@ fn clear_mount(left: Option<&CellProcess>) -> CommandResult<bool> {
 
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cell {} is down", self.cell)?;
+        match self.others.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ") {
+            others if others.is_empty() => writeln!(f, "cell {} is down", self.cell)?,
+            others => writeln!(
+                f,
+                "server {} of cell {} is down; others of the cell are at {others}: `andrew server list` shows which reply",
+                self.server, self.cell
+            )?,
+        }
         for file in self.left_open.iter().take(SHOWN_MAX) {
             writeln!(
                 f,
@@ -132,6 +167,8 @@ mod tests {
         let stopped = Stopped {
             cell: "example.org".into(),
             pid: 1,
+            server: [192, 0, 2, 1].into(),
+            others: BTreeSet::new(),
             left_open: vec![],
             not_stored: (0..12).map(lost).collect(),
             uses: vec![],
@@ -141,6 +178,24 @@ mod tests {
         assert!(text.contains(kept), "{text}");
         let wanted = "2048 bytes of /afs/file9 are lost, as no server took them: the volume's quota is used up\nand data of 2 other files\n";
         assert!(text.ends_with(wanted), "{text}");
+    }
+
+    #[test]
+    fn one_server_of_two_is_not_the_cell() {
+        let stopped = |others: &[[u8; 4]]| Stopped {
+            cell: "example.org".into(),
+            pid: 1,
+            server: [192, 0, 2, 2].into(),
+            others: others.iter().map(|address| IpAddr::from(*address)).collect(),
+            left_open: vec![],
+            not_stored: vec![],
+            uses: vec![],
+        };
+        assert_eq!(stopped(&[]).to_string(), "cell example.org is down\n");
+        assert_eq!(
+            stopped(&[[192, 0, 2, 1]]).to_string(),
+            "server 192.0.2.2 of cell example.org is down; others of the cell are at 192.0.2.1: `andrew server list` shows which reply\n"
+        );
     }
 
     #[test]

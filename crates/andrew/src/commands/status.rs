@@ -265,7 +265,7 @@ impl fmt::Display for MountStatus {
         if self.dead {
             return writeln!(
                 f,
-                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mounts it again, `andrew umount {shown}` removes it"
+                "the mount of cell {source} at {shown} is dead: its program has died; the command that mounted it (`andrew up` or `andrew mount`) mounts it again, `andrew umount {shown}` removes it"
             );
         }
         write!(f, "cell {source} is mounted at {shown}")?;

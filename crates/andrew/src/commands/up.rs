@@ -237,13 +237,15 @@ impl MountPoint {
     pub(super) fn prepare(directory: &Path) -> CommandResult<Self> {
         let directory = mounts::absolute(directory)?;
         let shown = directory.display();
-        let ours = mounts::list()?.iter().any(|m| m.directory == directory);
-        let status = fs::metadata(&directory);
-        if ours && status.as_ref().is_err_and(|e| e.raw_os_error() == Some(libc::ENOTCONN)) {
-            afs_fuse::unmount(&directory, true).map_err(|e| {
-                CommandError::failed(format!("{shown} is a dead mount that cannot be unmounted: {e}"))
-            })?;
-        } else if ours {
+        // One after the other: a killed process may have been followed by another one.
+        while mounts::list()?.iter().any(|m| m.directory == directory) {
+            // Not by its attributes, which the kernel may still know.
+            if mounts::is_dead(&directory) {
+                afs_fuse::unmount(&directory, true).map_err(|e| {
+                    CommandError::failed(format!("{shown} is a dead mount that cannot be unmounted: {e}"))
+                })?;
+                continue;
+            }
             return Err(CommandError::usage(format!(
                 "{shown} is mounted already; unmount it with `andrew umount {shown}`, or give another directory"
             )));

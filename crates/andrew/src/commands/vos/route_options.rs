@@ -4,7 +4,7 @@ use crate::commands::auth_options::AuthOptions;
 use afs_cell::tokens::CellLocation;
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options that select the cell and the journal.
 #[derive(clap::Args, Debug, Default)]
@@ -33,6 +33,11 @@ pub(in crate::commands) struct RouteOptions {
 }
 
 impl RouteOptions {
+    /// Options for the cell that runs on a state directory.
+    pub(in crate::commands) fn of_state(state: &Path) -> Self {
+        RouteOptions { state: Some(state.to_owned()), base_port: 7000, ..RouteOptions::default() }
+    }
+
     /// Options for the servers of one cell, with the user's token of it if there is one.
     pub(in crate::commands) fn of(place: &CellLocation) -> Self {
         let (servers, base_port, cell) = (place.servers.clone(), place.base_port, Some(place.cell.clone()));
