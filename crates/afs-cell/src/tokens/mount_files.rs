@@ -41,8 +41,13 @@ impl MountFiles {
         for path in entries.map(|entry| entry.path()) {
             match owned(&path) {
                 Ok(Some((owner, kept))) if kept.is_good_at(now) => valid.push((owner, kept)),
-                Ok(_) => drop(fs::remove_file(&path)),
-                Err(error) => tracing::warn!("a token of the last mount cannot be used: {error}"),
+                Ok(_) => {
+                    let _ = fs::remove_file(&path);
+                }
+                Err(error) => {
+                    tracing::warn!("a token of the last mount cannot be used: {error}");
+                    let _ = fs::remove_file(&path);
+                }
             }
         }
         valid
