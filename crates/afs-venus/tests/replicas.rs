@@ -326,6 +326,24 @@ fn a_release_under_readers_is_seen_without_an_error() {
     }
 }
 
+/// A server of another kind gives two releases of one second the same creation time: its break tells them apart.
+#[test]
+fn a_release_in_the_second_of_the_one_before_is_seen() {
+    let (cell, old) = cell(59, 1);
+    let a = cell.client(1);
+    assert_eq!(get(&cell, &a, "small"), b"as of the first release");
+    assert_eq!(get(&cell, &a, "other"), b"never changes");
+    let mut new = old.released(&[("small", b"as of the second".to_vec())]);
+    new.creation = old.creation;
+    let server = cell.servers[0].clone();
+    server.host(RO, &shared(&new), false);
+    let (breaking, node) = (server.clone(), server.node);
+    cell.sim.block_on(node, common::LIMIT, async move { breaking.break_volume(RO).await }).unwrap();
+    // Another object has brought the promise on the volume.
+    assert_eq!(get(&cell, &a, "other"), b"never changes");
+    assert_eq!(get(&cell, &a, "small"), b"as of the second");
+}
+
 #[test]
 fn one_promise_covers_a_read_only_volume() {
     let (cell, _) = cell(60, 2);

@@ -20,7 +20,6 @@ use crate::located::LocatedChunk;
 use crate::rows::{Rows, index_damaged};
 use crate::store::Store;
 use crate::sweep;
-use crate::upgrade;
 
 /// Most places of a chunk's bytes: the chunk that references name, and two copies of it.
 pub const COPIES_MAX: usize = 3;
@@ -47,7 +46,6 @@ pub(crate) fn put(txn: &mut Txn<'_>, at: LocatedChunk, copies: &[LocatedChunk]) 
         txn.delete(COPIES, &key);
         return Ok(());
     }
-    upgrade::note_copies(txn)?;
     let mut row = Vec::with_capacity(20 * copies.len());
     for copy in copies {
         let own = key::drive_chunk(copy.drive, copy.chunk.id);

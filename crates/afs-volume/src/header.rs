@@ -25,6 +25,9 @@ pub struct VolumeHeader {
     pub backup: VolumeId,
     /// Creation time of this instance of the volume; a change tells clients that anything may differ.
     pub creation_date: UnixSeconds,
+    /// Creation time of its last clone, 0 if there was none. The next one is later, and no change after it is earlier, whatever
+    /// the clock says.
+    pub clone_date: UnixSeconds,
     /// Time of the copy to this server.
     pub copy_date: UnixSeconds,
     /// Time of the last backup, 0 for never.
@@ -123,6 +126,7 @@ impl VolumeHeader {
             read_only: VolumeId(0),
             backup: VolumeId(0),
             creation_date: now,
+            clone_date: UnixSeconds(0),
             copy_date: now,
             backup_date: UnixSeconds(0),
             update_date: now,
@@ -177,7 +181,7 @@ impl VolumeHeader {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(192);
-        out.put_u8(if self.has_placement() { WITH_PLACEMENT } else { VERSION });
+        out.put_u8(VERSION);
         out.put_u32(self.id.0);
         out.put_u8(self.kind as u8);
         out.put_u8(self.flags());
@@ -213,16 +217,10 @@ impl VolumeHeader {
         out.put_u32(self.max_files);
         out.put_u32(self.update_counter);
         out.put_u32(self.restored_from.0);
-        if self.has_placement() {
-            out.put_u8(self.placement.copies.map_or(0, DriveCount::get));
-            out.put_u8(self.placement.width.get());
-        }
+        out.put_u8(self.placement.copies.map_or(0, DriveCount::get));
+        out.put_u8(self.placement.width.get());
+        out.put_u32(self.clone_date.0);
         out
-    }
-
-    /// Whether it has another placement than the default, which programs of before placements cannot decode.
-    pub(crate) fn has_placement(&self) -> bool {
-        self.placement != Placement::default()
     }
 
     fn flags(&self) -> u8 {
@@ -238,10 +236,14 @@ impl VolumeHeader {
         match version {
             // Of a store without clones.
             1 => {}
-            VERSION => header.decode_rest(&mut fields)?,
-            WITH_PLACEMENT => {
+            WITHOUT_PLACEMENT..=VERSION => {
                 header.decode_rest(&mut fields)?;
-                header.placement = decode_placement(&mut fields)?;
+                if version != WITHOUT_PLACEMENT {
+                    header.placement = decode_placement(&mut fields)?;
+                }
+                if version == VERSION {
+                    header.clone_date = UnixSeconds(fields.u32()?);
+                }
             }
             _ => return Err(BadRecord),
         }
@@ -270,6 +272,7 @@ impl VolumeHeader {
             read_only: VolumeId(fields.u32()?),
             backup: VolumeId(fields.u32()?),
             creation_date: UnixSeconds(fields.u32()?),
+            clone_date: UnixSeconds(0),
             copy_date: UnixSeconds(fields.u32()?),
             backup_date: UnixSeconds(fields.u32()?),
             update_date: UnixSeconds(fields.u32()?),
@@ -327,9 +330,9 @@ pub(crate) fn was_doomed(record: &[u8]) -> bool {
     record.first() == Some(&1) && record.get(6).is_some_and(|flags| flags & 2 != 0)
 }
 
-const VERSION: u8 = 2;
-/// Of a volume with a placement.
-const WITH_PLACEMENT: u8 = 3;
+const VERSION: u8 = 4;
+/// Without a placement and without the time of the last clone; version 3 lacks the latter alone.
+const WITHOUT_PLACEMENT: u8 = 2;
 /// Where the route is among the flags.
 const ROUTE_SHIFT: u32 = 5;
 /// Where the setting of leases is among the flags.
@@ -356,6 +359,7 @@ mod tests {
     fn a_header_reads_back_and_no_cut_of_it_does() {
         let mut header = header(536_870_915);
         header.newest_clone = Some(Epoch(3));
+        header.clone_date = UnixSeconds(99);
         header.offline_message = "back at noon".into();
         (header.destroy, header.snapshot, header.week_use[6]) = (true, true, 12);
         header.route = DataRoute::Drives;
@@ -372,14 +376,22 @@ mod tests {
         }
         let stored = header.encode();
         for bad in [[0, 0], [4, 1], [1, 4]] {
-            let bad = [&stored[..stored.len() - 2], &bad].concat();
-            assert_eq!(VolumeHeader::decode(bad.into()), Err(BadRecord));
+            let mut wrong = stored.clone();
+            let at = wrong.len() - 6;
+            wrong[at..at + 2].copy_from_slice(&bad);
+            assert_eq!(VolumeHeader::decode(wrong.into()), Err(BadRecord));
         }
     }
 
     #[test]
-    fn a_header_without_a_placement_is_as_older_programs_write_it() {
-        assert_eq!(header(5).encode()[0], 2);
+    fn headers_of_older_versions_are_read() {
+        let header = header(5);
+        for (version, lacks) in [(2, 6), (3, 4)] {
+            let mut stored = header.encode();
+            stored[0] = version;
+            stored.truncate(stored.len() - lacks);
+            assert_eq!(VolumeHeader::decode(stored.into()), Ok(header.clone()));
+        }
     }
 
     #[test]
@@ -387,7 +399,7 @@ mod tests {
         let header = header(5);
         let mut stored = header.encode();
         stored[0] = 1;
-        stored.truncate(stored.len() - 56);
+        stored.truncate(stored.len() - 62);
         assert!(!was_doomed(&stored));
         assert_eq!(VolumeHeader::decode(stored.clone().into()), Ok(header));
         stored[6] |= 2;

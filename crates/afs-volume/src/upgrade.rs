@@ -15,43 +15,24 @@ use crate::store::{OpenError, decode_header};
 /// Checks the format. A store of the first format, whose groups had the ids of their volumes and no clones,
 /// is upgraded to the present format; a new store gets it.
 ///
-/// In the second format references to chunks do not name a drive. Its rows are read as they are and rewritten
-/// when they change, so the upgrade is one row, however large the store; versions that do not know the new
-/// rows refuse the store from then on.
+/// In the second format references to chunks do not name a drive, and up to the fifth headers and vnode records lack
+/// fields. Their rows are read as they are and rewritten when they change, so the upgrade is one row, however large the
+/// store; versions that do not know the new rows refuse the store from then on.
 pub(crate) async fn check_format(kv: &Kv) -> Result<(), OpenError> {
     let stored = kv.snapshot().get(META, FORMAT_KEY)?;
     let Some(stored) = stored else {
         return Ok(kv.update(|txn| put_format(txn, 1)).await.map_err(VolumeError::from)?);
     };
     match stored.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
-        Some(FORMAT | WITH_COPIES | WITH_PLACEMENT) => Ok(()),
-        Some(2) => Ok(kv.update(put_number).await.map_err(VolumeError::from)?),
+        Some(FORMAT) => Ok(()),
+        Some(2..FORMAT) => Ok(kv.update(put_number).await.map_err(VolumeError::from)?),
         Some(1) => upgrade(kv).await,
-        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: WITH_PLACEMENT }),
+        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: FORMAT }),
     }
 }
 
 fn put_number(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
     txn.put(META, FORMAT_KEY, FORMAT.to_be_bytes().to_vec());
-    Ok(())
-}
-
-/// Gives the store at least the format that has copies of chunks.
-pub(crate) fn note_copies(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
-    raise(txn, WITH_COPIES)
-}
-
-/// Gives the store at least the format that has volumes with placements.
-pub(crate) fn note_placement(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
-    raise(txn, WITH_PLACEMENT)
-}
-
-fn raise(txn: &mut Txn<'_>, format: u32) -> Result<(), VolumeError> {
-    let stored = txn.get(META, FORMAT_KEY)?;
-    let stored = stored.and_then(|stored| stored.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)));
-    if stored.is_none_or(|stored| stored < format) {
-        txn.put(META, FORMAT_KEY, format.to_be_bytes().to_vec());
-    }
     Ok(())
 }
 
@@ -103,9 +84,5 @@ fn upgrade_header(txn: &mut Txn<'_>, key: &[u8], header: &VolumeHeader, doomed: 
 }
 
 const FORMAT_KEY: &[u8] = b"format";
-const FORMAT: u32 = 3;
-/// A store in which a chunk has had copies. Programs that do not know the table would not free them.
-const WITH_COPIES: u32 = 4;
-/// A store in which a volume has had a placement. Programs that do not know it would acknowledge stores that are on one drive alone.
-const WITH_PLACEMENT: u32 = 5;
+const FORMAT: u32 = 6;
 const VOLUMES_PER_STEP: usize = 1000;

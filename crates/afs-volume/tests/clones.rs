@@ -9,7 +9,7 @@ use crate::support;
 use std::sync::Arc;
 
 use afs_drive::{SegmentDrive, SegmentStore};
-use afs_env::Parts;
+use afs_env::{Parts, UnixTime};
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::CrashDisk;
 use afs_volume::{
@@ -75,6 +75,32 @@ fn clones_have_the_documented_dates_and_numbers() {
     assert_eq!(refused(now(store.reclone_volume(VOLUME, VOLUME))), "Invalid");
     let clone = store.volume(VolumeId(8)).unwrap();
     assert_eq!(refused(update(&clone, |_| Ok(()))), "ReadOnly");
+}
+
+/// Releases and backups while the clock stands, as within one second.
+#[test]
+fn each_clone_is_later_than_the_one_before_however_soon_it_follows() {
+    let clock = UnixTime { secs: 1_000_000_000, nanos: 0 };
+    let env = Parts::default().with_wall(move || clock).shared();
+    let (store, _) = open_in(env, &CrashDisk::new(), &CrashDisk::new()).unwrap();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    let mut dates = vec![volume.header().creation_date];
+    clone_of(&store, 8, VolumeKind::ReadOnly);
+    for round in 0..3 {
+        create(&volume, ROOT, format!("f{round}").as_bytes()).unwrap();
+        // What a release and increments look for: not before the last clone.
+        assert!(round == 0 || volume.header().update_date >= *dates.last().unwrap());
+        dates.push(clone_of(&store, 7, VolumeKind::ReadOnly).header().creation_date);
+        now(store.delete_volume(VolumeId(7))).unwrap();
+        now(store.reclone_volume(VOLUME, VolumeId(8))).unwrap();
+        dates.push(store.volume(VolumeId(8)).unwrap().header().creation_date);
+    }
+    assert!(dates.windows(2).all(|two| two[0] < two[1]), "{dates:?}");
+    let clone = store.volume(VolumeId(8)).unwrap().header();
+    now(store.delete_volume(VOLUME)).unwrap();
+    let back = now(store.convert_to_read_write(VolumeId(8), VOLUME, name("root.cell"))).unwrap();
+    let next = clone_of(&store, 9, VolumeKind::ReadOnly).header();
+    assert!(next.creation_date > clone.creation_date, "{:?} {:?}", next, back.header());
 }
 
 #[test]

@@ -293,29 +293,6 @@ fn a_drained_drive_has_neither_chunks_nor_copies() {
     assert_eq!(world.used(), [0, 0, 0]);
 }
 
-#[test]
-fn the_format_is_the_fourth_from_the_first_copy_on() {
-    let world = World::new();
-    let format = |kv: &Kv| kv.snapshot().get("volume.meta", b"format").unwrap().unwrap().to_vec();
-    let kv = world.kv();
-    let store = world.open_on(kv.clone());
-    let volume = now(store.create_volume(spec(0))).unwrap();
-    file(&volume, b"f", 1);
-    assert_eq!(format(&kv), 3u32.to_be_bytes(), "a program of before opens it");
-    store.use_drives(&[DriveId::OWN, FAR]).unwrap();
-    rebuild(&store);
-    assert_eq!(format(&kv), 4u32.to_be_bytes());
-    let newer = kv.clone();
-    now(newer.update(|txn| {
-        txn.put("volume.meta", b"format", 6u32.to_be_bytes().to_vec());
-        Ok::<_, VolumeError>(())
-    }))
-    .unwrap();
-    let own = SegmentDrive::open(MemorySegments::new(1 << 20), Parts::inline(), 1 << 20).unwrap();
-    let refused = now(VolumeStore::open(kv, Arc::new(own), Parts::inline(), Config::default()));
-    assert!(matches!(refused.err().unwrap(), OpenError::Format { found: 6, newest: 5 }));
-}
-
 /// A store with two drives on one disk: one machine has one power supply.
 fn on_disk(disk: &CrashDisk) -> Option<(VolumeStore, Kv)> {
     let (store, kv) = open_both(disk, disk).ok()?;

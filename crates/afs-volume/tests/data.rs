@@ -199,7 +199,7 @@ fn a_store_of_another_version_is_refused() {
     let error = now(VolumeStore::open(kv, drive, afs_env::Parts::inline(), Config::default())).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "the volume store has format 99; this program reads formats 1 to 5. Nothing was changed: use the version that wrote it"
+        "the volume store has format 99; this program reads formats 1 to 6. Nothing was changed: use the version that wrote it"
     );
 }
 

@@ -12,7 +12,7 @@ use afs_kv::Kv;
 use afs_sim::crash::{CrashDisk, CrashSegments, Rng};
 use afs_volume::dump::{DumpOptions, VolumeDump, dump_len};
 use afs_volume::restore::{RestoreAs, RestoreError, RestoreStream, Restored};
-use afs_volume::{Config, Rename, TABLES, Volume, VolumeSpec, VolumeStore};
+use afs_volume::{CloneSpec, Config, Rename, TABLES, Volume, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::dump::{DumpHeader, DumpReader, DumpWriter, Event, VnodeFields, VolumeFields};
 use afs_wire::fs::{FileKind, SetStatus};
@@ -563,4 +563,23 @@ fn a_frozen_clone_dumps_one_state_whatever_happens_to_its_source() {
     }
     assert!(number > 2);
     assert!(vnodes(&bytes) == vnodes(&expected));
+}
+
+/// A clone may be ahead of the clock. Where the volume is moved, changes and clones are not before it either.
+#[test]
+fn a_volume_is_not_earlier_elsewhere_than_its_last_clone() {
+    let world = World::new();
+    let (volume, copy) = (world.volume(), world.empty(COPY));
+    let ahead = UnixSeconds(volume.header().creation_date.0 + 1000);
+    now(volume.edit(move |tx| {
+        tx.edit_header().clone_date = ahead;
+        Ok(())
+    }))
+    .unwrap();
+    restore(&copy, &dump(&volume, full()), 1 << 20).unwrap();
+    create(&copy, ROOT, b"f").unwrap();
+    let name = VolumeName::new("copy.readonly").unwrap();
+    let spec = CloneSpec { id: VolumeId(7), name, kind: VolumeKind::ReadOnly, snapshot: false };
+    let clone = now(world.store.clone_volume(COPY, spec)).unwrap().header();
+    assert!(copy.header().update_date >= ahead && clone.creation_date > ahead);
 }

@@ -120,7 +120,7 @@ fn format(kv: &Kv) -> Vec<u8> {
 fn a_store_of_the_second_format_is_taken_over_by_one_row() {
     let disk = old_disk();
     let (store, kv) = open_both(&disk, &disk).unwrap();
-    assert_eq!(format(&kv), [0, 0, 0, 3]);
+    assert_eq!(format(&kv), [0, 0, 0, 6]);
     assert_eq!((rows(&kv, "volume.chunks"), rows(&kv, "volume.drive-chunks")), (6, 0));
     check(&store);
     let report = now(store.sweep()).unwrap();
@@ -224,13 +224,13 @@ fn a_newer_format_is_refused_and_nothing_is_changed() {
     let disk = old_disk();
     let kv = index(&disk).unwrap();
     now(kv.update(|txn| {
-        txn.put("volume.meta", b"format", 6u32.to_be_bytes().to_vec());
+        txn.put("volume.meta", b"format", 7u32.to_be_bytes().to_vec());
         Ok::<_, KvError>(())
     }))
     .unwrap();
     let opened = now(VolumeStore::open(kv.clone(), drive(&disk), ticking(), Config::default()));
-    assert!(matches!(opened.err(), Some(OpenError::Format { found: 6, newest: 5 })));
-    assert_eq!(format(&kv), [0, 0, 0, 6]);
+    assert!(matches!(opened.err(), Some(OpenError::Format { found: 7, newest: 6 })));
+    assert_eq!(format(&kv), [0, 0, 0, 7]);
     assert_eq!(rows(&kv, "volume.drive-chunks"), 0);
 }
 

@@ -460,28 +460,6 @@ fn allocated(disk: &CrashDisk) -> u64 {
 }
 
 #[test]
-fn the_format_is_the_fifth_from_the_first_placement_on() {
-    let world = World::new();
-    let (store, kv) = world.open();
-    let format = || kv.snapshot().get("volume.meta", b"format").unwrap().unwrap().to_vec();
-    let volume = now(store.create_volume(spec(0))).unwrap();
-    place(&volume, 0, 1);
-    assert_eq!(format(), 3u32.to_be_bytes(), "a program of before opens it");
-    place(&volume, 2, 1);
-    file(&volume, b"f", 1);
-    world.away(1, true);
-    file(&volume, b"g", 1);
-    world.away(1, false);
-    world.wait();
-    assert_eq!(rebuild(&store).copies, 1);
-    assert_eq!(format(), 5u32.to_be_bytes(), "a copy does not lower it");
-    drop((store, volume));
-    let (store, _) = world.open();
-    let placement = store.volume(VOLUME).unwrap().header().placement;
-    assert_eq!((placement.copies.map(DriveCount::get), placement.width), (Some(2), DriveCount::ONE));
-}
-
-#[test]
 fn after_the_loss_of_any_drive_what_was_stored_with_two_copies_is_read() {
     let world = World::new();
     let (store, volume) = world.placed(2, 3);

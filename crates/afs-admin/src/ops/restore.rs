@@ -288,6 +288,7 @@ fn dates(
         Overwrite::Incremental if before.is_some() => RestoreDate::Keep,
         _ => RestoreDate::New,
     };
+    let now = later(now, before);
     let pick = |date: RestoreDate, dumped: UnixSeconds, kept: fn(&HeaderStatus) -> UnixSeconds| match date {
         RestoreDate::Dump => dumped,
         RestoreDate::Keep => before.map_or(dumped, kept),
@@ -296,4 +297,10 @@ fn dates(
     let creation = pick(options.creation.unwrap_or(fallback), dump.creation_date, |b| b.creation_date);
     let update = pick(options.last_update.unwrap_or(RestoreDate::Dump), dump.update_date, |b| b.update_date);
     VolumeInfo { creation_date: creation, update_date: update, ..VolumeInfo::unchanged() }
+}
+
+/// The present, or the second after the last date of what is replaced: clients know another content by another date.
+pub(super) fn later(now: UnixSeconds, before: Option<&HeaderStatus>) -> UnixSeconds {
+    let last = before.map_or(UnixSeconds(0), |before| before.creation_date.max(before.update_date));
+    UnixSeconds(now.0.max(last.0.saturating_add(1)))
 }

@@ -39,7 +39,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     let table = administrators(table, |server: Server, call: vol::SetDate| async move {
         let date = call.date;
-        server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
+        server.set(call.transaction, "SetDate", move |header| set_creation(header, date)).await
     });
     let table = anyone(table, |server: Server, call: vol::GetRoute| async move {
         Ok(vol::GetRouteReply { route: server.shown(call.volume)?.0.route })
@@ -133,6 +133,13 @@ fn set_info(header: &mut VolumeHeader, info: &vol::VolumeInfo) {
     header.max_quota = number(info.quota_max).unwrap_or(header.max_quota);
     header.day_use = number(info.day_use).unwrap_or(header.day_use);
     header.update_counter = number(info.update_counter).unwrap_or(header.update_counter);
-    header.creation_date = date(info.creation_date).unwrap_or(header.creation_date);
+    if let Some(date) = date(info.creation_date) {
+        set_creation(header, date);
+    }
     header.update_date = date(info.update_date).unwrap_or(header.update_date);
+}
+
+/// A content that is newer than the one before is not older than the last clone of that one: the next release finds it.
+fn set_creation(header: &mut VolumeHeader, date: UnixSeconds) {
+    header.creation_date = if date > header.creation_date { date.max(header.clone_date) } else { date };
 }

@@ -64,12 +64,14 @@ impl Promises {
         let promise = promise.filter(|_| !is_doubtful);
         // The same holds for a call that began before a break, if the promise came after that. Times are whole seconds:
         // a status of the same version and time may be older.
-        let is_before = is_doubtful || state.promise.as_ref().is_some_and(|held| origin.serial < held.serial);
+        let held = state.promise.as_ref().map(|held| held.serial);
+        let held = if volume.is_writable() { held } else { Some(state.as_of) };
+        let is_before = is_doubtful || held.is_some_and(|held| origin.serial < held);
         if !(promised && is_before) {
             state.take_status(status, promised || is_doubtful);
+            (state.creation, state.as_of) = (sync.creation, origin.serial);
         }
         state.is_gone = false;
-        state.creation = sync.creation;
         if !promised {
             state.rights.clear();
         }

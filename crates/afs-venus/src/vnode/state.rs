@@ -36,6 +36,8 @@ pub(crate) struct VnodeState {
     pub rights: RightsTable,
     /// Creation time of the volume at the time of the status.
     pub creation: UnixSeconds,
+    /// Number of the last break before the call that brought the status.
+    pub as_of: u64,
     /// On a writable volume, the promise for this object.
     pub promise: Option<Promise>,
     /// Number of the last break of this object.
@@ -108,7 +110,14 @@ impl VnodeState {
             let broken = self.broken.max(volume.broken.load(std::sync::atomic::Ordering::SeqCst));
             return self.promise.as_ref().is_some_and(|promise| promise.is_valid(now, broken));
         }
-        Some(self.creation) == volume.creation() && volume.is_promised(now)
+        self.is_of_state(volume) && volume.is_promised(now)
+    }
+
+    /// True if the status is of the state of a read-only volume that is known now. A server that has another one breaks the volume
+    /// as a whole; a client that misses the break knows it by the creation time.
+    fn is_of_state(&self, volume: &Volume) -> bool {
+        let broken = volume.broken.load(std::sync::atomic::Ordering::SeqCst);
+        Some(self.creation) == volume.creation() && self.as_of >= broken
     }
 
     /// True if the status is known and was promised, and the promise has ended with those of other objects: the server was
@@ -121,7 +130,7 @@ impl VnodeState {
         match volume.is_writable() {
             true => self.promise.is_some() && !self.is_promised(volume, now),
             // One call renews the promise of a read-only volume for all that was fetched since its last release.
-            false => Some(self.creation) != volume.creation(),
+            false => !self.is_of_state(volume),
         }
     }
 

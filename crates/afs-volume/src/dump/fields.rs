@@ -14,7 +14,8 @@ pub(super) fn of_dump(header: &VolumeHeader, since: UnixSeconds) -> DumpHeader {
 /// The time up to which a dump of this volume contains changes (`docs/protocol/dump.md` "2. Tags").
 fn until(header: &VolumeHeader) -> UnixSeconds {
     match header.kind {
-        VolumeKind::ReadWrite => header.update_date,
+        // A clone may be ahead of the clock, and later changes are not before it.
+        VolumeKind::ReadWrite => header.update_date.max(header.clone_date),
         VolumeKind::Backup if header.backup_date.0 != 0 => header.backup_date,
         VolumeKind::ReadOnly | VolumeKind::Backup => header.creation_date,
     }

@@ -37,8 +37,10 @@ impl VolumeStore {
                     return Err(VolumeError::VolumeExists);
                 }
                 let location = members.freeze(source)?;
-                let header = clone_header(members.header(source)?, location, &spec, now);
-                members.note_clone(source, &header, now)?;
+                let header = members.header(source)?;
+                let date = later(now, [&header]);
+                let header = clone_header(header, location, &spec, date);
+                members.note_clone(source, &header)?;
                 members.put(header.clone());
                 Ok(header)
             })
@@ -63,8 +65,10 @@ impl VolumeStore {
             }
             members.check_not_staged(&before)?;
             let location = members.freeze(source)?;
-            let header = recloned_header(&before, members.header(source)?, location, now);
-            members.note_clone(source, &header, now)?;
+            let header = members.header(source)?;
+            let date = later(now, [&header, &before]);
+            let header = recloned_header(&before, header, location, date);
+            members.note_clone(source, &header)?;
             members.put(header);
             members.release(Location::of(&before))
         })
@@ -99,21 +103,25 @@ impl Members<'_, '_> {
     }
 
     /// Records the clone in the source's header.
-    fn note_clone(
-        &mut self,
-        source: VolumeId,
-        clone: &VolumeHeader,
-        now: UnixSeconds,
-    ) -> Result<(), VolumeError> {
+    fn note_clone(&mut self, source: VolumeId, clone: &VolumeHeader) -> Result<(), VolumeError> {
         let mut header = self.header(source)?;
+        header.clone_date = clone.creation_date;
         match clone.kind {
-            _ if clone.snapshot || !header.is_writable() => return Ok(()),
+            _ if clone.snapshot || !header.is_writable() => {}
             VolumeKind::ReadOnly => header.read_only = clone.id,
-            _ => (header.backup, header.backup_date) = (clone.id, now),
+            _ => (header.backup, header.backup_date) = (clone.id, clone.creation_date),
         }
         self.put(header);
         Ok(())
     }
+}
+
+/// The creation time of a clone: the present, or the second after that of its source, of the source's last clone, or of what it
+/// replaces. Clients know a new state by another time, however soon it follows the one before.
+fn later<'a>(now: UnixSeconds, others: impl IntoIterator<Item = &'a VolumeHeader>) -> UnixSeconds {
+    let dates = others.into_iter().flat_map(|header| [header.creation_date, header.clone_date]);
+    let last = dates.max().unwrap_or_default();
+    UnixSeconds(now.0.max(last.0.saturating_add(1)))
 }
 
 /// The header of a clone: its source's, except for the fields of its own.

@@ -211,6 +211,7 @@ fn read_write_header(
         online: instead && source.online,
         destroy: !instead,
         creation_date: if instead { source.copy_date.min(source.creation_date) } else { now },
+        clone_date: source.clone_date.max(source.creation_date),
         copy_date: if instead { source.copy_date } else { now },
         // Data that clients have cached of the lost read-write volume must not match objects created from now
         // on.

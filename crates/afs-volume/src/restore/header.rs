@@ -7,7 +7,7 @@ use super::RestoreAs;
 use crate::staging::RestoredHeader;
 
 /// Usage and counts are not taken from the dump: the store counts them.
-pub(super) fn restored(fields: &VolumeFields, into: &RestoreAs) -> RestoredHeader {
+pub(super) fn restored(fields: &VolumeFields, into: &RestoreAs, until: UnixSeconds) -> RestoredHeader {
     RestoredHeader {
         name: Some(into.name.clone()),
         kind: Some(into.kind),
@@ -18,6 +18,7 @@ pub(super) fn restored(fields: &VolumeFields, into: &RestoreAs) -> RestoredHeade
         min_quota: Some(fields.min_quota),
         owner: Some(fields.owner),
         creation_date: Some(fields.creation_date),
+        clone_date: Some(until),
         access_date: Some(fields.access_date),
         update_date: Some(fields.update_date),
         expiration_date: Some(fields.expiration_date),

@@ -64,6 +64,8 @@ pub struct RestoreStream {
     into: RestoreAs,
     reader: DumpReader,
     restore: Option<Restore>,
+    /// The time up to which the dump has changes.
+    until: UnixSeconds,
     header: Option<Box<VolumeFields>>,
     vnode: Option<Incoming>,
     has_root: bool,
@@ -79,6 +81,7 @@ impl RestoreStream {
             into,
             reader: DumpReader::default(),
             restore: None,
+            until: UnixSeconds(0),
             header: None,
             vnode: None,
             has_root: false,
@@ -118,7 +121,7 @@ impl RestoreStream {
         let (Some(restore), Some(fields)) = (self.restore.take(), self.header.take()) else {
             return Err(VolumeError::Invalid.into());
         };
-        let header = header::restored(&fields, &self.into);
+        let header = header::restored(&fields, &self.into, self.until);
         restore.commit(header).await?;
         self.report.bytes = self.reader.offset();
         Ok(self.report)
@@ -143,7 +146,7 @@ impl RestoreStream {
     async fn event(&mut self, event: Event<'_>, bytes: &Bytes) -> Result<(), RestoreError> {
         match event {
             Event::Dump(header) => {
-                self.report.since = header.since();
+                (self.report.since, self.until) = (header.since(), header.until());
                 self.restore = Some(self.volume.begin_restore(header.since().0 == 0).await?);
             }
             Event::Volume(fields) => self.header = Some(fields),

@@ -34,6 +34,8 @@ pub struct RestoredHeader {
     pub owner: Option<ViceId>,
     /// Creation time of this instance of the volume.
     pub creation_date: Option<UnixSeconds>,
+    /// Creation time of its last clone. The volume's own stays if it is later.
+    pub clone_date: Option<UnixSeconds>,
     /// Time of the last use.
     pub access_date: Option<UnixSeconds>,
     /// Time of the last change.
@@ -119,6 +121,7 @@ impl RestoredHeader {
             min_quota: self.min_quota.unwrap_or(before.min_quota),
             owner: self.owner.unwrap_or(before.owner),
             creation_date: self.creation_date.unwrap_or(before.creation_date),
+            clone_date: before.clone_date.max(self.clone_date.unwrap_or_default()),
             access_date: self.access_date.unwrap_or(before.access_date),
             update_date: self.update_date.unwrap_or(before.update_date),
             expiration_date: self.expiration_date.unwrap_or(before.expiration_date),

@@ -27,7 +27,6 @@ use crate::header::VolumeHeader;
 use crate::ids::ContentId;
 use crate::key::{self, HEADERS};
 use crate::store::{Store, decode_header};
-use crate::upgrade;
 
 pub use create::Created;
 pub use lent::LENT_MAX;
@@ -78,7 +77,8 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
     }
 
     pub(crate) fn with(txn: &'t mut Txn<'a>, store: &'t Arc<Store>, header: VolumeHeader) -> Self {
-        let now = store.now();
+        // Increments by date and releases find what changed after a clone, which may be ahead of the clock.
+        let now = store.now().max(header.clone_date);
         Self {
             txn,
             store,
@@ -137,9 +137,6 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         let changed = self.put_vnodes()?;
         self.put_pages()?;
         let (id, store) = (self.header.id, self.store.clone());
-        if self.header_changed && self.header.has_placement() {
-            upgrade::note_placement(self.txn)?;
-        }
         let header = self.header_changed.then(|| {
             self.txn.put(HEADERS, &key::volume(id), self.header.encode());
             self.header

@@ -25,6 +25,11 @@ impl DumpHeader {
         self.spans.first().map_or(UnixSeconds(0), |span| span.0)
     }
 
+    /// End of the changes in it, by the clock of its volume.
+    pub fn until(&self) -> UnixSeconds {
+        self.spans.iter().map(|span| span.1).max().unwrap_or_default()
+    }
+
     pub(super) fn set(&mut self, tag: u8, item: &[u8]) {
         match tag {
             b'v' => self.volume = VolumeId(number(item)),

@@ -7,6 +7,7 @@ use super::SnapshotPlan;
 use crate::Admin;
 use crate::calls::{Attach, cookie};
 use crate::error::AdminResult;
+use crate::ops::restore::later;
 
 impl SnapshotPlan {
     /// The server writes the snapshot's content beside the present one and switches when it is complete.
@@ -30,7 +31,6 @@ impl SnapshotPlan {
 
 /// The content is new: replicas of the old one are older, and increments by date do not contain it.
 fn changed_now(now: UnixSeconds, before: &HeaderStatus) -> VolumeInfo {
-    let last = before.creation_date.max(before.update_date);
-    let now = UnixSeconds(now.0.max(last.0.saturating_add(1)));
+    let now = later(now, Some(before));
     VolumeInfo { creation_date: now, update_date: now, ..VolumeInfo::unchanged() }
 }
