@@ -9,6 +9,8 @@ pub struct Cell {
     pub location: Vec<SocketAddr>,
     /// Port of the volume service at every file server: 7005 in an ordinary cell.
     pub volume_port: u16,
+    /// Port of the file service at every file server: 7000 in an ordinary cell.
+    pub file_port: u16,
 }
 
 impl Cell {
@@ -16,6 +18,6 @@ impl Cell {
     #[must_use]
     pub fn new(location: &[Ipv4Addr], base_port: u16) -> Self {
         let location = location.iter().map(|server| SocketAddr::from((*server, base_port.saturating_add(3))));
-        Self { location: location.collect(), volume_port: base_port.saturating_add(5) }
+        Self { location: location.collect(), volume_port: base_port.saturating_add(5), file_port: base_port }
     }
 }

@@ -1,10 +1,13 @@
 //! File servers in the location database: list and removal.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
-use afs_rpc::CallError;
+use afs_rpc::{CallError, CallOptions, Security};
 use afs_wire::error::AbortCode;
+use afs_wire::fs::GetTime;
 use afs_wire::ids::Uuid;
+use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{AddressQuery, ChangeAddr, GetAddrs, GetAddrsU, REMOVE_ADDRESS, ServerKey};
 
 use super::EntryFilter;
@@ -31,6 +34,8 @@ impl KnownServer {
 /// Marks OpenAFS's handle of a server with several addresses, in the place of an address in the list of all
 /// servers. Its low 16 bits have a meaning only in its own database.
 const HANDLE: u32 = 0xff00_0000;
+/// Dead time of a file server that is asked for its time.
+const DEAD: Duration = Duration::from_secs(3);
 /// Most servers of a cell.
 const SERVERS_MAX: i32 = 254;
 /// Most names of volumes in an error.
@@ -63,6 +68,20 @@ impl Admin {
             }
         }
         Ok(found)
+    }
+
+    /// How many seconds the clock of a file server is ahead of this machine's; negative if it is behind. Off by a second, and by
+    /// the way of the reply.
+    ///
+    /// # Errors
+    /// Its file service does not reply, or not with a time.
+    pub async fn clock_ahead(&self, server: Ipv4Addr) -> AdminResult<i64> {
+        let peer = SocketAddr::from((server, self.cell().file_port));
+        let files = self.rx().connection(peer, ServiceId::FILE, Security::null());
+        let files = files.with_options(CallOptions { dead: Some(DEAD), hard: None });
+        let asked = files.call(&GetTime {}).await;
+        let reply = asked.map_err(|e| AdminError::call("Could not ask for the time", Some(server), e))?;
+        Ok(i64::from(reply.seconds) - i64::from(self.now().0))
     }
 
     /// The server with that address, if the location database has it.

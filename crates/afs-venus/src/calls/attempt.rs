@@ -6,6 +6,7 @@ use afs_wire::error::AbortCode;
 use crate::calls::retry::{Outcome, marks_down};
 use crate::calls::watch::Watched;
 use crate::calls::{CallReply, Calls, Target, TimedCall};
+use crate::identity::TokenId;
 
 impl Calls {
     /// Makes first contact with the server if needed, makes the attempt, and records the outcome for the address.
@@ -46,14 +47,20 @@ impl Calls {
         done
     }
 
-    /// True if a call failed because its token has expired; the token is not used again.
+    /// True if a call failed because its token has expired by the server's clock: then it is repeated without the token. What this
+    /// client knows by the token stays valid, and other servers are shown it: the server's clock may be wrong.
     pub(super) fn token_expired(&self, target: &Target, error: &CallError) -> bool {
-        let is_news =
-            error.abort_code().is_some_and(is_expiry) && self.parts.identity.mark_expired(target.token);
-        if is_news {
-            self.parts.promises.invalidate_private();
+        if target.token == TokenId::NONE || !error.abort_code().is_some_and(is_expiry) {
+            return false;
         }
-        is_news
+        if target.server.refused_tokens.note(target.token, self.now()) {
+            self.parts.identity.warn_of_refused(target.token, target.address.peer);
+            // Its time, for those who look whose clock is wrong.
+            self.probe_soon(target.clone());
+        }
+        // The next connection begins with a new proof.
+        target.address.forget_connection(target.token);
+        true
     }
 
     /// Records what the outcome of an attempt begun at `begun` says about the address.

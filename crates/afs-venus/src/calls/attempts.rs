@@ -11,6 +11,7 @@ use crate::calls::failure::Failure;
 use crate::calls::retry::{Ladder, Outcome, RetryLimits, Step};
 use crate::calls::{CallContext, CallOutcome, CallReply, Calls, Evidence, Target, WaitPolicy};
 use crate::error::ErrorKind;
+use crate::identity::Credentials;
 use crate::location::{Server, Volume};
 
 /// A call in progress at the sites of a volume.
@@ -67,7 +68,7 @@ impl<'a> Attempts<'a> {
                 self.calls.measured_by(target, &self.sites);
                 Break(CallOutcome { result: Ok(reply), maybe_executed: self.maybe_executed })
             }
-            // The token has expired; the server may still accept the same call without one.
+            // The server may still accept the same call without a token.
             Err((error, _)) if self.calls.token_expired(target, &error) => {
                 Continue(Step::Try { site: at.0, address: at.1 })
             }
@@ -156,6 +157,8 @@ impl Calls {
         let server = sites.get(site)?;
         let address = server.addresses().get(address)?.clone();
         let credentials = self.parts.identity.credentials(context.user, volume.cell);
+        let is_refused = server.refused_tokens.has(credentials.id, self.now());
+        let credentials = if is_refused { Credentials::NONE } else { credentials };
         let connection = address.connection(&self.parts.rx, &credentials);
         let (server, evidence) = (server.clone(), Evidence::default());
         Some(Target { server, address, connection, token: credentials.id, evidence })

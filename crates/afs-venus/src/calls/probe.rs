@@ -25,34 +25,43 @@ impl Calls {
         if target.address.contacted.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.probe(target, target.address.anonymous()).await?;
+        self.ask(target, target.address.anonymous(), &fs::GetCapabilities {}).await?;
         target.address.contacted.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Probes an address. Any reply counts, also an abort.
-    pub(super) async fn probe(
+    /// Asks an address something that costs a server no work. Any reply counts, also an abort, which is `None`.
+    async fn ask<R: Request>(
         &self,
         target: &Target,
         through: Connection,
-    ) -> std::result::Result<(), CallError> {
+        request: &R,
+    ) -> std::result::Result<Option<R::Reply>, CallError> {
         let started = self.now();
-        self.parts.counters.call(fs::GetCapabilities::NAME);
-        match through.call(&fs::GetCapabilities {}).await {
+        self.parts.counters.call(R::NAME);
+        let reply = match through.call(request).await {
             Err(error) if marks_down(outcome_of(&error)) || !matches!(error, CallError::Abort(_)) => {
-                Err(error)
+                return Err(error);
             }
-            _ => {
-                target.address.measured(self.now().saturating_since(started));
-                Ok(())
-            }
+            reply => reply.ok(),
+        };
+        target.address.measured(self.now().saturating_since(started));
+        Ok(reply)
+    }
+
+    /// Probes an address, which tells the time of its server.
+    async fn probe(&self, target: &Target) -> std::result::Result<(), CallError> {
+        let reply = self.ask(target, target.address.probing(), &fs::GetTime {}).await?;
+        if let Some(reply) = reply {
+            target.server.clock.note(reply.seconds, self.parts.env.wall());
         }
+        Ok(())
     }
 
     /// Probes an address and records the outcome.
     pub(super) async fn probe_and_note(&self, target: &Target) {
         let begun = self.now();
-        let done = self.probe(target, target.address.probing()).await;
+        let done = self.probe(target).await;
         let failed = done.err().map(|error| {
             let outcome = outcome(target, &error, begun);
             (error, outcome)
@@ -66,14 +75,15 @@ impl Calls {
         self.parts.env.spawn(Box::pin(async move { me.probe_and_note(&target).await }));
     }
 
-    /// Probes servers that have been idle for long. Unreachable ones are watched.
+    /// Probes servers that have been idle for long, and those whose time is not known. Unreachable ones are watched.
     pub fn probe_idle(&self) {
         let now = self.now();
         for server in self.parts.location.servers().all() {
             for address in server.addresses() {
                 let is_quiet =
                     address.absence.idle_for(now).is_some_and(|quiet| quiet >= self.limits.probe_up);
-                if is_quiet && !address.is_unreachable() {
+                let is_unknown = address.contacted.load(Ordering::SeqCst) && server.clock.ahead().is_none();
+                if (is_quiet || is_unknown) && !address.is_unreachable() {
                     self.probe_soon(Target::anonymous(&server, address));
                 }
             }

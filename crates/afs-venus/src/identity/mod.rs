@@ -12,6 +12,7 @@ pub(crate) use rights::{RightsTable, TokenRights};
 pub(crate) use rights_order::RightsOrder;
 pub(crate) use table::{Credentials, TokenId, User};
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -105,15 +106,20 @@ impl Identity {
         removed
     }
 
-    /// Records that a server reported this token as expired. Returns true if that was not known: then replies given to
-    /// its owner must not be relied on any more.
-    pub fn mark_expired(&self, id: TokenId) -> bool {
-        let expired = self.tokens.expire(id);
-        expired.iter().for_each(warn_of_expired);
-        expired.is_some()
+    /// Logs that a server takes a token for expired.
+    pub fn warn_of_refused(&self, id: TokenId, server: SocketAddr) {
+        let Some(TokenInfo { owner, cell, label, expires, .. }) = self.tokens.info(id) else { return };
+        let left = expires.map(|end| end.secs.saturating_sub(self.env.wall().secs));
+        tracing::warn!(
+            %server,
+            seconds_left = left,
+            "the server says that the token of {owner} for {cell} ({label}) has expired; by this machine's clock it has not: \
+             `andrew server list` shows whose clock is wrong"
+        );
     }
 
-    /// Removes tokens past their expiry time. Returns true if there were any; see [`Identity::mark_expired`].
+    /// Removes tokens past their expiry time. Returns true if there were any: then replies given to their owners must not be
+    /// relied on any more.
     pub fn end_expired(&self) -> bool {
         let expired = self.tokens.take_expired(self.env.wall());
         expired.iter().for_each(warn_of_expired);

@@ -33,7 +33,8 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    const NONE: Credentials = Credentials { id: TokenId::NONE, security: Security::null() };
+    /// Those of anonymous calls.
+    pub const NONE: Credentials = Credentials { id: TokenId::NONE, security: Security::null() };
 }
 
 /// Tokens by owner and cell.
@@ -193,23 +194,21 @@ impl TokenTable {
         held.chain(inner.default.iter().map(|(_, credentials)| credentials.id)).collect()
     }
 
-    /// Marks a token as expired that a server reported as such.
-    pub fn expire(&self, id: TokenId) -> Option<TokenInfo> {
-        self.expire_those(|held| held.id == id).pop()
+    /// A valid token.
+    pub fn info(&self, id: TokenId) -> Option<TokenInfo> {
+        let inner = self.inner.lock();
+        let held = inner.held.iter().find(|(_, held)| held.id == id && held.state == State::Good);
+        held.map(|((owner, _), held)| held.info(*owner))
     }
 
     /// Marks tokens past their expiry time as expired; each is returned once.
     pub fn take_expired(&self, now: UnixTime) -> Vec<TokenInfo> {
-        if !self.any.load(Ordering::SeqCst) {
-            return Vec::new();
-        }
-        self.expire_those(|held| !held.is_good(|| now))
-    }
-
-    fn expire_those(&self, which: impl Fn(&Held) -> bool) -> Vec<TokenInfo> {
         let mut expired = Vec::new();
+        if !self.any.load(Ordering::SeqCst) {
+            return expired;
+        }
         for ((owner, _), held) in &mut self.inner.lock().held {
-            if held.state != State::Good || !which(held) {
+            if held.state != State::Good || held.is_good(|| now) {
                 continue;
             }
             held.state = State::Expired;

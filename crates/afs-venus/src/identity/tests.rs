@@ -55,18 +55,8 @@ fn the_end_of_a_token_is_reported_once() {
     assert!(id != TokenId::NONE && !identity.end_expired() && !identity.has_expired(Some(ALICE), CELL));
     wall.store(100, Ordering::SeqCst);
     assert_eq!(identity.credentials(Some(ALICE), CELL).id, TokenId::NONE);
-    assert!(identity.end_expired() && !identity.end_expired() && !identity.mark_expired(id));
+    assert!(identity.end_expired() && !identity.end_expired());
     assert!(identity.has_expired(Some(ALICE), CELL));
-}
-
-#[test]
-fn a_token_that_a_server_refuses_is_not_used_again() {
-    let identity = at(Arc::default());
-    identity.set_token(ALICE, CELL, token("alice", None)).unwrap();
-    let id = identity.credentials(Some(ALICE), CELL).id;
-    assert!(!identity.mark_expired(TokenId(id.0 + 1)));
-    assert!(identity.mark_expired(id) && !identity.mark_expired(id));
-    assert_eq!(identity.credentials(Some(ALICE), CELL).id, TokenId::NONE);
 }
 
 #[test]

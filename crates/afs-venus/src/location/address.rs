@@ -122,6 +122,11 @@ impl Address {
         connections.entry(credentials.id).or_insert_with(make).clone()
     }
 
+    /// Drops the connection of a token: its next call makes another one.
+    pub fn forget_connection(&self, token: TokenId) {
+        self.connections.lock().remove(&token);
+    }
+
     /// Anonymous connection.
     pub fn anonymous(&self) -> Connection {
         self.connection.clone()

@@ -9,6 +9,8 @@ use afs_wire::ids::Uuid;
 use parking_lot::Mutex;
 
 use super::address::{Address, RANK_USUAL};
+use super::refused_tokens::RefusedTokens;
+use super::server_clock::ServerClock;
 use super::unknown_call::UnknownCall;
 use crate::key::CellIndex;
 use crate::location::errors::ServerErrors;
@@ -66,6 +68,10 @@ pub(crate) struct Server {
     pub draw: u64,
     /// Calls in progress that fetch ahead of readers.
     ahead: Arc<sync::Semaphore>,
+    /// Tokens that it takes for expired.
+    pub refused_tokens: RefusedTokens,
+    /// Its clock.
+    pub clock: ServerClock,
     /// Its last errors.
     pub errors: ServerErrors,
     /// Version of the list of its addresses.
@@ -80,6 +86,8 @@ impl Server {
             uuid,
             draw,
             ahead: Arc::new(sync::Semaphore::new(AHEAD_MAX)),
+            clock: ServerClock::default(),
+            refused_tokens: RefusedTokens::default(),
             errors: ServerErrors::default(),
             reset: ServerReset::default(),
             small_files_only: AtomicBool::new(false),

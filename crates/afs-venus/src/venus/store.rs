@@ -176,10 +176,11 @@ impl Venus {
         self.kernel.invalidate_attributes(vnode.key);
     }
 
-    /// Converts a refusal for a user whose token has expired, or who has logged out: logging in again would help.
+    /// Converts a refusal for a user whose token has expired, by this machine's clock or the server's, or who has logged out: the store
+    /// is made when there is a token that the server takes.
     fn with_expiry(&self, volume: &Volume, error: VenusError) -> VenusError {
         match error.kind {
-            ErrorKind::AccessDenied if self.has_lost_token(volume.cell) => {
+            ErrorKind::AccessDenied if self.has_lost_token(volume.cell) || self.is_token_refused(volume) => {
                 VenusError { kind: ErrorKind::TokenExpired, ..error }
             }
             _ => error,

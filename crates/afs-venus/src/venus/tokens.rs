@@ -7,6 +7,7 @@ use crate::api::{Requester, Token, TokenInfo, TokenOwner};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
+use crate::location::Volume;
 use crate::venus::Venus;
 
 impl Venus {
@@ -84,6 +85,12 @@ impl Venus {
     /// True if the current user had a token for this cell and is anonymous now: to log in again helps.
     pub(super) fn has_lost_token(&self, cell: CellIndex) -> bool {
         self.identity.has_lost(self.context.user, cell)
+    }
+
+    /// True if a server of a volume takes the current user's token for expired.
+    pub(super) fn is_token_refused(&self, volume: &Volume) -> bool {
+        let (now, token) = (self.now(), self.token_for(volume.cell));
+        volume.sites(now).iter().any(|server| server.refused_tokens.has(token, now))
     }
 
     /// Removes tokens past their expiry time.

@@ -54,6 +54,7 @@ impl Venus {
     /// | `afs.status` | JSON: the cached state of the object |
     /// | `afs.counters` | JSON: counters of Venus |
     /// | `afs.datapath` | use of the data path of each known file server: `address state`, one a line |
+    /// | `afs.clocks` | how far the clock of each known file server is ahead of this machine's: `address seconds`, one a line |
     /// | `afs.unpromised` | JSON, while the object is read as it was last promised because no server replies (a pin for that): since when, and as of when |
     /// | `afs.settled` | nothing; read when the kernel has applied all invalidations |
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
@@ -82,6 +83,9 @@ impl Venus {
         }
         if name == "afs.datapath" {
             return Ok(self.data_paths().into());
+        }
+        if name == "afs.clocks" {
+            return Ok(self.server_clocks().into());
         }
         if name == "afs.settled" {
             self.kernel.settled().await;
@@ -155,6 +159,13 @@ impl Venus {
         let line = |server: &Arc<Server>| {
             let address = server.addresses().first()?.peer.ip();
             Some(format!("{address} {}\n", self.transfer.path_state(server)))
+        };
+        self.location.servers().all().iter().filter_map(line).collect()
+    }
+
+    fn server_clocks(&self) -> String {
+        let line = |server: &Arc<Server>| {
+            Some(format!("{} {}\n", server.addresses().first()?.peer.ip(), server.clock.ahead()?))
         };
         self.location.servers().all().iter().filter_map(line).collect()
     }

@@ -1,5 +1,6 @@
 //! `andrew status`: running cells and mounts on this machine.
 
+use crate::commands::clock_text;
 use crate::commands::vos::dates;
 use crate::error::CommandResult;
 use crate::open_files::{self, MountUse};
@@ -44,6 +45,8 @@ struct MountStatus {
     uses: Vec<MountUse>,
     /// The file servers that it knows, and whether it uses their data path.
     data_paths: Vec<DataPath>,
+    /// How far the clocks of the file servers that it has asked are ahead of this machine's.
+    clocks: Vec<ServerClock>,
     /// What was read past its disk cache, and decided under leases, where this user may ask.
     #[serde(flatten)]
     counted: Option<Counted>,
@@ -93,6 +96,14 @@ struct DataPath {
     state: String,
 }
 
+/// The clock of a file server.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct ServerClock {
+    server: String,
+    /// Negative if it is behind.
+    ahead_seconds: i64,
+}
+
 /// The cell that runs on a state directory.
 #[derive(Serialize)]
 struct Cell {
@@ -134,23 +145,36 @@ fn seen() -> CommandResult<Vec<MountStatus>> {
         let dead = mounts::is_dead(&mount.directory);
         let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
         let data_paths = if dead { Vec::new() } else { data_paths(&mount.directory) };
+        let clocks = if dead { Vec::new() } else { clocks(&mount.directory) };
         let counted = if dead { None } else { Counted::of(&mount.directory) };
-        MountStatus { mount, dead, uses, data_paths, counted }
+        MountStatus { mount, dead, uses, data_paths, clocks, counted }
     };
     Ok(mounts::list()?.into_iter().map(one).collect())
 }
 
 /// Use of the data path by a mount; empty if this user may not read it, or the program of the mount does not say.
 fn data_paths(directory: &Path) -> Vec<DataPath> {
-    let mut text = vec![0; 64 * 1024];
-    let length = rustix::fs::getxattr(directory, "afs.datapath", &mut text).unwrap_or_default();
-    lines(&String::from_utf8_lossy(text.get(..length).unwrap_or_default()))
+    lines(&by_server(directory, "afs.datapath"), |server, state| Some(DataPath { server, state }))
 }
 
-fn lines(text: &str) -> Vec<DataPath> {
+/// The clocks of the file servers of a mount; empty as for [`data_paths`].
+fn clocks(directory: &Path) -> Vec<ServerClock> {
+    lines(&by_server(directory, "afs.clocks"), |server, seconds| {
+        Some(ServerClock { server, ahead_seconds: seconds.parse().ok()? })
+    })
+}
+
+/// What a mount tells of its file servers.
+fn by_server(directory: &Path, name: &str) -> String {
+    let mut text = vec![0; 64 * 1024];
+    let length = rustix::fs::getxattr(directory, name, &mut text).unwrap_or_default();
+    String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned()
+}
+
+fn lines<T>(text: &str, one: impl Fn(String, String) -> Option<T>) -> Vec<T> {
     let line = |line: &str| {
-        let (server, state) = line.split_once(' ')?;
-        Some(DataPath { server: server.to_owned(), state: state.to_owned() })
+        let (server, told) = line.split_once(' ')?;
+        one(server.to_owned(), told.to_owned())
     };
     text.lines().filter_map(line).collect()
 }
@@ -277,7 +301,10 @@ impl fmt::Display for MountStatus {
         // Only what is not as everywhere: most servers have no data path, or have not been asked for it.
         let mut told =
             self.data_paths.iter().filter(|path| path.state == "in use" || path.state.starts_with("failed"));
-        told.try_for_each(|path| writeln!(f, "  data path of server {}: {}", path.server, path.state))
+        told.try_for_each(|path| writeln!(f, "  data path of server {}: {}", path.server, path.state))?;
+        let wrong = |clock: &ServerClock| Some((clock.server.clone(), clock_text::told(clock.ahead_seconds)?));
+        let mut wrong = self.clocks.iter().filter_map(wrong);
+        wrong.try_for_each(|(server, told)| writeln!(f, "  the clock of server {server} is {told}"))
     }
 }
 
@@ -319,13 +346,15 @@ mod tests {
     #[test]
     fn data_paths_are_told_where_one_is_used_or_has_failed() {
         let text = "10.0.0.1 in use\n10.0.0.2 none\n10.0.0.3 failed: stalled\n";
-        let data_paths = lines(text);
+        let data_paths = lines(text, |server, state| Some(DataPath { server, state }));
         assert_eq!(data_paths.len(), 3);
+        let clock = |n, ahead_seconds| ServerClock { server: format!("10.0.0.{n}"), ahead_seconds };
+        let clocks = vec![clock(1, 1), clock(2, 108_000)];
         let mount = Mount { directory: "/a".into(), source: "example.org".into(), device: "0:7".into() };
-        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths, counted: None };
+        let seen = MountStatus { mount, dead: false, uses: Vec::new(), data_paths, clocks, counted: None };
         assert_eq!(
             seen.to_string(),
-            "cell example.org is mounted at /a\n  data path of server 10.0.0.1: in use\n  data path of server 10.0.0.3: failed: stalled\n"
+            "cell example.org is mounted at /a\n  data path of server 10.0.0.1: in use\n  data path of server 10.0.0.3: failed: stalled\n  the clock of server 10.0.0.2 is 30 h ahead of this machine's\n"
         );
     }
 

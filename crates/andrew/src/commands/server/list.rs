@@ -1,6 +1,7 @@
 //! `andrew server list`: servers of the cell with their services and free space.
 
 use super::probe::versions;
+use crate::commands::clock_text;
 use crate::commands::vos::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
@@ -16,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Shows the file servers of the location database, and the database servers. A server that does not reply within three seconds
-is shown as away. Volumes are counted in the location database; sizes are in units of 1024 bytes.
+is shown as away. A clock that differs from this machine's by more than two seconds is shown. Volumes are counted in the location database; sizes are in units of 1024 bytes.
 
 Examples:
   andrew server list
@@ -46,6 +47,8 @@ struct Server {
     /// Services that reply.
     services: Vec<&'static str>,
     version: Option<String>,
+    /// How far its clock is ahead of this machine's; negative if it is behind.
+    clock_ahead_seconds: Option<i64>,
     partitions: Vec<Partition>,
     /// Why its partitions are unknown although it replies.
     trouble: Option<String>,
@@ -89,6 +92,10 @@ impl Args {
                 Err(error) => server.trouble = Some(error.message),
             }
         }
+        for server in shown.iter_mut().filter(|server| server.services.contains(&"files")) {
+            let address = server.address;
+            server.clock_ahead_seconds = ops.run(|admin| async move { admin.clock_ahead(address).await }).ok();
+        }
         shown.sort_by_key(|server| server.address);
         output::show(json, &ServerList(shown));
         Ok(())
@@ -119,6 +126,7 @@ fn shown(
         up: !services.is_empty(),
         services,
         version,
+        clock_ahead_seconds: None,
         partitions: Vec::new(),
         trouble: None,
         read_write: with(SiteFlags::RW_VOLUME),
@@ -151,6 +159,9 @@ impl fmt::Display for Server {
         }
         if self.up {
             writeln!(f, "    services: {}", self.services.join(", "))?;
+        }
+        if let Some(told) = self.clock_ahead_seconds.and_then(clock_text::told) {
+            writeln!(f, "    its clock is {told}")?;
         }
         for Partition { name, free_kib, total_kib } in &self.partitions {
             writeln!(f, "    {name}: {free_kib} K free of {total_kib} K")?;
