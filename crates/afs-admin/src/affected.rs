@@ -34,6 +34,7 @@ fn others(plan: &Plan) -> Vec<VolumeId> {
         Plan::Release(plan) => plan.others(),
         Plan::Convert(plan) => plan.others(),
         Plan::Snapshot(plan) => plan.others(),
+        Plan::Swap(plan) => plan.others(),
         Plan::Create(_) | Plan::Restore(_) | Plan::Rename(_) | Plan::Edit(_) => Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use crate::error::AdminResult;
 use crate::journal::Job;
 use crate::ops::{
     BackupPlan, ConvertPlan, CopyPlan, CreatePlan, EditPlan, MovePlan, ReleasePlan, RemovePlan, RenamePlan,
-    RestorePlan, SnapshotPlan,
+    RestorePlan, SnapshotPlan, SwapPlan,
 };
 
 macro_rules! plans {
@@ -74,6 +74,7 @@ plans! {
     Release(ReleasePlan);
     Restore(RestorePlan);
     Rename(RenamePlan);
+    Swap(SwapPlan);
     Convert(ConvertPlan);
     Edit(EditPlan);
     Snapshot(SnapshotPlan);

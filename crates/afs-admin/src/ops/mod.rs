@@ -19,6 +19,7 @@ mod resume;
 mod servers;
 mod single;
 mod snapshot;
+mod swap;
 
 pub(crate) use backup::BackupPlan;
 pub(crate) use convert::ConvertPlan;
@@ -50,3 +51,4 @@ pub use servers::KnownServer;
 pub use single::{DataSettings, Fields};
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::SnapshotPlan;
+pub(crate) use swap::SwapPlan;

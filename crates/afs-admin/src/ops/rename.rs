@@ -60,6 +60,45 @@ impl Admin {
     }
 }
 
+impl Admin {
+    /// Gives the volumes of an entry its name; their servers have clients ask for the old and the new name again.
+    pub(super) async fn name_volumes(&self, entry: &Entry, breaking: bool) -> AdminResult {
+        let [volume, clones @ ..] = entry.ids;
+        let alone = [volume, VolumeId(0), VolumeId(0)];
+        for site in entry.sites.iter() {
+            let place = ServerPartition::from(site);
+            if site.flags.contains(SiteFlags::RW_VOLUME) {
+                let ids = [volume, clones[0], clones[1]];
+                self.name_one(place, VolumeKind::ReadWrite, entry, ids, breaking).await?;
+                if entry.flags.contains(EntryFlags::BACK_EXISTS) {
+                    self.name_one(place, VolumeKind::Backup, entry, alone, breaking).await?;
+                }
+            }
+            if site.flags.contains(SiteFlags::RO_VOLUME) {
+                self.name_one(place, VolumeKind::ReadOnly, entry, alone, breaking).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy that does not exist, such as at a site before its first release, needs no name.
+    async fn name_one(
+        &self,
+        place: ServerPartition,
+        kind: VolumeKind,
+        entry: &Entry,
+        ids: [VolumeId; 3],
+        breaking: bool,
+    ) -> AdminResult {
+        let attach = if kind == VolumeKind::ReadWrite { Attach::BUSY } else { Attach::OFFLINE };
+        let Some(held) = self.take(place, entry.id(kind), attach.breaking(breaking)).await? else {
+            return Ok(());
+        };
+        let named = held.set_ids(&format!("{}{}", entry.name, kind.suffix()), kind, ids).await;
+        held.end_after(named).await
+    }
+}
+
 impl RenamePlan {
     pub(crate) fn word(&self) -> &'static str {
         "rename"
@@ -81,40 +120,8 @@ impl RenamePlan {
         entry.name = NameChars::truncated(self.new.as_bytes());
         // The entry first: users and mount points refer to it.
         admin.replace_entry(&entry, ReleaseType::NONE).await?;
-        for site in entry.sites.iter() {
-            let place = ServerPartition::from(site);
-            if site.flags.contains(SiteFlags::RW_VOLUME) {
-                let ids = [self.volume, entry.id(VolumeKind::ReadOnly), entry.id(VolumeKind::Backup)];
-                self.name_one(admin, place, VolumeKind::ReadWrite, &entry, ids, breaking).await?;
-                if entry.flags.contains(EntryFlags::BACK_EXISTS) {
-                    let ids = [self.volume, VolumeId(0), VolumeId(0)];
-                    self.name_one(admin, place, VolumeKind::Backup, &entry, ids, breaking).await?;
-                }
-            }
-            if site.flags.contains(SiteFlags::RO_VOLUME) {
-                let ids = [self.volume, VolumeId(0), VolumeId(0)];
-                self.name_one(admin, place, VolumeKind::ReadOnly, &entry, ids, breaking).await?;
-            }
-        }
+        admin.name_volumes(&entry, breaking).await?;
         admin.unlock_entry(self.volume, &self.new).await
-    }
-
-    /// A copy that does not exist, such as at a site before its first release, needs no name.
-    async fn name_one(
-        &self,
-        admin: &Admin,
-        place: ServerPartition,
-        kind: VolumeKind,
-        entry: &Entry,
-        ids: [VolumeId; 3],
-        breaking: bool,
-    ) -> AdminResult {
-        let attach = if kind == VolumeKind::ReadWrite { Attach::BUSY } else { Attach::OFFLINE };
-        let Some(held) = admin.take(place, entry.id(kind), attach.breaking(breaking)).await? else {
-            return Ok(());
-        };
-        let named = held.set_ids(&format!("{}{}", self.new, kind.suffix()), kind, ids).await;
-        held.end_after(named).await
     }
 
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {

@@ -52,6 +52,9 @@ pub trait LocationDb: Send + Sync + 'static {
     /// Changes some fields of an entry, then releases its lock as requested.
     fn update(&self, key: EntryKey, update: EntryUpdate, release: Release) -> Pending<'_, ()>;
 
+    /// Exchanges the names of two entries, each with the id of any of its volumes.
+    fn exchange_names(&self, one: VolumeId, other: VolumeId) -> Pending<'_, ()>;
+
     /// Deletes an entry.
     fn delete(&self, id: VolumeId, kind: Option<VolumeKind>) -> Pending<'_, ()>;
 

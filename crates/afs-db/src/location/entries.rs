@@ -109,6 +109,24 @@ pub(crate) fn replace(
     write(rows, row, Some(&old), &entry)
 }
 
+/// Exchanges the names of two entries.
+pub(crate) fn exchange_names(
+    rows: &mut (impl RowsMut + ?Sized),
+    one: VolumeId,
+    other: VolumeId,
+) -> Result<(), LocationError> {
+    let ((row, old), (other_row, other_old)) = (by_id(rows, one, None)?, by_id(rows, other, None)?);
+    // Each name is in the index of the other entry's row before that one is written.
+    unindex(rows, row, &old)?;
+    unindex(rows, other_row, &other_old)?;
+    let with = |entry: &Entry, name: &str| Entry { name: name.to_owned(), ..entry.clone() };
+    write(rows, row, None, &with(&old, &other_old.name))?;
+    if row == other_row {
+        return Ok(());
+    }
+    write(rows, other_row, None, &with(&other_old, &old.name))
+}
+
 /// Deletes an entry.
 pub(crate) fn delete(
     rows: &mut (impl RowsMut + ?Sized),

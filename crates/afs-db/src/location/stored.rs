@@ -49,6 +49,10 @@ impl<S: Store> LocationDb for StoredLocationDb<S> {
         })
     }
 
+    fn exchange_names(&self, one: VolumeId, other: VolumeId) -> Pending<'_, ()> {
+        self.0.change(move |rows| entries::exchange_names(rows, one, other))
+    }
+
     fn delete(&self, id: VolumeId, kind: Option<VolumeKind>) -> Pending<'_, ()> {
         self.0.change(move |rows| entries::delete(rows, id, kind))
     }

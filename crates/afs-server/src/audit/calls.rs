@@ -100,6 +100,7 @@ described! {
     Change: vl::DeleteEntry |call| call.volume;
     Change: vl::ReplaceEntry |call| call.volume;
     Change: vl::ReplaceEntryN |call| call.volume;
+    Change: vl::ExchangeNames |call| call.one;
     Change: vl::UpdateEntry |call| call.volume;
     Change: vl::UpdateEntryByName |call| &*call.name;
     Change: vl::SetLock |call| call.volume;

@@ -54,6 +54,9 @@ fn add_changes(table: Table<LocationServer>) -> Table<LocationServer> {
             table,
             |server: Server, call: vl::DeleteEntry| async move { server.delete(&call).await },
         );
+    let table = administrators(table, |server: Server, call: vl::ExchangeNames| async move {
+        server.db.exchange_names(call.one, call.other).await.map_err(code)
+    });
     let table = administrators(table, |server: Server, call: vl::UpdateEntry| async move {
         server.update(convert::by_id(call.volume, call.kind), &call.update, call.release).await
     });

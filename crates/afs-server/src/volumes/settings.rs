@@ -105,7 +105,8 @@ impl VolumeServer {
         let kind = call.kind.check().ok_or(errno(Errno::EINVAL))?;
         let (parent, clone, backup) = (call.parent, call.clone, call.backup);
         let work = self.enter(call.transaction, "SetIdsTypes")?;
-        let writable = work.volume_to_change()?.header().is_writable();
+        let before = work.volume_to_change()?.header();
+        let (writable, is_renamed) = (before.is_writable(), before.name != name);
         // A volume whose data is shared cannot simply become writable: ConvertROtoRWvolume and clones do
         // that.
         if kind == VolumeKind::ReadWrite && !writable {
@@ -115,7 +116,12 @@ impl VolumeServer {
             (header.name, header.kind) = (name, kind);
             (header.parent, header.read_only, header.backup) = (parent, clone, backup);
         });
-        set.await
+        set.await?;
+        if is_renamed {
+            // Mount points with its old name, and with its new one, lead elsewhere: clients ask again.
+            self.announce_change(work.id());
+        }
+        Ok(())
     }
 }
 

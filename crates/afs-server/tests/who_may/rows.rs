@@ -39,6 +39,7 @@ pub fn location_rows() -> Vec<Row> {
         row(ADMINISTRATORS, vl::DeleteEntry { volume, kind }),
         row(ADMINISTRATORS, vl::ReplaceEntry { volume, kind, entry: entry().into(), release }),
         row(ADMINISTRATORS, vl::ReplaceEntryN { volume, kind, entry: entry(), release }),
+        row(ADMINISTRATORS, vl::ExchangeNames { one: volume, other: volume }),
         row(ADMINISTRATORS, vl::UpdateEntry { volume, kind, update: Default::default(), release }),
         row(ADMINISTRATORS, vl::UpdateEntryByName { name: text(), update: Default::default(), release }),
         row(ADMINISTRATORS, vl::SetLock { volume, kind, operation: vl::LockOperation::MOVE }),

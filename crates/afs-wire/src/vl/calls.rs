@@ -69,6 +69,9 @@ calls! {
     /// Reads the entry with a name (or decimal volume number), servers given by UUID: used by clients.
     527 "GetEntryByNameU" GetEntryByNameU { name: NameText } -> UuidEntryReply { entry: UuidEntry };
 
+    /// Exchanges the names of two entries, at once. Source: `docs/protocol/extensions.md` "Exchange of names".
+    0x414E_4440 "ExchangeNames" ExchangeNames { one: VolumeId, other: VolumeId } -> Nothing;
+
     /// Reads the service's capabilities. OpenAFS does not know the call, which kAFS accepts.
     65537 "GetCapabilities" GetCapabilities {} -> GetCapabilitiesReply { capabilities: Capabilities };
 }

@@ -40,6 +40,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (64002, "YFSVL.GetEndpoints"),
     (64014, "YFSVL.GetCellName"),
     (65537, "GetCapabilities"),
+    (0x414E_4440, "ExchangeNames"),
 ];
 
 #[cfg(test)]

@@ -110,6 +110,8 @@ enum Command {
     Tier(tier::Args),
     /// Rename a volume
     Rename(single_volume::RenameArgs),
+    /// Exchange the names of two volumes
+    Swap(single_volume::SwapArgs),
     /// Add a site for a read-only copy of a volume
     Addsite(sites::AddArgs),
     /// Remove the site of a read-only copy from the location database
@@ -183,6 +185,7 @@ impl Args {
             Command::Snapshot(args) => args.run(&ops()?, json),
             Command::Tier(args) => args.run(route, json),
             Command::Rename(args) => args.run(&ops()?, json),
+            Command::Swap(args) => args.run(&ops()?, json),
             Command::Addsite(args) => args.run(&ops()?, json),
             Command::Remsite(args) => args.remove(&ops()?, json),
             Command::Changeloc(args) => args.change(&ops()?, json),

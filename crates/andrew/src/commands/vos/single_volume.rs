@@ -42,6 +42,22 @@ pub struct RenameArgs {
     newname: Option<String>,
 }
 
+/// Options of `andrew vos swap`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+What is mounted as one of the names is the other volume from then on, on every machine; no name is missing meanwhile.
+
+Examples:
+  andrew vos swap home.ann home.ann.restored")]
+pub struct SwapArgs {
+    /// Name or number of a volume
+    #[arg(value_name = "VOLUME")]
+    one: String,
+    /// Name or number of the other one
+    #[arg(value_name = "OTHER")]
+    other: String,
+}
+
 /// Options of `andrew vos setfields`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew vos setfields projects -maxquota 5000000")]
@@ -156,6 +172,18 @@ impl RenameArgs {
         let (from, to) = (old.clone(), new.clone());
         ops.run(|admin| async move { admin.rename(&from, &to).await })?;
         shown(json, old, format!("renamed to {new}"))
+    }
+}
+
+impl SwapArgs {
+    /// Exchanges the names.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::swap`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (one, other) = (self.one.clone(), self.other.clone());
+        ops.run(|admin| async move { admin.swap(&one, &other).await })?;
+        shown(json, self.one, format!("has exchanged names with {}", self.other))
     }
 }
 
