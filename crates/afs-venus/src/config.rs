@@ -184,6 +184,9 @@ pub struct Limits {
     pub promise_margin: Duration,
     /// Longest time that locations of volumes are reused. Default 2 h.
     pub location_max_age: Duration,
+    /// Longest time that the volume of a name is reused which no server has recalled: so long a mount point may lead to a volume
+    /// that has another name by now. Default 10 min.
+    pub name_max_age: Duration,
     /// Longest time that the reply to a callback waits for the kernel to invalidate. Default 500 ms; a server waits 4
     /// s.
     pub settle_max: Duration,
@@ -254,6 +257,7 @@ impl Default for Limits {
             probe_up: Duration::from_secs(60),
             promise_margin: Duration::from_secs(20),
             location_max_age: Duration::from_secs(7200),
+            name_max_age: Duration::from_secs(600),
             settle_max: Duration::from_millis(500),
             maintenance: Duration::from_secs(15),
             rights_max_age: Duration::from_secs(1),

@@ -146,17 +146,17 @@ fn replacement_keeps_the_read_write_id_and_the_indexes() {
 #[test]
 fn names_are_exchanged_with_all_ways_to_the_entries() {
     let mut rows = with_root_cell();
-    create(&mut rows, &proposal("other", 700)).unwrap();
-    let root = by_name(&rows, "root.cell").unwrap();
-    exchange_names(&mut rows, root.1.ids[0], VolumeId(700)).unwrap();
-    let (row, entry) = by_name(&rows, "other.readonly").unwrap();
+    entries::create(&mut rows, &proposal("other", 700)).unwrap();
+    let root = entries::by_name(&rows, "root.cell").unwrap();
+    entries::exchange_names(&mut rows, root.1.ids[0], VolumeId(700)).unwrap();
+    let (row, entry) = entries::by_name(&rows, "other.readonly").unwrap();
     assert_eq!((row, &entry.ids, &*entry.name), (root.0, &root.1.ids, "other"));
-    assert_eq!(by_name(&rows, "root.cell").unwrap().1.ids[0], VolumeId(700));
-    assert_eq!(by_id(&rows, VolumeId(700), None).unwrap().1.name, "root.cell");
-    let none = exchange_names(&mut rows, VolumeId(700), VolumeId(9));
+    assert_eq!(entries::by_name(&rows, "root.cell").unwrap().1.ids[0], VolumeId(700));
+    assert_eq!(entries::by_id(&rows, VolumeId(700), None).unwrap().1.name, "root.cell");
+    let none = entries::exchange_names(&mut rows, VolumeId(700), VolumeId(9));
     assert_eq!(none, refused(Refusal::NoEntry));
-    exchange_names(&mut rows, VolumeId(700), VolumeId(700)).unwrap();
-    assert_eq!(by_name(&rows, "root.cell").unwrap().1.ids[0], VolumeId(700));
+    entries::exchange_names(&mut rows, VolumeId(700), VolumeId(700)).unwrap();
+    assert_eq!(entries::by_name(&rows, "root.cell").unwrap().1.ids[0], VolumeId(700));
 }
 
 #[test]

@@ -27,7 +27,8 @@ impl Operation {
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(&entry, owner);
         let keep = self.entry_validity(attr.ino, owner, since, &entry.attr);
-        reply.entry_with_ttls(&keep, &self.name_validity(since, parent), &attr, generation);
+        let name = self.name_validity(since, parent).min(entry.name_for.unwrap_or(convert::FOREVER));
+        reply.entry_with_ttls(&keep, &name, &attr, generation);
     }
 
     /// Reply ENOENT that the kernel may keep: an entry with inode number 0.

@@ -1,5 +1,7 @@
 //! Replies of look-ups and listings.
 
+use std::time::Duration;
+
 use crate::api::{Attr, Kind, NodeId};
 
 /// Reply to a look-up or a creation. Each `Entry` handed out counts as one look-up of its node, to be returned with
@@ -12,6 +14,9 @@ pub struct Entry {
     pub attr: Attr,
     /// Distinguishes objects that used the same node id one after the other (the uniquifier).
     pub generation: u64,
+    /// How long a cache of the caller may keep the name without asking again; `None`: until the sink is notified. The name of a
+    /// mount point leads to the volume that had a name when the location service was asked.
+    pub name_for: Option<Duration>,
 }
 
 /// One name of a directory.

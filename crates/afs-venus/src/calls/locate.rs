@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::EnvExt;
+use afs_rpc::{EnvExt, Instant};
 use afs_wire::ids::{VolumeId, VolumeKind};
 
 use crate::calls::{CallContext, Calls, Parts, WaitPolicy};
@@ -43,19 +43,31 @@ impl Calls {
         Ok(self.parts.location.volumes().learn(cell, id, kind, group.clone(), sites, self.now()))
     }
 
-    /// Finds the volume group of a name (or decimal number); ENODEV if there is none.
+    /// Finds the volume group of a name (or decimal number); ENODEV if there is none. What is known of it longer than its term is
+    /// asked for again, and used a while longer if no location server replies.
     pub async fn group(&self, context: &CallContext, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
-        let now = self.now();
-        let since =
-            afs_rpc::Instant(now.as_nanos().saturating_sub(self.limits.location_max_age.as_nanos() as u64));
-        if let Some(group) = self.parts.location.volumes().group(cell, name, since) {
-            return Ok(group);
+        let volumes = self.parts.location.volumes();
+        let term = if is_number(name) { self.limits.location_max_age } else { self.limits.name_max_age };
+        let known = volumes.group(cell, name);
+        if let Some((group, asked)) = &known
+            && self.now().saturating_since(*asked) <= term
+        {
+            return Ok(group.clone());
         }
-        match self.group_anew(context, cell, name).await {
-            Err(error) if context.may_be_old && error.kind == ErrorKind::ServerUnreachable => {
-                self.parts.location.volumes().group_of_known(cell, name).ok_or(error)
+        // Nobody waits long for what is known.
+        let wait = if known.is_some() { WaitPolicy::NoWait } else { context.wait };
+        let (now, recalls) = (self.now(), volumes.recalls());
+        match (self.group_anew(&CallContext { wait, ..*context }, cell, name).await, known) {
+            (Err(error), Some((group, _))) if error.kind == ErrorKind::ServerUnreachable => {
+                let as_of = now.as_nanos().saturating_sub(term.as_nanos() as u64);
+                let as_of = Instant::from_nanos(as_of) + LOCATION_CHECK_PAUSE;
+                volumes.remember_group(cell, name, group.clone(), as_of, recalls);
+                Ok(group)
             }
-            other => other,
+            (Err(error), None) if context.may_be_old && error.kind == ErrorKind::ServerUnreachable => {
+                volumes.group_of_known(cell, name).ok_or(error)
+            }
+            (other, _) => other,
         }
     }
 
@@ -71,11 +83,12 @@ impl Calls {
         name: &str,
     ) -> Result<Option<Arc<Group>>> {
         let config = self.cell_at(cell)?;
-        let query_env = self.query_env(context);
+        let (query_env, now) = (self.query_env(context), self.now());
+        let recalls = self.parts.location.volumes().recalls();
         let group =
             self.query_with_wait(context, &config, || config.group(&query_env, name)).await?.map(Arc::new);
         if let Some(group) = &group {
-            self.parts.location.volumes().remember_group(cell, name, group.clone(), self.now());
+            self.parts.location.volumes().remember_group(cell, name, group.clone(), now, recalls);
         }
         Ok(group)
     }
@@ -138,6 +151,11 @@ impl Calls {
     pub(super) fn cell_at(&self, cell: CellIndex) -> Result<Arc<Cell>> {
         self.parts.location.cell(cell).ok_or(missing())
     }
+}
+
+/// Whether a name is the number of a volume, which leads to no other one.
+fn is_number(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn missing() -> VenusError {

@@ -120,6 +120,11 @@ impl NodeTable {
             .unwrap_or_default()
     }
 
+    /// Names under which a node was handed out, each with its directory.
+    pub fn names_of(&self, node: NodeId) -> Vec<(NodeId, Box<[u8]>)> {
+        self.0.lock().by_id.get(&node).map(|record| record.names.clone()).unwrap_or_default()
+    }
+
     /// The target of a name that was handed out in a directory.
     pub fn child(&self, dir: NodeId, name: &[u8]) -> Option<NodeTarget> {
         let inner = self.0.lock();

@@ -51,6 +51,8 @@ struct State {
     /// The promise for all objects of a read-only volume.
     promise: Option<Promise>,
     entered: Option<Entered>,
+    /// When the location service was asked for the name by which it was found last.
+    named_at: Option<Instant>,
     snapshots: Option<KnownSnapshots>,
     /// Creation time of a snapshot.
     made_at: Option<UnixSeconds>,
@@ -82,6 +84,7 @@ impl Volume {
             creation: None,
             promise: None,
             entered: None,
+            named_at: None,
             snapshots: None,
             made_at: None,
         };
@@ -258,6 +261,16 @@ impl Volume {
     pub fn entered(&self) -> Option<Entered> {
         self.state.lock().entered.clone()
     }
+
+    /// Records that it was found by a name, for which the location service was asked at `asked`.
+    pub fn found_by_name(&self, asked: Instant) {
+        self.state.lock().named_at = Some(asked);
+    }
+
+    /// When the location service was asked for its name; `None` if it was found by its number alone.
+    pub fn named_at(&self) -> Option<Instant> {
+        self.state.lock().named_at
+    }
 }
 
 /// Table of volumes by number, and of groups by name. Groups are bounded: the one queried longest ago is removed.
@@ -268,6 +281,8 @@ pub(crate) struct VolumeTable(Mutex<Inner>);
 struct Inner {
     volumes: BTreeMap<(CellIndex, VolumeId), Arc<Volume>>,
     groups: BTreeMap<(CellIndex, String), (Arc<Group>, Instant)>,
+    /// How often all groups were removed.
+    recalls: u64,
 }
 
 /// Limit of groups. Volumes are not bounded: their break numbers must not be lost.
@@ -302,11 +317,14 @@ impl VolumeTable {
         inner.volumes.entry((cell, id)).or_insert_with(make).clone()
     }
 
-    /// The group of a name, if queried after `since`.
-    pub fn group(&self, cell: CellIndex, name: &str, since: Instant) -> Option<Arc<Group>> {
-        let inner = self.0.lock();
-        let (group, asked) = inner.groups.get(&(cell, name.to_owned()))?;
-        (*asked >= since).then(|| group.clone())
+    /// The group of a name, and when it was queried.
+    pub fn group(&self, cell: CellIndex, name: &str) -> Option<(Arc<Group>, Instant)> {
+        self.0.lock().groups.get(&(cell, name.to_owned())).cloned()
+    }
+
+    /// Number of the last recall of all groups, to be taken before a query.
+    pub fn recalls(&self) -> u64 {
+        self.0.lock().recalls
     }
 
     /// The group of a name or number by the volumes that are known, whenever that was queried.
@@ -317,8 +335,12 @@ impl VolumeTable {
         of_cell.into_iter().find(|group| group.name == name || id.is_some_and(|id| group.ids.contains(&id)))
     }
 
-    pub fn remember_group(&self, cell: CellIndex, name: &str, group: Arc<Group>, now: Instant) {
+    /// Remembers the reply to a query before which `recalls` was the number of the last recall; not if there was one since.
+    pub fn remember_group(&self, cell: CellIndex, name: &str, group: Arc<Group>, now: Instant, recalls: u64) {
         let mut inner = self.0.lock();
+        if inner.recalls != recalls {
+            return;
+        }
         if inner.groups.len() >= GROUPS_MAX
             && let Some(oldest) =
                 inner.groups.iter().min_by_key(|(_, (_, asked))| *asked).map(|(name, _)| name.clone())
@@ -328,7 +350,10 @@ impl VolumeTable {
         inner.groups.insert((cell, name.to_owned()), (group, now));
     }
 
+    /// Removes all groups: a server has recalled one, or a user asks for all of them again.
     pub fn forget_groups(&self) {
-        self.0.lock().groups.clear();
+        let mut inner = self.0.lock();
+        inner.groups.clear();
+        inner.recalls += 1;
     }
 }

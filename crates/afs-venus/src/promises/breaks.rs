@@ -26,6 +26,7 @@ impl Promises {
                 volume.set_snapshots(None);
                 self.parts.location.volumes().forget_groups();
                 self.invalidate_volume(&volume);
+                self.invalidate_mount_points(&volume);
             } else {
                 self.broken_object(&volume, Key::new(volume.cell, fid), serial);
             }
@@ -121,6 +122,11 @@ impl Promises {
         for vnode in self.parts.vnodes.of_volume(volume.cell, volume.id) {
             self.ended(&vnode);
         }
+    }
+
+    /// Invalidates the names that lead to the root of a volume: the name of the volume may be that of another one.
+    pub fn invalidate_mount_points(&self, volume: &Volume) {
+        self.parts.kernel.invalidate_names_of(Key::new(volume.cell, Fid::root(volume.id)));
     }
 
     /// Invalidates an object, and the names in it.

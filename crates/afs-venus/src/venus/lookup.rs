@@ -2,7 +2,9 @@
 
 use afs_rpc::boxed;
 use std::sync::Arc;
+use std::time::Duration;
 
+use afs_rpc::Instant;
 use afs_wire::fs::{self, FileKind, Status};
 use afs_wire::ids::VolumeId;
 use afs_wire::mountpoint::{Choice, MountPoint, MountTarget};
@@ -160,7 +162,14 @@ impl Venus {
             NodeTarget::Snapshots(cell, volume) => (self.snapshots_attr(node, cell, volume), 0),
             NodeTarget::Cells => (self.cells_attr(), 0),
         };
-        Entry { node, attr, generation }
+        Entry { node, attr, generation, name_for: self.term_of_name(node_target, name.is_some()) }
+    }
+
+    /// How long a name may be kept that leads to a node: without limit, unless it leads to the root of a volume, by the volume's name.
+    fn term_of_name(&self, node_target: NodeTarget, named: bool) -> Option<Duration> {
+        let NodeTarget::Object(key) = node_target else { return None };
+        let volume = self.location.volume_of(key).filter(|_| named && key.is_volume_root())?;
+        Some((volume.named_at()? + self.limits.name_max_age).saturating_since(self.now()))
     }
 
     /// One step from a directory: the target after crossing mount points, and its status.
@@ -441,7 +450,13 @@ impl Venus {
             }
         };
         let (id, kind) = chosen.ok_or(VenusError::new(ErrorKind::NoVolume, "mount point"))?;
-        self.learn_volume(cell, &group, id, kind).await
+        let volume = self.learn_volume(cell, &group, id, kind).await?;
+        if number.is_none() {
+            let asked = self.location.volumes().group(cell, name).map(|(_, asked)| asked);
+            // One that was recalled meanwhile is asked for at the next look-up.
+            volume.found_by_name(asked.unwrap_or(Instant::ZERO));
+        }
+        Ok(volume)
     }
 
     /// The text of a link or mount point, which never changes.

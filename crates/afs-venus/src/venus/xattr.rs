@@ -299,13 +299,25 @@ impl Venus {
         self.link_text(&child).await
     }
 
+    /// Removes what is known of the names and places of volumes, in the kernel too.
+    fn forget_locations(&self) {
+        self.location.volumes().forget_groups();
+        for volume in self.location.volumes().all() {
+            volume.doubt_location();
+            self.promises.invalidate_mount_points(&volume);
+        }
+    }
+
     /// Removes what is cached, except dirty data.
     async fn flush_cached(&self, node_target: NodeTarget, what: &[u8]) -> Result<()> {
         let vnodes = match (what.strip_suffix(b"\0").unwrap_or(what), node_target) {
             (b"" | b"file" | b"1", NodeTarget::Object(key)) => vec![self.vnode(key)],
             (b"volume", NodeTarget::Object(key)) => self.vnodes.of_volume(key.cell, key.fid.volume),
             (b"all", _) => self.vnodes.all(),
-            (b"locations", _) => Vec::new(),
+            (b"locations", _) => {
+                self.forget_locations();
+                return Ok(());
+            }
             // Nothing is cached of a directory of this mount.
             (b"" | b"file" | b"1" | b"volume", _) => return Ok(()),
             _ => return Err(VenusError::new(ErrorKind::Invalid, "flush")),
