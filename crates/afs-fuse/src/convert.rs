@@ -2,7 +2,7 @@
 
 use crate::accounts::Account;
 use afs_venus::{Attr, Kind, NewTime, NodeId, OpenFlags, VenusError};
-use afs_wire::ids::UnixSeconds;
+use afs_wire::ids::{FileTime, UnixSeconds};
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -77,8 +77,8 @@ pub(crate) fn placeholder(kind: Option<Kind>, ino: INodeNo) -> FileAttr {
     }
 }
 
-fn time(seconds: UnixSeconds) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(u64::from(seconds.0))
+fn time(time: FileTime) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(time.as_nanos())
 }
 
 /// A time to set. AFS-3 times have 32 bits of seconds; a time outside of their range becomes the nearest one.
@@ -86,8 +86,9 @@ pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
     match time {
         TimeOrNow::Now => NewTime::Now,
         TimeOrNow::SpecificTime(time) => {
-            let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-            NewTime::At(UnixSeconds(u32::try_from(seconds).unwrap_or(u32::MAX)))
+            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let last = || FileTime::new(UnixSeconds(u32::MAX), 0);
+            NewTime::At(u64::try_from(since.as_nanos()).ok().and_then(FileTime::from_nanos).unwrap_or_else(last))
         }
     }
 }
@@ -130,8 +131,11 @@ mod tests {
     #[test]
     fn times_outside_32_bits_are_the_nearest_ones() {
         let far = UNIX_EPOCH + Duration::from_secs(1 << 40);
-        assert_eq!(new_time(TimeOrNow::SpecificTime(far)), NewTime::At(UnixSeconds(u32::MAX)));
+        assert_eq!(new_time(TimeOrNow::SpecificTime(far)), NewTime::At(UnixSeconds(u32::MAX).into()));
         let before = UNIX_EPOCH - Duration::from_secs(9);
-        assert_eq!(new_time(TimeOrNow::SpecificTime(before)), NewTime::At(UnixSeconds(0)));
+        assert_eq!(new_time(TimeOrNow::SpecificTime(before)), NewTime::At(FileTime::default()));
+        let fine = UNIX_EPOCH + Duration::new(7, 30_000_000);
+        assert_eq!(time(FileTime::new(UnixSeconds(7), 30_000_000)), fine);
+        assert_eq!(new_time(TimeOrNow::SpecificTime(fine)), NewTime::At(FileTime::new(UnixSeconds(7), 30_000_000)));
     }
 }

@@ -229,11 +229,11 @@ fn status_can_be_set() {
     let fid = client.create(cell.root(), "f").unwrap().fid;
     let set = SetStatus {
         mode: Some(Mode(0o6750)),
-        mod_time: Some(UnixSeconds(1_000_000)),
+        mod_time: Some(UnixSeconds(1_000_000).into()),
         ..SetStatus::default()
     };
     let status = client.ask(fs::StoreStatus { fid, status: set }).unwrap().status;
-    assert_eq!((status.mode, status.client_mod_time), (Mode(0o750), UnixSeconds(1_000_000)));
+    assert_eq!((status.mode, status.client_mod_time), (Mode(0o750), UnixSeconds(1_000_000).into()));
     assert_eq!(status.data_version, DataVersion(0));
     let chown = SetStatus { owner: Some(ViceId(9)), ..SetStatus::default() };
     assert_eq!(client.refusal(fs::StoreStatus { fid, status: chown }), Errno::EPERM.to_uae());

@@ -346,7 +346,7 @@ fn falsify(rng: &mut SimRng, status: &mut Status) {
         status.data_version = DataVersion([0, 1, 2, 90, u64::MAX][rng.between(0, 4) as usize]);
     }
     if rng.chance(200_000) {
-        status.server_mod_time = UnixSeconds([0, 1, u32::MAX][rng.between(0, 2) as usize]);
+        status.server_mod_time = UnixSeconds([0, 1, u32::MAX][rng.between(0, 2) as usize]).into();
         status.client_mod_time = status.server_mod_time;
     }
     if rng.chance(100_000) {

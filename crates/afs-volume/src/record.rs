@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use afs_wire::acl::Acl;
 use afs_wire::fs::FileKind;
-use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId};
+use afs_wire::ids::{
+    DataVersion, Fid, FileTime, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId,
+};
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
@@ -39,9 +41,9 @@ pub struct VnodeRecord {
     /// Uniquifier of that directory.
     pub parent_unique: Uniquifier,
     /// Modification time as shown to users.
-    pub client_mod_time: UnixSeconds,
+    pub client_mod_time: FileTime,
     /// Time of the last change, by the store's clock.
-    pub server_mod_time: UnixSeconds,
+    pub server_mod_time: FileTime,
     /// Access list; only directories have one.
     pub acl: Option<Arc<Acl>>,
     pub(crate) content: ContentId,
@@ -101,9 +103,10 @@ impl VnodeRecord {
         for word in [self.author.0 as u32, self.owner.0 as u32, self.group, self.mode.0, self.link_count] {
             out.put_u32(word);
         }
-        for word in [self.parent.0, self.parent_unique.0, self.client_mod_time.0, self.server_mod_time.0] {
-            out.put_u32(word);
-        }
+        out.put_u32(self.parent.0);
+        out.put_u32(self.parent_unique.0);
+        out.put_u64(self.client_mod_time.as_nanos());
+        out.put_u64(self.server_mod_time.as_nanos());
         out.put_u64(self.content.0);
         out.put_u64(self.stored);
         if !self.cuts.is_empty() {
@@ -124,9 +127,11 @@ impl VnodeRecord {
     pub(crate) fn decode(vnode: VnodeId, record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
         let version = fields.u8()?;
-        if !(VERSION_WITHOUT_HOLES..=VERSION_WITH_CUTS).contains(&version) {
-            return Err(BadRecord);
-        }
+        let (of_seconds, with_cuts) = match version {
+            VERSION | VERSION_WITH_CUTS => (false, version == VERSION_WITH_CUTS),
+            VERSION_WITHOUT_HOLES | SECONDS | SECONDS_WITH_CUTS => (true, version == SECONDS_WITH_CUTS),
+            _ => return Err(BadRecord),
+        };
         let kind = match fields.u8()? {
             1 => FileKind::File,
             2 => FileKind::Directory,
@@ -146,8 +151,8 @@ impl VnodeRecord {
             link_count: fields.u32()?,
             parent: VnodeId(fields.u32()?),
             parent_unique: Uniquifier(fields.u32()?),
-            client_mod_time: UnixSeconds(fields.u32()?),
-            server_mod_time: UnixSeconds(fields.u32()?),
+            client_mod_time: time(&mut fields, of_seconds)?,
+            server_mod_time: time(&mut fields, of_seconds)?,
             content: ContentId(fields.u64()?),
             stored: 0,
             cuts: Cuts::default(),
@@ -155,7 +160,7 @@ impl VnodeRecord {
         };
         // A file of an older version is charged with its length until it is cut.
         record.stored = if version == VERSION_WITHOUT_HOLES { record.length } else { fields.u64()? };
-        if version == VERSION_WITH_CUTS {
+        if with_cuts {
             record.cuts = Cuts::decode(&mut fields)?;
         }
         if !fields.is_empty() {
@@ -172,15 +177,25 @@ pub fn blocks(length: u64) -> u64 {
     length.div_ceil(1024).max(1)
 }
 
+fn time(fields: &mut Fields, of_seconds: bool) -> Decoded<FileTime> {
+    match of_seconds {
+        true => Ok(UnixSeconds(fields.u32()?).into()),
+        false => FileTime::from_nanos(fields.u64()?).ok_or(BadRecord),
+    }
+}
+
 fn acl_entries(fields: &mut Fields) -> Decoded<Vec<(ViceId, Rights)>> {
     let count = fields.u32()? as usize;
     let mut bytes = Fields::new(fields.bytes(count.checked_mul(8).ok_or(BadRecord)?)?);
     (0..count).map(|_| Ok((ViceId(bytes.u32()? as i32), Rights(bytes.u32()?)))).collect()
 }
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 4;
+const VERSION_WITH_CUTS: u8 = 5;
+/// Versions of before, whose times are in seconds.
 const VERSION_WITHOUT_HOLES: u8 = 1;
-const VERSION_WITH_CUTS: u8 = 3;
+const SECONDS: u8 = 2;
+const SECONDS_WITH_CUTS: u8 = 3;
 
 #[cfg(test)]
 pub(crate) fn example(vnode: VnodeId) -> VnodeRecord {
@@ -197,8 +212,8 @@ pub(crate) fn example(vnode: VnodeId) -> VnodeRecord {
         link_count: 2,
         parent: VnodeId(1),
         parent_unique: Uniquifier(1),
-        client_mod_time: UnixSeconds(4),
-        server_mod_time: UnixSeconds(5),
+        client_mod_time: FileTime::new(UnixSeconds(4), 30_000_000),
+        server_mod_time: UnixSeconds(5).into(),
         acl: None,
         content: ContentId(6),
         stored: 0,
@@ -213,6 +228,18 @@ mod tests {
     #[test]
     fn blocks_count_an_empty_file_as_one() {
         assert_eq!([0, 1, 1024, 1025, 2048].map(blocks), [1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn records_of_older_versions_have_seconds() {
+        let record = VnodeRecord { client_mod_time: UnixSeconds(4).into(), ..example(VnodeId(5)) };
+        let stored = record.encode();
+        // Behind version, type, uniquifier, version, length and seven words.
+        let (head, rest) = stored.split_at(50);
+        let (times, tail) = rest.split_at(16);
+        assert_eq!(times, [4_000_000_000u64.to_be_bytes(), 5_000_000_000u64.to_be_bytes()].concat());
+        let old = [&[SECONDS], &head[1..], &4u32.to_be_bytes(), &5u32.to_be_bytes(), tail].concat();
+        assert_eq!(VnodeRecord::decode(VnodeId(5), old.into()), Ok(record));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use afs_drive::{Drive, DriveId, Usage};
 use afs_env::EnvRef;
 use afs_env::sync::Notify;
 use afs_kv::{Kv, KvError, Txn};
-use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
+use afs_wire::ids::{FileTime, UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -109,6 +109,12 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn now(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
+    }
+
+    /// The same to the nanosecond.
+    pub(crate) fn time(&self) -> FileTime {
+        let now = self.env.wall();
+        FileTime::new(UnixSeconds(now.secs_u32()), now.nanos)
     }
 
     pub(crate) fn register(&self, volume: &Arc<Volume>) {

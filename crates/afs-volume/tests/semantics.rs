@@ -67,14 +67,14 @@ fn new_objects_have_the_documented_status() {
     assert_eq!(plain.directory.data_version.0, 2);
     assert_eq!(plain.directory.author, ALICE.id);
     let set = SetStatus {
-        mod_time: Some(UnixSeconds(5)),
+        mod_time: Some(UnixSeconds(5).into()),
         mode: Some(Mode(0o6755)),
         group: Some(42),
         ..SetStatus::default()
     };
     let made = update(&volume, move |tx| tx.make_dir(ROOT, b"dir", &set, ALICE)).unwrap();
     assert_eq!((made.object.mode, made.object.group), (Mode(0o755), 42));
-    assert_eq!((made.object.client_mod_time, made.object.link_count), (UnixSeconds(5), 2));
+    assert_eq!((made.object.client_mod_time, made.object.link_count), (UnixSeconds(5).into(), 2));
     assert_eq!(made.object.acl, volume.fetch(ROOT).unwrap().acl);
     assert_eq!(made.directory.link_count, 3);
     let by_admin = update(&volume, move |tx| tx.create_file(ROOT, b"suid", &set, ADMIN)).unwrap();

@@ -134,7 +134,7 @@ impl Tier {
     }
 
     fn has(&self, record: &VnodeRecord, now: u64) -> bool {
-        let age = now.saturating_sub(u64::from(record.server_mod_time.0));
+        let age = now.saturating_sub(u64::from(record.server_mod_time.seconds().0));
         record.kind == FileKind::File && record.length >= self.order.length && age >= self.order.age
     }
 

@@ -27,7 +27,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     let table = anyone(table, |server: Server, _: vol::DumpFormats| async move {
         let by_path = server.path().map_or(0, |_| vol::DUMP_BY_PATH);
-        Ok(vol::DumpFormatsReply { formats: vol::DUMP_WITH_HOLES | by_path })
+        Ok(vol::DumpFormatsReply { formats: vol::DUMP_WITH_HOLES | vol::DUMP_WITH_FINE_TIMES | by_path })
     });
     administrators(table, |server: Server, call: vol::GetSize| async move {
         server.size(call.transaction, call.from_date).await
@@ -56,17 +56,19 @@ impl VolumeServer {
     ) -> Result<(VolumeDump, Work), AbortCode> {
         let work = self.enter(id, "Dump")?;
         let dump = VolumeDump::new(work.volume()?, options);
-        Ok((self.prepare(&work, dump, false).await?, work))
+        Ok((self.prepare(&work, dump, 0).await?, work))
     }
 
-    /// Prepares a dump for a reader that accepts holes, or for one that needs zeros in their place.
+    /// Prepares a dump for a reader that knows some formats ([`vol::DumpFormats`]).
     pub(super) async fn prepare(
         &self,
         work: &Work,
         dump: VolumeDump,
-        holes: bool,
+        formats: u32,
     ) -> Result<VolumeDump, AbortCode> {
-        if holes {
+        let fine = formats & vol::DUMP_WITH_FINE_TIMES != 0;
+        let dump = if fine { dump.with_fine_times() } else { dump };
+        if formats & vol::DUMP_WITH_HOLES != 0 {
             return Ok(dump.keeping_holes());
         }
         let prepared = self.env.run_blocking(move || dump.prepare()).await;

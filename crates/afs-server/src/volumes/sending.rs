@@ -7,7 +7,7 @@ use std::sync::Arc;
 use afs_volume::VolumeError;
 use afs_volume::dump::VolumeDump;
 use afs_wire::error::AbortCode;
-use afs_wire::vol::{DUMP_BY_PATH, DUMP_WITH_HOLES, Destination};
+use afs_wire::vol::{DUMP_BY_PATH, Destination};
 use bytes::Bytes;
 
 use super::VolumeServer;
@@ -78,7 +78,7 @@ impl VolumeServer {
     ) -> Result<(), AbortCode> {
         tracing::info!(volume = %work.id(), to = %to.server.host, "the data path broke; the dump is sent again by a call");
         self.path_failed(to.server);
-        let content = self.prepare(work, dump, formats & DUMP_WITH_HOLES != 0).await?;
+        let content = self.prepare(work, dump, formats).await?;
         let sent = self.deliver(work, content, Delivery::by_call(self, to).await).await;
         sent.map_err(|undelivered| match undelivered {
             Undelivered::Code(code) => code,
@@ -93,7 +93,7 @@ impl VolumeServer {
         dump: VolumeDump,
         formats: u32,
     ) -> Result<Headed, AbortCode> {
-        let dump = self.prepare(work, dump, formats & DUMP_WITH_HOLES != 0).await?;
+        let dump = self.prepare(work, dump, formats).await?;
         let path = self.path().filter(|_| formats & DUMP_BY_PATH != 0);
         let drive = path.and_then(|files| files.data_path.offered());
         let wanted = drive.map_or(0, |drive| drive.minimum_size);

@@ -1,6 +1,6 @@
 //! Attributes of a node, and changes to them.
 
-use afs_wire::ids::{DataVersion, Fid, Mode, UnixSeconds, ViceId};
+use afs_wire::ids::{DataVersion, Fid, FileTime, Mode, ViceId};
 
 use crate::api::NodeId;
 
@@ -40,10 +40,10 @@ pub struct Attr {
     pub is_home: bool,
     /// Group, not interpreted by AFS.
     pub group: u32,
-    /// Modification time of the data, in whole seconds: the only time that AFS lets a user set.
-    pub mtime: UnixSeconds,
+    /// Modification time of the data: the only time that AFS lets a user set. In whole seconds, unless the servers are ours.
+    pub mtime: FileTime,
     /// Time of the last change at the server.
-    pub ctime: UnixSeconds,
+    pub ctime: FileTime,
     /// Version of the data to which `size` belongs.
     pub data_version: DataVersion,
     /// True if every user of this machine may see these attributes. Otherwise a cache of the caller must ask for each
@@ -68,8 +68,8 @@ pub struct OpenAttr {
 pub enum NewTime {
     /// The present, by this machine's clock.
     Now,
-    /// A given second.
-    At(UnixSeconds),
+    /// A given time.
+    At(FileTime),
 }
 
 /// Changes to attributes; `None` leaves an attribute unchanged.

@@ -1,7 +1,7 @@
 //! Records of data that no server has, kept on disk beside the data until it is stored, discarded or dropped.
 //!
 //! ```text
-//! record    length u32, crc32c u32 (of the rest; all numbers big-endian), 1u8, cell, fid 3*u32,
+//! record    length u32, crc32c u32 (of the rest; all numbers big-endian), 2u8, cell, fid 3*u32,
 //!           owner, flags u8 (1 owner had a token, 2 set aside, 4 open for writing), replaces u64,
 //!           version u64, base length u64, base time u64, length u64, cut u64, changed u64,
 //!           error kind u8, error number i32, server, since u32,
@@ -12,11 +12,12 @@
 //! ranges    count u32, count * (start u64, end u64)
 //! ```
 //!
-//! A time is in seconds since 1970; 2^64-1 stands for none.
+//! Base time and changed are in nanoseconds since 1970, in records that begin with 1u8 in seconds; 2^64-1 stands for none. Since is in
+//! seconds.
 
 use std::net::SocketAddr;
 
-use afs_wire::ids::{CellName, DataVersion, Fid, UnixSeconds};
+use afs_wire::ids::{CellName, DataVersion, Fid, FileTime, UnixSeconds};
 
 use crate::api::TokenOwner;
 use crate::cache::Ranges;
@@ -30,7 +31,9 @@ pub const RANGES_MAX: usize = 1 << 16;
 pub(super) const RECORD_MAX: u64 = 3 * 16 * (1 << 16) + 1024;
 
 /// Version of the format.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// Its times are in seconds.
+const FORMAT_OF_SECONDS: u8 = 1;
 const HAD_TOKEN: u8 = 1;
 const SET_ASIDE: u8 = 2;
 const OPEN: u8 = 4;
@@ -57,13 +60,13 @@ pub struct UnsavedRecord {
     /// Length of that version, in bytes.
     pub base_length: u64,
     /// Modification time of that version, if it is known.
-    pub base_time: Option<UnixSeconds>,
+    pub base_time: Option<FileTime>,
     /// Length of the file as it was written, in bytes.
     pub length: u64,
     /// Length of the part of that version which is still part of the file.
     pub cut: u64,
     /// Time of the last change.
-    pub changed_at: Option<UnixSeconds>,
+    pub changed_at: Option<FileTime>,
     /// Kind of the error of the last store, as its owner numbers it.
     pub error_kind: u8,
     /// Number of the error.
@@ -146,9 +149,7 @@ impl UnsavedRecord {
 }
 
 fn decode_body(rest: &mut &[u8]) -> Option<UnsavedRecord> {
-    if take::<1>(rest)? != [FORMAT] {
-        return None;
-    }
+    let [format @ (FORMAT | FORMAT_OF_SECONDS)] = take::<1>(rest)? else { return None };
     let cell = cell_of(text(rest)?, &mut None)?;
     let fid = fid_of(rest)?;
     let owner = owner(rest)?;
@@ -172,10 +173,10 @@ fn decode_body(rest: &mut &[u8]) -> Option<UnsavedRecord> {
         replaces,
         version,
         base_length,
-        base_time: time_of(base_time)?,
+        base_time: time_of(base_time, format)?,
         length,
         cut,
-        changed_at: time_of(changed)?,
+        changed_at: time_of(changed, format)?,
         error_kind,
         error_number,
         server,
@@ -188,14 +189,15 @@ fn decode_body(rest: &mut &[u8]) -> Option<UnsavedRecord> {
     })
 }
 
-fn time(at: Option<UnixSeconds>) -> u64 {
-    at.map_or(u64::MAX, |at| u64::from(at.0))
+fn time(at: Option<FileTime>) -> u64 {
+    at.map_or(u64::MAX, FileTime::as_nanos)
 }
 
-fn time_of(number: u64) -> Option<Option<UnixSeconds>> {
+fn time_of(number: u64, format: u8) -> Option<Option<FileTime>> {
     match number {
         u64::MAX => Some(None),
-        seconds => Some(Some(UnixSeconds(u32::try_from(seconds).ok()?))),
+        seconds if format == FORMAT_OF_SECONDS => Some(Some(UnixSeconds(u32::try_from(seconds).ok()?).into())),
+        nanos => FileTime::from_nanos(nanos).map(Some),
     }
 }
 
@@ -238,7 +240,7 @@ pub(super) mod tests {
             replaces: 9,
             version: DataVersion(12),
             base_length: 6,
-            base_time: Some(UnixSeconds(5)),
+            base_time: Some(FileTime::new(UnixSeconds(5), 6)),
             length: 9,
             cut: 4,
             changed_at: None,

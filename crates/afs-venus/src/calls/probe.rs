@@ -25,7 +25,10 @@ impl Calls {
         if target.address.contacted.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.ask(target, target.address.anonymous(), &fs::GetCapabilities {}).await?;
+        let reply = self.ask(target, target.address.anonymous(), &fs::GetCapabilities {}).await?;
+        let words = reply.as_ref().map_or(&[][..], |reply| &reply.capabilities);
+        let fine = fs::capability::has_own(words, fs::capability::FINE_TIMES);
+        target.server.has_fine_times.store(fine, Ordering::SeqCst);
         target.address.contacted.store(true, Ordering::SeqCst);
         Ok(())
     }

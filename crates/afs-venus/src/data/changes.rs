@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use afs_wire::ids::UnixSeconds;
+use afs_wire::ids::FileTime;
 
 use crate::cache::Ranges;
 use crate::data::Content;
@@ -12,7 +12,7 @@ const HOLES_MAX: usize = 1 << 16;
 
 impl Content {
     /// Records a write of a program.
-    pub fn wrote(&mut self, range: Range<u64>, at: UnixSeconds) {
+    pub fn wrote(&mut self, range: Range<u64>, at: FileTime) {
         if range.is_empty() {
             return;
         }
@@ -26,7 +26,7 @@ impl Content {
     }
 
     /// Records a truncation or extension by a program.
-    pub fn set_length(&mut self, length: u64, at: UnixSeconds) {
+    pub fn set_length(&mut self, length: u64, at: FileTime) {
         self.resized = true;
         self.changing = true;
         self.grow(length);
@@ -56,7 +56,7 @@ impl Content {
 
     /// Records passthrough writes of the kernel: the file is complete and of this length, with data in these ranges
     /// only.
-    pub fn wrote_data(&mut self, length: u64, data: &Ranges, at: UnixSeconds) {
+    pub fn wrote_data(&mut self, length: u64, data: &Ranges, at: FileTime) {
         self.set_length(length, at);
         self.present = Ranges::whole(length);
         self.holes = Ranges::new();
@@ -65,7 +65,7 @@ impl Content {
     }
 
     /// Records that a program made a range zeros without space, up to the end of the file.
-    pub fn zeroed(&mut self, range: Range<u64>, at: UnixSeconds) {
+    pub fn zeroed(&mut self, range: Range<u64>, at: FileTime) {
         let range = range.start..range.end.min(self.length);
         if range.is_empty() {
             return;

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use afs_wire::ids::{DataVersion, UnixSeconds};
+use afs_wire::ids::{DataVersion, FileTime};
 
 use crate::api::Seek;
 use crate::cache::{Kept, Ranges};
@@ -39,7 +39,7 @@ pub(crate) struct Content {
     /// Changed since the last close or fsync: the dirty data may be an incomplete change of a program.
     pub changing: bool,
     /// Time of the last local change; sent with the next store.
-    pub changed_at: Option<UnixSeconds>,
+    pub changed_at: Option<FileTime>,
     /// References to the data.
     pub uses: UseCounts,
     /// Failed stores in a row.

@@ -53,7 +53,7 @@ impl Content {
     pub fn may_be_stored(&self, status: &Status, into: DataVersion) -> bool {
         status.data_version == into.next()
             && status.length == self.length
-            && Some(status.client_mod_time) == self.changed_at
+            && self.changed_at.is_some_and(|at| status.client_mod_time.may_be(at))
     }
 
     /// Ranges to compare with the server's file to recognise a store: the dirty bytes, and all data of the file if it

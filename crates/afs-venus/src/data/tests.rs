@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use afs_wire::ids::{DataVersion, UnixSeconds};
+use afs_wire::ids::{DataVersion, FileTime, UnixSeconds};
 
 use super::*;
 use crate::api::Seek;
 use crate::cache::Ranges;
 
-const NOW: UnixSeconds = UnixSeconds(1000);
+const NOW: FileTime = FileTime::new(UnixSeconds(1000), 1);
 
 fn complete(length: u64) -> Content {
     Content { present: Ranges::whole(length), ..Content::new(DataVersion(5), length) }

@@ -23,12 +23,12 @@ impl Files {
         // Recorded before the write, so that no fetch overwrites the bytes, and again after it, so that a store in
         // between does not count them as stored.
         let before = data.content().clone();
-        data.content().wrote(range.clone(), self.wall());
+        data.content().wrote(range.clone(), self.time());
         data.forget_mark();
         let file = data.file.clone();
         let written = self.disk_moving(bytes.len() as u64, move || file.write_at(pos, &bytes)).await;
         match written {
-            Ok(()) => data.content().wrote(range, self.wall()),
+            Ok(()) => data.content().wrote(range, self.time()),
             Err(_) => undo_write(data, &range, &before),
         }
         written
@@ -60,7 +60,7 @@ impl Files {
             let file = data.file.clone();
             self.disk(move || file.set_len(length)).await?;
         }
-        let now = self.wall();
+        let now = self.time();
         data.content().set_length(length, now);
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Files {
                 Ok(length)
             })
             .await?;
-        let now = self.wall();
+        let now = self.time();
         data.content().set_length(length, now);
         Ok(())
     }
@@ -98,12 +98,12 @@ impl Files {
         }
         // As for a write, recorded before and after.
         let before = data.content().clone();
-        data.content().zeroed(range.clone(), self.wall());
+        data.content().zeroed(range.clone(), self.time());
         data.forget_mark();
         let (file, pos, len) = (data.file.clone(), range.start, range.end - range.start);
         let done = self.disk(move || file.zero(pos, len)).await;
         match done {
-            Ok(()) => data.content().zeroed(range, self.wall()),
+            Ok(()) => data.content().zeroed(range, self.time()),
             Err(_) => {
                 data.content().remove_hole(range.clone());
                 undo_write(data, &range, &before);

@@ -44,7 +44,7 @@ impl Files {
                 self.disk(move || file.data()).await?
             }
         };
-        let now = self.wall();
+        let now = self.time();
         data.content().wrote_data(length, &written, now);
         data.marked.store(true, Ordering::SeqCst);
         *data.ready.lock() = whole;
@@ -80,7 +80,7 @@ impl Files {
         }
         let changed = self.changed_since(data, known.clone()).await?;
         if is_quiet() && Arc::ptr_eq(&data.stored_sums.lock(), &known) {
-            let now = self.wall();
+            let now = self.time();
             changed.into_iter().for_each(|range| data.content().wrote(range, now));
         }
         Ok(())

@@ -53,7 +53,7 @@ pub(crate) use store_retries::{Failure, Restored, StoreRetry};
 use std::sync::Arc;
 
 use afs_rpc::EnvRef;
-use afs_wire::ids::UnixSeconds;
+use afs_wire::ids::{FileTime, UnixSeconds};
 use parking_lot::Mutex;
 
 use crate::api::HandleId;
@@ -183,6 +183,12 @@ impl Files {
 
     fn wall(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
+    }
+
+    /// The present, as a time of a file.
+    fn time(&self) -> FileTime {
+        let now = self.env.wall();
+        FileTime::new(UnixSeconds(now.secs_u32()), now.nanos)
     }
 }
 

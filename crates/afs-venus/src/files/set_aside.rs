@@ -89,7 +89,7 @@ mod tests {
 
     fn data_of(cache: &MemoryCache, vnode: u32, bytes: u64) -> SetAside {
         let mut content = Content::new(DataVersion(1), 0);
-        content.wrote(0..bytes, UnixSeconds(1));
+        content.wrote(0..bytes, UnixSeconds(1).into());
         SetAside {
             key: Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(vnode), Uniquifier(1))),
             user: Some(TokenOwner::Uid(7)),

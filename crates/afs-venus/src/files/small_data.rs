@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_wire::ids::{DataVersion, UnixSeconds};
+use afs_wire::ids::{DataVersion, FileTime};
 use bytes::Bytes;
 
 use crate::data::{Content, FileData};
@@ -20,7 +20,7 @@ impl Files {
         user: User,
         version: DataVersion,
         bytes: Bytes,
-        time: Option<UnixSeconds>,
+        time: Option<FileTime>,
     ) -> Result<Arc<FileData>> {
         let data = self.data_of_bytes(version, bytes, time).await?;
         let replaced = vnode.state().file.replace_data(&data);
@@ -35,7 +35,7 @@ impl Files {
         key: Key,
         user: User,
         bytes: Bytes,
-        time: Option<UnixSeconds>,
+        time: Option<FileTime>,
         error: &VenusError,
     ) -> Result<u64> {
         let data = self.data_of_bytes(DataVersion(0), bytes, time).await?;
@@ -49,7 +49,7 @@ impl Files {
         &self,
         version: DataVersion,
         bytes: Bytes,
-        time: Option<UnixSeconds>,
+        time: Option<FileTime>,
     ) -> Result<Arc<FileData>> {
         let (cache, length) = (self.cache.clone(), bytes.len() as u64);
         let write = move || {
@@ -59,7 +59,7 @@ impl Files {
         };
         let file = self.disk_moving(length, write).await?;
         let mut content = Content::new(version, 0);
-        content.wrote(0..length, time.unwrap_or(self.wall()));
+        content.wrote(0..length, time.unwrap_or(self.time()));
         content.changing = false;
         Ok(Arc::new(FileData::new(file, content)))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use afs_wire::ids::{DataVersion, UnixSeconds};
+use afs_wire::ids::{DataVersion, FileTime, UnixSeconds};
 use parking_lot::Mutex;
 
 use crate::cache::UnsavedTicket;
@@ -52,7 +52,7 @@ pub(crate) struct Restored {
     /// Its length. A cell that was made anew may give its numbers again.
     pub base_length: u64,
     /// Its modification time, if it is known.
-    pub base_time: Option<UnixSeconds>,
+    pub base_time: Option<FileTime>,
 }
 
 impl StoreRetry {

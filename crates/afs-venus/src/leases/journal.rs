@@ -10,7 +10,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{
     CHANGES_MAX, Change, FileKind, LeasedChange, LeasedChanges, ListNumber, SetStatus, SmallData, Status,
 };
-use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
+use afs_wire::ids::{DataVersion, Fid, FileTime};
 use afs_wire::xdr::Encode;
 
 use crate::identity::User;
@@ -395,7 +395,7 @@ pub(crate) struct SmallFile<'a> {
     pub key: Key,
     pub user: User,
     pub data: &'a SmallData,
-    pub time: UnixSeconds,
+    pub time: FileTime,
 }
 
 impl SmallFile<'_> {

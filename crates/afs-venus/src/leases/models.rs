@@ -4,7 +4,7 @@
 //! know its own number in the cell. All of that is the same for each new object of one user there.
 
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{DataVersion, Fid, Mode, UnixSeconds};
+use afs_wire::ids::{DataVersion, Fid, FileTime, Mode};
 
 use crate::identity::TokenId;
 
@@ -63,5 +63,5 @@ pub(crate) struct NewObject {
     /// Bytes, except of a directory.
     pub length: u64,
     pub mode: Mode,
-    pub time: UnixSeconds,
+    pub time: FileTime,
 }

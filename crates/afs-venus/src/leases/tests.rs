@@ -162,7 +162,7 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
     journal.push(create(ALICE, 2, b""));
     let data = SmallData::new(*b"data").unwrap();
     let add = |journal: &mut Journal, n, user| {
-        journal.add_data(&SmallFile { key: file(n), user, data: &data, time: UnixSeconds(5) })
+        journal.add_data(&SmallFile { key: file(n), user, data: &data, time: UnixSeconds(5).into() })
     };
     assert!(!add(&mut journal, 1, BOB), "it would be stored by another user");
     assert!(!add(&mut journal, 3, ALICE));
@@ -170,7 +170,7 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
     let list = journal.list().unwrap();
     assert!(!add(&mut journal, 2, ALICE), "a list stays as it is");
     let Decided::Change(Change::CreateFile(first)) = &list.entries[0].decided else { panic!() };
-    assert_eq!((first.data.as_bytes(), first.create.status.mod_time), (&b"data"[..], Some(UnixSeconds(5))));
+    assert_eq!((first.data.as_bytes(), first.create.status.mod_time), (&b"data"[..], Some(UnixSeconds(5).into())));
 }
 
 /// Else what a program wrote first would be there in the end.
@@ -194,7 +194,7 @@ fn data_does_not_go_with_the_name_if_other_data_of_the_file_waits_after_it() {
             key: file(1),
             user: ALICE,
             data: &data,
-            time: UnixSeconds(5)
+            time: UnixSeconds(5).into()
         }));
     }
 }
@@ -204,7 +204,7 @@ fn a_status_goes_with_the_last_change_of_the_same_object_and_user_alone() {
     let mut journal = Journal::default();
     let set = |mode: Option<u32>, time: Option<u32>| SetStatus {
         mode: mode.map(afs_wire::ids::Mode),
-        mod_time: time.map(UnixSeconds),
+        mod_time: time.map(|time| UnixSeconds(time).into()),
         ..SetStatus::default()
     };
     journal.push(create(ALICE, 1, b""));
@@ -319,7 +319,7 @@ fn a_new_object_is_as_the_last_one_of_the_same_user() {
         dir: DIR.fid,
         length: 3,
         mode: afs_wire::ids::Mode(0o640),
-        time: UnixSeconds(77),
+        time: UnixSeconds(77).into(),
     };
     let status = |kind, length| Status {
         kind,

@@ -62,6 +62,8 @@ pub(crate) struct Server {
     pub lends_no_new: UnknownCall,
     /// Whether it lends nothing with a lease later.
     pub lends_once: UnknownCall,
+    /// True if it keeps times of files to the nanosecond.
+    pub has_fine_times: AtomicBool,
     /// True if it does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// Random number that determines the order of equally near servers.
@@ -108,6 +110,7 @@ impl Server {
             no_leases: UnknownCall::default(),
             lends_no_new: UnknownCall::default(),
             lends_once: UnknownCall::default(),
+            has_fine_times: AtomicBool::new(false),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),

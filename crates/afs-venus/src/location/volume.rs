@@ -139,6 +139,11 @@ impl Volume {
         self.sites(now).iter().all(|server| server.is_unreachable())
     }
 
+    /// True if all of its servers keep times of files to the nanosecond.
+    pub fn has_fine_times(&self) -> bool {
+        self.state.lock().sites.iter().all(|server| server.has_fine_times.load(Ordering::SeqCst))
+    }
+
     /// True if a server is one of its sites.
     pub fn is_at(&self, server: &ServerReset) -> bool {
         self.state.lock().sites.iter().any(|site| site.reset.is_same(server))

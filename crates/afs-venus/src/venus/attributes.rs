@@ -97,8 +97,8 @@ impl Venus {
     fn wanted_status(&self, change: &SetAttr) -> SetStatus {
         SetStatus {
             mod_time: change.mtime.map(|time| match time {
-                NewTime::Now => self.wall(),
-                NewTime::At(seconds) => seconds,
+                NewTime::Now => self.time(),
+                NewTime::At(time) => time,
             }),
             owner: change.owner,
             group: change.group,
@@ -119,7 +119,7 @@ impl Venus {
         data.is_some_and(|data| data.content().is_dirty())
     }
 
-    fn set_pending_time(&self, vnode: &Vnode, time: afs_wire::ids::UnixSeconds) {
+    fn set_pending_time(&self, vnode: &Vnode, time: FileTime) {
         if let Some(data) = vnode.state().file.data().cloned() {
             data.content().changed_at = Some(time);
         }
@@ -161,7 +161,7 @@ impl Venus {
         if key.is_volume_root()
             && let Some(made_at) = self.location.volume_of(key).and_then(|volume| volume.made_at())
         {
-            attr.mtime = made_at;
+            attr.mtime = made_at.into();
         }
         let Some(vnode) = self.vnodes.peek(key) else { return attr };
         attr.is_public = self.promises.attributes_are_public(&vnode, status);
@@ -174,7 +174,7 @@ impl Venus {
             if content.is_dirty() {
                 data.shown.store(true, std::sync::atomic::Ordering::SeqCst);
                 attr.size = content.length;
-                attr.mtime = content.changed_at.unwrap_or(attr.mtime);
+                attr.mtime = content.changed_at.map_or(attr.mtime, |at| self.as_kept(key, at));
                 attr.ctime = attr.ctime.max(attr.mtime);
             }
             if !content.is_dirty() && content.uses.writers() > 0 && content.version != status.data_version {
@@ -194,6 +194,12 @@ impl Venus {
         attr
     }
 
+    /// A time as the servers of an object will tell it.
+    fn as_kept(&self, key: Key, time: FileTime) -> FileTime {
+        let is_fine = self.location.volume_of(key).is_some_and(|volume| volume.has_fine_times());
+        if is_fine { time } else { time.whole_seconds() }
+    }
+
     /// Attributes of the synthetic root.
     pub(super) fn cells_attr(&self) -> Attr {
         Attr {
@@ -208,8 +214,8 @@ impl Venus {
             owner: ViceId(0),
             is_home: true,
             group: 0,
-            mtime: afs_wire::ids::UnixSeconds(0),
-            ctime: afs_wire::ids::UnixSeconds(0),
+            mtime: FileTime::default(),
+            ctime: FileTime::default(),
             data_version: afs_wire::ids::DataVersion(1),
             is_public: true,
             is_older: false,

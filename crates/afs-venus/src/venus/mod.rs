@@ -63,7 +63,7 @@ use std::sync::Arc;
 
 use afs_rpc::EnvRef;
 use afs_rpc::sync::Notify;
-use afs_wire::ids::{UnixSeconds, Uuid};
+use afs_wire::ids::{FileTime, UnixSeconds, Uuid};
 
 use crate::api::NodeId;
 use crate::bypass::Windows;
@@ -173,6 +173,12 @@ impl Venus {
 
     fn wall(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
+    }
+
+    /// The present, as a time of a file.
+    fn time(&self) -> FileTime {
+        let now = self.env.wall();
+        FileTime::new(UnixSeconds(now.secs_u32()), now.nanos)
     }
 
     fn node_target(&self, node: NodeId) -> Result<NodeTarget> {

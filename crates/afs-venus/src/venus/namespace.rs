@@ -320,7 +320,7 @@ impl Venus {
 
     fn new_status(&self, mode: Mode) -> SetStatus {
         SetStatus {
-            mod_time: Some(self.wall()),
+            mod_time: Some(self.time()),
             mode: Some(Mode(mode.0 & Mode::ALL)),
             ..SetStatus::default()
         }

@@ -99,7 +99,7 @@ impl Venus {
             (content.begin_store(scope), scope, cut, content.changed_at, data.change_lock.cuts())
         };
         let fsync = reason == StoreReason::Sync;
-        let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
+        let status = SetStatus { mod_time: Some(time.unwrap_or(self.time())), fsync, ..SetStatus::default() };
         let mut storing = Storing { data: data.clone(), cut, any: false, end: End::Failed };
         let sending = Sending { vnode, volume, data, status, cuts, report: SourceReport::default() };
         sending.forget_sums(&pieces);

@@ -149,7 +149,7 @@ impl Venus {
         attr.node = node;
         attr.mode = Mode(0o555);
         attr.nlink = 2 + list.len() as u32;
-        (attr.mtime, attr.ctime) = (newest, newest);
+        (attr.mtime, attr.ctime) = (newest.into(), newest.into());
         attr.data_version = DataVersion(0);
         attr.is_public = false;
         attr

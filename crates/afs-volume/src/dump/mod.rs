@@ -27,7 +27,7 @@ pub struct DumpOptions {
 
 impl DumpOptions {
     fn wants(self, record: &VnodeRecord) -> bool {
-        record.server_mod_time >= self.since || self.all_directories && record.is_directory()
+        record.server_mod_time.seconds() >= self.since || self.all_directories && record.is_directory()
     }
 }
 
@@ -105,6 +105,12 @@ impl VolumeDump {
     /// Keeps holes, for a reader that supports them (`docs/protocol/extensions.md` "Dumps with holes").
     pub fn keeping_holes(self) -> Self {
         Self { holes: Holes::Kept, ..self }
+    }
+
+    /// Writes times with nanoseconds, for a reader that supports them (`docs/protocol/extensions.md` "Times").
+    pub fn with_fine_times(mut self) -> Self {
+        self.writer.with_fine_times();
+        self
     }
 
     /// Does the work before the first byte: if holes become zeros it reads the record of every vnode.

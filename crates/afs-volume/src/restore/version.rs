@@ -18,9 +18,11 @@ pub(super) fn of(
 ) -> DataVersion {
     let dumped = u64::from(fields.data_version);
     let Some(here) = here.filter(|here| here.unique == unique) else { return DataVersion(dumped) };
+    // Dumps of AFS-3 have seconds.
+    let modified = fields.client_mod_time;
     let same_half = here.data_version.0 & !LOWER | dumped;
     let same_data =
-        (here.length, here.client_mod_time, here.author) == (length, fields.client_mod_time, fields.author);
+        (here.length, here.client_mod_time.seconds(), here.author) == (length, modified.seconds(), fields.author);
     if same_half > here.data_version.0 || same_half == here.data_version.0 && same_data {
         DataVersion(same_half)
     } else {
@@ -35,7 +37,7 @@ mod tests {
     use super::*;
     use crate::ids::ContentId;
     use afs_wire::fs::FileKind;
-    use afs_wire::ids::{Mode, UnixSeconds, ViceId, VnodeId};
+    use afs_wire::ids::{FileTime, Mode, UnixSeconds, ViceId, VnodeId};
 
     fn here(version: u64, modified: u32) -> VnodeRecord {
         VnodeRecord {
@@ -51,8 +53,8 @@ mod tests {
             link_count: 1,
             parent: VnodeId(1),
             parent_unique: Uniquifier(1),
-            client_mod_time: UnixSeconds(modified),
-            server_mod_time: UnixSeconds(modified),
+            client_mod_time: FileTime::new(UnixSeconds(modified), 500),
+            server_mod_time: UnixSeconds(modified).into(),
             acl: None,
             content: ContentId(1),
             stored: 0,
@@ -63,7 +65,7 @@ mod tests {
     fn dumped(version: u32, modified: u32) -> VnodeFields {
         VnodeFields {
             data_version: version,
-            client_mod_time: UnixSeconds(modified),
+            client_mod_time: UnixSeconds(modified).into(),
             author: ViceId(1),
             ..VnodeFields::default()
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use afs_wire::acl::Acl;
 use afs_wire::dir::{PAGE_LEN, PAGES_MAX};
 use afs_wire::fs::FileKind;
-use afs_wire::ids::{DataVersion, Mode, Uniquifier, UnixSeconds, ViceId, VnodeId};
+use afs_wire::ids::{DataVersion, FileTime, Mode, Uniquifier, ViceId, VnodeId};
 use bytes::Bytes;
 
 use crate::error::VolumeError;
@@ -28,9 +28,9 @@ pub struct VnodeImage {
     /// Number of changes of the data.
     pub data_version: DataVersion,
     /// Modification time as shown to users.
-    pub client_mod_time: UnixSeconds,
+    pub client_mod_time: FileTime,
     /// Time of the last change, by the clock of the server that made it.
-    pub server_mod_time: UnixSeconds,
+    pub server_mod_time: FileTime,
     /// The user who last changed the data.
     pub author: ViceId,
     /// The owner.

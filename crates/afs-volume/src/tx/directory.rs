@@ -83,14 +83,14 @@ impl VolumeTx<'_, '_> {
     pub(super) fn touch_directory(&mut self, directory: &mut VnodeRecord, actor: Actor) {
         directory.data_version = directory.data_version.next();
         directory.author = actor.id;
-        directory.client_mod_time = self.now;
+        directory.client_mod_time = self.time;
         directory.server_mod_time = self.now;
         self.note_update();
     }
 
     /// Records in the header that a client made a change.
     pub(super) fn note_update(&mut self) {
-        self.header.update_date = self.now;
+        self.header.update_date = self.now.seconds();
         self.header.update_counter = self.header.update_counter.wrapping_add(1);
         self.header_changed = true;
     }

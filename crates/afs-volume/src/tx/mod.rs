@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_kv::Txn;
-use afs_wire::ids::{Fid, UnixSeconds, ViceId, VnodeId, VolumeId};
+use afs_wire::ids::{Fid, FileTime, UnixSeconds, ViceId, VnodeId, VolumeId};
 
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
@@ -57,7 +57,10 @@ pub struct VolumeTx<'t, 'a> {
     store: &'t Arc<Store>,
     header: VolumeHeader,
     header_changed: bool,
-    now: UnixSeconds,
+    /// The present, of which a user is told.
+    time: FileTime,
+    /// The time of this change, by which later ones are told apart from it.
+    now: FileTime,
     /// What the next new object becomes, if that was lent.
     number: Option<Fid>,
     vnodes: BTreeMap<VnodeId, HeldVnode>,
@@ -77,14 +80,15 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
     }
 
     pub(crate) fn with(txn: &'t mut Txn<'a>, store: &'t Arc<Store>, header: VolumeHeader) -> Self {
-        // Increments by date and releases find what changed after a clone, which may be ahead of the clock.
-        let now = store.now().max(header.clone_date);
+        let time = store.time();
         Self {
             txn,
             store,
+            time,
+            // Increments by date and releases find what changed after a clone, which may be ahead of the clock.
+            now: time.max(header.clone_date.into()),
             header,
             header_changed: false,
-            now,
             number: None,
             vnodes: BTreeMap::new(),
             pages: BTreeMap::new(),
@@ -94,7 +98,7 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
 
     /// The time of this change.
     pub fn now(&self) -> UnixSeconds {
-        self.now
+        self.now.seconds()
     }
 
     /// The volume's header as of this transaction.

@@ -67,7 +67,7 @@ impl VolumeTx<'_, '_> {
         self.charge(record.blocks().saturating_sub(before), STORE_SPARE)?;
         self.credit(before.saturating_sub(record.blocks()));
         record.author = actor.id;
-        record.client_mod_time = self.now;
+        record.client_mod_time = self.time;
         if !actor.administrator {
             record.mode = Mode(record.mode.0 & Mode::PERMISSIONS);
         }

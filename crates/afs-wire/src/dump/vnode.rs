@@ -2,9 +2,10 @@
 
 use super::Problem;
 use super::item::number;
+use super::tags::{CLIENT_NANOS_TAG, SERVER_NANOS_TAG};
 use crate::acl::Acl;
 use crate::fs::FileKind;
-use crate::ids::{Mode, UnixSeconds, ViceId, VnodeId};
+use crate::ids::{FileTime, Mode, UnixSeconds, ViceId, VnodeId};
 
 /// A vnode's status in a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub struct VnodeFields {
     /// The lower half of its data version.
     pub data_version: u32,
     /// Modification time as shown to users.
-    pub client_mod_time: UnixSeconds,
+    pub client_mod_time: FileTime,
     /// The user who changed the data last.
     pub author: ViceId,
     /// Its owner.
@@ -28,7 +29,7 @@ pub struct VnodeFields {
     /// The directory it is in; 0 for the root.
     pub parent: VnodeId,
     /// Last change by the server's clock; determines the contents of incremental dumps.
-    pub server_mod_time: UnixSeconds,
+    pub server_mod_time: FileTime,
     /// Access list, of directories.
     pub acl: Option<Acl>,
 }
@@ -40,13 +41,15 @@ impl VnodeFields {
             b't' => self.kind = kind(vnode, value as u8)?,
             b'l' => self.link_count = value as u16,
             b'v' => self.data_version = value,
-            b'm' => self.client_mod_time = UnixSeconds(value),
+            b'm' => self.client_mod_time = FileTime::new(UnixSeconds(value), self.client_mod_time.nanos()),
+            CLIENT_NANOS_TAG => self.client_mod_time = FileTime::new(self.client_mod_time.seconds(), value),
             b'a' => self.author = ViceId(value as i32),
             b'o' => self.owner = ViceId(value as i32),
             b'g' => self.group = value,
             b'b' => self.mode = Mode(value & Mode::ALL),
             b'p' => self.parent = VnodeId(value),
-            b's' => self.server_mod_time = UnixSeconds(value),
+            b's' => self.server_mod_time = FileTime::new(UnixSeconds(value), self.server_mod_time.nanos()),
+            SERVER_NANOS_TAG => self.server_mod_time = FileTime::new(self.server_mod_time.seconds(), value),
             b'A' => self.acl = Some(acl(vnode, item)?),
             // The last use is reserved and never written.
             _ => {}

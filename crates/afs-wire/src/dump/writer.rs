@@ -1,6 +1,6 @@
 //! Encoder of a dump.
 
-use super::tags::{CRITICAL, SPARSE_TAG};
+use super::tags::{CLIENT_NANOS_TAG, CRITICAL, SERVER_NANOS_TAG, SPARSE_TAG};
 use super::{
     BARE_VNODE_LEN, BEGIN_MAGIC, DUMP_SECTION, DumpHeader, END_MAGIC, END_SECTION, MESSAGE_MAX, NAME_MAX,
     SPANS_MAX, VERSION, VNODE_SECTION, VOLUME_SECTION, VnodeFields, VolumeFields,
@@ -15,9 +15,16 @@ use crate::ids::{Mode, Uniquifier, VnodeId};
 #[derive(Debug, Default)]
 pub struct DumpWriter {
     out: Vec<u8>,
+    /// Whether times have nanoseconds.
+    fine_times: bool,
 }
 
 impl DumpWriter {
+    /// Writes times with nanoseconds, for a reader that has announced support.
+    pub fn with_fine_times(&mut self) {
+        self.fine_times = true;
+    }
+
     /// The bytes written since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
@@ -106,7 +113,7 @@ impl DumpWriter {
         }
         self.short(b'l', fields.link_count);
         self.int(b'v', fields.data_version);
-        self.int(b'm', fields.client_mod_time.0);
+        self.int(b'm', fields.client_mod_time.seconds().0);
         self.int(b'a', fields.author.0 as u32);
         self.int(b'o', fields.owner.0 as u32);
         if fields.group != 0 {
@@ -114,7 +121,14 @@ impl DumpWriter {
         }
         self.short(b'b', (fields.mode.0 & Mode::ALL) as u16);
         self.int(b'p', fields.parent.0);
-        self.int(b's', fields.server_mod_time.0);
+        self.int(b's', fields.server_mod_time.seconds().0);
+        for (tag, time) in
+            [(CLIENT_NANOS_TAG, fields.client_mod_time), (SERVER_NANOS_TAG, fields.server_mod_time)]
+        {
+            if self.fine_times && time.nanos() != 0 {
+                self.int(tag, time.nanos());
+            }
+        }
         if let Some(acl) = fields.acl.as_ref().filter(|_| fields.kind == FileKind::Directory) {
             self.out.push(b'A');
             self.out.extend_from_slice(&acl.to_block());

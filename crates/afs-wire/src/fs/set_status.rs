@@ -1,13 +1,14 @@
 //! Requested changes of an object's status.
 
-use crate::ids::{Mode, UnixSeconds, ViceId};
+use super::status::{nanos_of, nanos_word};
+use crate::ids::{FileTime, Mode, UnixSeconds, ViceId};
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
 /// The fields of a status that a caller sets: `AFSStoreStatus`, 24 bytes. `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetStatus {
     /// Modification time as shown to users.
-    pub mod_time: Option<UnixSeconds>,
+    pub mod_time: Option<FileTime>,
     /// The new owner.
     pub owner: Option<ViceId>,
     /// Unix group number.
@@ -43,20 +44,21 @@ impl Encode for SetStatus {
             | bit(self.mode.is_some(), MODE)
             | bit(self.fsync, FSYNC);
         mask.encode(out);
-        self.mod_time.unwrap_or_default().encode(out);
+        let time = self.mod_time.unwrap_or_default();
+        time.seconds().encode(out);
         self.owner.unwrap_or_default().encode(out);
         self.group.unwrap_or_default().encode(out);
         self.mode.unwrap_or_default().encode(out);
-        0u32.encode(out); // segment size, unused
+        nanos_word(time).encode(out); // segment size, which AFS-3 does not use
     }
 }
 
 impl Decode for SetStatus {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let [mask, mod_time, owner, group, mode, _segment_size] = <[u32; 6]>::decode(r)?;
+        let [mask, mod_time, owner, group, mode, nanos] = <[u32; 6]>::decode(r)?;
         let set = |bit: u32| mask & bit != 0;
         Ok(Self {
-            mod_time: set(MOD_TIME).then_some(UnixSeconds(mod_time)),
+            mod_time: set(MOD_TIME).then_some(FileTime::new(UnixSeconds(mod_time), nanos_of(nanos))),
             owner: set(OWNER).then_some(ViceId(owner as i32)),
             group: set(GROUP).then_some(group),
             mode: set(MODE).then_some(Mode(mode)),
@@ -77,6 +79,10 @@ mod tests {
         assert_eq!(wire[..4], [0, 0, 4, 8]);
         assert_eq!(wire[16..20], [0, 0, 1, 0xa4]);
         assert_eq!(SetStatus::from_bytes(&wire), Ok(set));
+        let time = Some(FileTime::new(UnixSeconds(3), 5));
+        let timed = SetStatus { mod_time: time, ..set };
+        assert_eq!(timed.to_bytes()[20..], [0x80, 0, 0, 5]);
+        assert_eq!(SetStatus::from_bytes(&timed.to_bytes()), Ok(timed));
         assert!(!set.is_empty() && SetStatus { fsync: true, ..SetStatus::default() }.is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! An object's status.
 
 use crate::error::AbortCode;
-use crate::ids::{DataVersion, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId};
+use crate::ids::{DataVersion, FileTime, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId};
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
 /// Type of an object.
@@ -39,9 +39,9 @@ impl Decode for FileKind {
 
 /// An object's status: `AFSFetchStatus`, 84 bytes.
 ///
-/// Constant words (interface version, residency mask, synchronisation counter) are not fields: they are written as
-/// the protocol requires and checked or skipped when read. Length and data version are joined from their two halves.
-/// Source: `docs/protocol/fileserver.md` "2. Structures".
+/// The interface version is not a field: it is written as the protocol requires and checked when read. Length and data version are
+/// joined from their two halves, and the times from their seconds and a word that AFS-3 does not use. Source:
+/// `docs/protocol/fileserver.md` "2. Structures", `docs/protocol/extensions.md` "Times".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Type of the object.
@@ -67,9 +67,9 @@ pub struct Status {
     /// Uniquifier that goes with `parent`.
     pub parent_unique: Uniquifier,
     /// Modification time as shown to users.
-    pub client_mod_time: UnixSeconds,
+    pub client_mod_time: FileTime,
     /// Last change by the server's clock.
-    pub server_mod_time: UnixSeconds,
+    pub server_mod_time: FileTime,
     /// Unix group number, uninterpreted.
     pub group: u32,
     /// 0 not locked, n locked by n readers, -1 locked by a writer.
@@ -96,6 +96,14 @@ impl Status {
         if self.error == AbortCode::OK { Ok(self) } else { Err(self.error) }
     }
 
+    fn residency(&self) -> u32 {
+        match (self.error == AbortCode::OK, self.server_mod_time.nanos()) {
+            (false, _) => 0,
+            (true, 0) => RESIDENT,
+            (true, nanos) => nanos << 2 | HAS_NANOS | RESIDENT,
+        }
+    }
+
     fn words(&self) -> [u32; 21] {
         [
             INTERFACE_VERSION,
@@ -110,11 +118,11 @@ impl Status {
             self.mode.0,
             self.parent.0,
             self.parent_unique.0,
-            u32::from(self.error == AbortCode::OK),
-            self.client_mod_time.0,
-            self.server_mod_time.0,
+            self.residency(),
+            self.client_mod_time.seconds().0,
+            self.server_mod_time.seconds().0,
             self.group,
-            0,
+            nanos_word(self.client_mod_time),
             (self.data_version.0 >> 32) as u32,
             self.lock_count as u32,
             (self.length >> 32) as u32,
@@ -124,6 +132,9 @@ impl Status {
 }
 
 const INTERFACE_VERSION: u32 = 1;
+/// Of the residency mask: the bit that every object has, and the one that says that nanoseconds follow, from bit 2 on.
+const RESIDENT: u32 = 1;
+const HAS_NANOS: u32 = 2;
 
 impl Encode for Status {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -144,9 +155,10 @@ impl Decode for Status {
         let [author, owner] = <[ViceId; 2]>::decode(r)?;
         let [caller_access, anonymous_access] = <[Rights; 2]>::decode(r)?;
         let (mode, parent, parent_unique) = (Mode(r.u32()?), VnodeId(r.u32()?), Uniquifier(r.u32()?));
-        let _residency_mask = r.u32()?;
+        let residency = r.u32()?;
         let [client_mod_time, server_mod_time] = <[UnixSeconds; 2]>::decode(r)?;
-        let [group, _sync_counter, data_version_high] = <[u32; 3]>::decode(r)?;
+        let [group, client_nanos, data_version_high] = <[u32; 3]>::decode(r)?;
+        let server_nanos = if residency & HAS_NANOS != 0 { residency >> 2 } else { 0 };
         let (lock_count, length_high, error) = (r.i32()?, r.u32()?, AbortCode(r.i32()?));
         // Old servers leave the version zero beside an error (`docs/protocol/fileserver.md` "15. Traps", T5).
         if version != INTERFACE_VERSION && !(version == 0 && error != AbortCode::OK) {
@@ -164,14 +176,26 @@ impl Decode for Status {
             mode,
             parent,
             parent_unique,
-            client_mod_time,
-            server_mod_time,
+            client_mod_time: FileTime::new(client_mod_time, nanos_of(client_nanos)),
+            server_mod_time: FileTime::new(server_mod_time, server_nanos),
             group,
             lock_count,
             error,
         })
     }
 }
+
+/// The nanoseconds of a time, in a word that AFS-3 sends as 0.
+pub(super) fn nanos_word(time: FileTime) -> u32 {
+    if time.nanos() == 0 { 0 } else { time.nanos() | NANOS }
+}
+
+/// The nanoseconds in such a word: none, if it has something else.
+pub(super) fn nanos_of(word: u32) -> u32 {
+    if word & NANOS != 0 { word & !NANOS } else { 0 }
+}
+
+const NANOS: u32 = 1 << 31;
 
 fn join(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
@@ -195,8 +219,8 @@ mod tests {
             mode: Mode(0o755),
             parent: VnodeId(1),
             parent_unique: Uniquifier(1),
-            client_mod_time: UnixSeconds(100),
-            server_mod_time: UnixSeconds(101),
+            client_mod_time: UnixSeconds(100).into(),
+            server_mod_time: UnixSeconds(101).into(),
             group: 5,
             lock_count: -1,
             error: AbortCode::OK,
@@ -209,6 +233,24 @@ mod tests {
             [1, 2, 2, 0x800, 3, 1, owner, 0x7f, 9, 0o755, 1, 1, 1, 100, 101, 5, 0, 9, 0xffff_ffff, 7, 0];
         assert_eq!(words, wanted);
         assert_eq!(Status::from_bytes(&wire), Ok(status));
+    }
+
+    #[test]
+    fn nanoseconds_travel_in_words_that_others_do_not_use() {
+        let [client_mod_time, server_mod_time] = [(100, 1), (101, 999_999_999)]
+            .map(|(seconds, nanos)| FileTime::new(UnixSeconds(seconds), nanos));
+        let status = Status { client_mod_time, server_mod_time, ..Status::default() };
+        let wire = status.to_bytes();
+        let word = |at: usize| u32::from_be_bytes(wire[at * 4..at * 4 + 4].try_into().unwrap());
+        assert_eq!([word(13), word(14), word(16)], [100, 101, 0x8000_0001]);
+        assert_eq!(word(12), 999_999_999 << 2 | 3);
+        assert_eq!(Status::from_bytes(&wire), Ok(status));
+        let mut other = wire;
+        other[64..68].copy_from_slice(&7u32.to_be_bytes());
+        other[48..52].copy_from_slice(&1u32.to_be_bytes());
+        let other = Status::from_bytes(&other).unwrap();
+        assert_eq!(other.client_mod_time, UnixSeconds(100).into());
+        assert_eq!(other.server_mod_time, UnixSeconds(101).into());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Identifiers, rights, times and validated names.
 
 mod fid;
+mod file_time;
 mod names;
 mod partition;
 mod rights;
@@ -8,6 +9,7 @@ mod uuid;
 mod volume_kind;
 
 pub use fid::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+pub use file_time::FileTime;
 pub use names::{CellName, NameError, VolumeName};
 pub use partition::{BadPartition, PartitionId, PartitionNumber};
 pub use rights::{BadRights, Rights};

@@ -19,6 +19,9 @@ pub const DUMP_WITH_HOLES: u32 = 1;
 /// Of [`DumpFormats`]: the server takes and gives dumps by its data path ([`RestoreByPath`]).
 pub const DUMP_BY_PATH: u32 = 2;
 
+/// Of [`DumpFormats`]: `Restore` knows times with nanoseconds ([`crate::dump::DumpWriter::with_fine_times`]).
+pub const DUMP_WITH_FINE_TIMES: u32 = 4;
+
 /// A [`StreamGrant`] in wire form, as it precedes the result of a call.
 pub type StreamGrantBytes = ByteString<STREAM_GRANT_MAX>;
 
@@ -74,7 +77,7 @@ calls! {
     } -> Nothing;
 
     /// Formats that `Restore` accepts beyond the dumps of AFS, and ways by which a dump may come: a sum of
-    /// [`DUMP_WITH_HOLES`], [`DUMP_BY_PATH`] and unused bits.
+    /// [`DUMP_WITH_HOLES`], [`DUMP_BY_PATH`], [`DUMP_WITH_FINE_TIMES`] and unused bits.
     0x414E_4404 "DumpFormats" DumpFormats {} -> DumpFormatsReply { formats: u32 };
 
     /// Sets by which ways the bytes of the files of a transaction's volume may travel.

@@ -106,7 +106,7 @@ impl Venus {
             (None, New::File | New::Directory) => {
                 let (kind, length) = (plan.kind, plan.length);
                 let (mode, time) =
-                    (plan.set.mode.unwrap_or_default(), plan.set.mod_time.unwrap_or(self.wall()));
+                    (plan.set.mode.unwrap_or_default(), plan.set.mod_time.unwrap_or(self.time()));
                 let new = NewObject { kind, fid, dir: dir.key.fid, length, mode, time };
                 let status = lease.models(|models| models.new_object(token, &new))?;
                 (self.vnode(Key::new(dir.key.cell, fid)), status)
@@ -164,7 +164,7 @@ impl Venus {
         Some(Status {
             data_version: status.data_version.next(),
             link_count: status.link_count.saturating_add_signed(subdirectories),
-            client_mod_time: self.wall(),
+            client_mod_time: self.time(),
             ..status
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::fs::{self, Change, FileKind, SMALL_DATA_MAX, SetStatus, SmallData, Status};
-use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
+use afs_wire::ids::{DataVersion, Fid, FileTime};
 use bytes::Bytes;
 
 use super::plan::is_plain;
@@ -45,7 +45,7 @@ impl Venus {
             Box::pin(self.borrow_more(&lease, cost, New::Nothing)).await;
         }
         let bytes = self.whole(data, length).await?;
-        let time = data.content().changed_at.unwrap_or(self.wall());
+        let time = data.content().changed_at.unwrap_or(self.time());
         let Some(status) = self.journal_data(&lease, vnode, data, bytes.clone(), time) else {
             return Ok(false);
         };
@@ -97,7 +97,7 @@ impl Venus {
         vnode: &Arc<Vnode>,
         data: &FileData,
         bytes: Bytes,
-        time: UnixSeconds,
+        time: FileTime,
     ) -> Option<Status> {
         let version = data.content().version;
         let status = vnode.fresh_status(&lease.volume, self.now());
@@ -132,7 +132,7 @@ impl Venus {
         vnode: &Arc<Vnode>,
         expected: DataVersion,
         data: Bytes,
-        time: UnixSeconds,
+        time: FileTime,
     ) -> Entry {
         let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
         let cost = (data.len() as u64).next_multiple_of(1024);

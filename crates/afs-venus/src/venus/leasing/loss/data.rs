@@ -1,7 +1,7 @@
 //! Data of files that was decided under a lost lease: stored by single calls, and kept as unsaved where the server does not take it.
 
 use afs_wire::fs::{self, Change, SmallData};
-use afs_wire::ids::{DataVersion, Fid, UnixSeconds};
+use afs_wire::ids::{DataVersion, Fid, FileTime};
 use bytes::Bytes;
 
 use super::state::{Loss, Unstored};
@@ -69,7 +69,7 @@ impl Venus {
         entry: &Entry,
         fid: Fid,
         version: DataVersion,
-        (data, time): (Bytes, Option<UnixSeconds>),
+        (data, time): (Bytes, Option<FileTime>),
     ) -> Unstored {
         let vnode = self.vnode(Key::new(entry.vnode.key.cell, fid));
         Unstored { vnode, user: entry.user, version, data, time }

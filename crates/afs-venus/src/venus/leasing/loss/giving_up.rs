@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_wire::fs::Change;
-use afs_wire::ids::UnixSeconds;
+use afs_wire::ids::FileTime;
 use bytes::Bytes;
 
 use super::data::bytes_of;
@@ -81,7 +81,7 @@ impl Venus {
 }
 
 /// The bytes of a file in a change, and their time.
-fn data_of(decided: &Decided) -> Option<(Bytes, Option<UnixSeconds>)> {
+fn data_of(decided: &Decided) -> Option<(Bytes, Option<FileTime>)> {
     match decided {
         Decided::Change(Change::CreateFile(small)) => {
             Some((bytes_of(&small.data), small.create.status.mod_time))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_wire::ids::{DataVersion, UnixSeconds};
+use afs_wire::ids::{DataVersion, FileTime};
 use bytes::Bytes;
 
 use super::looks::Looks;
@@ -16,7 +16,7 @@ pub(in crate::venus::leasing) struct Unstored {
     pub(super) user: User,
     pub(super) version: DataVersion,
     pub(super) data: Bytes,
-    pub(super) time: Option<UnixSeconds>,
+    pub(super) time: Option<FileTime>,
 }
 
 /// The making good of a lost lease.
