@@ -4,6 +4,7 @@ mod adversary;
 mod benchmark_scripts;
 mod buckets;
 mod cited;
+mod clocks;
 mod complete;
 mod contents;
 mod drive_hosts;

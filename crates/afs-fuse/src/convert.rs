@@ -88,7 +88,9 @@ pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
         TimeOrNow::SpecificTime(time) => {
             let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
             let last = || FileTime::new(UnixSeconds(u32::MAX), 0);
-            NewTime::At(u64::try_from(since.as_nanos()).ok().and_then(FileTime::from_nanos).unwrap_or_else(last))
+            NewTime::At(
+                u64::try_from(since.as_nanos()).ok().and_then(FileTime::from_nanos).unwrap_or_else(last),
+            )
         }
     }
 }
@@ -136,6 +138,9 @@ mod tests {
         assert_eq!(new_time(TimeOrNow::SpecificTime(before)), NewTime::At(FileTime::default()));
         let fine = UNIX_EPOCH + Duration::new(7, 30_000_000);
         assert_eq!(time(FileTime::new(UnixSeconds(7), 30_000_000)), fine);
-        assert_eq!(new_time(TimeOrNow::SpecificTime(fine)), NewTime::At(FileTime::new(UnixSeconds(7), 30_000_000)));
+        assert_eq!(
+            new_time(TimeOrNow::SpecificTime(fine)),
+            NewTime::At(FileTime::new(UnixSeconds(7), 30_000_000))
+        );
     }
 }

@@ -6,5 +6,6 @@ mod held_files;
 mod holes;
 mod kit;
 mod many_users;
+mod own_times;
 mod owners;
 mod same_names;

@@ -49,12 +49,12 @@ fn a_time_set_before_close_travels_with_the_data() {
         client.venus.write(handle, 0, Bytes::from_static(b"x")).await.unwrap();
         let node = client.find("file").await.unwrap().node;
         let before = client.venus.counters();
-        let time = afs_venus::NewTime::At(afs_wire::ids::UnixSeconds(1_000_000));
+        let time = afs_venus::NewTime::At(afs_wire::ids::UnixSeconds(1_000_000).into());
         let change = SetAttr { mtime: Some(time), ..SetAttr::default() };
         let attr = client.venus.setattr(node, Some(handle), change).await.unwrap();
-        assert_eq!(attr.mtime.0, 1_000_000);
+        assert_eq!(attr.mtime.seconds().0, 1_000_000);
         client.venus.flush(handle, 0).await.unwrap();
-        assert_eq!(client.venus.getattr(node).await.unwrap().mtime.0, 1_000_000);
+        assert_eq!(client.venus.getattr(node).await.unwrap().mtime.seconds().0, 1_000_000);
         assert_eq!(client.calls_since(&before), ["StoreData64 1"]);
     });
 }

@@ -4,8 +4,10 @@ use crate::common;
 
 use std::sync::Arc;
 
-use afs_venus::{Kind, MemoryCache, NodeId, OpenFlags, RootKind, SetAttr};
+use afs_venus::{Kind, MemoryCache, NewTime, NodeId, OpenFlags, RootKind, SetAttr};
+use afs_wire::ids::{FileTime, UnixSeconds};
 use bytes::Bytes;
+use common::fakes::{Fakes, Image, RW};
 use common::{Cell, pattern};
 
 #[test]
@@ -235,6 +237,73 @@ fn mount_points_lead_into_volumes_and_dots_lead_out_again() {
         one.venus.setxattr(dir, b"afs.rmmount", b"proj").await.unwrap();
         assert_eq!(one.find("dir/proj").await.unwrap_err().errno(), 2);
         assert_eq!(one.venus.setxattr(NodeId::ROOT, b"afs.rmmount", b"dir").await.unwrap_err().errno(), 22);
+    });
+}
+
+#[test]
+fn times_have_nanoseconds_on_every_machine() {
+    let cell = Cell::new(90);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let (made, set) = cell.on(&a, async move {
+        one.put("file", b"x").await.unwrap();
+        let made = one.find("file").await.unwrap().attr;
+        let change =
+            SetAttr { mtime: Some(NewTime::At(FileTime::new(UnixSeconds(7), 8))), ..SetAttr::default() };
+        one.put("set", b"y").await.unwrap();
+        let set = one.venus.setattr(one.find("set").await.unwrap().node, None, change).await.unwrap();
+        (made, set)
+    });
+    assert!(made.mtime.nanos() != 0 && made.ctime.nanos() != 0, "{made:?}");
+    assert_eq!(set.mtime, FileTime::new(UnixSeconds(7), 8));
+    let other = b.clone();
+    cell.on(&b, async move {
+        for (name, expected) in [("file", made), ("set", set)] {
+            let found = other.find(name).await.unwrap().attr;
+            assert_eq!((found.mtime, found.ctime), (expected.mtime, expected.ctime), "{name}");
+        }
+    });
+}
+
+/// The fake server keeps whole seconds, and does not say that it keeps more.
+#[test]
+fn a_server_of_seconds_has_its_times_shown_in_seconds() {
+    let cell = Fakes::new(92, 1, 1);
+    let image = Arc::new(std::sync::Mutex::new(Image::new(100).with("file", b"old")));
+    cell.servers[0].host(RW, &image, true);
+    cell.locate(&[(0, afs_wire::vl::SiteFlags::RW_VOLUME)]);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"new")).await.unwrap();
+        let dirty = one.find("file").await.unwrap().attr;
+        assert_eq!((dirty.size, dirty.mtime.nanos()), (3, 0));
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+        assert_eq!(one.find("file").await.unwrap().attr.mtime.nanos(), 0);
+    });
+}
+
+#[test]
+fn checkvolumes_has_the_kernel_look_up_every_mount_point_again() {
+    let cell = Cell::new(91);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let mounted = one.mount("proj", "#proj.").await.unwrap();
+        assert!(mounted.name_for.is_some());
+        assert_eq!(one.find("proj").await.unwrap().attr.fid, mounted.attr.fid);
+        one.put("proj/file", b"x").await.unwrap();
+        assert_eq!(one.find("proj/file").await.unwrap().name_for, None);
+        one.invalidated.take();
+        one.venus.setxattr(NodeId::ROOT, b"afs.flush", b"locations").await.unwrap();
+        let told = one.invalidated.take();
+        assert!(told.iter().any(|it| it.starts_with("entry") && it.ends_with(" proj")), "{told:?}");
+        let before = one.venus.counters();
+        one.find("proj").await.unwrap();
+        let asked = one.calls_since(&before);
+        assert!(asked.iter().any(|call| call.starts_with("GetEntryByName")), "{asked:?}");
     });
 }
 

@@ -126,14 +126,14 @@ fn a_user_without_the_right_cannot_write_through_a_file_that_another_has_open() 
         let file = bob.find("home/secret").await.unwrap().node;
         let cut = SetAttr { size: Some(0), ..SetAttr::default() };
         denied(bob.venus.setattr(file, None, cut).await);
-        let time = afs_venus::NewTime::At(afs_wire::ids::UnixSeconds(1));
+        let time = afs_venus::NewTime::At(afs_wire::ids::UnixSeconds(1).into());
         let touch = SetAttr { mtime: Some(time), ..SetAttr::default() };
         denied(bob.venus.setattr(file, None, touch).await);
         let truncate = OpenFlags { truncate: true, ..OpenFlags::READ };
         denied(bob.venus.open(file, truncate).await);
         alice.venus.flush(handle, 0).await.unwrap();
         assert_eq!(alice.get("home/secret").await.unwrap(), b"OF alice");
-        assert!(alice.venus.getattr(file).await.unwrap().mtime.0 > 1);
+        assert!(alice.venus.getattr(file).await.unwrap().mtime.seconds().0 > 1);
     });
 }
 

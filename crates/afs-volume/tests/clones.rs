@@ -406,7 +406,7 @@ fn make_older(kv: &Kv) {
         let key = VOLUME.0.to_be_bytes();
         let mut header = txn.get("volume.headers", &key)?.unwrap().to_vec();
         header[0] = 1;
-        header.truncate(header.len() - 56);
+        header.truncate(header.len() - 62);
         txn.put("volume.headers", &key, header);
         Ok::<_, afs_kv::KvError>(())
     }))

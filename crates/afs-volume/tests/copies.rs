@@ -12,8 +12,8 @@ use afs_env::Parts;
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng};
 use afs_volume::{
-    CloneSpec, Config, Depth, LaidOut, OpenError, Rebuild, Rebuilt, Relocation, SLOT_LEN, Scrub, ScrubReport,
-    TABLES, Volume, VolumeError, VolumeStore,
+    CloneSpec, Config, Depth, LaidOut, Rebuild, Rebuilt, Relocation, SLOT_LEN, Scrub, ScrubReport, TABLES,
+    Volume, VolumeError, VolumeStore,
 };
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};
 use support::far_drive::FarDrive;

@@ -577,7 +577,7 @@ fn a_volume_is_not_earlier_elsewhere_than_its_last_clone() {
     }))
     .unwrap();
     restore(&copy, &dump(&volume, full()), 1 << 20).unwrap();
-    create(&copy, ROOT, b"f").unwrap();
+    create(&copy, Fid::root(COPY), b"f").unwrap();
     let name = VolumeName::new("copy.readonly").unwrap();
     let spec = CloneSpec { id: VolumeId(7), name, kind: VolumeKind::ReadOnly, snapshot: false };
     let clone = now(world.store.clone_volume(COPY, spec)).unwrap().header();

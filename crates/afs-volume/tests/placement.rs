@@ -14,8 +14,8 @@ use afs_env::sync::Notify;
 use afs_kv::{Kv, MemoryMedium};
 use afs_sim::crash::{CrashDisk, CrashSegments, Rng};
 use afs_volume::{
-    CloneSpec, Config, Depth, DriveCount, NewData, Rebuild, Rebuilt, SLOT_LEN, StoreData, TABLES, Volume,
-    VolumeError, VolumeStore,
+    CloneSpec, Config, Depth, NewData, Rebuild, Rebuilt, SLOT_LEN, StoreData, TABLES, Volume, VolumeError,
+    VolumeStore,
 };
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, VolumeId, VolumeKind, VolumeName};

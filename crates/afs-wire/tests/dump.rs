@@ -191,13 +191,13 @@ prop_compose! {
             kind,
             link_count,
             data_version: words[0],
-            client_mod_time: UnixSeconds(words[1]),
+            client_mod_time: UnixSeconds(words[1]).into(),
             author: ViceId(author),
             owner: ViceId(owner),
             group,
             mode: Mode(u32::from(mode) & Mode::ALL),
             parent: VnodeId(words[2]),
-            server_mod_time: UnixSeconds(words[3]),
+            server_mod_time: UnixSeconds(words[3]).into(),
             acl: has_acl.then(|| Acl::new(entries, negative).unwrap()),
         }
     }
@@ -290,8 +290,11 @@ fn tags_come_in_any_order_and_may_be_absent() {
         &[4],
     );
     let volume = VolumeFields { volume: VolumeId(7), max_quota: 5, ..VolumeFields::default() };
-    let file =
-        VnodeFields { kind: FileKind::File, client_mod_time: UnixSeconds(4), ..VnodeFields::default() };
+    let file = VnodeFields {
+        kind: FileKind::File,
+        client_mod_time: UnixSeconds(4).into(),
+        ..VnodeFields::default()
+    };
     let header =
         DumpHeader { volume: VolumeId(7), name: Vec::new(), spans: vec![(UnixSeconds(0), UnixSeconds(9))] };
     let file = Parsed::Full(VnodeId(2), Uniquifier(3), file, b"xy".to_vec());

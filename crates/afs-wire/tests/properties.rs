@@ -7,7 +7,8 @@ use afs_wire::dir::{self, Blob, DirError, Target};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{CallBack, FetchStatusReply, FileKind, Name, Rename, SetStatus, Status, VolSync};
 use afs_wire::ids::{
-    DataVersion, Fid, Mode, PartitionNumber, Rights, Uniquifier, UnixSeconds, Uuid, ViceId, VnodeId, VolumeId,
+    DataVersion, Fid, FileTime, Mode, PartitionNumber, Rights, Uniquifier, UnixSeconds, Uuid, ViceId,
+    VnodeId, VolumeId,
 };
 use afs_wire::rpc::{decode_arguments, decode_reply, encode_call, split_opcode};
 use afs_wire::vl::{Entry, EntryFlags, NameChars, Site, SiteFlags};
@@ -45,8 +46,8 @@ prop_compose! {
             mode: Mode(mode),
             parent: parent.vnode,
             parent_unique: parent.unique,
-            client_mod_time: UnixSeconds(client),
-            server_mod_time: UnixSeconds(server),
+            client_mod_time: FileTime::new(UnixSeconds(client), server % 1_000_000_000),
+            server_mod_time: FileTime::new(UnixSeconds(server), client % 1_000_000_000),
             group,
             lock_count,
             error: AbortCode::OK,
@@ -63,7 +64,7 @@ prop_compose! {
         fsync: bool,
     ) -> SetStatus {
         SetStatus {
-            mod_time: mod_time.map(UnixSeconds),
+            mod_time: mod_time.map(|time| FileTime::new(UnixSeconds(time), time % 1_000_000_000)),
             owner: owner.map(ViceId),
             group,
             mode: mode.map(Mode),

@@ -9,6 +9,7 @@
 mod backups;
 mod instants;
 mod made;
+mod names;
 mod releases;
 mod world;
 

@@ -8,6 +8,7 @@ mod check;
 mod content;
 mod dumps;
 mod paths;
+mod readers;
 mod restores;
 mod routes;
 mod schedule;

@@ -196,7 +196,9 @@ fn time(at: Option<FileTime>) -> u64 {
 fn time_of(number: u64, format: u8) -> Option<Option<FileTime>> {
     match number {
         u64::MAX => Some(None),
-        seconds if format == FORMAT_OF_SECONDS => Some(Some(UnixSeconds(u32::try_from(seconds).ok()?).into())),
+        seconds if format == FORMAT_OF_SECONDS => {
+            Some(Some(UnixSeconds(u32::try_from(seconds).ok()?).into()))
+        }
         nanos => FileTime::from_nanos(nanos).map(Some),
     }
 }

@@ -28,7 +28,7 @@ impl Calls {
             if let Either::Left(done) = select(work.as_mut(), self.parts.env.sleep(wait)).await {
                 return done;
             }
-            let sign = self.parts.env.timeout(probe_timeout, self.probe(target, target.address.probing()));
+            let sign = self.parts.env.timeout(probe_timeout, self.probe(target));
             match select(work.as_mut(), sign).await {
                 Either::Left(done) => return done,
                 Either::Right(Ok(Ok(()))) => wait = (wait * 2).min(HEDGE_AFTER_MAX),

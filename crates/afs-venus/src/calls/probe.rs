@@ -53,11 +53,9 @@ impl Calls {
     }
 
     /// Probes an address, which tells the time of its server.
-    async fn probe(&self, target: &Target) -> std::result::Result<(), CallError> {
+    pub(super) async fn probe(&self, target: &Target) -> std::result::Result<(), CallError> {
         let reply = self.ask(target, target.address.probing(), &fs::GetTime {}).await?;
-        if let Some(reply) = reply {
-            target.server.clock.note(reply.seconds, self.parts.env.wall());
-        }
+        target.server.clock.note(reply.map(|reply| reply.seconds), self.parts.env.wall());
         Ok(())
     }
 
@@ -85,7 +83,7 @@ impl Calls {
             for address in server.addresses() {
                 let is_quiet =
                     address.absence.idle_for(now).is_some_and(|quiet| quiet >= self.limits.probe_up);
-                let is_unknown = address.contacted.load(Ordering::SeqCst) && server.clock.ahead().is_none();
+                let is_unknown = address.contacted.load(Ordering::SeqCst) && server.clock.is_unknown();
                 if (is_quiet || is_unknown) && !address.is_unreachable() {
                     self.probe_soon(Target::anonymous(&server, address));
                 }

@@ -41,7 +41,7 @@ fn one_task_probes_a_silent_address_and_its_return_is_reported_once() {
     kit.sim.crash(fake.node);
     let asked: Vec<PendingCall> = (0..20).map(|_| kit.ask(PATIENT, &volume)).collect();
     kit.sim.run_for(Duration::from_secs(20));
-    let probes = || kit.counters.values().calls["GetCapabilities"];
+    let probes = || kit.counters.values().calls["GetTime"];
     let before = probes();
     kit.sim.run_for(Duration::from_secs(10));
     // One each second, however many programs wait.

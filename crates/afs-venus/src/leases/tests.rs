@@ -170,7 +170,10 @@ fn data_goes_with_the_name_that_waits_and_to_no_other() {
     let list = journal.list().unwrap();
     assert!(!add(&mut journal, 2, ALICE), "a list stays as it is");
     let Decided::Change(Change::CreateFile(first)) = &list.entries[0].decided else { panic!() };
-    assert_eq!((first.data.as_bytes(), first.create.status.mod_time), (&b"data"[..], Some(UnixSeconds(5).into())));
+    assert_eq!(
+        (first.data.as_bytes(), first.create.status.mod_time),
+        (&b"data"[..], Some(UnixSeconds(5).into()))
+    );
 }
 
 /// Else what a program wrote first would be there in the end.
@@ -334,7 +337,7 @@ fn a_new_object_is_as_the_last_one_of_the_same_user() {
     models.learn(TokenId::NONE, &status(fs::FileKind::File, 0));
     let made = models.new_object(TokenId::NONE, &new(fs::FileKind::Symlink)).unwrap();
     assert_eq!((made.kind, made.owner.0, made.length, made.mode.0), (fs::FileKind::Symlink, 12, 3, 0o640));
-    assert_eq!((made.parent, made.client_mod_time.0), (DIR.fid.vnode, 77));
+    assert_eq!((made.parent, made.client_mod_time.seconds().0), (DIR.fid.vnode, 77));
     assert_eq!(models.new_object(TokenId::NONE, &new(fs::FileKind::Directory)), None);
     models.learn(TokenId::NONE, &status(fs::FileKind::Directory, 2048));
     let made = models.new_object(TokenId::NONE, &new(fs::FileKind::Directory)).unwrap();

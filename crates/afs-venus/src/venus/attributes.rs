@@ -4,7 +4,7 @@ use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::fs::{self, FileKind, SetStatus, Status};
-use afs_wire::ids::{Fid, Mode, ViceId};
+use afs_wire::ids::{Fid, FileTime, Mode, ViceId};
 
 use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
 use crate::data::FileData;

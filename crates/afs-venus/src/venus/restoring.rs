@@ -124,7 +124,9 @@ impl Venus {
         let is_same_file = |(_, restored): (_, Restored)| {
             restored.base_version != status.data_version
                 || (status.length == restored.base_length
-                    && restored.base_time.is_none_or(|time| time.seconds() == status.client_mod_time.seconds()))
+                    && restored
+                        .base_time
+                        .is_none_or(|time| time.seconds() == status.client_mod_time.seconds()))
         };
         data.content().version == status.data_version
             && self.files.restored(vnode.key).is_none_or(is_same_file)

@@ -92,14 +92,14 @@ async fn put_by_link(client: &Client, dir: &str, name: &str, data: &[u8]) -> Res
 /// Mode and time of an object, set as by `cp -a`.
 async fn set(client: &Client, path: &str, mode: u32, seconds: u32) -> Attr {
     let node = client.find(path).await.unwrap().node;
-    let mtime = Some(NewTime::At(UnixSeconds(seconds)));
+    let mtime = Some(NewTime::At(UnixSeconds(seconds).into()));
     let set = SetAttr { mode: Some(Mode(mode)), mtime, ..SetAttr::default() };
     client.venus.setattr(node, None, set).await.unwrap()
 }
 
 async fn mode_and_time(client: &Client, path: &str) -> (u32, u32) {
     let attr = client.find(path).await.unwrap().attr;
-    (attr.mode.0, attr.mtime.0)
+    (attr.mode.0, attr.mtime.seconds().0)
 }
 
 #[test]

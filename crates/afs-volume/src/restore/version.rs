@@ -21,8 +21,8 @@ pub(super) fn of(
     // Dumps of AFS-3 have seconds.
     let modified = fields.client_mod_time;
     let same_half = here.data_version.0 & !LOWER | dumped;
-    let same_data =
-        (here.length, here.client_mod_time.seconds(), here.author) == (length, modified.seconds(), fields.author);
+    let same_data = (here.length, here.client_mod_time.seconds(), here.author)
+        == (length, modified.seconds(), fields.author);
     if same_half > here.data_version.0 || same_half == here.data_version.0 && same_data {
         DataVersion(same_half)
     } else {

@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn nanoseconds_travel_in_words_that_others_do_not_use() {
-        let [client_mod_time, server_mod_time] = [(100, 1), (101, 999_999_999)]
-            .map(|(seconds, nanos)| FileTime::new(UnixSeconds(seconds), nanos));
+        let [client_mod_time, server_mod_time] =
+            [(100, 1), (101, 999_999_999)].map(|(seconds, nanos)| FileTime::new(UnixSeconds(seconds), nanos));
         let status = Status { client_mod_time, server_mod_time, ..Status::default() };
         let wire = status.to_bytes();
         let word = |at: usize| u32::from_be_bytes(wire[at * 4..at * 4 + 4].try_into().unwrap());

@@ -60,7 +60,10 @@ mod tests {
     #[test]
     fn a_time_has_seconds_and_nanoseconds() {
         let time = FileTime::new(UnixSeconds(7), 30_000_000);
-        assert_eq!((time.seconds(), time.nanos(), time.as_nanos()), (UnixSeconds(7), 30_000_000, 7_030_000_000));
+        assert_eq!(
+            (time.seconds(), time.nanos(), time.as_nanos()),
+            (UnixSeconds(7), 30_000_000, 7_030_000_000)
+        );
         assert_eq!(FileTime::from_nanos(time.as_nanos()), Some(time));
         assert!(time.whole_seconds().may_be(time) && time.may_be(time) && !time.may_be(time.whole_seconds()));
         let last = FileTime::new(UnixSeconds(u32::MAX), u32::MAX);

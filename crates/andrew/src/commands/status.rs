@@ -302,7 +302,8 @@ impl fmt::Display for MountStatus {
         let mut told =
             self.data_paths.iter().filter(|path| path.state == "in use" || path.state.starts_with("failed"));
         told.try_for_each(|path| writeln!(f, "  data path of server {}: {}", path.server, path.state))?;
-        let wrong = |clock: &ServerClock| Some((clock.server.clone(), clock_text::told(clock.ahead_seconds)?));
+        let wrong =
+            |clock: &ServerClock| Some((clock.server.clone(), clock_text::told(clock.ahead_seconds)?));
         let mut wrong = self.clocks.iter().filter_map(wrong);
         wrong.try_for_each(|(server, told)| writeln!(f, "  the clock of server {server} is {told}"))
     }

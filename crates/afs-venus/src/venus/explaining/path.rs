@@ -1,6 +1,5 @@
 //! Path walk by cached directories and mount points, without calls.
 
-use afs_rpc::Instant;
 use afs_wire::fs::FileKind;
 use afs_wire::ids::{Fid, Rights, VolumeId};
 use afs_wire::mountpoint::{Choice, MountPoint, MountTarget};
@@ -184,7 +183,8 @@ impl Venus {
         number: Option<VolumeId>,
     ) -> Known<NodeTarget> {
         let volumes = self.location.volumes();
-        let group = volumes.group(cell, name, Instant::ZERO).or_else(|| volumes.group_of_known(cell, name));
+        let group =
+            volumes.group(cell, name).map(|(group, _)| group).or_else(|| volumes.group_of_known(cell, name));
         let chosen = group.and_then(|group| group.choose(choice, number));
         let (id, _) = chosen.ok_or("its volume is not known here")?;
         Ok(NodeTarget::Object(Key::new(cell, Fid::root(id))))

@@ -127,13 +127,7 @@ impl Venus {
     }
 
     /// The bytes as a store of their own.
-    fn whole_entry(
-        &self,
-        vnode: &Arc<Vnode>,
-        expected: DataVersion,
-        data: Bytes,
-        time: FileTime,
-    ) -> Entry {
+    fn whole_entry(&self, vnode: &Arc<Vnode>, expected: DataVersion, data: Bytes, time: FileTime) -> Entry {
         let status = SetStatus { mod_time: Some(time), ..SetStatus::default() };
         let cost = (data.len() as u64).next_multiple_of(1024);
         let store = WholeStore { fid: vnode.key.fid, status, expected, data };

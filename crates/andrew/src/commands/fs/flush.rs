@@ -60,8 +60,8 @@ pub struct AllArgs {
 /// Options of `andrew fs checkvolumes`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The next use of a volume asks the cell where it is. Mounts do so by themselves when a server does not have a
-volume any more, and after a while.
+The next use of a volume asks the cell which one has its name, and where it is. Mounts do so by themselves when a server tells
+them that a volume has another name, when it does not have the volume any more, and after ten minutes (names) or two hours (places).
 
 Examples:
   andrew fs checkvolumes")]
@@ -82,7 +82,7 @@ impl AllArgs {
 }
 
 impl LocationsArgs {
-    /// Drops the known locations of volumes.
+    /// Drops the known names and locations of volumes, in the kernel too.
     ///
     /// # Errors
     /// The first path that is not in AFS; no mount runs that this user may ask.
@@ -103,5 +103,8 @@ fn flush_mounts(mut paths: Vec<PathBuf>, what: &[u8]) -> CommandResult {
             "fs: no mount runs here that you may ask; `andrew up` or `andrew mount` makes one",
         ));
     }
-    paths.iter().try_for_each(|path| attribute::set(path, "afs.flush", what))
+    paths.iter().try_for_each(|path| {
+        attribute::set(path, "afs.flush", what)?;
+        attribute::get(path, "afs.settled").map(drop)
+    })
 }

@@ -94,7 +94,8 @@ impl Args {
         }
         for server in shown.iter_mut().filter(|server| server.services.contains(&"files")) {
             let address = server.address;
-            server.clock_ahead_seconds = ops.run(|admin| async move { admin.clock_ahead(address).await }).ok();
+            server.clock_ahead_seconds =
+                ops.run(|admin| async move { admin.clock_ahead(address).await }).ok();
         }
         shown.sort_by_key(|server| server.address);
         output::show(json, &ServerList(shown));
