@@ -89,15 +89,6 @@ impl KernelCaches {
         self.sink.entry(parent, name);
     }
 
-    /// Invalidates the names under which an object was handed out.
-    pub fn invalidate_names_of(&self, key: Key) {
-        self.note_unpromised();
-        let Some(node) = self.nodes.held(NodeTarget::Object(key)) else { return };
-        for (parent, name) in self.nodes.names_of(node) {
-            self.sink.entry(parent, &name);
-        }
-    }
-
     /// Invalidates the name of a removed mount point and the attributes of its directory: the kernel sees a directory
     /// there.
     pub fn invalidate_removed(&self, parent: NodeId, name: &[u8]) {

@@ -142,16 +142,6 @@ impl NodeTable {
         record.names.iter().rev().find(leads_here).map(|(_, name)| name.clone())
     }
 
-    /// Directory and name of each look-up of a node, of those that still refer to it as far as is known here.
-    pub fn names_of(&self, node: NodeId) -> Vec<(NodeId, Box<[u8]>)> {
-        let inner = self.0.lock();
-        let leads_here = |(dir, name): &&(NodeId, Box<[u8]>)| {
-            inner.by_id.get(dir).is_some_and(|dir| dir.children.get(name) == Some(&node))
-        };
-        let record = inner.by_id.get(&node);
-        record.into_iter().flat_map(|record| record.names.iter().filter(leads_here)).cloned().collect()
-    }
-
     /// A path from the root under which a node was looked up; `None` if no name is known any more.
     pub fn path(&self, node: NodeId) -> Option<Vec<u8>> {
         let inner = self.0.lock();
