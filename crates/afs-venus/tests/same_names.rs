@@ -8,14 +8,17 @@
 use crate::common;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use afs_rpc::EnvExt;
 use afs_rpc::future::join_all;
 use afs_sim::{LinkConfig, SimRng};
 use afs_venus::{ErrorKind, Kind, NodeId, OpenFlags, Result, SetAttr};
 use afs_wire::ids::Mode;
 use bytes::Bytes;
-use common::{Cell, Client};
+use common::{Cell, Client, pattern};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const MACHINES: u8 = 2;
@@ -34,6 +37,44 @@ const USUAL: [ErrorKind; 9] = [
     ErrorKind::Invalid,
     ErrorKind::NotPermitted,
 ];
+
+/// A machine replaces a file that it has open and not fully cached, again and again, while another one looks.
+#[test]
+fn a_name_that_is_replaced_by_rename_is_there_at_every_moment() {
+    for seed in 0..10 {
+        let cell = Cell::new(seed);
+        cell.set_limits(|limits| {
+            limits.chunk_bytes = 64 << 10;
+            limits.read_ahead_chunks = 0;
+        });
+        let (there, here) = (cell.client(1), cell.client(2));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (looker, over) = (there.clone(), is_over.clone());
+        let (content, first) = (pattern(150_000, seed), there.clone());
+        let kept = content.clone();
+        cell.on(&there, async move { first.put("name", &content).await.unwrap() });
+        there.env.spawn(Box::pin(async move {
+            while !over.load(Ordering::SeqCst) {
+                looker.find("name").await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                looker.env.sleep(Duration::from_micros(200)).await;
+            }
+        }));
+        let names = cell.on(&here.clone(), async move {
+            for round in 0..5 {
+                let handle = here.open("name", OpenFlags::READ).await.unwrap();
+                here.venus.read(handle, 0, 10).await.unwrap();
+                here.put("new", &pattern(150_000, seed + 100 + round)).await.unwrap();
+                here.venus.rename(NodeId::ROOT, b"new", NodeId::ROOT, b"name").await.unwrap();
+                let read = here.read_all(handle).await.unwrap();
+                assert!(round > 0 || read == kept, "an open file keeps its version");
+                here.venus.release(handle).await.unwrap();
+            }
+            is_over.store(true, Ordering::SeqCst);
+            here.names("").await.unwrap()
+        });
+        assert_eq!(names, [".", "..", "name"], "nothing hidden stays behind");
+    }
+}
 
 #[test]
 fn changes_of_several_machines_to_the_same_names_are_seen_by_all() {

@@ -233,10 +233,9 @@ impl Venus {
             // Two names of one object: POSIX requires that nothing is done, and the server would refuse.
             return Ok(());
         }
-        let hidden = match replaced {
-            Some(replaced) => self.hide_open_file(into, volume, to_name, replaced).await?,
-            None => false,
-        };
+        if let Some(replaced) = replaced {
+            self.keep_open_file(into, volume, replaced).await?;
+        }
         let request = fs::Rename { old_dir: from.key.fid, old_name, new_dir: into.key.fid, new_name };
         let outcome = self.change_names(seat, from, volume, request).await;
         let answered = match outcome.result {
@@ -247,7 +246,7 @@ impl Venus {
             Err(error) => return Err(self.handle_directory_error(from, error)),
         };
         let before = self.renamed(volume, (from, name), (into, to_name), &answered);
-        self.names_removed(replaced.filter(|_| !hidden), before, volume, answered.serial).await;
+        self.names_removed(replaced, before, volume, answered.serial).await;
         Ok(())
     }
 
@@ -313,7 +312,14 @@ impl Venus {
     }
 
     /// Adds a name to the local copy of a directory, after a change by this client.
-    fn added(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8], fid: Fid, change: &ChangeReply<'_>) {
+    pub(super) fn added(
+        &self,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        name: &[u8],
+        fid: Fid,
+        change: &ChangeReply<'_>,
+    ) {
         let target: (VnodeId, Uniquifier) = (fid.vnode, fid.unique);
         self.patch(dir, volume, change, |blob| dir::insert(blob, name, target).is_ok());
     }

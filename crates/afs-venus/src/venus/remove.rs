@@ -122,17 +122,8 @@ impl Venus {
         name: &[u8],
         child: Key,
     ) -> Result<bool> {
-        let Some(vnode) = self.vnodes.peek(child) else { return Ok(false) };
-        let needs_server = {
-            let state = vnode.state();
-            let last = state.status.is_none_or(|status| status.link_count <= 1);
-            let complete = state.file.data().is_none_or(|data| data.content().is_complete());
-            state.file.opens() > 0 && last && !complete && !state.file.is_hidden()
-        };
-        if !needs_server {
-            return Ok(false);
-        }
-        let hidden = format!("{HIDDEN}{:08X}", self.env.random_u64() as u32).into_bytes();
+        let Some(vnode) = self.vnodes.peek(child).filter(|vnode| needs_name(vnode)) else { return Ok(false) };
+        let hidden = self.hidden_name();
         let request = fs::Rename {
             old_dir: dir.key.fid,
             old_name: checked(name)?,
@@ -149,6 +140,36 @@ impl Venus {
         });
         vnode.state().file.hide_as((dir.key, hidden));
         Ok(true)
+    }
+
+    /// Before a rename over the last name of a file that is open and not fully cached: adds a hidden name, so that the rest
+    /// can still be fetched. The old name is there at every moment, of the one file or of the other.
+    pub(super) async fn keep_open_file(
+        &self,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        child: Key,
+    ) -> Result<()> {
+        let Some(vnode) = self.vnodes.peek(child).filter(|vnode| needs_name(vnode)) else { return Ok(()) };
+        let hidden = self.hidden_name();
+        let request = fs::Link { dir: dir.key.fid, name: checked(&hidden)?, existing: child.fid };
+        let answered = match self.call(volume, request).await {
+            Ok(answered) => answered,
+            // It is gone already, or has another name that the server does not add to: the rename decides.
+            Err(error) => {
+                tracing::debug!(%error, "a file that is open here gets no hidden name");
+                return Ok(());
+            }
+        };
+        let reply = &answered.value;
+        self.added(dir, volume, &hidden, child.fid, &answered.change(&reply.dir_status, &reply.sync));
+        self.promises.record_change(volume, &vnode, &answered.change(&reply.status, &reply.sync));
+        vnode.state().file.hide_as((dir.key, hidden));
+        Ok(())
+    }
+
+    fn hidden_name(&self) -> Vec<u8> {
+        format!("{HIDDEN}{:08X}", self.env.random_u64() as u32).into_bytes()
     }
 
     /// Removes the hidden name of a file after its last handle was closed.
@@ -267,6 +288,14 @@ impl Venus {
         };
         VenusError::new(kind, "RemoveDir").of(child.fid)
     }
+}
+
+/// Whether the server must keep a file that loses a name, so that its handles can fetch the rest.
+fn needs_name(vnode: &Vnode) -> bool {
+    let state = vnode.state();
+    let last = state.status.is_none_or(|status| status.link_count <= 1);
+    let complete = state.file.data().is_none_or(|data| data.content().is_complete());
+    state.file.opens() > 0 && last && !complete && !state.file.is_hidden()
 }
 
 fn missing(dir: &Vnode) -> VenusError {
