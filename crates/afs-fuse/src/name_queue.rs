@@ -4,9 +4,11 @@
 //! creation, for example) holds the lock until its reply, which may need a server, which may itself wait until this
 //! client has invalidated the name. A thread of its own therefore invalidates names one by one. When a request holds
 //! the lock that this thread needs, the kernel is notified to revalidate all names instead (INC_EPOCH), which takes no
-//! lock. The kernel may still install names of an earlier READDIRPLUS reply after that, and does not revalidate these.
-//! The thread therefore invalidates the same names one by one, too, once no request is in progress in their directory;
-//! no task waits for that.
+//! lock: by the thread, before it waits for the lock; by a request that comes while the thread waits for it; and by
+//! whoever begins to wait for names while both are so ([`NameQueue::awaited`]). No task therefore ever waits for a
+//! lock that a request holds. The kernel may still install names of an earlier READDIRPLUS reply after that, and does
+//! not revalidate these. The thread therefore invalidates the same names one by one, too, once no request is in
+//! progress in their directory; no task waits for that.
 
 use crate::progress::Progress;
 use fuser::INodeNo;
@@ -67,6 +69,12 @@ impl State {
         true
     }
 
+    /// Whether the thread may be waiting for a lock that a request holds: nothing more is invalidated until the request
+    /// has its reply.
+    fn is_held_up(&self) -> bool {
+        self.current.is_some_and(|directory| self.busy.contains_key(&directory))
+    }
+
     /// Whether no name is left to invalidate.
     fn is_idle(&self) -> bool {
         self.work.is_empty() && self.postponed.is_empty() && self.current.is_none()
@@ -100,15 +108,22 @@ impl NameQueue {
 
     /// A request begins that holds the directory's lock until its reply.
     pub(crate) fn enter(&self, directory: INodeNo, kernel: Option<&dyn NameInvalidation>) {
-        let mut state = self.lock();
-        *state.busy.entry(directory.0).or_default() += 1;
-        if state.current == Some(directory.0)
-            && let Some(kernel) = kernel
-        {
+        *self.lock().busy.entry(directory.0).or_default() += 1;
+        self.awaited(kernel);
+    }
+
+    /// A task waits from now on for all names queued so far. Returns the number of the last one. Also called by a
+    /// request that comes while tasks wait.
+    pub(crate) fn awaited(&self, kernel: Option<&dyn NameInvalidation>) -> u64 {
+        let (last, is_held_up) = {
+            let state = self.lock();
             let last = state.progress.last();
-            drop(state);
+            (last, state.is_held_up() && !state.progress.is_done(last))
+        };
+        if let Some(kernel) = kernel.filter(|_| is_held_up) {
             self.revalidate(kernel, last);
         }
+        last
     }
 
     /// The request has its reply.
@@ -142,7 +157,7 @@ impl NameQueue {
     /// Loop of the thread: invalidates names until the mount ends.
     pub(crate) fn run(&self, kernel: &dyn NameInvalidation) {
         while let Some((number, directory, name, in_the_way)) = self.next() {
-            let last = self.last();
+            let last = self.lock().progress.last();
             if in_the_way && self.revalidate(kernel, last) {
                 self.lock().postpone(directory, name);
                 continue;
@@ -187,11 +202,6 @@ impl NameQueue {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Number of the name queued last.
-    pub(crate) fn last(&self) -> u64 {
-        self.lock().progress.last()
-    }
-
     /// Waits until everything up to a number is handled.
     pub(crate) fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
         self.lock().progress.poll(number, context)
@@ -225,7 +235,7 @@ mod tests {
     }
 
     fn settled(names: &NameQueue) -> bool {
-        let last = names.last();
+        let last = names.awaited(None);
         names.poll(last, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -293,12 +303,41 @@ mod tests {
         thread.join().unwrap();
     }
 
+    /// Two programs create files in a directory by turns, so that the lock goes from one request to the next.
+    #[test]
+    fn a_task_never_waits_for_a_lock_that_a_request_holds_whenever_its_name_was_added() {
+        let Fixture { names, kernel, heard, go, thread } = start(true);
+        names.add(INodeNo(7), [b"a"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "forget");
+        names.enter(INodeNo(7), Some(&*kernel));
+        assert_eq!(heard.recv().unwrap(), "doubt");
+        // A break that comes now is awaited by the server, for which the request waits.
+        names.add(INodeNo(7), [b"b"[..].into()]);
+        let last = names.awaited(Some(&*kernel));
+        assert_eq!(heard.try_recv(), Ok("doubt"));
+        assert!(names.poll(last, &mut Context::from_waker(Waker::noop())).is_ready());
+        // Another one, of another directory, behind it in the queue; it costs one notification, however many wait.
+        names.add(INodeNo(8), [b"c"[..].into()]);
+        let last = names.awaited(Some(&*kernel));
+        assert_eq!((names.awaited(Some(&*kernel)), heard.try_recv()), (last, Ok("doubt")));
+        assert!(names.poll(last, &mut Context::from_waker(Waker::noop())).is_ready());
+        assert!(heard.try_recv().is_err(), "nothing is left to wait for");
+        names.leave(INodeNo(7));
+        for _ in ["b", "c"] {
+            go.send(()).unwrap();
+            assert_eq!(heard.recv().unwrap(), "forget");
+        }
+        go.send(()).unwrap();
+        names.close();
+        thread.join().unwrap();
+    }
+
     /// The kernel renames its entry `x` to `y`, so that it does not find `x` when that is to be invalidated.
     #[test]
     fn a_name_that_was_moved_meanwhile_is_forgotten_too() {
         let Fixture { names, kernel, heard, go, thread } = start(true);
         names.renamed(INodeNo(7), b"other", false);
-        assert_eq!(names.last(), 0, "nothing is stale");
+        assert_eq!(names.awaited(None), 0, "nothing is stale");
         // Another directory keeps the thread from invalidating `x` while the request is in progress.
         names.add(INodeNo(8), [b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");

@@ -152,7 +152,8 @@ impl InvalidationSink for KernelSink {
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let shared = self.0.clone();
-        let (names, pages, attributes) = (shared.names.last(), shared.pages.last(), shared.attributes.last());
+        let names = shared.names.awaited(shared.kernel.get().map(|kernel| kernel as &dyn NameInvalidation));
+        let (pages, attributes) = (shared.pages.last(), shared.attributes.last());
         Box::pin(poll_fn(move |context| {
             let told = (shared.names.poll(names, context), shared.pages.poll(pages, context));
             match (told, shared.attributes.poll(attributes, context)) {

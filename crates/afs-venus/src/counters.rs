@@ -42,6 +42,8 @@ pub struct CounterValues {
     pub bytes_stored: u64,
     /// Promises broken by servers.
     pub promises_broken: u64,
+    /// Waits for the kernel to drop what a server broke that the time limit ended ([`crate::Limits::settle_max`]).
+    pub kernel_waits_cut: u64,
     /// Volumes of which pinned files are read without a promise at present, because no server replies.
     pub volumes_unpromised: u64,
     /// Calls received from servers without authentication.
@@ -79,7 +81,7 @@ impl CounterValues {
             "{{\"calls\":{},\"changes_listed\":{},\
              \"leases\":{{\"taken\":{},\"recalled\":{},\"lost\":{},\"changes_decided\":{},\"changes_given_up\":{}}},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
              \"data_misses\":{},\"bytes_fetched\":{},\"bytes_bypassed\":{},\"files_bypassed\":{},\"bytes_stored\":{},\
-             \"promises_broken\":{},\"volumes_unpromised\":{},\"callbacks_unproven\":{},\
+             \"promises_broken\":{},\"kernel_waits_cut\":{},\"volumes_unpromised\":{},\"callbacks_unproven\":{},\
              \"data_path\":{{\"bytes_fetched\":{},\"bytes_stored\":{},\"connections\":{},\"fallbacks\":{},\
              \"fetched_at_drives\":{},\"stored_at_drives\":{},\"drive_fallbacks\":{}}}}}",
             table(&self.calls),
@@ -99,6 +101,7 @@ impl CounterValues {
             self.files_bypassed,
             self.bytes_stored,
             self.promises_broken,
+            self.kernel_waits_cut,
             self.volumes_unpromised,
             self.callbacks_unproven,
             self.path_bytes_fetched,
@@ -132,6 +135,7 @@ pub(crate) struct Counters {
     pub files_bypassed: AtomicU64,
     pub bytes_stored: AtomicU64,
     pub promises_broken: AtomicU64,
+    pub kernel_waits_cut: AtomicU64,
     pub volumes_unpromised: AtomicU64,
     pub callbacks_unproven: AtomicU64,
     pub path_bytes_fetched: AtomicU64,
@@ -192,6 +196,7 @@ impl Counters {
             files_bypassed: get(&self.files_bypassed),
             bytes_stored: get(&self.bytes_stored),
             promises_broken: get(&self.promises_broken),
+            kernel_waits_cut: get(&self.kernel_waits_cut),
             volumes_unpromised: get(&self.volumes_unpromised),
             callbacks_unproven: get(&self.callbacks_unproven),
             path_bytes_fetched: get(&self.path_bytes_fetched),

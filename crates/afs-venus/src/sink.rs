@@ -22,7 +22,8 @@ pub trait InvalidationSink: Send + Sync + 'static {
     fn entry(&self, parent: NodeId, name: &[u8]);
 
     /// Ready when all invalidations so far have taken effect. The reply to a callback waits for it, but at most
-    /// [`crate::Limits::settle_max`], so that a receiver which waits for Venus cannot block the cell.
+    /// [`crate::Limits::settle_max`], so that a receiver with an error cannot block the cell. It must not wait for an
+    /// operation of Venus: a call of that may itself wait for the reply. A wait that the limit ends is counted.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(std::future::ready(()))
     }

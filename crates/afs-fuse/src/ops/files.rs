@@ -159,6 +159,7 @@ impl Mount {
 
     /// Changes of names are durable at the server when their call returns, except under a lease.
     pub(crate) async fn fsync_directory(&self, ino: INodeNo, reply: ReplyEmpty) {
+        let _entered = self.sink.enter(ino);
         match self.node(ino) {
             Ok(node) => done(self.venus.fsync_directory(node).await, reply),
             Err(error) => reply.error(error),

@@ -2,7 +2,8 @@
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::{InvalidationCount, Operation};
+use crate::ops::{InvalidationCount, Mount, Operation};
+use crate::sink::DirectoryRequest;
 use afs_venus::{Entry, ErrorKind, Kind, VenusError};
 use fuser::{Errno, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use std::time::Duration;
@@ -147,7 +148,7 @@ impl Operation {
     }
 
     pub(crate) async fn rmdir(&self, parent: INodeNo, name: &[u8], reply: ReplyEmpty) {
-        let _entered = self.sink.enter(parent);
+        let _entered = (self.sink.enter(parent), self.enter_target(parent, name));
         match self.node(parent) {
             Ok(node) => done(self.venus.rmdir(node, name).await, reply),
             Err(error) => reply.error(error),
@@ -164,6 +165,7 @@ impl Operation {
         reply: ReplyEmpty,
     ) {
         let _entered = (self.sink.enter(from.0), self.sink.enter(to.0));
+        let _targets = (self.enter_target(from.0, from.1), self.enter_target(to.0, to.1));
         let since = self.invalidation_count();
         let (old, new) = match self.node(from.0).and_then(|old| Ok((old, self.node(to.0)?))) {
             Ok(both) => both,
@@ -187,6 +189,14 @@ impl Operation {
             self.sink.renamed(to.0, to.1, !self.unchanged_since(since));
         }
         done(outcome, reply);
+    }
+}
+
+impl Mount {
+    /// A request also holds the lock of what a name refers to: of a directory that it removes, replaces or moves.
+    fn enter_target(&self, parent: INodeNo, name: &[u8]) -> Option<DirectoryRequest<'_>> {
+        let target = self.venus.node_handed_out(self.inodes.node(parent)?, name)?;
+        Some(self.sink.enter(convert::ino(target)))
     }
 }
 

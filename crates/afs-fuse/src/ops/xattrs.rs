@@ -39,6 +39,7 @@ impl Operation {
     }
 
     pub(crate) async fn setxattr(&self, ino: INodeNo, name: &[u8], value: &[u8], reply: ReplyEmpty) {
+        let _entered = self.sink.enter(ino);
         let node = match self.node(ino) {
             Ok(node) => node,
             Err(error) => return reply.error(error),

@@ -90,7 +90,12 @@ pub(crate) fn test_kit_with(seed: u64, limits: Limits) -> TestKit {
     let parts = promises::Parts {
         identity: identity.clone(),
         counters: counters.clone(),
-        kernel: Arc::new(KernelCaches::new(env.clone(), Arc::new(NoSink), limits.settle_max)),
+        kernel: Arc::new(KernelCaches::new(
+            env.clone(),
+            Arc::new(NoSink),
+            counters.clone(),
+            limits.settle_max,
+        )),
         vnodes: Arc::new(VnodeTable::new(100)),
         env: env.clone(),
         location: location.clone(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use afs_rpc::{EnvExt, EnvRef};
 
 use crate::api::NodeId;
+use crate::counters::{Counters, count};
 use crate::key::{Key, NodeTarget};
 use crate::sink::InvalidationSink;
 
@@ -21,6 +22,7 @@ pub(crate) struct KernelCaches {
     env: EnvRef,
     nodes: NodeTable,
     sink: Arc<dyn InvalidationSink>,
+    counters: Arc<Counters>,
     /// Number of invalidations, including those of objects that the sink does not hold.
     count: AtomicU64,
     /// Time limit of [`KernelCaches::settled`].
@@ -29,11 +31,17 @@ pub(crate) struct KernelCaches {
 
 impl KernelCaches {
     /// A table with the root alone, which is the directory of all cells.
-    pub fn new(env: EnvRef, sink: Arc<dyn InvalidationSink>, settle_max: Duration) -> Self {
+    pub fn new(
+        env: EnvRef,
+        sink: Arc<dyn InvalidationSink>,
+        counters: Arc<Counters>,
+        settle_max: Duration,
+    ) -> Self {
         KernelCaches {
             env,
             nodes: NodeTable::new(NodeTarget::Cells),
             sink,
+            counters,
             count: AtomicU64::new(0),
             settle_max,
         }
@@ -103,11 +111,12 @@ impl KernelCaches {
         self.count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits until the sink has applied all invalidations, for at most the time limit: the sink may be waiting for an
-    /// operation that is blocked by the calling server itself.
+    /// Waits until the sink has applied all invalidations. The time limit protects the cell from a sink with an error:
+    /// a sink must not wait for an operation, which the calling server itself may block. A wait that it ends is counted.
     pub async fn settled(&self) {
         if self.env.timeout(self.settle_max, self.sink.settled()).await.is_err() {
-            tracing::debug!("the kernel has not yet forgotten what a callback broke");
+            count(&self.counters.kernel_waits_cut);
+            tracing::info!("the kernel has not yet forgotten what a callback broke");
         }
     }
 }

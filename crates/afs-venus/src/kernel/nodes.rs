@@ -125,6 +125,11 @@ impl NodeTable {
         self.0.lock().by_id.get(&node).map(|record| record.names.clone()).unwrap_or_default()
     }
 
+    /// The node of a name that was handed out in a directory.
+    pub fn child_node(&self, dir: NodeId, name: &[u8]) -> Option<NodeId> {
+        self.0.lock().by_id.get(&dir)?.children.get(name).copied()
+    }
+
     /// The target of a name that was handed out in a directory.
     pub fn child(&self, dir: NodeId, name: &[u8]) -> Option<NodeTarget> {
         let inner = self.0.lock();

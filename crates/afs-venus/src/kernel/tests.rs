@@ -43,7 +43,7 @@ impl InvalidationSink for Stuck {
 
 fn kernel() -> (KernelCaches, Arc<Recorder>) {
     let sink = Arc::new(Recorder::default());
-    (KernelCaches::new(Parts::inline(), sink.clone(), Duration::from_secs(1)), sink)
+    (KernelCaches::new(Parts::inline(), sink.clone(), Arc::default(), Duration::from_secs(1)), sink)
 }
 
 /// Directories have odd vnode numbers (docs/protocol/fileserver.md).
@@ -90,12 +90,14 @@ fn a_forgotten_node_is_not_invalidated() {
 }
 
 #[test]
-fn the_wait_for_a_sink_that_never_settles_is_bounded() {
+fn the_wait_for_a_sink_that_never_settles_is_bounded_and_counted() {
     let sim = Sim::new(1);
     let node = sim.node("client", [10, 0, 0, 1].into());
     let env = sim.env(node);
-    let kernel = KernelCaches::new(env.clone(), Arc::new(Stuck), Duration::from_secs(1));
+    let counters = Arc::<Counters>::default();
+    let kernel = KernelCaches::new(env.clone(), Arc::new(Stuck), counters.clone(), Duration::from_secs(1));
     let began = env.now();
     sim.block_on(node, Duration::from_secs(60), async move { kernel.settled().await }).unwrap();
     assert_eq!(env.now().saturating_since(began), Duration::from_secs(1));
+    assert_eq!(counters.values().kernel_waits_cut, 1);
 }

@@ -44,7 +44,8 @@ fn client(kind: VolumeKind) -> Client {
     let group = Group { name: "v".into(), ids: [VOLUME; 3], flags: EntryFlags::RW_EXISTS, sites: Vec::new() };
     let sites = vec![server.clone()];
     let volume = location.volumes().learn(CELL, VOLUME, kind, Arc::new(group), sites, env.now());
-    let kernel = Arc::new(KernelCaches::new(env.clone(), Arc::new(NoSink), Duration::from_secs(1)));
+    let kernel =
+        Arc::new(KernelCaches::new(env.clone(), Arc::new(NoSink), Arc::default(), Duration::from_secs(1)));
     let vnodes = Arc::new(VnodeTable::new(100));
     let parts = Parts {
         identity: Arc::new(Identity::new(env.clone(), None, None)),

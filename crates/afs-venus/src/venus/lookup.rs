@@ -49,6 +49,11 @@ impl Venus {
         Ok(entry)
     }
 
+    /// The node that was handed out last for a name in a directory, without looking it up.
+    pub fn node_handed_out(&self, parent: NodeId, name: &[u8]) -> Option<NodeId> {
+        self.kernel.nodes().child_node(parent, name)
+    }
+
     /// Invalidates the entry of a mount point without a volume, so that it is looked up each time: no server reports
     /// when the volume is created.
     pub(super) fn invalidate_empty_mount_point(&self, parent: NodeId, name: &[u8]) {

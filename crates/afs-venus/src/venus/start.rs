@@ -90,7 +90,7 @@ impl Venus {
         let identity = Arc::new(Identity::new(env.clone(), own, sessions));
         let location = Arc::new(Location::new(cells));
         let finder = CellFinder::new(env.clone(), rx.clone(), limits.server_dead, location.clone(), resolver);
-        let kernel = Arc::new(KernelCaches::new(env.clone(), sink, limits.settle_max));
+        let kernel = Arc::new(KernelCaches::new(env.clone(), sink, counters.clone(), limits.settle_max));
         let vnodes = Arc::new(VnodeTable::new(limits.statuses_max));
         let bounds = PinBounds {
             objects: limits.statuses_max / 2,
