@@ -6,7 +6,7 @@ use crate::filesystem::AndrewFs;
 use crate::inodes::Inodes;
 use crate::kernel::Kernel;
 use crate::negative_entries::NegativeEntries;
-use crate::ops::Mount;
+use crate::ops::{Mount, RepeatedOpens};
 use crate::options::MountOptions;
 use crate::passthrough::Passthrough;
 use crate::signals;
@@ -63,6 +63,7 @@ pub fn mount(
         negatives: Arc::new(NegativeEntries::default()),
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
         accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(NumericAccounts(options.owner))),
+        repeated: RepeatedOpens::default(),
         env,
         allow_other: options.allow_other,
     });

@@ -131,6 +131,14 @@ impl<R> Passthrough<R> {
         self.table().inodes.get(&ino.0).is_some_and(Inode::is_open)
     }
 
+    /// Counts an open that shares neither pages nor a backing file with the others of the inode.
+    pub(crate) fn open_apart(&self, ino: INodeNo, data: u64) {
+        let mut table = self.table();
+        let used = table.inodes.get(&ino.0).map(|inode| (inode.data, inode.backing.clone()));
+        let (data, backing) = used.unwrap_or((data, None));
+        table.opened(ino.0, data, backing);
+    }
+
     /// Decision after an attempt to register a backing file. If the kernel refuses passthrough in general, it is
     /// switched off.
     fn registered(&self, outcome: io::Result<R>) -> Admission<R> {

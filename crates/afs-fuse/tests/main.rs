@@ -9,3 +9,4 @@ mod many_users;
 mod own_times;
 mod owners;
 mod same_names;
+mod shared_directory;

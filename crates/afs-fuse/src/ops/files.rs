@@ -4,7 +4,7 @@ use crate::convert::{self, errno};
 use crate::ops::names::done;
 use crate::ops::{InvalidationCount, Mount, Operation};
 use crate::passthrough::Admission;
-use afs_venus::{Entry, HandleId, InvalidationSink, NodeId, Opened};
+use afs_venus::{Entry, ErrorKind, HandleId, InvalidationSink, NodeId, Opened};
 use bytes::Bytes;
 use fuser::{
     BackingId, Errno, FileHandle, FopenFlags, INodeNo, LockOwner, ReplyCreate, ReplyData, ReplyEmpty,
@@ -26,9 +26,15 @@ impl Operation {
             Err(error) => return reply.error(error),
         };
         let wanted = convert::open_flags(flags, self.passthrough.allowed());
-        let opened = match self.venus.open(node, wanted).await {
+        let (opened, is_repeated) = self.open_or_take(node, wanted).await;
+        let opened = match opened {
             Ok(opened) => opened,
-            Err(error) => return reply.error(errno(&error)),
+            Err(error) => {
+                if error.kind == ErrorKind::Stale && !is_repeated {
+                    self.expect_again(wanted);
+                }
+                return reply.error(errno(&error));
+            }
         };
         if let Some(open) = self.passthrough.handle(ino)
             && let Some(data) = self.venus.data_of(open)
@@ -45,10 +51,15 @@ impl Operation {
         match admission {
             Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
             Admission::Cached => reply.opened(handle, flags),
+            Admission::Conflict if is_repeated => {
+                self.passthrough.open_apart(ino, opened.data);
+                reply.opened(handle, apart(flags));
+            }
             Admission::Conflict => {
                 // After ESTALE the kernel looks the name up again, and then finds another inode.
                 self.keep_apart(node, &opened);
                 self.venus.cancel_open(opened.handle).await;
+                self.expect_again(wanted);
                 reply.error(Errno::ESTALE);
             }
         }
@@ -208,7 +219,7 @@ impl Mount {
 
     /// The opened data does not go with what is open under the same number. After ESTALE the kernel looks the name up
     /// once more, gets a number under which the data can be opened, and opens that, once.
-    fn keep_apart(&self, node: NodeId, opened: &Opened) {
+    pub(super) fn keep_apart(&self, node: NodeId, opened: &Opened) {
         let current = self.inodes.current(node);
         if !self.passthrough.goes_with(current, opened.data, opened.backing.as_ref()) {
             self.inodes.renumber(node);
@@ -233,6 +244,11 @@ impl Mount {
         }
         flags
     }
+}
+
+/// Flags of an open that shares nothing with the others of its inode: each read and write is a request.
+fn apart(flags: FopenFlags) -> FopenFlags {
+    through(flags) | FopenFlags::FOPEN_DIRECT_IO
 }
 
 /// Flags of a passthrough open: the kernel refuses any flag about its page cache, which is not used then.

@@ -7,6 +7,7 @@ mod holes;
 mod listing;
 mod locks;
 mod names;
+mod repeated_opens;
 mod xattrs;
 
 use crate::accounts::{Account, Accounts};
@@ -25,6 +26,7 @@ use std::time::Duration;
 pub(crate) use changes::Change;
 pub(crate) use files::Create;
 pub(crate) use locks::LockRequest;
+pub(crate) use repeated_opens::RepeatedOpens;
 
 /// Counters of invalidations at a point in time, to detect later ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,7 @@ pub(crate) struct Mount {
     pub(crate) negatives: Arc<NegativeEntries>,
     pub(crate) passthrough: Arc<Passthrough>,
     pub(crate) accounts: Arc<dyn Accounts>,
+    pub(crate) repeated: RepeatedOpens,
     pub(crate) env: EnvRef,
     /// Other users of this machine may use the mount.
     pub(crate) allow_other: bool,
@@ -51,12 +54,14 @@ pub(crate) struct Mount {
 pub(crate) struct Operation {
     mount: Arc<Mount>,
     venus: Venus,
+    /// The thread that waits for the reply.
+    thread: u32,
 }
 
 impl Operation {
     pub(crate) async fn of(mount: Arc<Mount>, requester: Requester) -> Self {
-        let venus = mount.venus.on_behalf_of(requester).await;
-        Self { mount, venus }
+        let (venus, thread) = (mount.venus.on_behalf_of(requester).await, requester.pid);
+        Self { mount, venus, thread }
     }
 }
 

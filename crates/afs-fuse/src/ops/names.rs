@@ -16,7 +16,7 @@ impl Operation {
             Ok(directory) => directory,
             Err(error) => return reply.error(error),
         };
-        match self.venus.lookup(directory, name).await {
+        match self.look_up(directory, name).await {
             Ok(entry) => self.entry(parent, entry, since, reply).await,
             Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
             Err(error) => reply.error(errno(&error)),

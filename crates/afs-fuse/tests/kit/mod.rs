@@ -128,6 +128,7 @@ impl MountedCell {
 }
 
 impl Machine {
+    /// Sets the token of a user of this machine.
     pub fn log_in(&self, owner: TokenOwner, name: &str) {
         let security = Claim::of(name).security();
         let token = Token { cell: cell_name(), security, expires: None, label: name.into() };
