@@ -9,8 +9,12 @@
 //! seconds, so that a lock which the same machine takes again and again is written once; after a crash in
 //! that time the object seems locked to other machines for one lifetime at most. An orderly stop leaves no
 //! such rows.
+//!
+//! Who is refused is remembered, and told in the order of asking when the lock is free (docs/protocol extensions.md "A
+//! lock that is free").
 
 mod holder;
+mod waiters;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +23,9 @@ use afs_wire::fs::LOCK_LIFETIME;
 use afs_wire::ids::{Fid, UnixSeconds, VolumeId};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::hosts::HostId;
 pub use holder::Holder;
+use waiters::Waiters;
 
 /// The kind of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +34,13 @@ pub enum LockMode {
     Read,
     /// Exclusive.
     Write,
+}
+
+impl LockMode {
+    /// Whether two machines cannot hold both.
+    fn conflicts_with(self, other: LockMode) -> bool {
+        self == LockMode::Write || other == LockMode::Write
+    }
 }
 
 /// One machine's hold on a lock.
@@ -69,6 +82,8 @@ struct State {
     idle: BTreeSet<(Fid, Holder)>,
     /// Rows being deleted.
     leaving: BTreeSet<(Fid, Holder)>,
+    /// Who was refused.
+    waiters: Waiters,
 }
 
 impl Locks {
@@ -103,11 +118,10 @@ impl Locks {
     pub fn set(&self, fid: Fid, holder: Holder, mode: LockMode, now: u64) -> Result<Kept, Errno> {
         let mut state = self.lock();
         state.drop_ended(fid, now);
-        let holds = state.held.get(&fid);
-        let conflicts = |hold: &Hold| hold.mode == LockMode::Write || mode == LockMode::Write;
-        let others = holds.into_iter().flatten().any(|(other, hold)| *other != holder && conflicts(hold));
-        let own = holds.and_then(|holds| holds.get(&holder)).filter(|own| !own.restored).copied();
-        if others || own.is_some_and(|own| conflicts(&own)) || state.leaving.contains(&(fid, holder)) {
+        let own =
+            state.held.get(&fid).and_then(|holds| holds.get(&holder)).filter(|own| !own.restored).copied();
+        let own_conflicts = own.is_some_and(|own| own.mode.conflicts_with(mode));
+        if own_conflicts || state.is_kept_away(fid, holder, mode) || state.leaving.contains(&(fid, holder)) {
             return Err(Errno::EAGAIN);
         }
         if state.count >= self.locks_max || state.rows.len() >= 2 * self.locks_max {
@@ -118,8 +132,31 @@ impl Locks {
         }
         let (count, end) = (own.map_or(0, |own| own.count) + 1, now + LOCK_LIFETIME.as_secs());
         state.put(fid, holder, Hold { mode, count, end, restored: false });
+        state.waiters.remove(fid, holder);
         let kept = state.rows.get(&(fid, holder)) == Some(&mode);
         Ok(if kept { Kept::Yes } else { Kept::NotYet })
+    }
+
+    /// Remembers a client that was refused. Returns false if another one's lock is not in its way any more.
+    pub fn wait(&self, fid: Fid, holder: Holder, host: HostId, mode: LockMode) -> bool {
+        let mut state = self.lock();
+        let is_kept_away = state.is_kept_away(fid, holder, mode);
+        if is_kept_away {
+            state.waiters.add(fid, holder, host, mode, self.locks_max);
+        }
+        is_kept_away
+    }
+
+    /// The clients to tell that a lock is free for them; others are kept away until [`Locks::replied`].
+    pub fn call(&self, fid: Fid) -> Vec<(Holder, HostId)> {
+        let state = &mut *self.lock();
+        let held = state.held.get(&fid);
+        state.waiters.call(fid, |holder, mode| is_held_against(held, holder, mode))
+    }
+
+    /// A client has replied that was told: it has taken the lock, or does not want it.
+    pub fn replied(&self, fid: Fid, holder: Holder) {
+        self.lock().waiters.replied(fid, holder);
     }
 
     /// Converts a machine's lock to another mode for another lifetime: to an exclusive one for the only
@@ -173,8 +210,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Releases a machine's lock; returns whether the object has become free, so that waiting clients should
-    /// try again. Releasing a lock that the machine does not hold is no error (docs/protocol fileserver.md
+    /// Releases a machine's lock; returns whether the object has become free. Releasing a lock that the machine does not hold is no error (docs/protocol fileserver.md
     /// "15. Traps", T21), and changes nothing.
     pub fn release(&self, fid: Fid, holder: Holder) -> bool {
         let mut state = self.lock();
@@ -211,6 +247,7 @@ impl Locks {
         if let Some(holds) = state.held.remove(&fid) {
             state.count -= holds.len();
         }
+        state.waiters.forget(fid);
     }
 
     /// Drops holds that expired a lifetime ago; returns the rows that have not been needed since the previous
@@ -247,7 +284,17 @@ impl Locks {
     }
 }
 
+/// Whether the lock of another machine is in the way.
+fn is_held_against(held: Option<&BTreeMap<Holder, Hold>>, holder: Holder, mode: LockMode) -> bool {
+    held.into_iter().flatten().any(|(other, hold)| *other != holder && hold.mode.conflicts_with(mode))
+}
+
 impl State {
+    /// Whether another machine's lock is in the way, or another machine that was told that the lock is free.
+    fn is_kept_away(&self, fid: Fid, holder: Holder, mode: LockMode) -> bool {
+        is_held_against(self.held.get(&fid), holder, mode) || self.waiters.keeps_away(fid, holder, mode)
+    }
+
     fn unneeded(&self) -> Vec<(Fid, Holder)> {
         let needed =
             |key: &(Fid, Holder)| self.held.get(&key.0).is_some_and(|holds| holds.contains_key(&key.1));

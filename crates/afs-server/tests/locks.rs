@@ -144,7 +144,45 @@ fn a_release_that_frees_nothing_tells_nobody() {
     b.fetch_status(fid).unwrap();
     b.heard();
     a.ask(fs::ReleaseLock { fid }).unwrap();
-    assert_eq!(b.heard(), [Heard::Break(vec![fid])]);
+    assert_eq!(b.heard(), [], "it has not asked for the lock");
+}
+
+/// A holder, and two clients that were refused.
+fn scene_of_waiters(seed: u64) -> (Cell, [Client; 3], Fid) {
+    let (cell, a, b, fid) = scene(seed);
+    let c = cell.client(3);
+    a.ask(write_lock(fid)).unwrap();
+    for waiting in [&b, &c] {
+        assert_eq!(waiting.refusal(write_lock(fid)), refused());
+        waiting.heard();
+    }
+    (cell, [a, b, c], fid)
+}
+
+#[test]
+fn who_asked_first_is_told_first_and_others_are_refused_until_the_reply() {
+    let (cell, [a, b, c], fid) = scene_of_waiters(280);
+    b.answer_breaks_after(Duration::from_secs(1));
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(c.refusal(write_lock(fid)), refused(), "it is the turn of the first");
+    b.ask(write_lock(fid)).unwrap();
+    cell.sim.run_for(Duration::from_secs(2));
+    assert_eq!((b.heard(), c.heard()), (vec![Heard::Free(fid)], Vec::new()));
+    b.ask(fs::ReleaseLock { fid }).unwrap();
+    cell.sim.run_for(Duration::from_secs(1));
+    assert_eq!((b.heard(), c.heard()), (Vec::new(), vec![Heard::Free(fid)]));
+    // It has replied without taking the lock.
+    b.ask(write_lock(fid)).unwrap();
+}
+
+#[test]
+fn a_client_that_does_not_reply_holds_up_the_next_for_a_bounded_time() {
+    let (cell, [a, b, c], fid) = scene_of_waiters(281);
+    b.answer_breaks_after(Duration::from_secs(60));
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    cell.sim.run_for(Duration::from_secs(5));
+    assert_eq!(c.heard(), [Heard::Free(fid)]);
+    c.ask(write_lock(fid)).unwrap();
 }
 
 #[test]

@@ -198,6 +198,14 @@ impl Clients {
         }
     }
 
+    /// Tells a client that a lock is free for it. Returns when it has replied, or does not in the time of a broken promise:
+    /// nothing is owed to it then.
+    pub(crate) async fn tell_lock_free(self: &Arc<Self>, fid: Fid, host: HostId) {
+        let Some(host) = self.hosts.get(host) else { return };
+        let timeout = host.with(|state| state.misses.timeout(self.timeouts.break_reply, self.now()));
+        self.in_time(&host, timeout, self.notify_lock_free(&host, fid, timeout)).await;
+    }
+
     /// Breaks the promise of one host on an object; nobody waits for the reply.
     pub(super) fn break_to(self: &Arc<Self>, fid: Fid, host: &Arc<Host>) {
         if self.callbacks.start_break_to(fid, host.id()) {

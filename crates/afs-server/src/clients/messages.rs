@@ -6,7 +6,7 @@ use std::time::Duration;
 use afs_rpc::{CallError, CallOptions, Connection, Security};
 use afs_wire::cb;
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{Fids, Promises, capability};
+use afs_wire::fs::{CallBack, Fids, Promises, capability};
 use afs_wire::ids::{Fid, Uuid};
 use afs_wire::rpc::{Request, ServiceId};
 
@@ -109,6 +109,21 @@ impl Clients {
         hard: Duration,
     ) -> Result<(), CallError> {
         let call = cb::CallBack { fids: Fids::first_of(fids.iter().copied()), callbacks: Promises::new() };
+        self.tell(&Route::to(host), hard, &call).await
+    }
+
+    /// Notifies a host that a lock which it was refused is free for it, and waits up to `hard` for the reply. Clients of
+    /// other implementations take it for a broken promise.
+    pub(super) async fn notify_lock_free(
+        &self,
+        host: &Host,
+        fid: Fid,
+        hard: Duration,
+    ) -> Result<(), CallError> {
+        let call = cb::CallBack {
+            fids: Fids::first_of([fid]),
+            callbacks: Promises::first_of([CallBack::LOCK_FREE]),
+        };
         self.tell(&Route::to(host), hard, &call).await
     }
 

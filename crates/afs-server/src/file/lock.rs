@@ -1,4 +1,4 @@
-//! SetLock, ExtendLock and ReleaseLock, with their obsolete forms.
+//! SetLock, ExtendLock and ReleaseLock, with their obsolete forms. Who is refused is told when the lock is free.
 
 use std::sync::Arc;
 
@@ -42,6 +42,38 @@ type Taken = (Holder, LockMode, Kept);
 
 impl FileServer {
     async fn set_lock(
+        self: &Arc<Self>,
+        context: &CallContext,
+        fid: Fid,
+        kind: LockKind,
+    ) -> Result<LockReply, AbortCode> {
+        match self.set_lock_once(context, fid, kind).await {
+            Err(code) if code == Errno::EAGAIN.to_uae() && !self.waits(context, fid, kind) => {
+                self.set_lock_once(context, fid, kind).await
+            }
+            other => other,
+        }
+    }
+
+    /// Remembers a client that was refused. Returns false if it should ask once more.
+    fn waits(self: &Arc<Self>, context: &CallContext, fid: Fid, kind: LockKind) -> bool {
+        let mode = if kind == LockKind::READ { LockMode::Read } else { LockMode::Write };
+        self.locks.wait(fid, context.host.holder(), context.host.id(), mode)
+    }
+
+    /// Tells those who wait for a lock, in the order of asking, as far as it is free for them.
+    fn tell_waiters(self: &Arc<Self>, fid: Fid) {
+        for (holder, host) in self.locks.call(fid) {
+            let server = self.clone();
+            self.env.spawn(Box::pin(async move {
+                server.clients.tell_lock_free(fid, host).await;
+                server.locks.replied(fid, holder);
+                server.tell_waiters(fid);
+            }));
+        }
+    }
+
+    async fn set_lock_once(
         &self,
         context: &CallContext,
         fid: Fid,
@@ -59,7 +91,7 @@ impl FileServer {
     }
 
     async fn change_lock(
-        &self,
+        self: &Arc<Self>,
         context: &CallContext,
         fid: Fid,
         kind: LockKind,
@@ -69,6 +101,7 @@ impl FileServer {
         if let Some((holder, mode, Kept::NotYet)) = taken {
             self.keep_lock(&found, fid, holder, mode).await?;
         }
+        self.tell_waiters(fid);
         Ok(reply(&found))
     }
 
@@ -175,12 +208,11 @@ impl FileServer {
         Ok(reply(&found))
     }
 
-    /// When the object becomes free all other clients with promises are notified, so that waiting ones try
-    /// again.
     async fn release_lock(self: &Arc<Self>, context: &CallContext, fid: Fid) -> Result<LockReply, AbortCode> {
         let found = self.find_locked(context, fid).await?;
-        if found.header.is_writable() && self.locks.release(fid, self.holder(context, fid).0) {
-            self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
+        if found.header.is_writable() {
+            self.locks.release(fid, self.holder(context, fid).0);
+            self.tell_waiters(fid);
         }
         Ok(reply(&found))
     }

@@ -18,6 +18,8 @@ pub enum Heard {
     Reset(Uuid),
     OldReset,
     Break(Vec<Fid>),
+    /// A lock is free.
+    Free(Fid),
     Probe,
     Recall(Fid, fs::LeaseId),
 }
@@ -59,12 +61,15 @@ impl Ears {
         }
     }
 
-    async fn hear_break(&self, fids: Vec<Fid>) {
+    async fn hear_break(&self, call: cb::CallBack) {
         let delay = *self.delay.lock().unwrap();
         if !delay.is_zero() {
             self.env.sleep(delay).await;
         }
-        self.note(Heard::Break(fids));
+        match (call.fids.first(), call.callbacks.first()) {
+            (Some(fid), Some(&fs::CallBack::LOCK_FREE)) => self.note(Heard::Free(*fid)),
+            _ => self.note(Heard::Break(call.fids.into_vec())),
+        }
     }
 
     fn note(&self, heard: Heard) {
@@ -79,7 +84,7 @@ impl Ears {
 pub fn service(ears: Arc<Ears>, manner: Manner) -> Table<Ears> {
     let table = Table::new(ServiceId::CALLBACK, ears)
         .call::<cb::CallBack, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, call: cb::CallBack| async move {
-            ears.hear_break(call.fids.into_vec()).await;
+            ears.hear_break(call).await;
             Ok(())
         })
         .call::<cb::InitCallBackState, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {

@@ -4,7 +4,8 @@ use crate::ids::UnixSeconds;
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
 id! {
-    /// Kind of a callback promise. Servers send [`CallBackKind::SHARED`]; the others are historic.
+    /// Kind of a callback promise. Servers send [`CallBackKind::SHARED`]; [`CallBackKind::LOCK_FREE`] is Andrew's own, and
+    /// the others are historic.
     pub struct CallBackKind(u32);
 }
 
@@ -17,6 +18,9 @@ impl CallBackKind {
     pub const SHARED: Self = Self(2);
     /// The promise is broken.
     pub const DROPPED: Self = Self(3);
+    /// Not a promise, and none is broken: a lock that the client was refused is free for it until its reply
+    /// (`docs/protocol/extensions.md` "A lock that is free").
+    pub const LOCK_FREE: Self = Self(0x414E_4434);
 }
 
 /// A promise to call back before an object's status or data changes: `AFSCallBack`, 12 bytes.
@@ -36,6 +40,9 @@ impl CallBack {
     pub const WIRE_LEN: usize = 12;
     /// No promise.
     pub const NONE: Self = Self { version: 0, expires_in: 0, kind: CallBackKind::NONE };
+
+    /// The message that a lock is free.
+    pub const LOCK_FREE: Self = Self { version: 1, expires_in: 0, kind: CallBackKind::LOCK_FREE };
 
     /// A promise for this many seconds, as servers send it.
     pub const fn shared(expires_in: u32) -> Self {
