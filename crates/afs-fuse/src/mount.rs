@@ -56,6 +56,7 @@ pub fn mount(
     check_mount_point(directory)?;
     let behind = Arc::downgrade(&venus);
     venus.set_kill_check(signals::kills);
+    venus.set_signal_check(signals::pending);
     let state = Arc::new(Mount {
         venus,
         sink: sink.clone(),

@@ -21,6 +21,7 @@
 //! | `config` | configuration of Venus |
 //! | `promise` | one promise, and the sequence of breaks |
 //! | `identity` | users, tokens and sessions |
+//! | `lock_queue` | the processes of this machine that wait for an advisory lock |
 //! | `locks` | advisory locks of the processes of this machine |
 //! | `leftover_locks` | locks that servers may still hold for this client |
 //! | `retry_orders` | stores of unsaved data that users have ordered |
@@ -59,6 +60,7 @@ mod key;
 mod leases;
 mod leftover_locks;
 mod location;
+mod lock_queue;
 mod locks;
 mod names;
 mod objects;

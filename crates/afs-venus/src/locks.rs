@@ -4,11 +4,12 @@ use afs_rpc::Instant;
 
 use crate::api::{LockHolder, LockKind, LockRange};
 use crate::identity::TokenId;
+use crate::lock_queue::{Claim, LockQueue, Ticket};
 
 /// Locks of one object, in the order in which they were taken.
 #[derive(Default)]
 pub(crate) struct LockTable {
-    held: Vec<Held>,
+    held: Vec<Claim>,
     /// The strongest kind that was taken since no lock was held.
     strongest: Option<LockKind>,
     /// Kind of the lock held at the server for all of them.
@@ -24,20 +25,13 @@ pub(crate) struct LockTable {
     pub taken_with: TokenId,
     /// True while it is kept under a lease, and no lock is held here.
     pub is_kept: bool,
-}
-
-/// A lock of one owner.
-#[derive(Clone, Debug)]
-pub(crate) struct Held {
-    owner: u64,
-    pid: u32,
-    range: LockRange,
-    kind: LockKind,
+    /// Who waits for a lock.
+    pub queue: LockQueue,
 }
 
 /// All locks that were held at some moment.
 pub(crate) struct HeldLocks {
-    held: Vec<Held>,
+    held: Vec<Claim>,
     strongest: Option<LockKind>,
 }
 
@@ -52,33 +46,56 @@ impl LockTable {
 
     /// A conflicting lock of another owner.
     pub fn conflict(&self, owner: u64, range: LockRange, kind: LockKind) -> Option<LockHolder> {
-        let in_way = |held: &&Held| {
-            held.owner != owner
-                && held.range.overlaps(&range)
-                && (held.kind == LockKind::Write || kind == LockKind::Write)
-        };
-        self.held.iter().find(in_way).map(|held| LockHolder {
+        let claim = Claim { owner, pid: 0, range, kind };
+        self.held.iter().find(|held| held.conflicts_with(&claim)).map(|held| LockHolder {
             kind: held.kind,
             range: held.range,
             pid: held.pid,
         })
     }
 
+    /// Whether a lock, or a process that was called before, is in the way of a claim; `number`: its own in the queue.
+    pub fn is_in_the_way(&self, number: Option<u64>, claim: &Claim) -> bool {
+        self.held.iter().any(|held| held.conflicts_with(claim)) || self.queue.keeps_away(number, claim)
+    }
+
+    /// A process of the user with this token waits from now on; `None` if too many do.
+    pub fn join(&mut self, claim: Claim, token: TokenId) -> Option<Ticket> {
+        let ticket = self.queue.join(claim, token)?;
+        self.queue.call(&self.held);
+        Some(ticket)
+    }
+
+    /// A process that has waited has its lock, or gives up.
+    pub fn leave(&mut self, number: u64) {
+        self.queue.leave(number);
+        self.queue.call(&self.held);
+    }
+
+    /// Whether the lock at the server, which no process here holds any more, goes to one that waits here.
+    pub fn passes_on(&mut self) -> bool {
+        let is_free = self.held.is_empty() && !self.is_kept;
+        let at_server = self.at_server.filter(|_| is_free);
+        at_server.is_some_and(|kind| self.queue.pass_on(kind, self.taken_with))
+    }
+
     /// Takes a lock, in place of the owner's locks in its range. `false` if there are too many.
-    pub fn take(&mut self, owner: u64, pid: u32, range: LockRange, kind: LockKind) -> bool {
-        self.remove(owner, range);
+    pub fn take(&mut self, claim: &Claim) -> bool {
+        self.remove(claim.owner, claim.range);
         if self.held.len() >= HELD_MAX {
             return false;
         }
-        self.held.push(Held { owner, pid, range, kind });
+        self.held.push(claim.clone());
+        let kind = claim.kind;
         self.strongest = self.strongest.filter(|strongest| *strongest == LockKind::Write).or(Some(kind));
         true
     }
 
-    /// Releases an owner's locks in a range; parts outside of it are kept.
+    /// Releases an owner's locks in a range; parts outside of it are kept. Calls who waits for it.
     pub fn release(&mut self, owner: u64, range: LockRange) {
         self.remove(owner, range);
         self.strongest = self.strongest.filter(|_| !self.held.is_empty());
+        self.queue.call(&self.held);
     }
 
     fn remove(&mut self, owner: u64, range: LockRange) {
@@ -88,13 +105,13 @@ impl LockTable {
                 return true;
             }
             if held.range.first < range.first {
-                rest.push(Held {
+                rest.push(Claim {
                     range: LockRange { first: held.range.first, last: range.first - 1 },
                     ..held.clone()
                 });
             }
             if held.range.last > range.last {
-                rest.push(Held {
+                rest.push(Claim {
                     range: LockRange { first: range.last + 1, last: held.range.last },
                     ..held.clone()
                 });
@@ -116,6 +133,7 @@ impl LockTable {
     pub fn hold_at_server(&mut self, kind: LockKind, token: TokenId, now: Instant, since: u64) {
         (self.at_server, self.is_server_known) = (Some(kind), true);
         (self.taken_with, self.is_kept) = (token, false);
+        self.queue.taken_at_server();
         self.extend(now, since);
     }
 
@@ -132,11 +150,14 @@ impl LockTable {
     /// Restores locks returned by [`LockTable::held`].
     pub fn restore(&mut self, before: HeldLocks) {
         (self.held, self.strongest) = (before.held, before.strongest);
+        self.queue.call(&self.held);
     }
 
     /// Removes all locks, after the lock at the server was lost.
     pub fn lose(&mut self) {
-        *self = LockTable::default();
+        let queue = std::mem::take(&mut self.queue);
+        *self = LockTable { queue, ..LockTable::default() };
+        self.queue.call(&self.held);
     }
 
     /// The locks and their holders.
@@ -157,10 +178,14 @@ mod tests {
         LockRange { first, last }
     }
 
+    fn take(table: &mut LockTable, owner: u64, pid: u32, range: LockRange, kind: LockKind) -> bool {
+        table.take(&Claim { owner, pid, range, kind })
+    }
+
     #[test]
     fn readers_share_and_writers_do_not() {
         let mut table = LockTable::default();
-        assert!(table.take(1, 100, LockRange::WHOLE, LockKind::Read));
+        assert!(take(&mut table, 1, 100, LockRange::WHOLE, LockKind::Read));
         assert_eq!(table.conflict(2, range(5, 9), LockKind::Read), None);
         let holder = table.conflict(2, range(5, 9), LockKind::Write).unwrap();
         assert_eq!((holder.pid, holder.kind), (100, LockKind::Read));
@@ -170,7 +195,7 @@ mod tests {
     #[test]
     fn a_release_in_the_middle_leaves_both_ends() {
         let mut table = LockTable::default();
-        table.take(1, 1, range(0, 99), LockKind::Write);
+        take(&mut table, 1, 1, range(0, 99), LockKind::Write);
         table.release(1, range(40, 59));
         assert!(table.conflict(2, range(0, 39), LockKind::Read).is_some());
         assert!(table.conflict(2, range(40, 59), LockKind::Read).is_none());
@@ -180,9 +205,9 @@ mod tests {
     #[test]
     fn the_server_holds_the_strongest_lock_until_the_last_range_is_free() {
         let mut table = LockTable::default();
-        table.take(1, 1, range(0, 9), LockKind::Read);
+        take(&mut table, 1, 1, range(0, 9), LockKind::Read);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
-        table.take(2, 1, range(20, 29), LockKind::Write);
+        take(&mut table, 2, 1, range(20, 29), LockKind::Write);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Write));
         table.at_server = Some(LockKind::Write);
         table.release(2, LockRange::WHOLE);
@@ -196,16 +221,16 @@ mod tests {
     #[test]
     fn a_kept_lock_is_needed_as_strong_as_it_was_taken_since() {
         let mut table = LockTable::default();
-        table.take(1, 1, range(0, 9), LockKind::Write);
+        take(&mut table, 1, 1, range(0, 9), LockKind::Write);
         table.hold_at_server(LockKind::Write, TokenId::NONE, Instant::ZERO, 0);
-        table.take(1, 1, range(0, 9), LockKind::Read);
+        take(&mut table, 1, 1, range(0, 9), LockKind::Read);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Write), "it became one to read");
         table.release(1, LockRange::WHOLE);
         assert_eq!(table.wanted_at_server(), None);
-        table.take(1, 1, range(0, 9), LockKind::Read);
+        take(&mut table, 1, 1, range(0, 9), LockKind::Read);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
         let before = table.held();
-        table.take(2, 1, range(20, 29), LockKind::Write);
+        take(&mut table, 2, 1, range(20, 29), LockKind::Write);
         table.restore(before);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
     }

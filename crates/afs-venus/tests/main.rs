@@ -39,4 +39,5 @@ mod staleness;
 mod together;
 mod trouble;
 mod users;
+mod waiting_locks;
 mod writers;

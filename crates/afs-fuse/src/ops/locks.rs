@@ -3,11 +3,8 @@
 use crate::convert::errno;
 use crate::ops::Mount;
 use crate::ops::names::done;
-use crate::signals;
-use afs_env::EnvExt;
-use afs_venus::{ErrorKind, HandleId, LockKind, LockRange};
+use afs_venus::{HandleId, LockKind, LockRange};
 use fuser::{Errno, ReplyEmpty, ReplyLock};
-use std::time::Duration;
 
 /// A request to set or test a lock.
 pub(crate) struct LockRequest {
@@ -19,9 +16,6 @@ pub(crate) struct LockRequest {
     pub(crate) kind: i32,
 }
 
-/// Pause before the next attempt to take a lock that is held, and between checks for signals.
-const PAUSE: Duration = Duration::from_millis(500);
-
 impl Mount {
     pub(crate) async fn setlk(&self, lock: LockRequest, wait: bool, reply: ReplyEmpty) {
         if lock.kind == libc::F_UNLCK {
@@ -29,17 +23,7 @@ impl Mount {
         }
         let Some(kind) = kind(lock.kind) else { return reply.error(Errno::EINVAL) };
         let LockRequest { handle, owner, pid, range, .. } = lock;
-        loop {
-            match self.venus.for_process(pid).lock(handle, owner, pid, range, kind, false).await {
-                Err(error) if wait && error.kind == ErrorKind::WouldBlock => {}
-                outcome => return done(outcome, reply),
-            }
-            // The wait is here and not in Venus, so that a signal can interrupt it.
-            if signals::pending(pid) {
-                return reply.error(Errno::EINTR);
-            }
-            self.env.sleep(PAUSE).await;
-        }
+        done(self.venus.for_process(pid).lock(handle, owner, pid, range, kind, wait).await, reply);
     }
 
     pub(crate) async fn getlk(&self, lock: LockRequest, reply: ReplyLock) {

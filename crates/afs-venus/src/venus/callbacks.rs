@@ -1,7 +1,7 @@
-//! Callback service, called by file servers: identity of this client, and breaks of promises.
+//! Callback service, called by file servers: identity of this client, breaks of promises, and locks that are free.
 //!
 //! Source: docs/protocol/callback.md. All replies come from memory, whatever calls of this client are in progress,
-//! except that the reply to a break waits for the sink, with a time limit.
+//! except that the reply to a break waits for the sink, and that about a lock until it was asked for, with a time limit.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use afs_rpc::{Caller, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::capability;
+use afs_wire::fs::{CallBack, capability};
 use afs_wire::ids::{Fid, VolumeId};
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
@@ -95,6 +95,10 @@ async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Cal
     count_unauthenticated(venus, caller);
     // Each once: a list may name one volume many times, and a break of a whole volume costs work for all of its
     // objects.
+    if let (Some(fid), Some(&CallBack::LOCK_FREE)) = (request.fids.first(), request.callbacks.first()) {
+        venus.lock_is_free(*fid).await;
+        return Ok(());
+    }
     let fids: BTreeSet<Fid> = request.fids.iter().copied().filter(|fid| fid.volume.0 != 0).collect();
     let whole: BTreeSet<VolumeId> =
         fids.iter().filter(|fid| fid.vnode.0 == 0).map(|fid| fid.volume).collect();

@@ -59,6 +59,16 @@ impl Venus {
         self.calls.set_kill_check(killed);
     }
 
+    /// Sets the function that tells whether a signal awaits a process; such a process stops waiting for a lock. Only the
+    /// first call has an effect.
+    pub fn set_signal_check(&self, signalled: fn(u32) -> bool) {
+        self.signalled.set(signalled).ok();
+    }
+
+    pub(super) fn is_signalled(&self, process: u32) -> bool {
+        self.signalled.get().is_some_and(|signalled| signalled(process))
+    }
+
     /// Makes a plain call to a volume's sites.
     pub(super) async fn call<R: Request + Clone>(
         &self,

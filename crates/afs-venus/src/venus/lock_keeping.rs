@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use afs_wire::error::Errno;
 use afs_wire::fs::{self, LOCK_LIFETIME};
 
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::locking::has_no_lock;
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -78,9 +78,7 @@ impl Venus {
                 vnode.state().locks.extend(now, since);
                 true
             }
-            Err(error) if error.code.and_then(|code| code.to_errno()) == Some(Errno::EINVAL.number()) => {
-                false
-            }
+            Err(error) if has_no_lock(&error) => false,
             Err(error) => {
                 tracing::warn!(%error, "a lock could not be extended");
                 true

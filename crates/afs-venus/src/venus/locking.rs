@@ -11,26 +11,34 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_wire::error::AbortCode;
+use afs_rpc::future::{join_all, select};
+use afs_rpc::sync::Notify;
+use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, LOCK_LIFETIME};
+use afs_wire::ids::Fid;
 
 use crate::api::{HandleId, LockHolder, LockKind, LockRange};
 use crate::calls::CallOutcome;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
+use crate::identity::TokenId;
+use crate::key::Key;
 use crate::location::Volume;
+use crate::lock_queue::Claim;
 use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
-/// Pause before a server is asked again for a lock that another client holds.
-const POLL: Duration = Duration::from_secs(1);
+/// Pause before a server is asked again for a lock that another client holds: one of another implementation does not
+/// tell when it is free. Also between looks whether a signal ends the wait of a process.
+const POLL: Duration = Duration::from_millis(500);
 /// For this long after a lock was taken or extended it is certainly still held at its server, whatever the clocks and
 /// delays.
 pub(super) const HELD_AT_LEAST: Duration = LOCK_LIFETIME.saturating_sub(Duration::from_secs(30));
 
 impl Venus {
-    /// Takes a lock, or waits for it if `wait`. Without `wait` a conflicting lock gives EAGAIN.
+    /// Takes a lock, or waits for it if `wait`, in the order of asking. Without `wait` a conflicting lock gives EAGAIN. A
+    /// signal of the process `pid` ends the wait with EINTR, see [`Venus::set_signal_check`].
     #[boxed]
     pub async fn lock(
         &self,
@@ -43,22 +51,57 @@ impl Venus {
     ) -> Result<()> {
         let held = self.files.handle(handle, "lock")?;
         let me = self.as_user(held.user);
+        let claim = Claim { owner, pid, range, kind };
+        match wait {
+            true => me.await_lock(&held, &claim).await,
+            false => me.try_lock(&held, None, &claim).await,
+        }
+    }
+
+    /// Waits in the queue of the file. Whoever is called asks the server, and again when that says that the lock is free.
+    async fn await_lock(&self, handle: &Arc<Handle>, claim: &Claim) -> Result<()> {
+        let vnode = &handle.vnode;
+        let place = Place::join(vnode, claim.clone(), self.token_for(vnode.key.cell))?;
         loop {
-            match me.try_lock(&held, owner, pid, range, kind).await {
-                Err(error) if error.kind == ErrorKind::WouldBlock && wait => self.env.sleep(POLL).await,
-                other => return other,
+            if place.is_called() {
+                match self.try_lock(handle, Some(place.number), claim).await {
+                    Err(error) if error.kind == ErrorKind::WouldBlock => {}
+                    other => return other,
+                }
+            }
+            select(place.wake.notified(), self.env.sleep(POLL)).await;
+            if self.is_signalled(claim.pid) {
+                drop(place);
+                // It may have been passed on to this one.
+                let _guard = vnode.changing.lock().await;
+                self.pass_on_or_release(vnode).await?;
+                return Err(VenusError::new(ErrorKind::Interrupted, "SetLock").of(vnode.key.fid));
             }
         }
     }
 
-    async fn try_lock(
-        &self,
-        handle: &Arc<Handle>,
-        owner: u64,
-        pid: u32,
-        range: LockRange,
-        kind: LockKind,
-    ) -> Result<()> {
+    /// A server has the lock on a file for this client: those who wait for it are woken. Returns when the server was asked
+    /// for the lock, or nobody wants it any more, or after the time for which a reply to a server waits.
+    pub(super) async fn lock_is_free(&self, fid: Fid) {
+        let keys = self.location.volumes().with_id(fid.volume).into_iter().map(|of| Key::new(of.cell, fid));
+        let files: Vec<Arc<Vnode>> = keys.filter_map(|key| self.vnodes.peek(key)).collect();
+        let asked = join_all(files.iter().map(|vnode| self.asked_for(vnode)));
+        self.env.timeout(self.limits.settle_max, asked).await.ok();
+    }
+
+    async fn asked_for(&self, vnode: &Vnode) {
+        let Some((attempt, news)) = vnode.state().locks.queue.wake_called() else { return };
+        loop {
+            let heard = news.notified();
+            if vnode.state().locks.queue.is_tried_since(attempt) {
+                return;
+            }
+            heard.await;
+        }
+    }
+
+    /// `number`: the place in the queue of a process that waits.
+    async fn try_lock(&self, handle: &Arc<Handle>, number: Option<u64>, claim: &Claim) -> Result<()> {
         let vnode = &handle.vnode;
         let _guard = vnode.changing.lock().await;
         if handle.data().lost.load(Ordering::SeqCst) {
@@ -66,17 +109,20 @@ impl Venus {
         }
         let before = {
             let mut state = vnode.state();
-            if state.locks.conflict(owner, range, kind).is_some() {
+            if state.locks.is_in_the_way(number, claim) {
                 return Err(VenusError::new(ErrorKind::WouldBlock, "SetLock").of(vnode.key.fid));
             }
             let before = state.locks.held();
-            if !state.locks.take(owner, pid, range, kind) {
+            if !state.locks.take(claim) {
                 state.locks.restore(before);
                 return Err(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid));
             }
+            state.locks.queue.begin();
             before
         };
-        let agreed = match self.match_server_lock(vnode).await {
+        let matched = self.match_server_lock(vnode).await;
+        vnode.state().locks.queue.end();
+        let agreed = match matched {
             Ok(is_new) => self.switch_to_newest(handle, is_new).await,
             Err(error) => Err(error),
         };
@@ -121,8 +167,11 @@ impl Venus {
     /// client uses now, and so has this client where it got no reply: no other client can release them. The lock is
     /// therefore first requested as a conversion of a leftover one.
     async fn take_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        if !vnode.state().locks.is_server_known && self.convert_lock(volume, vnode, kind).await.is_ok() {
-            return Ok(());
+        if !vnode.state().locks.is_server_known {
+            match self.convert_lock(volume, vnode, kind).await {
+                Ok(()) => return Ok(()),
+                Err(error) => vnode.state().locks.is_server_known = has_no_lock(&error),
+            }
         }
         self.set_lock(volume, vnode, kind).await
     }
@@ -203,13 +252,19 @@ impl Venus {
         changed
     }
 
+    /// Stores what was changed under the lock.
+    async fn store_changes(&self, vnode: &Arc<Vnode>) -> Result<()> {
+        let data = vnode.state().file.data().cloned();
+        match data {
+            Some(data) => self.store_locked(vnode, &data, StoreReason::Close).await,
+            None => Ok(()),
+        }
+    }
+
     /// Stores what was changed under the lock and releases the lock at the server, unless it is kept under a lease. If the
     /// store fails, the lock is held until the file is closed.
     async fn store_and_release_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
-        let data = vnode.state().file.data().cloned();
-        if let Some(data) = data {
-            self.store_locked(vnode, &data, StoreReason::Close).await?;
-        }
+        self.store_changes(vnode).await?;
         match self.keep_lock(vnode) {
             true => Ok(()),
             false => self.release_lock(volume, vnode).await,
@@ -274,7 +329,17 @@ impl Venus {
     async fn unlock_range(&self, vnode: &Arc<Vnode>, owner: u64, range: LockRange) -> Result<()> {
         let _guard = vnode.changing.lock().await;
         vnode.state().locks.release(owner, range);
-        self.match_server_lock(vnode).await.map(drop)
+        self.pass_on_or_release(vnode).await
+    }
+
+    /// Releases the lock at the server that no process here holds any more, or passes it on to one that waits here. The
+    /// changes are stored in any case.
+    async fn pass_on_or_release(&self, vnode: &Arc<Vnode>) -> Result<()> {
+        let passes = vnode.state().locks.passes_on();
+        match passes {
+            true => self.store_changes(vnode).await,
+            false => self.match_server_lock(vnode).await.map(drop),
+        }
     }
 
     /// Releases the locks of a process that has closed the file. An error of a store was returned by its close.
@@ -284,8 +349,8 @@ impl Venus {
         }
         let _guard = vnode.changing.lock().await;
         vnode.state().locks.release(owner, LockRange::WHOLE);
-        let mut agreed = self.match_server_lock(vnode).await.map(drop);
-        let is_unstored = {
+        let mut agreed = self.pass_on_or_release(vnode).await;
+        let is_unstored = agreed.is_err() && {
             let state = vnode.state();
             let locks = &state.locks;
             locks.at_server.is_some() && locks.wanted_at_server().is_none() && !locks.is_kept
@@ -339,6 +404,36 @@ impl Venus {
 /// True if the server replies that the locked object or its volume does not exist.
 pub(super) fn is_object_gone(error: &VenusError) -> bool {
     matches!(error.kind, ErrorKind::Stale | ErrorKind::NoVolume)
+}
+
+/// True if the server replies that this client holds no lock on the object.
+pub(super) fn has_no_lock(error: &VenusError) -> bool {
+    error.code.and_then(|code| code.to_errno()) == Some(Errno::EINVAL.number())
+}
+
+/// A place in the queue of a file, which is left when it is dropped.
+struct Place<'a> {
+    vnode: &'a Vnode,
+    number: u64,
+    wake: Arc<Notify>,
+}
+
+impl<'a> Place<'a> {
+    fn join(vnode: &'a Vnode, claim: Claim, token: TokenId) -> Result<Self> {
+        let ticket = vnode.state().locks.join(claim, token);
+        let (number, wake) = ticket.ok_or(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid))?;
+        Ok(Place { vnode, number, wake })
+    }
+
+    fn is_called(&self) -> bool {
+        self.vnode.state().locks.queue.is_called(self.number)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.vnode.state().locks.leave(self.number);
+    }
 }
 
 fn wire(kind: LockKind) -> fs::LockKind {

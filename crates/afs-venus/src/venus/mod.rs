@@ -59,7 +59,7 @@ mod writing;
 mod xattr;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use afs_rpc::EnvRef;
 use afs_rpc::sync::Notify;
@@ -132,6 +132,8 @@ pub struct Shared {
     retry_orders: RetryOrders,
     /// Locks that servers may still hold for this client.
     leftover_locks: LeftoverLocks,
+    /// Tells whether a signal ends the wait of a process.
+    signalled: OnceLock<fn(u32) -> bool>,
     wake: Arc<Notify>,
 }
 

@@ -3,7 +3,7 @@
 use afs_rpc::boxed;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use afs_rpc::{EnvRef, ServerSecurity};
 use afs_wire::ids::{Fid, VolumeName};
@@ -140,6 +140,7 @@ impl Venus {
             pins,
             retry_orders: RetryOrders::default(),
             leftover_locks: LeftoverLocks::new(),
+            signalled: OnceLock::new(),
             wake: Arc::default(),
         });
         (Venus { shared, context: CallContext::waiting(user) }, callback_classes)
