@@ -37,7 +37,7 @@ fn a_token_is_good_again_when_the_clock_of_the_server_is_right() {
     let proofs = vec![Some(Level::Crypt)];
     let cell = Cell::with(7, CellSettings { proofs, anyuser: Rights::NONE, ..CellSettings::default() });
     cell.start();
-    let user = cell.user(1, &History::default()).unwrap();
+    let user = cell.user(1, &History::new(cell.sim.world())).unwrap();
     make(&cell, &user, b"before").unwrap();
     cell.sim.jump_wall(cell.server, WRONG_BY, true);
     let refused = make(&cell, &user, b"meanwhile").unwrap_err();

@@ -46,6 +46,8 @@ struct Table<R> {
 struct Inode<R> {
     /// The handles of all opens.
     handles: BTreeSet<HandleId>,
+    /// Those that share neither pages nor the backing file with the others.
+    apart: BTreeSet<HandleId>,
     /// The backing file's number and registration. While it is open, all opens use it, or none does.
     backing: Option<(u64, Arc<R>)>,
     /// The data opened last; while it is open, the data of all opens.
@@ -109,9 +111,11 @@ impl<R> Passthrough<R> {
         admission
     }
 
-    /// A handle by which the inode is open, if it is.
+    /// A handle by which the inode is open with the pages or the backing file of the inode, if it is.
     pub(crate) fn handle(&self, ino: INodeNo) -> Option<HandleId> {
-        self.table().inodes.get(&ino.0)?.handles.first().copied()
+        let table = self.table();
+        let inode = table.inodes.get(&ino.0)?;
+        inode.handles.difference(&inode.apart).next().copied()
     }
 
     /// The handles of an inode without a backing file have switched to other data.
@@ -132,11 +136,12 @@ impl<R> Passthrough<R> {
     }
 
     /// Counts an open that shares neither pages nor a backing file with the others of the inode.
-    pub(crate) fn open_apart(&self, ino: INodeNo, data: u64) {
+    pub(crate) fn open_apart(&self, ino: INodeNo, handle: HandleId, data: u64) {
         let mut table = self.table();
         let used = table.inodes.get(&ino.0).map(|inode| (inode.data, inode.backing.clone()));
         let (data, backing) = used.unwrap_or((data, None));
-        table.opened(ino.0, data, backing);
+        table.opened(ino.0, handle, data, backing);
+        table.inodes.entry(ino.0).and_modify(|inode| _ = inode.apart.insert(handle));
     }
 
     /// Decision after an attempt to register a backing file. If the kernel refuses passthrough in general, it is
@@ -188,7 +193,8 @@ impl<R> Table<R> {
     }
 
     fn opened(&mut self, ino: u64, handle: HandleId, data: u64, backing: Option<(u64, Arc<R>)>) {
-        let new = Inode { handles: BTreeSet::new(), backing: None, data, closed_at: 0 };
+        let new =
+            Inode { handles: BTreeSet::new(), apart: BTreeSet::new(), backing: None, data, closed_at: 0 };
         let inode = self.inodes.entry(ino).or_insert(new);
         if !inode.is_open() {
             self.idle.remove(&inode.closed_at);
@@ -201,6 +207,7 @@ impl<R> Table<R> {
     /// One open less. Returns what is to be dropped.
     fn closed(&mut self, ino: u64, handle: HandleId) -> Option<Inode<R>> {
         let inode = self.inodes.get_mut(&ino)?;
+        inode.apart.remove(&handle);
         if !inode.handles.remove(&handle) || inode.is_open() {
             return None;
         }

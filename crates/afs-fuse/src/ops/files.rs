@@ -52,7 +52,7 @@ impl Operation {
             Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
             Admission::Cached => reply.opened(handle, flags),
             Admission::Conflict if is_repeated => {
-                self.passthrough.open_apart(ino, opened.data);
+                self.passthrough.open_apart(ino, opened.handle, opened.data);
                 reply.opened(handle, apart(flags));
             }
             Admission::Conflict => {

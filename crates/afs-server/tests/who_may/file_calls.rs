@@ -282,7 +282,10 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let (drive, chunk) = (Fixed([0; 16]), Fixed([0; 24]));
         may_ask(s.caller(who).ask(fs::GetAddress { fid, version, position: 0, drive, chunk }))
     }),
-    ("GetGrowth", "aco", |s, who| may_ask(s.caller(who).ask(fs::GetGrowth { fid: s.file().0 }))),
+    ("GetGrowth", "aco", |s, who| {
+        let fid = s.file().0;
+        may_ask(s.caller(who).ask(fs::GetGrowth { fid }))
+    }),
     // As for GetLayout: `rooms.rs`.
     ("GetRoom", "aco", |s, who| {
         let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };
