@@ -17,6 +17,14 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 /// Shorter files have no holes in the cache.
 const HOLE_MIN: u64 = 64 << 10;
 
+/// The last status of a file that another machine has removed, while all of it is open here: its readers go on.
+fn status_while_open(vnode: &Vnode) -> Option<Status> {
+    let state = vnode.state();
+    let is_whole = state.file.data().is_some_and(|data| data.content().is_complete());
+    let status = state.status.filter(|_| state.file.opens() > 0 && is_whole)?;
+    Some(Status { link_count: 0, ..status })
+}
+
 impl Venus {
     /// Attributes of a node.
     #[boxed]
@@ -39,6 +47,7 @@ impl Venus {
             {
                 return Ok(self.attr_without_volume(key, node));
             }
+            Err(error) if error.kind == ErrorKind::Stale => status_while_open(&vnode).ok_or(error)?,
             other => other?,
         };
         self.promises.invalidate_if_unpromised(NodeTarget::Object(key));
