@@ -35,6 +35,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// A number that increases with every change that a read can see. Costs no I/O.
     fn version(&self) -> u64;
 
+    /// Ready when the version is another than `since`.
+    fn changed(&self, since: u64) -> BoxFuture<'_, ()>;
+
     /// Most entries that one change may concern: far below the capacity of its transaction.
     fn part_max(&self) -> usize;
 }
@@ -104,6 +107,10 @@ impl Store for EmbeddedRows {
     /// The number of the last batch that readers see. Changes of all databases in the store count.
     fn version(&self) -> u64 {
         self.kv.snapshot().sequence()
+    }
+
+    fn changed(&self, since: u64) -> BoxFuture<'_, ()> {
+        Box::pin(self.kv.changed(since))
     }
 
     fn part_max(&self) -> usize {

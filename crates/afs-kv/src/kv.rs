@@ -134,6 +134,11 @@ impl Kv {
         self.engine.published.snapshot()
     }
 
+    /// Ready when a snapshot has another sequence number than this one.
+    pub async fn changed(&self, sequence: u64) {
+        self.engine.published.changed(sequence).await;
+    }
+
     /// The environment it was opened in.
     pub fn env(&self) -> &EnvRef {
         &self.engine.env

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use afs_env::sync::Notify;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -25,6 +26,8 @@ pub(crate) struct Layers {
 pub(crate) struct Published {
     shared: Mutex<Shared>,
     tables: Tables,
+    /// Notified after each batch that becomes visible.
+    moved: Notify,
 }
 
 struct Shared {
@@ -37,7 +40,7 @@ struct Shared {
 impl Published {
     pub(crate) fn new(visible: u64, layers: Layers, tables: Tables) -> Arc<Self> {
         let shared = Shared { visible, pins: BTreeMap::new(), layers: Arc::new(layers) };
-        Arc::new(Self { shared: Mutex::new(shared), tables })
+        Arc::new(Self { shared: Mutex::new(shared), tables, moved: Notify::new() })
     }
 
     pub(crate) fn snapshot(self: &Arc<Self>) -> Snapshot {
@@ -66,6 +69,18 @@ impl Published {
 
     pub(crate) fn show(&self, sequence: u64) {
         self.lock().visible = sequence;
+        self.moved.notify_waiters();
+    }
+
+    /// Ready when another batch than `sequence` is the last visible one.
+    pub(crate) async fn changed(&self, sequence: u64) {
+        loop {
+            let moved = self.moved.notified();
+            if self.visible() != sequence {
+                return;
+            }
+            moved.await;
+        }
     }
 
     pub(crate) fn replace(&self, change: impl FnOnce(&Layers) -> Layers) {

@@ -113,6 +113,16 @@ pub trait NameService: Send + Sync + 'static {
     fn version(&self) -> Option<u64> {
         None
     }
+
+    /// Ready when the version is another than `since`. `None` where the service is not told of changes.
+    fn changed(&self, _since: u64) -> Option<BoxFuture<'_, ()>> {
+        None
+    }
+
+    /// Whether the service is told of changes.
+    fn notices_changes(&self) -> bool {
+        self.changed(0).is_some()
+    }
 }
 
 /// The pending result of a [`NameService`].

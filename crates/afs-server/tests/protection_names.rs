@@ -63,6 +63,21 @@ fn callers_have_their_groups_and_those_of_their_hosts() {
 }
 
 #[test]
+fn who_waits_for_a_change_of_the_database_is_told_of_it() {
+    let cell = Cell::new(23);
+    let (alice, team) = (cell.user("alice"), cell.group("team", 0));
+    let names = names(&cell);
+    let version = names.version().unwrap();
+    let mut changed = names.changed(version).unwrap();
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(changed.as_mut().poll(&mut context).is_pending());
+    cell.join(alice, team);
+    assert!(changed.as_mut().poll(&mut context).is_ready());
+    assert_ne!(names.version(), Some(version));
+    assert!(subject(&names, &proven("alice", None)).is(team));
+}
+
+#[test]
 fn administrators_are_who_is_in_the_group_and_who_has_the_key() {
     let cell = Cell::new(21);
     let names = names(&cell);

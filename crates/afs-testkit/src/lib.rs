@@ -40,7 +40,7 @@ pub use plan::{Classes, FileCalls, ServerPlan, Service};
 pub use server::{Processes, Server};
 pub use signed_store::{SignedStore, StoreConduct};
 pub use stores::Sizes;
-pub use user_directory::{AllAdministrators, UserDirectory};
+pub use user_directory::{AllAdministrators, UntoldNames, UserDirectory};
 pub use volumes::NewVolume;
 
 /// Why something of a cell could not be set up.

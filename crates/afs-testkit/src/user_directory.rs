@@ -5,17 +5,27 @@ use std::future::ready;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use afs_rpc::{Identity, Principal};
+use afs_rpc::sync::Notify;
+use afs_rpc::{BoxFuture, Identity, Principal};
+use afs_server::Guard;
 use afs_server::subject::{NameService, Pending, Subject};
 use afs_wire::ids::ViceId;
 use parking_lot::Mutex;
 
 /// Users and groups that a test enters and changes. Clones share them.
 #[derive(Clone, Default)]
-pub struct UserDirectory(Arc<Mutex<Known>>);
+pub struct UserDirectory(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    known: Mutex<Known>,
+    /// Notified after each change.
+    moved: Notify,
+}
 
 #[derive(Default)]
 struct Known {
+    version: u64,
     ids: BTreeMap<String, ViceId>,
     groups: BTreeMap<ViceId, BTreeSet<ViceId>>,
 }
@@ -23,25 +33,40 @@ struct Known {
 impl UserDirectory {
     /// Enters a user, or a group, whose id is below zero.
     pub fn add(&self, name: &str, id: i32) {
-        self.0.lock().ids.insert(name.to_owned(), ViceId(id));
+        self.change(|known| _ = known.ids.insert(name.to_owned(), ViceId(id)));
+    }
+
+    /// Removes a user or a group.
+    pub fn remove(&self, name: &str) {
+        self.change(|known| _ = known.ids.remove(name));
     }
 
     /// Adds a user to a group. Both have been entered.
     pub fn join(&self, member: &str, group: &str) {
-        let mut known = self.0.lock();
-        let (member, group) = (known.ids[member], known.ids[group]);
-        known.groups.entry(group).or_default().insert(member);
+        self.change(|known| {
+            let (member, group) = (known.ids[member], known.ids[group]);
+            known.groups.entry(group).or_default().insert(member);
+        });
     }
 
     /// Removes a user from a group. Both have been entered.
     pub fn leave(&self, member: &str, group: &str) {
-        let mut known = self.0.lock();
-        let (member, group) = (known.ids[member], known.ids[group]);
-        known.groups.entry(group).or_default().remove(&member);
+        self.change(|known| {
+            let (member, group) = (known.ids[member], known.ids[group]);
+            known.groups.entry(group).or_default().remove(&member);
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Known)) {
+        let mut known = self.0.known.lock();
+        change(&mut known);
+        known.version += 1;
+        drop(known);
+        self.0.moved.notify_waiters();
     }
 
     fn named(&self, name: &str) -> Subject {
-        let known = self.0.lock();
+        let known = self.0.known.lock();
         let Some(id) = known.ids.get(name) else { return Subject::anonymous() };
         let of = known.groups.iter().filter(|(_, members)| members.contains(id)).map(|(group, _)| *group);
         Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER]))
@@ -59,17 +84,50 @@ impl NameService for UserDirectory {
     }
 
     fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
-        let known = self.0.lock();
+        let known = self.0.known.lock();
         let id = |name: &String| known.ids.get(name).copied().or(ViceId::from_well_known_name(name));
         Box::pin(ready(Ok(names.iter().map(id).collect())))
     }
 
     fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
-        let known = self.0.lock();
+        let known = self.0.known.lock();
         let own =
             |id: &ViceId| known.ids.iter().find(|(_, known)| *known == id).map(|(name, _)| name.clone());
         let name = |id: &ViceId| own(id).or(id.well_known_name().map(Into::into));
         Box::pin(ready(Ok(ids.iter().map(name).collect())))
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.0.known.lock().version)
+    }
+
+    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>> {
+        Some(Box::pin(async move {
+            loop {
+                let moved = self.0.moved.notified();
+                if self.version() != Some(since) {
+                    return;
+                }
+                moved.await;
+            }
+        }))
+    }
+}
+
+/// The names of a server that is not told of changes of groups, as none of another implementation is.
+pub struct UntoldNames(pub Guard);
+
+impl NameService for UntoldNames {
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Pending<'a, Subject> {
+        self.0.names().subject(identity, host)
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
+        self.0.names().ids_of(names)
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
+        self.0.names().names_of(ids)
     }
 }
 

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::net::Ipv4Addr;
 use std::pin::Pin;
 
+use afs_rpc::BoxFuture;
 use afs_wire::ids::ViceId;
 
 use super::{After, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Requester, Status};
@@ -19,6 +20,10 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// A number that increases with every change that a query can see. Costs no I/O. A cached result is valid
     /// as long as this equals its value before the query.
     fn version(&self) -> u64;
+
+    /// Ready when the version is another than `since`. `None`: this database is not told of changes, and its version
+    /// follows them late.
+    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>>;
 
     /// The ids behind names, which are compared exactly.
     fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>>;

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use afs_rpc::BoxFuture;
 use afs_wire::ids::ViceId;
 
 use super::{
@@ -26,6 +27,10 @@ impl<S: Store> StoredProtectionDb<S> {
 impl<S: Store> ProtectionDb for StoredProtectionDb<S> {
     fn version(&self) -> u64 {
         self.0.version()
+    }
+
+    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>> {
+        Some(self.0.changed(since))
     }
 
     fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>> {

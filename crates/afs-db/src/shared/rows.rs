@@ -257,6 +257,11 @@ impl Store for SharedRows {
         self.guard_revision().0
     }
 
+    fn changed(&self, since: u64) -> BoxFuture<'_, ()> {
+        let is_new = move |replica: &Replica| replica.revision_of(&self.database.guard).0 != since;
+        Box::pin(self.sharing.reached(is_new))
+    }
+
     fn part_max(&self) -> usize {
         500
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afs_db::ProtectionDb;
 use afs_db::protection::{ProtectionError, Refusal, RequesterIdentity};
-use afs_rpc::Identity;
+use afs_rpc::{BoxFuture, Identity};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 
@@ -97,6 +97,10 @@ impl NameService for ProtectionNames {
 
     fn version(&self) -> Option<u64> {
         Some(self.db.version())
+    }
+
+    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>> {
+        self.db.changed(since)
     }
 }
 

@@ -8,7 +8,7 @@ use afs_db::protection::{
     After, BAD_ID, Change, Fields, Kinds, NewEntry, Page, Pending, ProtectionError, Refusal, Requester,
     RequesterIdentity, Status,
 };
-use afs_rpc::{CallError, EnvRef};
+use afs_rpc::{BoxFuture, CallError, EnvRef};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::pt::{GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, NameChars, NameToId, Names};
@@ -44,6 +44,10 @@ impl RemoteProtectionDb {
 impl ProtectionDb for RemoteProtectionDb {
     fn version(&self) -> u64 {
         self.env.now().as_nanos() / BELIEVED.as_nanos() as u64
+    }
+
+    fn changed(&self, _: u64) -> Option<BoxFuture<'_, ()>> {
+        None
     }
 
     fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>> {

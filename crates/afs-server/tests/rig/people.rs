@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::net::IpAddr;
 
-use afs_rpc::{Identity, Principal};
+use afs_rpc::sync::Notify;
+use afs_rpc::{BoxFuture, Identity, Principal};
 use afs_server::subject::{ADMIN, BuiltInNames, NameService, Pending, Subject};
 use afs_wire::acl::Names;
 use afs_wire::error::AbortCode;
@@ -29,9 +30,11 @@ pub const LAB: ViceId = ViceId(-302);
 pub struct People {
     built_in: BuiltInNames,
     state: Mutex<State>,
+    moved: Notify,
 }
 
 struct State {
+    version: u64,
     names: BTreeMap<&'static str, ViceId>,
     members: BTreeSet<(ViceId, ViceId)>,
     hosts: BTreeSet<(IpAddr, ViceId)>,
@@ -54,21 +57,34 @@ impl Default for State {
         ];
         let members = [(TEAM, STAFF), (CAROL, TEAM), (FRANK, TEAM), (DORA, ViceId::ADMINISTRATORS)];
         let (hosts, away) = (BTreeSet::new(), false);
-        State { names: names.into(), members: members.into(), hosts, away }
+        State { version: 0, names: names.into(), members: members.into(), hosts, away }
     }
 }
 
 impl People {
     pub fn add(&self, member: ViceId, group: ViceId) {
-        self.state.lock().members.insert((member, group));
+        self.change(|state| _ = state.members.insert((member, group)));
     }
 
     pub fn remove(&self, member: ViceId, group: ViceId) {
-        self.state.lock().members.remove(&(member, group));
+        self.change(|state| _ = state.members.remove(&(member, group)));
     }
 
     pub fn add_host(&self, host: IpAddr, group: ViceId) {
-        self.state.lock().hosts.insert((host, group));
+        self.change(|state| _ = state.hosts.insert((host, group)));
+    }
+
+    /// Removes a user or group.
+    pub fn delete(&self, name: &str) {
+        self.change(|state| _ = state.names.remove(name));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock();
+        change(&mut state);
+        state.version += 1;
+        drop(state);
+        self.moved.notify_waiters();
     }
 
     /// Makes the name service unreachable.
@@ -139,6 +155,22 @@ impl NameService for People {
             self.built_in.name_of(*id).or(ours)
         };
         self.answer(ids.iter().map(name).collect())
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.state.lock().version)
+    }
+
+    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>> {
+        Some(Box::pin(async move {
+            loop {
+                let moved = self.moved.notified();
+                if self.version() != Some(since) {
+                    return;
+                }
+                moved.await;
+            }
+        }))
     }
 }
 
