@@ -56,6 +56,11 @@ impl Guard {
         &*self.names
     }
 
+    /// The name service, to be kept.
+    pub(crate) fn shared_names(&self) -> Arc<dyn NameService> {
+        self.names.clone()
+    }
+
     /// The audit log.
     pub fn audit(&self) -> &Audit {
         &self.audit

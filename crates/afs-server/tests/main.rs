@@ -32,6 +32,7 @@ mod protection_names;
 mod protection_rig;
 mod requirements;
 mod rig;
+mod rights;
 mod rooms;
 mod scrub;
 mod stalled_stores;

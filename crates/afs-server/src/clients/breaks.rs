@@ -82,14 +82,19 @@ impl Clients {
     pub fn break_volume(self: &Arc<Self>, volume: VolumeId) {
         for id in self.callbacks.forget_volume(volume) {
             let Some(host) = self.hosts.get(id) else { continue };
-            if host.is_down() {
-                self.require_reset(&host);
-            } else {
-                self.enqueue(
-                    &host,
-                    Waiting { fid: Fid::whole_volume(volume), since: self.env.now(), done: None },
-                );
-            }
+            self.break_whole(&host, Fid::whole_volume(volume));
+        }
+    }
+
+    /// Notifies a host that rights of its users may have changed; nobody waits for the reply.
+    pub(super) fn break_rights(self: &Arc<Self>, host: &Arc<Host>) {
+        self.break_whole(host, Fid::RIGHTS);
+    }
+
+    fn break_whole(self: &Arc<Self>, host: &Arc<Host>, fid: Fid) {
+        match host.is_down() {
+            true => self.require_reset(host),
+            false => self.enqueue(host, Waiting { fid, since: self.env.now(), done: None }),
         }
     }
 

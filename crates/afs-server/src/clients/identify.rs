@@ -89,6 +89,7 @@ impl Clients {
         };
         host.touch(self.now());
         host.set_translates(identity_reply.translates);
+        host.set_keeps_rights(identity_reply.keeps_rights);
         host.with(|state| {
             state.alternates.clone_from(&identity_reply.alternates);
             state.callback = security.or(state.callback.take());

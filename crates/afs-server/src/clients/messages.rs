@@ -46,6 +46,8 @@ pub(super) struct ClientIdentity {
     pub(super) alternates: Vec<SocketAddr>,
     /// Whether it understands translated error numbers.
     pub(super) translates: bool,
+    /// Whether it drops rights at the break of [`Fid::RIGHTS`].
+    pub(super) keeps_rights: bool,
 }
 
 impl Clients {
@@ -71,7 +73,11 @@ impl Clients {
         match self.tell(route, self.timeouts.identify, &cb::TellMeAboutYourself {}).await {
             Ok(reply) => {
                 let word = reply.capabilities.first().copied().unwrap_or(0);
-                Ok(client_identity(route.peer, &reply.addresses, word & capability::ERROR_TRANSLATION != 0))
+                Ok(ClientIdentity {
+                    translates: word & capability::ERROR_TRANSLATION != 0,
+                    keeps_rights: word & capability::RIGHTS_BREAKS != 0,
+                    ..client_identity(route.peer, &reply.addresses)
+                })
             }
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => self.ask_old(route).await,
             Err(error) => Err(error),
@@ -80,11 +86,12 @@ impl Clients {
 
     async fn ask_old(&self, route: &Route) -> Result<ClientIdentity, CallError> {
         match self.tell(route, self.timeouts.identify, &cb::WhoAreYou {}).await {
-            Ok(reply) => Ok(client_identity(route.peer, &reply.addresses, false)),
+            Ok(reply) => Ok(client_identity(route.peer, &reply.addresses)),
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(ClientIdentity {
                 identity: HostIdentity::Nameless,
                 alternates: Vec::new(),
                 translates: false,
+                keeps_rights: false,
             }),
             Err(error) => Err(error),
         }
@@ -154,7 +161,7 @@ impl Clients {
     }
 }
 
-fn client_identity(peer: SocketAddr, said: &cb::InterfaceAddr, translates: bool) -> ClientIdentity {
+fn client_identity(peer: SocketAddr, said: &cb::InterfaceAddr) -> ClientIdentity {
     let mut alternates = Vec::new();
     for interface in &said.interfaces {
         let alternate = SocketAddr::new(IpAddr::V4(interface.address), CLIENT_PORT);
@@ -166,5 +173,5 @@ fn client_identity(peer: SocketAddr, said: &cb::InterfaceAddr, translates: bool)
     }
     let identity =
         if said.uuid == Uuid([0; 16]) { HostIdentity::Nameless } else { HostIdentity::Uuid(said.uuid) };
-    ClientIdentity { identity, alternates, translates }
+    ClientIdentity { identity, alternates, translates: false, keeps_rights: false }
 }

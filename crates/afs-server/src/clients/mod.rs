@@ -7,6 +7,7 @@ mod late_breaks;
 mod messages;
 mod recalls;
 mod resume;
+mod rights;
 mod sweep;
 mod unidentified;
 mod waiting_calls;
@@ -28,6 +29,7 @@ use crate::leases::Leases;
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
 use late_breaks::LateAddresses;
+pub(crate) use rights::KeptRights;
 use unidentified::Unidentified;
 use waiting_calls::WaitingCalls;
 

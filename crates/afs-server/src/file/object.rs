@@ -121,8 +121,12 @@ impl FileServer {
         } else {
             (Fid::whole_volume(fid.volume), Grant::ReadOnlyVolume)
         };
-        let seconds = self.clients.promise(fid, &context.host, grant).await;
-        seconds.map_or(CallBack::NONE, CallBack::shared)
+        let Some(seconds) = self.clients.promise(fid, &context.host, grant).await else {
+            return CallBack::NONE;
+        };
+        let promise = CallBack::shared(seconds);
+        let covers_rights = self.promises_rights && context.host.keeps_rights();
+        if covers_rights { promise.with_rights() } else { promise }
     }
 
     /// The status of an object for a caller.

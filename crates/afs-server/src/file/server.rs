@@ -76,6 +76,8 @@ pub struct FileServer {
     pub(crate) partitions: Partitions,
     pub(crate) clients: Arc<Clients>,
     pub(crate) guard: Guard,
+    /// Promises cover rights: this server is told when groups change.
+    pub(super) promises_rights: bool,
     pub(crate) locks: Locks,
     pub(crate) states: Arc<VolumeStates>,
     pub(crate) stores: Arc<Stores>,
@@ -102,6 +104,7 @@ impl FileServer {
         let FileServerConfig { env, rx, uuid, partitions, guard, states, limits } = config;
         let clients = Clients::new(env.clone(), &rx, uuid, limits.hosts, limits.promises, limits.timeouts);
         clients.start_sweeping();
+        clients.start_breaking_rights(guard.shared_names());
         let started = UnixSeconds(env.wall().secs_u32());
         let locks = Locks::new(limits.locks);
         kept_locks::restore(&locks, &partitions, clients.now());
@@ -111,6 +114,7 @@ impl FileServer {
             env,
             partitions,
             clients,
+            promises_rights: guard.names().notices_changes(),
             guard,
             locks,
             states,
@@ -151,7 +155,7 @@ impl FileServer {
             return Err(Errno::EACCES.to_uae());
         }
         let host = self.clients.admit(caller).await?;
-        let subject = self.guard.subject(caller).await?;
+        let subject = self.clients.subject(&host, caller, self.guard.names()).await?;
         let (identity, peer) = (caller.identity.clone(), caller.peer);
         Ok(CallContext { host, subject, identity, address: peer.ip(), peer })
     }

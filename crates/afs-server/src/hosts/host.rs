@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::id::{HostId, Number};
 use super::misses::Misses;
 use crate::callbacks::Callbacks;
-use crate::clients::BreakQueue;
+use crate::clients::{BreakQueue, KeptRights};
 use crate::locks::Holder;
 
 /// Most addresses from which one host may be known to call, and most alternate addresses of one host.
@@ -47,11 +47,13 @@ pub struct Host {
     /// Whether it is up and initialised: its calls need no preparation.
     ready: AtomicBool,
     translates: AtomicBool,
+    keeps_rights: AtomicBool,
     last_call: AtomicU64,
     state: Mutex<HostState>,
     /// Held by the task that restores the host to the ready state, so that two calls do not do so at once.
     pub(crate) preparing: afs_rpc::sync::Mutex<()>,
     pub(crate) queue: Mutex<BreakQueue>,
+    pub(crate) kept_rights: Mutex<KeptRights>,
     /// Notified when the host is found dead, for tasks that wait for its reply.
     pub(crate) went_down: Notify,
     callbacks: Arc<Callbacks>,
@@ -101,6 +103,7 @@ impl Host {
             removed: AtomicBool::new(false),
             ready: AtomicBool::new(false),
             translates: AtomicBool::new(false),
+            keeps_rights: AtomicBool::new(false),
             last_call: AtomicU64::new(now),
             state: Mutex::new(HostState {
                 identity,
@@ -117,6 +120,7 @@ impl Host {
             }),
             preparing: afs_rpc::sync::Mutex::new(()),
             queue: Mutex::new(BreakQueue::default()),
+            kept_rights: Mutex::default(),
             went_down: Notify::new(),
             callbacks,
         }
@@ -155,6 +159,16 @@ impl Host {
 
     pub(crate) fn set_translates(&self, translates: bool) {
         self.translates.store(translates, Ordering::Relaxed);
+    }
+
+    /// Whether it keeps rights until the break of [`Fid::RIGHTS`](afs_wire::ids::Fid::RIGHTS), and was promised no rights
+    /// otherwise.
+    pub(crate) fn keeps_rights(&self) -> bool {
+        self.keeps_rights.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_keeps_rights(&self, keeps_rights: bool) {
+        self.keeps_rights.store(keeps_rights, Ordering::Relaxed);
     }
 
     /// Seconds of the server's own clock at its last call.

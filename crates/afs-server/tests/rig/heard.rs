@@ -6,7 +6,7 @@ use std::time::Duration;
 use afs_rpc::{BoxFuture, Caller, EnvExt, EnvRef, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Capabilities};
+use afs_wire::fs::{self, Capabilities, capability};
 use afs_wire::ids::{Fid, Uuid};
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 
@@ -32,6 +32,8 @@ pub type OnRecall = Arc<dyn Fn(cb::RecallLease) -> BoxFuture<'static, Result<(),
 pub enum Manner {
     /// Supports all calls, and translated error numbers.
     Modern,
+    /// As Andrew's own clients: keeps rights until they are broken, too.
+    KeepsRights,
     /// Supports `WhoAreYou` and nothing newer.
     Old,
     /// Has no identity.
@@ -114,14 +116,15 @@ pub fn service(ears: Arc<Ears>, manner: Manner) -> Table<Ears> {
             ears.note(Heard::WhoAreYou);
             Ok(cb::InterfaceAddrReply { addresses: ears.addresses() })
         })
-        .call::<cb::TellMeAboutYourself, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {
+        .call::<cb::TellMeAboutYourself, _, _, AbortCode>(move |ears: Arc<Ears>, _: Caller, _| async move {
             ears.note(Heard::TellMe);
-            let capabilities = Capabilities::first_of([1]);
+            let keeps = if manner == Manner::KeepsRights { capability::RIGHTS_BREAKS } else { 0 };
+            let capabilities = Capabilities::first_of([capability::ERROR_TRANSLATION | keeps]);
             Ok(cb::TellMeAboutYourselfReply { addresses: ears.addresses(), capabilities })
         });
     let unknown = |table: Table<Ears>, opcode| table.refuse(Opcode(opcode), AbortCode::RXGEN_OPCODE);
     match manner {
-        Manner::Modern | Manner::Deaf => table,
+        Manner::Modern | Manner::KeepsRights | Manner::Deaf => table,
         Manner::Old => unknown(table, cb::TellMeAboutYourself::OPCODE),
         Manner::Mute => {
             table.call::<cb::TellMeAboutYourself, _, _, AbortCode>(|_, _, _| std::future::pending())

@@ -76,8 +76,11 @@ pub type Capabilities = BoundedVec<u32, CAPABILITIES_MAX>;
 
 /// Bits of [`Capabilities`]: of the first word (`docs/protocol/fileserver.md` "3. Opcodes") unless another is named.
 pub mod capability {
-    /// Understands "UAE" error codes. The only bit that clients send.
+    /// Understands "UAE" error codes. The only bit that clients of other implementations send.
     pub const ERROR_TRANSLATION: u32 = 0x1;
+    /// Of Andrew's clients: drops the rights of its users when [`Fid::RIGHTS`](crate::ids::Fid::RIGHTS) is broken
+    /// (`docs/protocol/extensions.md` "Rights that last as long as promises").
+    pub const RIGHTS_BREAKS: u32 = 0x4000_0000;
     /// Files may be longer than 2 GiB.
     pub const LARGE_FILES: u32 = 0x2;
     /// Write locks need the `w` right, read locks `k`.

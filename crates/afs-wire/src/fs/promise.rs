@@ -26,7 +26,7 @@ impl CallBackKind {
 /// A promise to call back before an object's status or data changes: `AFSCallBack`, 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallBack {
-    /// Always 1 when there is a promise.
+    /// 1 when there is a promise, 2 when it covers the rights in the status as well ([`CallBack::covers_rights`]).
     pub version: u32,
     /// Seconds from now until the promise expires; 0 is no promise. **Relative**, in spite of the field's name in the
     /// protocol (`docs/protocol/fileserver.md` "15. Traps", T2).
@@ -47,6 +47,17 @@ impl CallBack {
     /// A promise for this many seconds, as servers send it.
     pub const fn shared(expires_in: u32) -> Self {
         Self { version: 1, expires_in, kind: CallBackKind::SHARED }
+    }
+
+    /// The same promise, which covers the rights of the caller too: the server breaks [`Fid::RIGHTS`](crate::ids::Fid::RIGHTS)
+    /// when they may have changed without a change of the object.
+    pub const fn with_rights(self) -> Self {
+        Self { version: 2, ..self }
+    }
+
+    /// Whether the promise covers the rights of the caller.
+    pub const fn covers_rights(&self) -> bool {
+        self.version == 2
     }
 }
 

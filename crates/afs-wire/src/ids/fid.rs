@@ -72,6 +72,10 @@ impl Fid {
         Self { volume, vnode: VnodeId(0), unique: Uniquifier(0) }
     }
 
+    /// The fid of a broken callback that stands for the rights of a client's users: what they rest on in the protection
+    /// database has changed (`docs/protocol/extensions.md` "Rights that last as long as promises").
+    pub const RIGHTS: Self = Self::whole_volume(VolumeId(0));
+
     /// Whether the object is a directory, by the parity of its number.
     pub const fn is_directory(self) -> bool {
         self.vnode.is_directory()
