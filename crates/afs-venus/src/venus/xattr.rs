@@ -19,7 +19,8 @@ use crate::venus::Venus;
 use crate::vnode::is_mount_point;
 
 /// Attributes that every object has.
-const READABLE: [&str; 10] = [
+const READABLE: [&str; 11] = [
+    "afs.access",
     "afs.acl",
     "afs.bypass",
     "afs.cell",
@@ -41,6 +42,7 @@ impl Venus {
     ///
     /// | Name | Value |
     /// | --- | --- |
+    /// | `afs.access` | rights of the user on the object, letters of `rlidwka`; asked for where they are not known |
     /// | `afs.acl` (also set) | access list, text of OpenAFS: counts, then `name TAB rights` a line |
     /// | `afs.bypass` (also set) | JSON: whether the file is read past the disk cache, and why; set to `on`, `off` or `auto` |
     /// | `afs.cell` | cell; `dynroot` of the directory of all cells |
@@ -110,6 +112,7 @@ impl Venus {
             "afs.cell" => self.cell(key)?.name.to_string(),
             "afs.volume" => format!("{}{}", volume.group().name, volume.kind.suffix()),
             "afs.mount" => volume.entered().filter(|_| key.is_volume_root()).ok_or(unknown())?.text,
+            "afs.access" => self.caller_access(key, &volume).await?,
             "afs.acl" => return self.acl(key, &volume).await,
             "afs.bypass" => self.bypass_told(key).await?,
             "afs.whereis" => self.whereis(&volume),
@@ -265,6 +268,13 @@ impl Venus {
         ))
     }
 
+    async fn caller_access(&self, key: Key, volume: &Arc<Volume>) -> Result<String> {
+        let vnode = self.vnode(key);
+        let status = self.status(&vnode).await?;
+        // None are enough: all of them are to be known.
+        Ok(self.rights_on(&vnode, volume, &status, |_| false).await?.to_string())
+    }
+
     async fn cache_status(&self, key: Key, volume: &Arc<Volume>) -> Result<String> {
         let vnode = self.vnode(key);
         let known = vnode.state().status;
@@ -272,7 +282,6 @@ impl Venus {
             self.require_visible(&vnode, volume, &status).await?;
         }
         let promised = vnode.fresh_status(volume, self.now()).is_some();
-        let known = self.known_rights(&vnode, volume, |_| false);
         let state = vnode.state();
         let (here, unsaved, failures) = match state.file.data() {
             Some(data) => {
@@ -282,10 +291,9 @@ impl Venus {
             None => (0, 0, 0),
         };
         let version = state.status.map_or(0, |status| status.data_version.0);
-        let access = known.map(|rights| rights.to_string()).unwrap_or_default();
         Ok(format!(
             "{{\"promised\":{promised},\"data_version\":{version},\"opens\":{},\"open_bytes_here\":{here},\
-             \"unsaved_bytes\":{unsaved},\"failed_stores\":{failures},\"access\":\"{access}\"}}",
+             \"unsaved_bytes\":{unsaved},\"failed_stores\":{failures}}}",
             state.file.opens()
         ))
     }

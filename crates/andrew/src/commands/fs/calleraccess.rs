@@ -2,9 +2,9 @@
 
 use super::attribute;
 use super::paths::Paths;
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
 use crate::output;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +32,6 @@ struct CallerAccess {
 #[serde(transparent)]
 struct Answer(Vec<CallerAccess>);
 
-/// Of the status that a mount has of an object, the rights.
-#[derive(Deserialize)]
-struct Told {
-    access: String,
-}
-
 impl Args {
     /// Prints the rights on the paths.
     ///
@@ -51,18 +45,9 @@ impl Args {
     }
 }
 
-/// A right of everybody and a right of the user are one as far as the mount knows both.
+/// As the mount knows them, or the server tells.
 fn rights(path: &Path) -> CommandResult<String> {
-    // The mount learns the rights with the status.
-    if let Err(error) = std::fs::metadata(path) {
-        let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO);
-        return Err(attribute::explain(path, errno));
-    }
-    let text = attribute::get_text(path, "afs.status")?;
-    let told: Told = serde_json::from_str(&text).map_err(|error| {
-        CommandError::failed(format!("fs: the mount sent an invalid reply for '{}': {error}", path.display()))
-    })?;
-    Ok(told.access)
+    attribute::get_text(path, "afs.access")
 }
 
 impl fmt::Display for Answer {
