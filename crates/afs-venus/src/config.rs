@@ -192,8 +192,8 @@ pub struct Limits {
     pub settle_max: Duration,
     /// Interval of maintenance (expiry, promises given back, failed stores, locks). Default 15 s.
     pub maintenance: Duration,
-    /// Longest time that rights of a user with a token are relied on after a server reported them: so long may a user
-    /// who has left a group still use its rights. Default 1 s.
+    /// Longest time that rights of a user with a token are relied on after a server reported them that does not promise
+    /// them: so long may a user who has left a group still use its rights. Default 1 s.
     pub rights_max_age: Duration,
     /// How often a store that failed because a server was unreachable or full is retried. Default 120.
     pub store_retries: u32,

@@ -4,6 +4,7 @@ use afs_rpc::Instant;
 use afs_wire::ids::Rights;
 
 use crate::identity::TokenId;
+use crate::promise::ServerReset;
 
 /// Users per object; the one whose rights were requested longest ago is removed first.
 const TOKENS_MAX: usize = 32;
@@ -14,18 +15,22 @@ const TOKENS_MAX: usize = 32;
 pub(crate) struct RightsTable(Vec<TokenRights>);
 
 /// The rights of the user of one token.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TokenRights {
     pub token: TokenId,
     pub rights: Rights,
     /// Start of the call that returned them.
     pub asked: Instant,
+    /// Number of the last break before that call.
+    pub serial: u64,
+    /// The server that notifies this client of a change of what they rest on; `None`: no server does.
+    pub promiser: Option<ServerReset>,
 }
 
 impl RightsTable {
     /// Rights of one token.
     pub fn get(&self, token: TokenId) -> Option<TokenRights> {
-        self.0.iter().find(|known| known.token == token).copied()
+        self.0.iter().find(|known| known.token == token).cloned()
     }
 
     /// Records rights, unless later ones are known. Returns true if the user loses a right.
@@ -65,7 +70,8 @@ mod tests {
     use super::*;
 
     fn known(token: u64, rights: Rights, seconds: u64) -> TokenRights {
-        TokenRights { token: TokenId(token), rights, asked: Instant::ZERO + Duration::from_secs(seconds) }
+        let asked = Instant::ZERO + Duration::from_secs(seconds);
+        TokenRights { token: TokenId(token), rights, asked, serial: 0, promiser: None }
     }
 
     #[test]
@@ -77,7 +83,7 @@ mod tests {
         assert_eq!(table.get(TokenId(1)).unwrap().rights, Rights::ALL);
         assert!(table.note(known(1, Rights::READ, 6)));
         assert_eq!(table.get(TokenId(1)).unwrap().rights, Rights::READ);
-        assert_eq!(table.get(TokenId(3)), None);
+        assert!(table.get(TokenId(3)).is_none());
     }
 
     #[test]

@@ -42,8 +42,10 @@ impl Credentials {
 pub(crate) struct TokenTable {
     /// True if the table is not empty. Most mounts have one user and an empty table.
     any: AtomicBool,
-    /// True if the table has a session.
+    /// True if the table has a session, or the remains of one.
     any_session: AtomicBool,
+    /// True if a session has a token.
+    has_session_token: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -103,9 +105,9 @@ impl TokenTable {
             && self.inner.lock().held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
     }
 
-    /// True if there is any session.
+    /// True if there is a session with a token, be it expired.
     pub fn has_sessions(&self) -> bool {
-        self.any_session.load(Ordering::SeqCst)
+        self.has_session_token.load(Ordering::SeqCst)
     }
 
     /// Credentials for calls to a cell. `now` is called only if a token can expire.
@@ -161,7 +163,7 @@ impl TokenTable {
         let held = Held { id: TokenId(inner.last), token, state: State::Good };
         inner.held.insert((owner, cell), held);
         self.any.store(true, Ordering::SeqCst);
-        self.any_session.store(inner.held.keys().any(|(owner, _)| is_session(*owner)), Ordering::SeqCst);
+        self.note_sessions(&inner);
         true
     }
 
@@ -177,7 +179,15 @@ impl TokenTable {
             held.token.security = Security::null();
             removed += 1;
         }
+        self.note_sessions(&inner);
         removed
+    }
+
+    fn note_sessions(&self, inner: &Inner) {
+        let mut sessions = inner.held.iter().filter(|((owner, _), _)| is_session(*owner)).peekable();
+        self.any_session.store(sessions.peek().is_some(), Ordering::SeqCst);
+        let has_token = sessions.any(|(_, held)| held.state != State::Removed);
+        self.has_session_token.store(has_token, Ordering::SeqCst);
     }
 
     /// All tokens, including expired ones.

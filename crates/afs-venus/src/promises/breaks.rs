@@ -53,6 +53,15 @@ impl Promises {
         }
     }
 
+    /// Ends the rights of all users, as what they rest on has changed at a server: promises on objects stay. Those of
+    /// other servers end too, since they have the same users, or cost a call.
+    pub fn rights_broken(&self) {
+        let serial = self.breaks.next();
+        count(&self.parts.counters.promises_broken);
+        self.rights_broken.fetch_max(serial, Ordering::SeqCst);
+        self.invalidate_private();
+    }
+
     /// Ends the promises on objects that were given back to a server, also of an object that is in use again: its
     /// promise may have been given back with them. A later call brings a new one.
     pub fn gave_up(&self, keys: &[Key]) {

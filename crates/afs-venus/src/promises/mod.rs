@@ -54,6 +54,8 @@ pub(crate) struct Promises {
     /// Promises end this long before their end at the server.
     margin: Duration,
     breaks: BreakCounter,
+    /// Number of the last break of the rights of users.
+    rights_broken: AtomicU64,
     give_ups: Mutex<GiveUps>,
     /// Files that a kernel reads without asking, whose promise has ended. Bounded by the open files.
     unwatched: Mutex<BTreeSet<Key>>,
@@ -70,6 +72,7 @@ impl Promises {
             rights_max_age: limits.rights_max_age,
             margin: limits.promise_margin,
             breaks: BreakCounter::default(),
+            rights_broken: AtomicU64::new(0),
             give_ups: Mutex::default(),
             unwatched: Mutex::default(),
             clocks_read_at: AtomicU64::new(0),

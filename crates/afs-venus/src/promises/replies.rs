@@ -10,7 +10,7 @@ use afs_wire::ids::Rights;
 use crate::identity::{TokenId, TokenRights};
 use crate::key::Key;
 use crate::location::{Server, Volume};
-use crate::promise::Promise;
+use crate::promise::{Promise, ServerReset};
 use crate::promises::Promises;
 use crate::vnode::{Vnode, VnodeState};
 
@@ -75,7 +75,9 @@ impl Promises {
         if !promised {
             state.rights.clear();
         }
-        let loses = self.note_rights(&mut state, volume, vnode.key, status, origin);
+        let promiser =
+            promise.as_ref().filter(|_| callback.covers_rights()).map(|promise| promise.server.clone());
+        let loses = self.note_rights(&mut state, volume, vnode.key, (status.caller_access, promiser), origin);
         if !volume.is_writable() {
             drop(state);
             if promise.is_some() {
@@ -100,15 +102,15 @@ impl Promises {
         state: &mut VnodeState,
         volume: &Volume,
         key: Key,
-        status: &Status,
+        (rights, promiser): (Rights, Option<ServerReset>),
         origin: &ReplyOrigin<'_>,
     ) -> bool {
         let broken = state.broken.max(volume.broken.load(Ordering::SeqCst)).max(origin.server.reset.get());
-        if broken > origin.serial {
+        if broken.max(self.rights_broken.load(Ordering::SeqCst)) > origin.serial {
             return false;
         }
-        let rights = status.caller_access;
-        let loses = state.rights.note(TokenRights { token: origin.token, rights, asked: origin.started });
+        let (asked, serial) = (origin.started, origin.serial);
+        let loses = state.rights.note(TokenRights { token: origin.token, rights, asked, serial, promiser });
         if origin.token != TokenId::NONE && key.fid.is_directory() {
             self.parts.identity.rights_order().note(origin.token, key);
         }

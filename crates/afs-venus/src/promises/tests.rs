@@ -259,18 +259,73 @@ fn rights_of_a_token_are_refreshed_before_they_expire() {
     let vnode = client.vnodes.peek(dir).unwrap();
     let known = |token| client.promises.known_rights(token, &vnode, &client.volume, |_| false);
     let half = Limits::default().rights_max_age / 2;
-    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: false }));
+    assert_eq!(
+        known(alice),
+        Some(KnownRights { rights: Rights::READ, is_ageing: false, is_promised: false })
+    );
     assert_eq!((known(TokenId(4)), known(TokenId::NONE)), (None, None));
     client.sim.run_for(half + Duration::from_millis(1));
-    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: true }));
+    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: true, is_promised: false }));
     assert_eq!(client.promises.ageing_rights(alice, &vnode, &client.volume, 50), [dir]);
     client.sim.run_for(half);
     assert_eq!(known(alice), None);
     // No server is reachable: known rights stay valid.
     client.volume.relocate(client.volume.group(), Vec::new(), client.promises.now());
-    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: false }));
+    assert_eq!(
+        known(alice),
+        Some(KnownRights { rights: Rights::READ, is_ageing: false, is_promised: false })
+    );
     client.promises.was_refused(alice, &vnode);
     assert_eq!(known(alice), None);
+}
+
+impl Client {
+    /// What is known of the rights of Alice, who has token 3, after a reply whose promise covers them.
+    fn promised_rights(&self, dir: Key, serial: u64) -> impl Fn() -> Option<KnownRights> {
+        let reply = Status { kind: FileKind::Directory, caller_access: Rights::READ, ..status(1) };
+        let callback = CallBack::shared(1000).with_rights();
+        let token = TokenId(3);
+        let origin = ReplyOrigin { server: &self.server, serial, started: self.promises.now(), token };
+        let vnode = self.promises.object(dir);
+        self.promises.record_reply(&self.volume, &vnode, &reply, &callback, &VolSync::default(), &origin);
+        move || self.promises.known_rights(token, &vnode, &self.volume, |_| false)
+    }
+}
+
+const PROMISED: Option<KnownRights> =
+    Some(KnownRights { rights: Rights::READ, is_ageing: false, is_promised: true });
+
+#[test]
+fn rights_that_are_promised_last_until_they_are_broken_or_the_promise_ends() {
+    type End = fn(&Client);
+    let ends: [End; 4] = [
+        |client| client.promises.rights_broken(),
+        |client| client.promises.broken(key(1).fid),
+        |client| client.promises.server_reset(&client.server),
+        |client| client.sim.run_for(Duration::from_secs(900)),
+    ];
+    for end in ends {
+        let client = client(VolumeKind::ReadWrite);
+        let known = client.promised_rights(key(1), client.promises.serial());
+        client.sim.run_for(Duration::from_secs(100));
+        assert_eq!(known(), PROMISED);
+        end(&client);
+        assert_eq!(known(), None);
+    }
+    // What is promised besides stays.
+    let client = client(VolumeKind::ReadWrite);
+    client.promised_rights(key(1), client.promises.serial());
+    client.promises.rights_broken();
+    assert_eq!(client.fresh(key(1)), Some(1));
+}
+
+#[test]
+fn a_break_of_rights_that_overtakes_the_reply_wins() {
+    let client = client(VolumeKind::ReadWrite);
+    let began = client.promises.serial();
+    client.promises.rights_broken();
+    assert_eq!(client.promised_rights(key(1), began)(), None);
+    assert_eq!(client.promised_rights(key(1), client.promises.serial())(), PROMISED);
 }
 
 #[test]
@@ -282,5 +337,5 @@ fn anonymous_rights_are_valid_for_all_and_do_not_age() {
     client.sim.run_for(Duration::from_secs(100));
     let enough = |rights: Rights| rights.contains(Rights::LOOKUP);
     let known = client.promises.known_rights(TokenId(3), &vnode, &client.volume, enough);
-    assert_eq!(known, Some(KnownRights { rights: Rights::LOOKUP, is_ageing: false }));
+    assert_eq!(known, Some(KnownRights { rights: Rights::LOOKUP, is_ageing: false, is_promised: true }));
 }

@@ -66,7 +66,12 @@ impl Venus {
         if let Some(rights) = self.known_rights(dir, volume, &enough) {
             return Ok(rights);
         }
-        self.refresh_rights(dir, volume).await;
+        // Rights that have only become old need not wait for a server that does not reply.
+        let was_known = self.promises.were_known(self.token_for(volume.cell), dir, volume);
+        match was_known {
+            true => self.without_waiting().refresh_rights(dir, volume).await,
+            false => self.refresh_rights(dir, volume).await,
+        }
         if let Some(rights) = self.known_rights(dir, volume, &enough) {
             return Ok(rights);
         }
@@ -166,9 +171,8 @@ impl Venus {
     ) -> bool {
         let enough = |rights| sees(status.kind, rights);
         let Some(rights) = self.known_rights(dir, volume, enough) else { return false };
-        let own = vnode.state().rights.get(self.token_for(volume.cell));
-        let own = own.map_or(Rights::NONE, |known| known.rights & Rights::ADMINISTER);
-        enough((rights & !Rights::ADMINISTER) | own)
+        let owns = self.promises.known_owner(self.token_for(volume.cell), vnode, volume) == Some(true);
+        enough((rights & !Rights::ADMINISTER) | if owns { Rights::ADMINISTER } else { Rights::NONE })
     }
 
     /// An error unless the rights on an object are enough.

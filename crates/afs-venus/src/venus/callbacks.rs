@@ -51,7 +51,9 @@ pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
             let venus = upgraded(&venus, cb::TellMeAboutYourself::NAME)?;
             CallbackResult::Ok(cb::TellMeAboutYourselfReply {
                 addresses: identity(&venus),
-                capabilities: BoundedVec::first_of([capability::ERROR_TRANSLATION]),
+                capabilities: BoundedVec::first_of([
+                    capability::ERROR_TRANSLATION | capability::RIGHTS_BREAKS
+                ]),
             })
         });
     Arc::new(debugging(table))
@@ -98,6 +100,9 @@ async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Cal
     if let (Some(fid), Some(&CallBack::LOCK_FREE)) = (request.fids.first(), request.callbacks.first()) {
         venus.lock_is_free(*fid).await;
         return Ok(());
+    }
+    if request.fids.contains(&Fid::RIGHTS) {
+        venus.promises.rights_broken();
     }
     let fids: BTreeSet<Fid> = request.fids.iter().copied().filter(|fid| fid.volume.0 != 0).collect();
     let whole: BTreeSet<VolumeId> =

@@ -1,7 +1,7 @@
 //! Refresh of rights in the background, for many directories in one call.
 //!
-//! Servers do not notify clients when a user leaves a group. The rights of users with tokens are therefore fetched
-//! again before they are older than [`crate::Limits::rights_max_age`]: in the background as long as they are in use, so
+//! Servers of other implementations do not notify clients when a user leaves a group. The rights of users with tokens are
+//! therefore fetched again there before they are older than [`crate::Limits::rights_max_age`]: in the background as long as they are in use, so
 //! that no program waits, and together with those of the directories that were requested next the last time, which are
 //! likely to be used next.
 

@@ -21,7 +21,7 @@ use afs_server::{DataPathOptions, VolumeStates};
 use afs_sim::{NodeId, Sim, StreamConfig};
 use afs_testkit::{
     Claim, ClaimServer, ClientMachine, DrivePlan, EXPIRED as WORD_THAT_HAS_EXPIRED, FileCalls, NewVolume,
-    Planned, Server, ServerPlan, Service, UserDirectory, WORD, cell_of,
+    Planned, Server, ServerPlan, Service, UntoldNames, UserDirectory, WORD, cell_of,
 };
 use afs_venus::cache::CacheStore;
 use afs_venus::{DataPathConfig, Limits, MemoryCache, RootKind, SecurityConfig, VenusError};
@@ -80,6 +80,14 @@ impl Cell {
     /// A running cell. Its server has no data path, unless the run of the test program has another organisation.
     pub fn new(seed: u64) -> Cell {
         Cell::made(seed, DrivePlan::of_run(), |_| {})
+    }
+
+    /// The same, whose server does not tell of changes of groups.
+    pub fn untold(seed: u64) -> Cell {
+        Cell::made(seed, DrivePlan::of_run(), |plan| {
+            let guard = plan.guard.clone();
+            plan.guard = Arc::new(move |env| afs_server::Guard::new(Arc::new(UntoldNames(guard(env)))));
+        })
     }
 
     /// The same, without a data path in every run: the test is about calls.
