@@ -34,6 +34,8 @@ struct Shared {
     names: NameQueue,
     pages: Pages,
     attributes: AttributeQueue,
+    /// Whether the kernel looks up all names again when it is told to.
+    doubts_all_names: OnceLock<bool>,
 }
 
 /// Count of invalidations at a point in time.
@@ -75,6 +77,12 @@ impl KernelSink {
         self.0.names.close();
         self.0.pages.close();
         self.0.attributes.close();
+    }
+
+    /// Whether the kernel can invalidate all names at once (Linux 6.16). The first call does so.
+    pub(crate) fn can_invalidate_all_names(&self) -> bool {
+        let Some(kernel) = self.0.kernel.get() else { return false };
+        *self.0.doubts_all_names.get_or_init(|| kernel.revalidate_all())
     }
 
     /// Invalidates names that the kernel holds as missing.
@@ -147,6 +155,13 @@ impl InvalidationSink for KernelSink {
         let Some(kernel) = self.0.kernel.get() else { return };
         for ino in kernel.inodes.numbers(parent) {
             self.0.names.add(ino, [name.into()]);
+        }
+    }
+
+    fn all_names(&self) {
+        self.0.advance();
+        if let Some(kernel) = self.0.kernel.get() {
+            kernel.revalidate_all();
         }
     }
 

@@ -21,6 +21,10 @@ pub trait InvalidationSink: Send + Sync + 'static {
     /// The name in this directory refers to another object, or to none.
     fn entry(&self, parent: NodeId, name: &[u8]);
 
+    /// Every name is to be looked up again, from the return of this method on. Called only where several users share what
+    /// the receiver keeps ([`crate::Venus::admit`]); one that cannot do this keeps nothing that is not public.
+    fn all_names(&self) {}
+
     /// Ready when all invalidations so far have taken effect. The reply to a callback waits for it, but at most
     /// [`crate::Limits::settle_max`], so that a receiver with an error cannot block the cell. It must not wait for an
     /// operation of Venus: a call of that may itself wait for the reply. A wait that the limit ends is counted.

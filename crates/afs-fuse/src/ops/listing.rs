@@ -77,17 +77,19 @@ impl Operation {
                 }
                 // The look-up is counted before the invalidations are compared: a later invalidation then finds it.
                 let give = |(entry, owner): (DirEntryPlus, Option<Account>)| {
-                    let found = entry.found.zip(owner);
-                    let found =
-                        found.map(|(found, owner)| (self.handed_out(&found, owner), found.attr, owner));
+                    let found = entry.found.zip(owner).map(|(found, owner)| {
+                        let leads = self.leads_into(ino, &found);
+                        (self.handed_out(&found, owner), (leads, found.attr), owner)
+                    });
                     (found, entry.entry)
                 };
                 let given: Vec<_> = entries.into_iter().zip(owners).map(give).collect();
-                let keep = self.name_validity(since, ino);
+                let keep = self.listed_validity(since, ino);
                 let mut full = false;
                 for (found, entry) in &given {
-                    let keep = found.as_ref().map_or(keep, |((attr, _), seen, owner)| {
-                        keep.min(self.entry_validity(attr.ino, *owner, since, seen))
+                    let keep = found.as_ref().map_or(keep, |((attr, _), (leads, seen), owner)| {
+                        let valid = self.entry_validity(attr.ino, *owner, since, seen);
+                        keep.min(if *leads { valid } else { Duration::ZERO })
                     });
                     full = full || add(entry, found.as_ref().map(|(found, ..)| found), keep, &mut reply);
                     if full && let Some(((attr, _), ..)) = found {

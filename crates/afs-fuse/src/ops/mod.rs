@@ -17,7 +17,7 @@ use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
 use afs_env::EnvRef;
-use afs_venus::{Attr, Entry, NodeId, OpenAttr, Requester, Venus, VenusError};
+use afs_venus::{Attr, Entry, Kind, NodeId, OpenAttr, Requester, Venus, VenusError};
 use fuser::{Errno, FileAttr, Generation, INodeNo};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -87,6 +87,17 @@ impl Operation {
             }
         }
     }
+
+    /// Admits the requester to a directory that was found in another one. Returns whether the kernel may keep the entry,
+    /// as far as that depends on the users. Before [`Mount::validity`]: this may invalidate.
+    fn leads_into(&self, parent: INodeNo, entry: &Entry) -> bool {
+        if entry.attr.kind != Kind::Directory || !self.admits() {
+            return true;
+        }
+        let may_keep = self.node(parent).is_ok_and(|dir| self.venus.may_keep_entry(dir, entry.node));
+        self.venus.admit(entry.node);
+        may_keep
+    }
 }
 
 impl Deref for Operation {
@@ -117,7 +128,7 @@ impl Mount {
     /// How long the kernel may keep a reply that was begun at `since`: without limit, unless there was an invalidation
     /// meanwhile, which may concern it, or another user may get another reply.
     fn validity(&self, since: InvalidationCount, is_public: bool) -> Duration {
-        let may_keep = (is_public || self.is_private()) && self.unchanged_since(since);
+        let may_keep = (is_public || self.has_one_user()) && self.unchanged_since(since);
         if may_keep { convert::FOREVER } else { Duration::ZERO }
     }
 
@@ -137,19 +148,45 @@ impl Mount {
     /// than the newest.
     fn attr_validity(&self, owner: Account, since: InvalidationCount, attr: &Attr) -> Duration {
         let may_keep = owner.is_settled && !attr.is_older;
-        if may_keep { self.validity(since, attr.is_public) } else { Duration::ZERO }
+        if may_keep { self.validity(since, self.is_shown_to_all(attr)) } else { Duration::ZERO }
     }
 
     /// Whether all users of the mount have the same rights.
-    fn is_private(&self) -> bool {
+    fn has_one_user(&self) -> bool {
         !self.allow_other && !self.venus.has_sessions()
+    }
+
+    /// Whether this mount keeps account of the users whom the kernel leads into directories ([`Venus::admit`]).
+    fn admits(&self) -> bool {
+        self.allow_other && self.sink.can_invalidate_all_names()
+    }
+
+    /// Whether what is shown to all users who were admitted may be kept. A process of a session begins where its user
+    /// was, and is not noticed.
+    fn keeps_shared(&self) -> bool {
+        self.admits() && !self.venus.has_sessions()
     }
 
     /// How long the kernel may keep a name of a directory, or that there is no such name.
     fn name_validity(&self, since: InvalidationCount, directory: INodeNo) -> Duration {
+        let is_shown = |dir| {
+            self.venus.names_are_public(dir) || (self.keeps_shared() && self.venus.names_are_shared(dir))
+        };
+        let is_shown_to_all = self.has_one_user() || self.node(directory).is_ok_and(is_shown);
+        self.validity(since, is_shown_to_all)
+    }
+
+    /// The same of the names in a listing with attributes. The kernel installs these with the epoch at which it has read the
+    /// reply, so that what is not public could be kept although another user was admitted meanwhile.
+    fn listed_validity(&self, since: InvalidationCount, directory: INodeNo) -> Duration {
         let is_public =
-            self.is_private() || self.node(directory).is_ok_and(|dir| self.venus.names_are_public(dir));
+            self.has_one_user() || self.node(directory).is_ok_and(|dir| self.venus.names_are_public(dir));
         self.validity(since, is_public)
+    }
+
+    /// Whether all users whom the kernel may show the attributes may see them.
+    fn is_shown_to_all(&self, attr: &Attr) -> bool {
+        attr.is_public || (self.keeps_shared() && self.venus.attributes_are_shared(attr.node))
     }
 
     /// User of this machine as which the owner of an object is shown.

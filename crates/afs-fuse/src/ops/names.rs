@@ -27,8 +27,10 @@ impl Operation {
         let entry = self.beside_open(entry).await;
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(&entry, owner);
+        let may_keep = self.leads_into(parent, &entry);
         let keep = self.entry_validity(attr.ino, owner, since, &entry.attr);
-        let name = self.name_validity(since, parent).min(entry.name_for.unwrap_or(convert::FOREVER));
+        let keep_name = if may_keep { self.name_validity(since, parent) } else { Duration::ZERO };
+        let name = keep_name.min(entry.name_for.unwrap_or(convert::FOREVER));
         reply.entry_with_ttls(&keep, &name, &attr, generation);
     }
 
@@ -186,6 +188,9 @@ impl Operation {
         }
         let outcome = self.venus.rename(old, from.1, new, to.1).await;
         if outcome.is_ok() {
+            if from.0 != to.0 && self.admits() {
+                self.venus.moved_into(new, to.1);
+            }
             self.sink.renamed(to.0, to.1, !self.unchanged_since(since));
         }
         done(outcome, reply);

@@ -2,8 +2,10 @@
 //!
 //! This module decides nothing: [`crate::promises`] determines what is stale.
 
+mod admitted;
 mod nodes;
 
+pub(crate) use admitted::Admitted;
 pub(crate) use nodes::NodeTable;
 
 use std::sync::Arc;
@@ -103,6 +105,12 @@ impl KernelCaches {
         self.note_unpromised();
         self.sink.attributes(parent);
         self.sink.entry(parent, name);
+    }
+
+    /// Makes the kernel look up every name again.
+    pub fn invalidate_all_names(&self) {
+        self.note_unpromised();
+        self.sink.all_names();
     }
 
     /// Counts a reply that no server promised. Before the caller passes it on, another task may have obtained a

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use parking_lot::Mutex;
 
 use crate::api::NodeId;
+use crate::kernel::Admitted;
 use crate::key::{Map, NodeTarget};
 
 /// Longest path that is built, in names.
@@ -27,11 +28,19 @@ struct NodeRecord {
     names: Vec<(NodeId, Box<[u8]>)>,
     /// Of a directory: names handed out in it.
     children: BTreeMap<Box<[u8]>, NodeId>,
+    /// Of a directory: users who may be in it.
+    admitted: Admitted,
 }
 
 impl NodeRecord {
     fn new(node_target: NodeTarget) -> Self {
-        NodeRecord { node_target, lookups: 0, names: Vec::new(), children: BTreeMap::new() }
+        let admitted = Admitted::default();
+        NodeRecord { node_target, lookups: 0, names: Vec::new(), children: BTreeMap::new(), admitted }
+    }
+
+    /// The root, in which users begin without a request.
+    fn root(node_target: NodeTarget) -> Self {
+        NodeRecord { lookups: 1, admitted: Admitted::Anyone, ..NodeRecord::new(node_target) }
     }
 }
 
@@ -39,7 +48,7 @@ impl NodeTable {
     /// A table with the root alone.
     pub fn new(root: NodeTarget) -> Self {
         let mut by_id = Map::default();
-        by_id.insert(NodeId::ROOT, NodeRecord { lookups: 1, ..NodeRecord::new(root) });
+        by_id.insert(NodeId::ROOT, NodeRecord::root(root));
         let mut displaced = Map::default();
         displaced.insert(root, NodeId::ROOT);
         NodeTable(Mutex::new(Inner { by_id, displaced }))
@@ -48,7 +57,7 @@ impl NodeTable {
     /// Replaces the target of the root.
     pub fn set_root(&self, root: NodeTarget) {
         let mut inner = self.0.lock();
-        inner.by_id.insert(NodeId::ROOT, NodeRecord { lookups: 1, ..NodeRecord::new(root) });
+        inner.by_id.insert(NodeId::ROOT, NodeRecord::root(root));
         inner.displaced.insert(root, NodeId::ROOT);
     }
 
@@ -128,6 +137,19 @@ impl NodeTable {
     /// The node of a name that was handed out in a directory.
     pub fn child_node(&self, dir: NodeId, name: &[u8]) -> Option<NodeId> {
         self.0.lock().by_id.get(&dir)?.children.get(name).copied()
+    }
+
+    /// The users who may be in a directory.
+    pub fn admitted(&self, dir: NodeId) -> Admitted {
+        self.0.lock().by_id.get(&dir).map(|record| record.admitted.clone()).unwrap_or_default()
+    }
+
+    /// Adds users to those who may be in a directory. Returns true if some are new, and others were there before.
+    pub fn add_admitted(&self, dir: NodeId, users: &Admitted) -> bool {
+        let mut inner = self.0.lock();
+        let Some(record) = inner.by_id.get_mut(&dir) else { return false };
+        let was_empty = record.admitted == Admitted::default();
+        record.admitted.add(users) && !was_empty
     }
 
     /// The target of a name that was handed out in a directory.

@@ -2,6 +2,7 @@
 
 mod access;
 mod activity;
+mod admission;
 mod attributes;
 mod bulk_status;
 mod bypass_requests;
