@@ -7,7 +7,7 @@ mod bench_load;
 mod bypass_options;
 mod cells_options;
 pub mod clock_text;
-mod completions;
+pub mod completions;
 mod data_path;
 pub mod down;
 pub mod drive;
