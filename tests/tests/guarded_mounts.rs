@@ -139,7 +139,7 @@ fn a_restart_of_a_mount_keeps_the_tokens_of_its_users() {
         "{}",
         tokens(&alice)
     );
-    [&alice, &bob].map(|user| user.log_in(CELL, SERVER));
+    [&alice, &bob].into_iter().for_each(|user| user.log_in(CELL, SERVER));
     assert!(!tokens(&alice).contains("not in use at"), "{}", tokens(&alice));
     let hers = |cell: &Cell| cell.mount().join("alice");
     assert!(alice.sh(&hers(&cell), "echo secret > $A/secret").status.success());

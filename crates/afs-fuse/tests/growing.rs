@@ -17,8 +17,9 @@ use kit::{ALICE, BOB, Machine, MountedCell, can_mount};
 
 /// Alice's machine and Bob's, each with a mount of its own, and a directory of Alice's that Bob may read and nobody else.
 struct Scene {
-    cell: MountedCell,
+    /// Stopped before the servers.
     _machine: Machine,
+    cell: MountedCell,
     theirs: PathBuf,
 }
 
@@ -30,7 +31,7 @@ fn scene(passthrough: bool) -> Scene {
     cell.sh(ALICE, "mkdir $M/home").unwrap();
     cell.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]);
     let theirs = machine.mount.join("home/log");
-    Scene { cell, _machine: machine, theirs }
+    Scene { _machine: machine, cell, theirs }
 }
 
 impl Scene {
