@@ -314,7 +314,7 @@ fn rights_that_are_promised_last_until_they_are_broken_or_the_promise_ends() {
     }
     // What is promised besides stays.
     let client = client(VolumeKind::ReadWrite);
-    client.promised_rights(key(1), client.promises.serial());
+    _ = client.promised_rights(key(1), client.promises.serial());
     client.promises.rights_broken();
     assert_eq!(client.fresh(key(1)), Some(1));
 }
