@@ -1,5 +1,7 @@
 //! The integration tests of this crate: one program, one module a subject.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
+
 mod adversary;
 mod benchmark_scripts;
 mod buckets;

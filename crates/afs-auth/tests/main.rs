@@ -1,13 +1,12 @@
 //! The integration tests of this crate: one program, one module a subject.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
+
 mod cell;
 mod crypto_types;
 mod crypto_vectors;
 #[path = "../../afs-rpc/tests/fake/mod.rs"]
 mod fake;
-#[allow(dead_code)]
-#[path = "../../afs-rx/tests/support/pcapng.rs"]
-mod pcapng;
 mod replayed_packets;
 mod rxgk_calls;
 mod rxgk_capture;

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use crate::pcapng;
+use crate::support::pcapng;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use crate::pcapng;
+use crate::support::pcapng;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
