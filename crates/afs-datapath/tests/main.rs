@@ -5,7 +5,6 @@
 mod capabilities;
 mod chunks;
 mod false_drives;
-#[allow(dead_code, reason = "this test uses a part of it")]
 mod fuzzing;
 mod hostile;
 mod kit;
