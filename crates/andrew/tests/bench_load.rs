@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
+
+use crate::home::free_ports;
 
 /// A served cell that only holders of its key may write to; stopped at the end of the test, also after a failure.
 struct Cell {
@@ -12,11 +13,7 @@ struct Cell {
 
 impl Cell {
     fn start() -> Self {
-        let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
-        // Tests that run at the same time search for ports in different ranges.
-        static FIRST: AtomicU16 = AtomicU16::new(26_000);
-        let first = FIRST.fetch_add(1000, Ordering::Relaxed);
-        let base_port = (first..first + 1000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
+        let base_port = free_ports();
         let cell = Self { home: tempfile::tempdir().unwrap(), base_port };
         cell.done(&format!("serve --rxkad --base-port {base_port} --detach"));
         cell

@@ -8,7 +8,7 @@ use home::{Home, free_ports};
 #[test]
 fn the_only_cell_that_runs_needs_no_state_option() {
     let home = Home::new();
-    home.done(&format!("serve --state elsewhere --base-port {} --detach", free_ports(31_000)));
+    home.done(&format!("serve --state elsewhere --base-port {} --detach", free_ports()));
     home.done("pts createuser alice");
     assert!(home.done("vos listvol").contains("root.cell"));
     assert!(home.done("status").contains("cell andrew.local runs as process"));
@@ -19,7 +19,7 @@ fn the_only_cell_that_runs_needs_no_state_option() {
 #[test]
 fn of_several_cells_a_command_asks_which_and_says_how() {
     let home = Home::new();
-    let (one, other) = (free_ports(32_000), free_ports(33_000));
+    let (one, other) = (free_ports(), free_ports());
     home.done(&format!("serve --state one --cell one.test --base-port {one} --detach"));
     home.done(&format!("serve --state two --cell two.test --base-port {other} --detach"));
     for line in ["vos listvol", "pts listentries", "down", "passwd --remove bob"] {
@@ -44,12 +44,12 @@ fn of_several_cells_a_command_asks_which_and_says_how() {
 #[test]
 fn a_cell_comes_up_again_with_the_ports_it_was_given() {
     let home = Home::new();
-    let base = free_ports(34_000);
+    let base = free_ports();
     home.done(&format!("serve --base-port {base} --detach"));
     home.done("down");
     assert!(home.done("serve --detach").contains(&format!("ports from {base}")));
     home.done("down");
-    let other = free_ports(35_000);
+    let other = free_ports();
     assert!(home.done(&format!("serve --base-port {other} --detach")).contains(&format!("{other}")));
     home.done("down");
     assert!(home.done("up --no-mount --detach").contains(&format!("ports from {other}")));
@@ -60,7 +60,7 @@ fn a_cell_comes_up_again_with_the_ports_it_was_given() {
 #[test]
 fn a_volume_made_without_a_quota_has_none() {
     let home = Home::new();
-    home.done(&format!("serve --base-port {} --detach", free_ports(36_000)));
+    home.done(&format!("serve --base-port {} --detach", free_ports()));
     home.done("vos create projects");
     let seen: serde_json::Value = serde_json::from_str(&home.done("vos --json examine projects")).unwrap();
     assert!(seen["volumes"][0]["quota_bytes"].is_null());
@@ -69,7 +69,7 @@ fn a_volume_made_without_a_quota_has_none() {
 #[test]
 fn a_new_volume_goes_where_the_cell_has_its_only_partition() {
     let home = Home::new();
-    let base = free_ports(37_000);
+    let base = free_ports();
     home.done(&format!("serve --base-port {base} --detach"));
     let key = home.file(".local/state/andrew/keys/KeyFileExt");
     let from_afar =
@@ -81,7 +81,7 @@ fn a_new_volume_goes_where_the_cell_has_its_only_partition() {
 #[test]
 fn a_passphrase_is_asked_for_only_for_a_user_that_exists() {
     let home = Home::new();
-    home.done(&format!("serve --base-port {} --detach", free_ports(38_000)));
+    home.done(&format!("serve --base-port {} --detach", free_ports()));
     // The file does not exist: that would be the error if it were read first.
     assert_eq!(
         home.refused(2, "passwd nobodyknown --passphrase-file nothing"),
@@ -92,7 +92,7 @@ fn a_passphrase_is_asked_for_only_for_a_user_that_exists() {
 #[test]
 fn refusals_have_no_codes_in_them() {
     let home = Home::new();
-    let base = free_ports(39_000);
+    let base = free_ports();
     home.done(&format!("serve --base-port {base} --detach"));
     let said = home.refused(1, &format!("vos --servers 127.0.0.1 --base-port {base} create 127.0.0.1 a x"));
     assert!(said.contains("only administrators may do this") && !said.contains('('), "{said}");
@@ -103,7 +103,7 @@ fn refusals_have_no_codes_in_them() {
 #[test]
 fn the_schedule_of_snapshots_is_shown_set_and_switched_off_and_kept_by_the_cell() {
     let home = Home::new();
-    home.done(&format!("serve --base-port {} --detach", free_ports(40_000)));
+    home.done(&format!("serve --base-port {} --detach", free_ports()));
     let shown = |home: &Home| -> serde_json::Value {
         serde_json::from_str(&home.done("vos snapshot schedule --json")).unwrap()
     };

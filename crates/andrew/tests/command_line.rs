@@ -213,7 +213,7 @@ fn man_pages_and_completions_come_from_the_definitions() {
 #[test]
 fn volumes_and_snapshots_are_told_alike_by_every_command() {
     let home = Home::new();
-    home.done(&format!("serve --base-port {} --detach", free_ports(31_000)));
+    home.done(&format!("serve --base-port {} --detach", free_ports()));
     home.done("vos create projects -maxquota 123");
     home.done("vos snapshot create projects before");
     home.done("vos backup projects");
@@ -276,7 +276,7 @@ fn in_form(value: &Value, line: &str) {
 fn a_cell_is_served_and_its_volumes_managed() {
     let home = Home::new();
     let run = |line: &str| home.done(line);
-    let base = free_ports(30_000);
+    let base = free_ports();
     let serve = format!("serve --base-port {base} --detach");
     assert!(run(&serve).starts_with("cell andrew.local is served at 127.0.0.1"));
     let again = home.run(&serve);

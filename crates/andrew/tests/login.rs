@@ -16,10 +16,9 @@ struct Cell {
 }
 
 impl Cell {
-    /// Each test searches for free ports in a range of its own.
-    fn start(ports: u16) -> Self {
+    fn start() -> Self {
         let cell = Self { home: Home::new() };
-        cell.done(&format!("serve --base-port {} --detach", free_ports(ports)));
+        cell.done(&format!("serve --base-port {} --detach", free_ports()));
         cell.secret("pass", "correct horse\n");
         cell
     }
@@ -61,7 +60,7 @@ impl Cell {
 
 #[test]
 fn a_passphrase_is_set_used_changed_and_taken_away() {
-    let cell = Cell::start(20_000);
+    let cell = Cell::start();
     cell.done("passwd admin --passphrase-file pass");
     assert_eq!(cell.done("login admin --passphrase-file pass"), "admin is logged in to andrew.local\n");
     let tokens = cell.done("tokens");
@@ -90,7 +89,7 @@ fn a_passphrase_is_set_used_changed_and_taken_away() {
 
 #[test]
 fn ssh_keys_are_added_used_and_removed() {
-    let cell = Cell::start(22_000);
+    let cell = Cell::start();
     cell.key("key");
     cell.done("ssh-keys add key --user admin");
     let listed = cell.done("ssh-keys list --user admin");
@@ -114,7 +113,7 @@ fn ssh_keys_are_added_used_and_removed() {
 
 #[test]
 fn a_command_has_a_token_of_its_own() {
-    let cell = Cell::start(24_000);
+    let cell = Cell::start();
     cell.done("passwd admin --passphrase-file pass");
     let shell = |script: &str| {
         cell.run(&[
@@ -146,7 +145,7 @@ fn a_command_has_a_token_of_its_own() {
 
 #[test]
 fn no_stored_or_logged_byte_reveals_a_secret() {
-    let cell = Cell::start(26_000);
+    let cell = Cell::start();
     cell.done("passwd admin --passphrase-file pass");
     cell.done("login admin --passphrase-file pass");
     cell.done("pts createuser alice");

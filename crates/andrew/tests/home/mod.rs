@@ -2,6 +2,7 @@
 //! visible.
 #![allow(clippy::unwrap_used, dead_code)]
 
+use std::fs::File;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -78,8 +79,19 @@ impl Drop for Home {
     }
 }
 
-/// A base port whose following ports are free too. Each test searches in a range of its own.
-pub fn free_ports(range: u16) -> u16 {
+/// A base port whose following ports are free too, and stay this process's: its number is locked while the process lives, since
+/// tests that run at the same time are processes of their own. Below the range that the kernel gives to clients.
+pub fn free_ports() -> u16 {
     let free = |port| UdpSocket::bind(("127.0.0.1", port)).is_ok();
-    (range..range + 1000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap()
+    (20_000..32_000).step_by(8).find(|base| claimed(*base) && (0..8).all(|n| free(base + n))).unwrap()
+}
+
+fn claimed(base: u16) -> bool {
+    let path = std::env::temp_dir().join(format!("andrew-tests-ports-{base}.lock"));
+    let Ok(file) = File::options().create(true).truncate(false).write(true).open(path) else { return false };
+    let locked = file.try_lock().is_ok();
+    if locked {
+        std::mem::forget(file);
+    }
+    locked
 }
