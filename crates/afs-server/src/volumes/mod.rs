@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef, Service, Table};
-use afs_volume::{VolumeError, VolumeHeader, VolumeStore};
+use afs_volume::{VolumeError, VolumeStore, VolumeTx};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId, VolumeName};
 use afs_wire::rpc::{Nothing, ServiceId};
@@ -141,11 +141,11 @@ impl VolumeServer {
     async fn edit(
         &self,
         site: Site,
-        change: impl FnOnce(&mut VolumeHeader) + Send + 'static,
+        change: impl FnOnce(&mut VolumeTx<'_, '_>) + Send + 'static,
     ) -> Result<Nothing, AbortCode> {
         let volume = self.store(site.partition)?.volume(site.volume).ok_or(AbortCode::VNOVOL)?;
         let edited = volume.edit(move |tx| {
-            change(tx.edit_header());
+            change(tx);
             Ok(())
         });
         edited.await.map_err(|error| self.code(site.volume, &error))

@@ -59,7 +59,10 @@ impl VolumeServer {
         for (id, counted) in self.states.uses().take() {
             let Some(partition) = self.partitions.partition_of(id) else { continue };
             let site = Site { volume: id, partition };
-            let kept = self.edit(site, move |header| UseNow::of(header).with(counted, now).put(header));
+            let kept = self.edit(site, move |tx| {
+                let header = tx.edit_header();
+                UseNow::of(header).with(counted, now).put(header);
+            });
             // Counts that cannot be written are only worth a log line.
             if let Err(code) = kept.await {
                 tracing::debug!(volume = %id, %code, "the use of a volume is not written down");

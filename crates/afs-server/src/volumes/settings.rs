@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_volume::{VolumeHeader, VolumeStore};
+use afs_volume::{VolumeHeader, VolumeStore, VolumeTx};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::rpc::Nothing;
@@ -31,7 +31,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     let table = administrators(table, |server: Server, call: vol::SetInfo| async move {
         let (info, restarts) = (call.info, call.info.day_use != UNCHANGED);
         check_numbers(&info)?;
-        server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await?;
+        server.set(call.transaction, "SetStatus", move |tx| set_info(tx.edit_header(), &info)).await?;
         if restarts && let Ok(work) = server.enter(call.transaction, "SetStatus") {
             server.states.uses().restart(work.id());
         }
@@ -39,7 +39,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     let table = administrators(table, |server: Server, call: vol::SetDate| async move {
         let date = call.date;
-        server.set(call.transaction, "SetDate", move |header| set_creation(header, date)).await
+        server.set(call.transaction, "SetDate", move |tx| set_creation(tx.edit_header(), date)).await
     });
     let table = anyone(table, |server: Server, call: vol::GetRoute| async move {
         Ok(vol::GetRouteReply { route: server.shown(call.volume)?.0.route })
@@ -47,7 +47,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     let table = administrators(table, |server: Server, call: vol::SetRoute| async move {
         let volume = server.enter(call.transaction, "SetRoute")?.id();
         let route = call.route;
-        server.set(call.transaction, "SetRoute", move |header| header.route = route).await?;
+        server.set(call.transaction, "SetRoute", move |tx| tx.edit_replicated().route = route).await?;
         // What was given out for the ways of before.
         server.states.revoke(volume);
         Ok(())
@@ -63,7 +63,7 @@ fn lending_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     administrators(table, |server: Server, call: vol::SetLending| async move {
         let lending = call.lending;
-        server.set(call.transaction, "SetLending", move |header| header.lending = lending).await
+        server.set(call.transaction, "SetLending", move |tx| tx.edit_header().lending = lending).await
     })
 }
 
@@ -75,7 +75,7 @@ fn placement_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     administrators(table, |server: Server, call: vol::SetPlacement| async move {
         let placement = call.placement;
-        server.set(call.transaction, "SetPlacement", move |header| header.placement = placement).await
+        server.set(call.transaction, "SetPlacement", move |tx| tx.edit_replicated().placement = placement).await
     })
 }
 
@@ -92,7 +92,7 @@ impl VolumeServer {
         self: &Arc<Self>,
         id: TransactionId,
         procedure: &'static str,
-        change: impl FnOnce(&mut VolumeHeader) + Send + 'static,
+        change: impl FnOnce(&mut VolumeTx<'_, '_>) + Send + 'static,
     ) -> Result<Nothing, AbortCode> {
         let work = self.enter(id, procedure)?;
         work.volume_to_change()?;
@@ -112,7 +112,8 @@ impl VolumeServer {
         if kind == VolumeKind::ReadWrite && !writable {
             return Err(AbortCode::VOLSERBADOP);
         }
-        let set = self.edit(work.transaction().site(), move |header| {
+        let set = self.edit(work.transaction().site(), move |tx| {
+            let header = tx.edit_header();
             (header.name, header.kind) = (name, kind);
             (header.parent, header.read_only, header.backup) = (parent, clone, backup);
         });

@@ -94,7 +94,8 @@ impl VolumeServer {
             !call.flags.contains(VolumeFlags::OUT_OF_SERVICE),
             call.flags.contains(VolumeFlags::DELETE_ON_SALVAGE),
         );
-        let set = self.edit(work.transaction().site(), move |header| {
+        let set = self.edit(work.transaction().site(), move |tx| {
+            let header = tx.edit_header();
             (header.online, header.destroy) = (online, destroy);
         });
         set.await?;

@@ -47,7 +47,8 @@ fn a_drive_or_a_file_server_that_does_not_deliver_is_read_past() {
         let client = scene.warm(2);
         scene.set_conduct(conduct);
         assert!(scene.get(&client, "big").unwrap() == big, "{conduct:?}");
-        assert!(client.venus.counters().path_bytes_fetched >= 2 * MIB as u64, "{conduct:?}");
+        // What is read first goes by a call where the capability does not come in time.
+        assert!(client.venus.counters().path_bytes_fetched >= MIB as u64, "{conduct:?}");
     }
     // The setting changes after the layout was given: nothing is commanded any more.
     let scene = commanded(4);

@@ -112,6 +112,12 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         &mut self.header
     }
 
+    /// Changes what replicas have of the header too: the next release sees a change of the volume.
+    pub fn edit_replicated(&mut self) -> &mut VolumeHeader {
+        self.header.update_date = self.header.update_date.max(self.now());
+        self.edit_header()
+    }
+
     pub(crate) fn txn(&self) -> &Txn<'a> {
         self.txn
     }
