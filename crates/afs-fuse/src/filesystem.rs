@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
@@ -88,7 +88,6 @@ impl Filesystem for AndrewFs {
             let _ = config.add_capabilities(flag);
         }
         let _ = config.set_max_write(WRITE_BYTES_MAX);
-        let _ = config.set_time_granularity(Duration::from_secs(1));
         let _ = config.set_max_background(64);
         if self.mount.passthrough.allowed() {
             let able = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok();
