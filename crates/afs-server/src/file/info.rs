@@ -37,10 +37,9 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         });
     let table =
         super::call(table, |_: Arc<FileServer>, _: Arc<CallContext>, _: fs::GetCapabilities| async move {
-            let word = capability::ERROR_TRANSLATION | capability::LARGE_FILES | capability::WRITE_LOCK_ACL;
-            Ok(fs::GetCapabilitiesReply {
-                capabilities: Capabilities::first_of([word, capability::OWN | capability::FINE_TIMES]),
-            })
+            let of_all = capability::ERROR_TRANSLATION | capability::LARGE_FILES | capability::WRITE_LOCK_ACL;
+            let capabilities = Capabilities::first_of([of_all | capability::FINE_TIMES]);
+            Ok(fs::GetCapabilitiesReply { capabilities })
         });
     table
         .call::<fs::GetStatistics, _, _, AbortCode>(

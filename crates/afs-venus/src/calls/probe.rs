@@ -26,8 +26,8 @@ impl Calls {
             return Ok(());
         }
         let reply = self.ask(target, target.address.anonymous(), &fs::GetCapabilities {}).await?;
-        let words = reply.as_ref().map_or(&[][..], |reply| &reply.capabilities);
-        let fine = fs::capability::has_own(words, fs::capability::FINE_TIMES);
+        let word = reply.and_then(|reply| reply.capabilities.first().copied()).unwrap_or_default();
+        let fine = word & fs::capability::FINE_TIMES != 0;
         target.server.has_fine_times.store(fine, Ordering::SeqCst);
         target.address.contacted.store(true, Ordering::SeqCst);
         Ok(())

@@ -74,7 +74,7 @@ pub type AclText = ByteString<OPAQUE_MAX>;
 /// Capabilities of a file server or a client, as words of bits; see [`capability`].
 pub type Capabilities = BoundedVec<u32, CAPABILITIES_MAX>;
 
-/// Bits of [`Capabilities`]: of the first word (`docs/protocol/fileserver.md` "3. Opcodes") unless another is named.
+/// Bits of the first word of [`Capabilities`] (`docs/protocol/fileserver.md` "3. Opcodes"); there is no other word.
 pub mod capability {
     /// Understands "UAE" error codes. The only bit that clients of other implementations send.
     pub const ERROR_TRANSLATION: u32 = 0x1;
@@ -87,16 +87,9 @@ pub mod capability {
     pub const WRITE_LOCK_ACL: u32 = 0x4;
     /// The administer right on files is computed like any other.
     pub const SANE_ACLS: u32 = 0x8;
-
-    /// Of the second word: it is one of ours, with the bits below (`docs/protocol/extensions.md` "Times").
-    pub const OWN: u32 = 0x414E_0000;
-    /// Times of files have nanoseconds.
-    pub const FINE_TIMES: u32 = 0x1;
-
-    /// Whether the words say a thing of the second word.
-    pub fn has_own(words: &[u32], bit: u32) -> bool {
-        words.get(1).is_some_and(|word| word & 0xFFFF_0000 == OWN && word & bit != 0)
-    }
+    /// Of Andrew's servers: times of files have nanoseconds (`docs/protocol/extensions.md` "Times"). In the first word, since Linux's
+    /// client fails a mount for a second one.
+    pub const FINE_TIMES: u32 = 0x2000_0000;
 }
 
 /// Every decoder of the service, for fuzz targets.
