@@ -199,7 +199,7 @@ fn a_list_whose_reply_is_lost_is_made_good_by_the_single_calls() {
         });
         // The moments when requests or replies of the second call are on their way.
         let (cut_at, mended_at) =
-            (Duration::from_micros(rng.between(100, 4000)), Duration::from_secs(rng.between(1, 20)));
+            (Duration::from_micros(rng.between(100, 4000)), Duration::from_secs(rng.between(1, 10)));
         let (from, to) = if rng.below(2) == 0 { (cell.server, a.node) } else { (a.node, cell.server) };
         let (client, world) = (a.clone(), cell.sim.world());
         let failed = cell.on(&a, async move {

@@ -75,7 +75,9 @@ fn placement_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     administrators(table, |server: Server, call: vol::SetPlacement| async move {
         let placement = call.placement;
-        server.set(call.transaction, "SetPlacement", move |tx| tx.edit_replicated().placement = placement).await
+        server
+            .set(call.transaction, "SetPlacement", move |tx| tx.edit_replicated().placement = placement)
+            .await
     })
 }
 

@@ -144,7 +144,7 @@ fn a_restart_of_the_server_is_a_pause_for_a_reader_past_the_cache() {
     cell.sim.run_for(Duration::from_millis(20));
     assert!(done.lock().unwrap().is_none(), "it is read already");
     cell.sim.crash(cell.server);
-    cell.sim.run_for(Duration::from_secs(20));
+    cell.sim.run_for(Duration::from_secs(10));
     cell.sim.restart(cell.server);
     cell.start_server();
     cell.sim.run_for(Duration::from_secs(60));

@@ -6,6 +6,8 @@ use super::*;
 /// A machine that has the lease of `dir`, with four files, a directory and `saved`, all sent; and one that takes no leases.
 fn two_machines(seed: u64) -> (Cell, [Client; 2]) {
     let cell = cell(seed);
+    // Longer than a reply is away: what waits for it goes on when the server replies again.
+    cell.set_limits(|limits| limits.server_wait = Duration::from_secs(45));
     let a = cell.client(1);
     cell.set_limits(|limits| limits.leases = false);
     let b = cell.client(2);
