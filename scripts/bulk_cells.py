@@ -3,7 +3,7 @@
 import json, subprocess
 from pathlib import Path
 
-import processes
+import private, processes
 from measured import OPENAFS_CELL
 from processes import run
 
@@ -16,8 +16,8 @@ CACHE, BLOCKS = "4G", 4 << 20
 class Cells:
     """Folders and mounts below `scratch`. The machine sees all mounts; their clients are on the bridge."""
 
-    def __init__(self, program, scratch, is_alone):
-        self.program, self.scratch, self.is_alone = program, scratch.resolve(), is_alone
+    def __init__(self, program, scratch, is_alone, public=False):
+        self.program, self.scratch, self.is_alone, self.public = program, scratch.resolve(), is_alone, public
         self.peers = [OPENAFS_CELL, "--state", self.scratch / "openafs", "--prefix", PREFIX, "--net", NET]
         self.state, self.mounted = self.scratch / "state", []
         self.theirs = self.scratch / "theirs"
@@ -34,6 +34,10 @@ class Cells:
         run([*self.peers, "run", OURS[0], self.program, "vos", "--state", self.state, "setfields", "root.cell", "-maxquota", 0])
         self.off = self.mount("off", CELL, address, "--data-path", "off")
         self.on = self.mount("on", CELL, address)
+        if not self.public:
+            command = ["nsenter", f"--net=/run/netns/{PREFIX}-{OURS[0]}", self.program]
+            self.off = private.of(command, self.state, ["--cell", CELL, "--servers", address], self.off, self.scratch, server=address)
+            self.on /= private.VOLUME
         if not self.is_alone:
             # OpenAFS's client in user space stores after close has returned: ours writes what it reads.
             self.writer = self.mount("writer", "example.test", f"{NET}.11") / "scratch"

@@ -3,7 +3,7 @@ and OpenAFS's, those with another client's mount beside."""
 
 import json, os, re, subprocess, sys, time
 
-import processes
+import private, processes
 from measured import OPENAFS_CELL
 from processes import run
 
@@ -51,26 +51,31 @@ class Floor(Local):
 
 
 class Ours:
-    """Our servers in one process, our client in another."""
+    """Our servers in one process, our client in another; a private volume, whose user has logged in, or the public directory of the cell."""
 
-    def __init__(self, program, folder, lease=False):
-        self.program, self.lease, self.port = program, lease, PORT + 100 * lease
+    def __init__(self, program, folder, lease=False, public=False):
+        self.program, self.lease, self.public, self.port = program, lease, public, PORT + 100 * lease
         self.folder, self.mount, self.beside, self.state = folder, folder / "mount", folder / "beside", folder / "state"
+        # A token goes to all mounts of a user and cell.
+        self.name = f"{folder.name}.test"
 
     def up(self):
-        words = ["serve", "--state", self.state, "--cell", "bench.test", "--base-port", self.port, "--anyuser", "rlidwk"]
+        words = ["serve", "--state", self.state, "--cell", self.name, "--base-port", self.port, "--anyuser", "rlidwk"]
         self.run(*words, "--detach")
+        cell = ["--cell", self.name, "--servers", "127.0.0.1", "--base-port", self.port]
         for mount in (self.mount, self.beside):
             mount.mkdir(parents=True)
-            self.run("mount", "--cell", "bench.test", "--servers", "127.0.0.1", "--base-port", self.port,
-                     "--cache", self.folder / f"cache-{mount.name}", *["--lease"] * self.lease, mount, "--detach")
+            self.run("mount", *cell, "--cache", self.folder / f"cache-{mount.name}", *["--lease"] * self.lease, mount, "--detach")
         said = json.loads(self.run("--json", "fs", "getfid", self.mount))
         self.root = ".".join(str(said[0][part]) for part in ("volume", "vnode", "unique"))
         self.pid = processes.of_state(self.program, self.state)
         self.server = f"127.0.0.1:{self.port}"
+        if not self.public:
+            self.mount = private.of([self.program], self.state, cell, self.mount, self.folder)
+            self.beside /= private.VOLUME
 
     def down(self):
-        for mount in (self.mount, self.beside):
+        for mount in (self.folder / "mount", self.folder / "beside"):
             subprocess.run([self.program, "umount", mount], capture_output=True)
         subprocess.run([self.program, "down", "--state", self.state], capture_output=True)
 
