@@ -37,6 +37,7 @@ mod revocation;
 #[allow(dead_code, reason = "the tests of afs-s3 use the rest")]
 #[path = "../../crates/afs-s3/tests/server/mod.rs"]
 mod server;
+mod shared_directory;
 mod simulated;
 mod snapshots;
 mod three_hosts;

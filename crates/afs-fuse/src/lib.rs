@@ -38,7 +38,9 @@ mod unmount;
 
 pub use accounts::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY};
 pub use error::MountError;
+pub use fuser::INodeNo;
 pub use mount::{Mounted, mount};
+pub use name_queue::{NameInvalidation, NameQueue, Step};
 pub use options::{MountOptions, Owner};
 pub use sessions::{ProcessSessions, SESSION_VARIABLE};
 pub use sink::KernelSink;

@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Notifications about names.
-pub(crate) trait NameInvalidation: Send + Sync {
+pub trait NameInvalidation: Send + Sync {
     /// Invalidates one name. Waits for the directory's lock.
     fn invalidate(&self, directory: INodeNo, name: &[u8]);
 
@@ -29,9 +29,21 @@ pub(crate) trait NameInvalidation: Send + Sync {
 
 /// Names of one mount that are to be invalidated.
 #[derive(Default)]
-pub(crate) struct NameQueue {
+pub struct NameQueue {
     state: Mutex<State>,
     more: Condvar,
+}
+
+/// A name to invalidate.
+#[derive(Debug)]
+pub struct Step {
+    number: u64,
+    /// The directory, whose lock the kernel takes.
+    pub directory: INodeNo,
+    /// The name in it.
+    pub name: Box<[u8]>,
+    /// Whether a request was in progress in the directory.
+    in_the_way: bool,
 }
 
 /// Bounded by the names that Venus and [`crate::negative_entries::NegativeEntries`] hold.
@@ -75,6 +87,20 @@ impl State {
         self.current.is_some_and(|directory| self.busy.contains_key(&directory))
     }
 
+    /// Takes the next name from the queue.
+    fn take(&mut self) -> Option<Step> {
+        loop {
+            let (number, directory, name) = self.work.pop_front()?;
+            let in_the_way = self.busy.contains_key(&directory.0);
+            if in_the_way && number <= self.revalidated {
+                self.postpone(directory, name);
+                continue;
+            }
+            self.current = (!in_the_way).then_some(directory.0);
+            return Some(Step { number, directory, name, in_the_way });
+        }
+    }
+
     /// Whether no name is left to invalidate.
     fn is_idle(&self) -> bool {
         self.work.is_empty() && self.postponed.is_empty() && self.current.is_none()
@@ -87,7 +113,7 @@ impl NameQueue {
     }
 
     /// Queues names of a directory.
-    pub(crate) fn add(&self, directory: INodeNo, names: impl IntoIterator<Item = Box<[u8]>>) {
+    pub fn add(&self, directory: INodeNo, names: impl IntoIterator<Item = Box<[u8]>>) {
         let mut state = self.lock();
         for name in names {
             let number = state.progress.add();
@@ -107,14 +133,14 @@ impl NameQueue {
     }
 
     /// A request begins that holds the directory's lock until its reply.
-    pub(crate) fn enter(&self, directory: INodeNo, kernel: Option<&dyn NameInvalidation>) {
+    pub fn enter(&self, directory: INodeNo, kernel: Option<&dyn NameInvalidation>) {
         *self.lock().busy.entry(directory.0).or_default() += 1;
         self.awaited(kernel);
     }
 
     /// A task waits from now on for all names queued so far. Returns the number of the last one. Also called by a
     /// request that comes while tasks wait.
-    pub(crate) fn awaited(&self, kernel: Option<&dyn NameInvalidation>) -> u64 {
+    pub fn awaited(&self, kernel: Option<&dyn NameInvalidation>) -> u64 {
         let (last, is_held_up) = {
             let state = self.lock();
             let last = state.progress.last();
@@ -127,7 +153,7 @@ impl NameQueue {
     }
 
     /// The request has its reply.
-    pub(crate) fn leave(&self, directory: INodeNo) {
+    pub fn leave(&self, directory: INodeNo) {
         let mut state = self.lock();
         if let Some(count) = state.busy.get_mut(&directory.0) {
             *count -= 1;
@@ -156,43 +182,53 @@ impl NameQueue {
 
     /// Loop of the thread: invalidates names until the mount ends.
     pub(crate) fn run(&self, kernel: &dyn NameInvalidation) {
-        while let Some((number, directory, name, in_the_way)) = self.next() {
-            let last = self.lock().progress.last();
-            if in_the_way && self.revalidate(kernel, last) {
-                self.lock().postpone(directory, name);
-                continue;
+        while let Some(step) = self.next() {
+            if self.begin(&step, kernel) {
+                kernel.invalidate(step.directory, &step.name);
+                self.ended(&step);
             }
-            self.lock().current = Some(directory.0);
-            kernel.invalidate(directory, &name);
-            self.lock().current = None;
-            self.done(number);
         }
     }
 
-    fn done(&self, number: u64) {
-        let wakers = self.lock().progress.done_up_to(number);
+    /// Begins a step. Returns whether its name is to be invalidated now, which may wait for the directory's lock; otherwise a request
+    /// holds that, all names were revalidated instead, and this one comes later.
+    pub fn begin(&self, step: &Step, kernel: &dyn NameInvalidation) -> bool {
+        let last = self.lock().progress.last();
+        if step.in_the_way && self.revalidate(kernel, last) {
+            self.lock().postpone(step.directory, step.name.clone());
+            return false;
+        }
+        self.lock().current = Some(step.directory.0);
+        true
+    }
+
+    /// The name of a step is invalidated.
+    pub fn ended(&self, step: &Step) {
+        let wakers = {
+            let mut state = self.lock();
+            state.current = None;
+            state.progress.done_up_to(step.number)
+        };
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// The next name to invalidate, and whether a request is in progress in its directory.
-    fn next(&self) -> Option<(u64, INodeNo, Box<[u8]>, bool)> {
+    /// Waits for the next name to invalidate. `None` when the mount has ended.
+    fn next(&self) -> Option<Step> {
         let mut state = self.lock();
         loop {
             if state.progress.is_closed() {
                 return None;
             }
-            let Some((number, directory, name)) = state.work.pop_front() else {
-                self.more.wait(&mut state);
-                continue;
-            };
-            let in_the_way = state.busy.contains_key(&directory.0);
-            if in_the_way && number <= state.revalidated {
-                state.postpone(directory, name);
-                continue;
+            match state.take() {
+                None => self.more.wait(&mut state),
+                step => return step,
             }
-            state.current = (!in_the_way).then_some(directory.0);
-            return Some((number, directory, name, in_the_way));
         }
+    }
+
+    /// The next name to invalidate, if one is queued.
+    pub fn try_next(&self) -> Option<Step> {
+        self.lock().take()
     }
 
     /// Called when the mount ends.
@@ -203,7 +239,7 @@ impl NameQueue {
     }
 
     /// Waits until everything up to a number is handled.
-    pub(crate) fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
         self.lock().progress.poll(number, context)
     }
 }

@@ -145,8 +145,7 @@ fn changes_of_directories_themselves_never_wait_for_their_own_kernel() {
                 scope.spawn(move || {
                     let opened = fs::File::open(dir).unwrap();
                     for round in 0..60 {
-                        fs::set_permissions(dir, fs::Permissions::from_mode(0o755 - round % 2))
-                            .unwrap();
+                        fs::set_permissions(dir, fs::Permissions::from_mode(0o755 - round % 2)).unwrap();
                         opened.sync_all().unwrap();
                     }
                 });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::EnvRef;
-use afs_sim::{NodeId, Sim};
+use afs_sim::{NodeId, Sim, SimRng};
 use afs_testkit::{ClientMachine, cell_of};
 use afs_venus::cache::MemoryCache;
 use afs_venus::{DiskCache, OwnIdentity, RootKind, SecurityConfig};
@@ -13,6 +13,7 @@ use afs_wire::ids::{Uuid, VolumeId, VolumeName};
 
 use super::history::History;
 use super::identities::name_of;
+use super::kernel::Kernel;
 use super::machine::{Machine, VOLUME};
 use super::settings::CellSettings;
 use super::user::User;
@@ -78,13 +79,24 @@ impl Cell {
         boot: &str,
         history: &History,
     ) -> Result<User, String> {
-        let machine = self.client_machine(node, number, boot)?;
-        let env = machine.env.clone();
-        match machine.start(START) {
-            Ok(Ok(venus)) => Ok(User { number, venus, env, history: history.clone(), node }),
-            Ok(Err(error)) => Err(format!("client {number} does not start: {error}")),
-            Err(hang) => Err(format!("client {number} does not start: {hang}")),
-        }
+        started(self.client_machine(node, number, boot)?, number, history)
+    }
+
+    /// As [`Cell::user`], under a kernel whose delays are drawn from `rng`.
+    ///
+    /// # Errors
+    /// The cell cannot be reached.
+    pub fn user_with_kernel(
+        &self,
+        number: usize,
+        history: &History,
+        rng: SimRng,
+    ) -> Result<(User, Kernel), String> {
+        let node = self.sim.node(&format!("client{number}"), client_address(number).ip());
+        let mut machine = self.client_machine(node, number, BOOT)?;
+        let kernel = Kernel::new(machine.env.clone(), rng);
+        machine.config.sink = Arc::new(kernel.clone());
+        Ok((started(machine, number, history)?, kernel))
     }
 
     /// A client machine whose cache manager is configured and not started.
@@ -124,6 +136,15 @@ impl Cell {
             sessions: None,
             callback_classes: vec![Box::new(afs_rx::NullServer), called_back],
         }
+    }
+}
+
+fn started(machine: ClientMachine, number: usize, history: &History) -> Result<User, String> {
+    let (env, node) = (machine.env.clone(), machine.node);
+    match machine.start(START) {
+        Ok(Ok(venus)) => Ok(User { number, venus, env, history: history.clone(), node }),
+        Ok(Err(error)) => Err(format!("client {number} does not start: {error}")),
+        Err(hang) => Err(format!("client {number} does not start: {hang}")),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod faults;
 pub mod history;
 pub mod identities;
 pub mod invariants;
+pub mod kernel;
 pub mod ledger;
 pub mod machine;
 pub mod objects;
