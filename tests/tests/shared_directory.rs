@@ -138,22 +138,20 @@ impl Program {
     /// As editors do that keep the file: the bytes of before are there until the close.
     async fn rewrite(&self, round: usize) -> Result<(), VenusError> {
         let venus = &self.user.venus;
-        let entry = venus.walk(REWRITTEN.as_bytes(), true).await?;
-        let opened = venus.open(entry.node, OpenFlags::WRITE).await?;
+        let (node, opened) = self.kernel.open(venus, REWRITTEN, OpenFlags::WRITE).await?;
         venus.write(opened.handle, 0, self.content(round)).await?;
         venus.flush(opened.handle, 0).await?;
         self.kernel.release(venus, opened.handle);
-        venus.forget(entry.node, 1);
+        venus.forget(node, 1);
         Ok(())
     }
 
     async fn read(&self, name: &str) -> Result<Vec<u8>, VenusError> {
         let venus = &self.user.venus;
-        let entry = venus.walk(name.as_bytes(), true).await?;
-        let opened = venus.open(entry.node, OpenFlags::READ).await?;
+        let (node, opened) = self.kernel.open(venus, name, OpenFlags::READ).await?;
         let data = venus.read(opened.handle, 0, 2 * LENGTH).await;
         self.kernel.release(venus, opened.handle);
-        venus.forget(entry.node, 1);
+        venus.forget(node, 1);
         Ok(data?.to_vec())
     }
 

@@ -17,8 +17,8 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 /// Shorter files have no holes in the cache.
 const HOLE_MIN: u64 = 64 << 10;
 
-/// The last status of a file that another machine has removed, while all of it is open here: its readers go on.
-fn status_while_open(vnode: &Vnode) -> Option<Status> {
+/// The last status of a file, while all of it is open here.
+fn last_status(vnode: &Vnode) -> Option<Status> {
     let state = vnode.state();
     let is_whole = state.file.data().is_some_and(|data| data.content().is_complete());
     let status = state.status.filter(|_| state.file.opens() > 0 && is_whole)?;
@@ -41,13 +41,12 @@ impl Venus {
         // A mount point is shown although the servers of its volume are away: nobody waits for them here.
         let is_mounted = key.is_volume_root() && node != NodeId::ROOT;
         let me = if is_mounted { self.glancing() } else { self.with_context(self.context) };
-        let status = match me.reading().status_or_dirty(&vnode).await {
+        let status = match me.reading().status_while_open(&vnode).await {
             Err(error)
                 if is_mounted && matches!(error.kind, ErrorKind::NoVolume | ErrorKind::ServerUnreachable) =>
             {
                 return Ok(self.attr_without_volume(key, node));
             }
-            Err(error) if error.kind == ErrorKind::Stale => status_while_open(&vnode).ok_or(error)?,
             other => other?,
         };
         self.promises.invalidate_if_unpromised(NodeTarget::Object(key));
@@ -140,6 +139,14 @@ impl Venus {
         let unsaved = self.is_dirty(vnode).then(|| vnode.state().status).flatten();
         match self.status(vnode).await {
             Err(error) if error.kind == ErrorKind::ServerUnreachable => unsaved.ok_or(error),
+            other => other,
+        }
+    }
+
+    /// The same for those who have the file open: its readers go on when another machine has removed it.
+    pub(super) async fn status_while_open(&self, vnode: &Arc<Vnode>) -> Result<Status> {
+        match self.status_or_dirty(vnode).await {
+            Err(error) if error.kind == ErrorKind::Stale => last_status(vnode).ok_or(error),
             other => other,
         }
     }

@@ -43,7 +43,7 @@ impl Venus {
         };
         let vnode = &handle.vnode;
         self.files.note_kernel_writes(vnode).await?;
-        let status = self.reading().status_or_dirty(vnode).await?;
+        let status = self.reading().status_while_open(vnode).await?;
         self.promises.invalidate_if_unpromised(NodeTarget::Object(vnode.key));
         if let Err(error) = self.as_user(handle.user).bring_along(&handle, &status).await {
             tracing::debug!(%error, fid = %vnode.key.fid, "an open file keeps its version");

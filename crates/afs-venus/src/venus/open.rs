@@ -101,6 +101,9 @@ impl Venus {
         let wants_all = small && (reads || (file.is_some() && !rewrites));
         if wants_all && !vnode.state().file.is_orphan() {
             self.fetch_range(handle, 0..length).await?;
+        } else if wants_all && !data.content().is_complete() {
+            // It was removed before all of it was here: the caller looks the name up again.
+            return Err(VenusError::new(ErrorKind::Stale, "open").of(vnode.key.fid));
         }
         // The version may have changed during the fetch.
         let data = handle.data();
