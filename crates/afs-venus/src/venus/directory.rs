@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_wire::dir::{self, Blob};
-use afs_wire::fs::FileKind;
+use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{Fid, Rights};
 
 use crate::error::{ErrorKind, Result, VenusError};
@@ -19,6 +19,16 @@ pub(super) const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u
 fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
+
+/// Whether a directory has changed whose contents are here: its server has broken the promise on it alone.
+pub(super) fn has_changed(vnode: &Vnode) -> bool {
+    let state = vnode.state();
+    let is_short = state.status.is_some_and(|status| status.length <= WITH_STATUS_MAX);
+    state.directory.is_some() && is_short && state.promise.is_none() && state.broken > state.as_of
+}
+
+/// Longest directory that is fetched in place of its status.
+const WITH_STATUS_MAX: u64 = 64 << 10;
 
 /// How often a directory is fetched again because it changed during the fetch.
 pub(super) const FETCHES_MAX: u32 = 8;
@@ -97,8 +107,27 @@ impl Venus {
         work.take().map(|work| Ok(work(directory.blob())))
     }
 
-    /// Fetches contents and status in one call.
-    async fn fetch_directory(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<()> {
+    /// The status of an object, whatever is cached. That of a directory which has changed comes with its contents, if those of before are
+    /// here: they are in use. The caller holds the `fetching` lock.
+    pub(super) async fn fetch_status_of_kept(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+    ) -> Result<Status> {
+        if has_changed(vnode) {
+            match self.fetch_directory(vnode, volume).await {
+                Ok(Some(status)) => return Ok(status),
+                // It is changing, or the user may see its status alone.
+                Ok(None) => {}
+                Err(error) if error.kind == ErrorKind::AccessDenied => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.fetch_status(vnode, volume).await
+    }
+
+    /// Fetches contents and status in one call. `None`: it changed meanwhile.
+    async fn fetch_directory(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Option<Status>> {
         if !vnode.key.fid.is_directory() {
             return Err(VenusError::new(ErrorKind::NotDirectory, "lookup").of(vnode.key.fid));
         }
@@ -107,13 +136,13 @@ impl Venus {
         let origin = answered.origin();
         let (bytes, reply) = &answered.value;
         if reply.status.length != bytes.len() as u64 {
-            return Ok(());
+            return Ok(None);
         }
         let blob = checked_blob(vnode.key.fid, bytes.clone())?;
         self.promises.record_reply(volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
         let removed = self.names.directories().keep(vnode, reply.status.data_version, blob);
         self.check_existence_soon(vnode.key, removed);
-        Ok(())
+        Ok(Some(reply.status))
     }
 
     /// Applies a change by this client to the local copy of a directory, if no other change came in between

@@ -17,6 +17,7 @@ use crate::key::{CellIndex, Key, NodeTarget};
 use crate::location::{Entered, Volume};
 use crate::names::{NAME_MAX, components, is_dot};
 use crate::venus::Venus;
+use crate::venus::directory::has_changed;
 use crate::venus::offline::Seldom;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
@@ -274,7 +275,7 @@ impl Venus {
     ) -> Seldom<'a, Status> {
         Box::pin(async move {
             // A suspect object is asked for with others like it, which need not be its neighbours.
-            if self.suspects_near(child, volume).is_empty() {
+            if self.suspects_near(child, volume).is_empty() && !has_changed(child) {
                 match self.fetch_neighbours(dir, volume, name).await {
                     // Whether it may be shown without its server is decided below.
                     Err(error) if !self.context.may_be_old => return Err(error),

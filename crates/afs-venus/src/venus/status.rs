@@ -102,7 +102,7 @@ impl Venus {
             };
             last = Some(match revalidated {
                 Some(status) => status,
-                None => self.fetch_status(vnode, volume).await?,
+                None => self.fetch_status_of_kept(vnode, volume).await?,
             });
             if self.promises.serial() == before {
                 // No break came meanwhile: if it is not promised, the server has no promise to grant.
