@@ -56,8 +56,8 @@ class Ours:
     def __init__(self, program, folder, lease=False, public=False):
         self.program, self.lease, self.public, self.port = program, lease, public, PORT + 100 * lease
         self.folder, self.mount, self.beside, self.state = folder, folder / "mount", folder / "beside", folder / "state"
-        # A token goes to all mounts of a user and cell.
-        self.name = f"{folder.name}.test"
+        # A token goes to all mounts of a user and cell, and stays with the user.
+        self.name, self.env = f"{folder.name}.test", {**os.environ, "XDG_STATE_HOME": str(folder / "home")}
 
     def up(self):
         words = ["serve", "--state", self.state, "--cell", self.name, "--base-port", self.port, "--anyuser", "rlidwk"]
@@ -71,7 +71,7 @@ class Ours:
         self.pid = processes.of_state(self.program, self.state)
         self.server = f"127.0.0.1:{self.port}"
         if not self.public:
-            self.mount = private.of([self.program], self.state, cell, self.mount, self.folder)
+            self.mount = private.of([self.program], self.state, cell, self.mount, self.folder, env=self.env)
             self.beside /= private.VOLUME
 
     def down(self):
@@ -80,7 +80,7 @@ class Ours:
         subprocess.run([self.program, "down", "--state", self.state], capture_output=True)
 
     def run(self, *words):
-        return run([self.program, *words])
+        return run([self.program, *words], env=self.env)
 
 
 class Theirs:
