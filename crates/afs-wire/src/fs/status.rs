@@ -158,8 +158,10 @@ impl Decode for Status {
         let residency = r.u32()?;
         let [client_mod_time, server_mod_time] = <[UnixSeconds; 2]>::decode(r)?;
         let [group, client_nanos, data_version_high] = <[u32; 3]>::decode(r)?;
-        let server_nanos = if residency & HAS_NANOS != 0 { residency >> 2 } else { 0 };
         let (lock_count, length_high, error) = (r.i32()?, r.u32()?, AbortCode(r.i32()?));
+        // Beside an error nothing else counts.
+        let has_nanos = error == AbortCode::OK && residency & HAS_NANOS != 0;
+        let server_nanos = if has_nanos { residency >> 2 } else { 0 };
         // Old servers leave the version zero beside an error (`docs/protocol/fileserver.md` "15. Traps", T5).
         if version != INTERFACE_VERSION && !(version == 0 && error != AbortCode::OK) {
             return Err(DecodeError::BadValue { what: "status interface version", value: version });
@@ -245,6 +247,12 @@ mod tests {
         assert_eq!([word(13), word(14), word(16)], [100, 101, 0x8000_0001]);
         assert_eq!(word(12), 999_999_999 << 2 | 3);
         assert_eq!(Status::from_bytes(&wire), Ok(status));
+        let mut failed = wire.clone();
+        failed[80..84].copy_from_slice(&AbortCode::VNOVNODE.0.to_be_bytes());
+        let failed = Status::from_bytes(&failed).unwrap();
+        assert_eq!(failed.error, AbortCode::VNOVNODE);
+        assert_eq!(failed.server_mod_time, UnixSeconds(101).into(), "found by a fuzz target");
+        assert_eq!(Status::from_bytes(&failed.to_bytes()), Ok(failed));
         let mut other = wire;
         other[64..68].copy_from_slice(&7u32.to_be_bytes());
         other[48..52].copy_from_slice(&1u32.to_be_bytes());
