@@ -5,7 +5,7 @@
 //! client has invalidated the name. A thread of its own therefore invalidates names one by one. When a request holds
 //! the lock that this thread needs, the kernel is notified to revalidate all names instead (INC_EPOCH), which takes no
 //! lock: by the thread, before it waits for the lock; by a request that comes while the thread waits for it; and by
-//! whoever begins to wait for names while both are so ([`NameQueue::awaited`]). No task therefore ever waits for a
+//! a task that begins to wait for names while the thread waits and a request holds the lock ([`NameQueue::awaited`]). No task therefore ever waits for a
 //! lock that a request holds. The kernel may still install names of an earlier READDIRPLUS reply after that, and does
 //! not revalidate these. The thread therefore invalidates the same names one by one, too, once no request is in
 //! progress in their directory; no task waits for that.

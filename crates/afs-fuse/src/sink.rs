@@ -34,7 +34,7 @@ struct Shared {
     names: NameQueue,
     pages: Pages,
     attributes: AttributeQueue,
-    /// Whether the kernel looks up all names again when it is told to.
+    /// Whether the kernel knows `FUSE_NOTIFY_INC_EPOCH`, after which it looks up all names again.
     doubts_all_names: OnceLock<bool>,
 }
 

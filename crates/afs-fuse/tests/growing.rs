@@ -40,7 +40,7 @@ impl Scene {
     }
 }
 
-/// A program of Bob's that is told line by line what to do, and answers with a line.
+/// A program of Bob's. It reads commands from its input, one a line, and prints a line for each.
 struct Program {
     child: Child,
     input: ChildStdin,

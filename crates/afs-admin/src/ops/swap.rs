@@ -80,7 +80,7 @@ impl SwapPlan {
         admin.lock_entry(self.volume, &self.name, LockOperation::DELETE).await?;
         let locked = admin.lock_entry(self.other, &self.other_name, LockOperation::DELETE).await;
         if let Err(error) = locked {
-            // The first lock is this operation's, the second somebody else's.
+            // Another operation holds the lock of the second entry: this one releases its lock of the first.
             admin.unlock_entry(self.volume, &self.name).await?;
             return Err(error);
         }

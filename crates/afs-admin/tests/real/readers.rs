@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_millis(100);
 /// A client that could not be notified learns of a change so soon after it can be reached again.
 const PROBED: Duration = Duration::from_secs(75);
 
-/// Records the names that the kernel is told to look up again.
+/// A sink that records the names which Venus invalidates.
 #[derive(Clone, Default)]
 struct Names(Arc<Mutex<Vec<String>>>);
 

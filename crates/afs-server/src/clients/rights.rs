@@ -24,7 +24,7 @@ const CALLERS_MAX: usize = 64;
 #[derive(Default)]
 pub(crate) struct KeptRights {
     callers: Vec<KnownCaller>,
-    /// The client must be notified of the next change, whoever it concerns.
+    /// The client must be notified of the next change of the protection database, whichever user that changes.
     has_changed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! SetLock, ExtendLock and ReleaseLock, with their obsolete forms. Who is refused is told when the lock is free.
+//! SetLock, ExtendLock and ReleaseLock, with their obsolete forms. A client whose SetLock was refused gets a callback when the lock is free.
 
 use std::sync::Arc;
 

@@ -76,7 +76,7 @@ pub struct FileServer {
     pub(crate) partitions: Partitions,
     pub(crate) clients: Arc<Clients>,
     pub(crate) guard: Guard,
-    /// Promises cover rights: this server is told when groups change.
+    /// Whether promises cover rights: they do where the protection database tells this server of its changes.
     pub(super) promises_rights: bool,
     pub(crate) locks: Locks,
     pub(crate) states: Arc<VolumeStates>,

@@ -20,7 +20,8 @@ fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
 
-/// Whether a directory has changed whose contents are here: its server has broken the promise on it alone.
+/// Whether a directory whose contents are here has probably changed: its server has broken the promise on it alone, or this client has
+/// ended it, as after a change of its access list.
 pub(super) fn has_changed(vnode: &Vnode) -> bool {
     let state = vnode.state();
     let is_short = state.status.is_some_and(|status| status.length <= WITH_STATUS_MAX);

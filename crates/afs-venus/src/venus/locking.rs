@@ -61,7 +61,7 @@ impl Venus {
     /// Waits in the queue of the file. Whoever is called asks the server, and again when that says that the lock is free.
     async fn await_lock(&self, handle: &Arc<Handle>, claim: &Claim) -> Result<()> {
         let vnode = &handle.vnode;
-        let place = Place::join(vnode, claim.clone(), self.token_for(vnode.key.cell))?;
+        let place = Waiter::join(vnode, claim.clone(), self.token_for(vnode.key.cell))?;
         loop {
             if place.is_called() {
                 match self.try_lock(handle, Some(place.number), claim).await {
@@ -411,18 +411,18 @@ pub(super) fn has_no_lock(error: &VenusError) -> bool {
     error.code.and_then(|code| code.to_errno()) == Some(Errno::EINVAL.number())
 }
 
-/// A place in the queue of a file, which is left when it is dropped.
-struct Place<'a> {
+/// A waiter in the queue of locks of a file; it leaves the queue when it is dropped.
+struct Waiter<'a> {
     vnode: &'a Vnode,
     number: u64,
     wake: Arc<Notify>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Waiter<'a> {
     fn join(vnode: &'a Vnode, claim: Claim, token: TokenId) -> Result<Self> {
         let ticket = vnode.state().locks.join(claim, token);
         let (number, wake) = ticket.ok_or(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid))?;
-        Ok(Place { vnode, number, wake })
+        Ok(Waiter { vnode, number, wake })
     }
 
     fn is_called(&self) -> bool {
@@ -430,7 +430,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         self.vnode.state().locks.leave(self.number);
     }
