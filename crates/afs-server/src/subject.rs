@@ -114,13 +114,13 @@ pub trait NameService: Send + Sync + 'static {
         None
     }
 
-    /// Ready when the version is another than `since`. `None` where the service is not told of changes.
+    /// Ready when the version is another than `since`. `None` where there is no version.
     fn changed(&self, _since: u64) -> Option<BoxFuture<'_, ()>> {
         None
     }
 
-    /// Whether the service is told of changes.
-    fn notices_changes(&self) -> bool {
+    /// Whether the version follows changes at once at present.
+    fn follows_changes(&self) -> bool {
         self.changed(0).is_some()
     }
 }

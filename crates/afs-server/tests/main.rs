@@ -32,6 +32,7 @@ mod promises_hold;
 mod protection;
 mod protection_names;
 mod protection_rig;
+mod remote_changes;
 mod requirements;
 mod rig;
 mod rights;

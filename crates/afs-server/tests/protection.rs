@@ -148,6 +148,7 @@ fn who_may_see_what() {
         None, pt::ListOwned { owner: ViceId(2), last: 0 }, "PPPP++++P";
         None, pt::ListOwned { owner: ViceId(0), last: 0 }, "PPPPP+++P";
         None, pt::ListEntries { kinds: 3, start: 0 }, "PPPPP+++P";
+        None, pt::WaitForChange { known: u64::MAX }, "PPPPP+++P";
         None, pt::WhereIsIt { id: CAROL }, "XXXXXXXXX";
         None, pt::DumpEntry { position: 64 }, "XXXXXXXXX";
     }

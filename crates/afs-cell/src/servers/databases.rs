@@ -125,9 +125,14 @@ impl Databases {
         JournalServer::service(system.env(), self.operations.clone(), guard.clone())
     }
 
-    pub(super) fn protection_service(&self, security: &CellSecurity, guard: &Guard) -> Arc<dyn Service> {
+    pub(super) fn protection_service(
+        &self,
+        system: &Arc<System>,
+        security: &CellSecurity,
+        guard: &Guard,
+    ) -> Arc<dyn Service> {
         let options = ProtectionOptions { local: security.local_names(), ..ProtectionOptions::default() };
-        ProtectionServer::service(self.protection.clone(), guard.clone(), options)
+        ProtectionServer::service(system.env(), self.protection.clone(), guard.clone(), options)
     }
 
     /// The cell's own login service, with its existing secret or a new one.

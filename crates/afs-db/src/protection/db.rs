@@ -21,9 +21,13 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// as long as this equals its value before the query.
     fn version(&self) -> u64;
 
-    /// Ready when the version is another than `since`. `None`: this database is not told of changes, and its version
-    /// follows them late.
-    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>>;
+    /// Ready when the version is another than `since`.
+    fn changed(&self, since: u64) -> BoxFuture<'_, ()>;
+
+    /// Whether the version follows changes at once at present: else it does within a minute.
+    fn follows_changes(&self) -> bool {
+        true
+    }
 
     /// The ids behind names, which are compared exactly.
     fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>>;

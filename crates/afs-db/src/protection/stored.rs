@@ -29,8 +29,8 @@ impl<S: Store> ProtectionDb for StoredProtectionDb<S> {
         self.0.version()
     }
 
-    fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>> {
-        Some(self.0.changed(since))
+    fn changed(&self, since: u64) -> BoxFuture<'_, ()> {
+        self.0.changed(since)
     }
 
     fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>> {

@@ -125,7 +125,7 @@ impl FileServer {
             return CallBack::NONE;
         };
         let promise = CallBack::shared(seconds);
-        let covers_rights = self.promises_rights && context.host.keeps_rights();
+        let covers_rights = context.host.keeps_rights() && self.guard.names().follows_changes();
         if covers_rights { promise.with_rights() } else { promise }
     }
 

@@ -76,8 +76,6 @@ pub struct FileServer {
     pub(crate) partitions: Partitions,
     pub(crate) clients: Arc<Clients>,
     pub(crate) guard: Guard,
-    /// Whether promises cover rights: they do where the protection database tells this server of its changes.
-    pub(super) promises_rights: bool,
     pub(crate) locks: Locks,
     pub(crate) states: Arc<VolumeStates>,
     pub(crate) stores: Arc<Stores>,
@@ -114,7 +112,6 @@ impl FileServer {
             env,
             partitions,
             clients,
-            promises_rights: guard.names().notices_changes(),
             guard,
             locks,
             states,

@@ -26,4 +26,5 @@ described! {
     Read: pt::IsAMemberOf |call| Member(call.member, call.group);
     Read: pt::ListOwned |call| Id(call.owner);
     Read: pt::ListEntries |_| ();
+    Probe: pt::WaitForChange |_| ();
 }

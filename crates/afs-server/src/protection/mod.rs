@@ -8,6 +8,7 @@ mod cache;
 mod change;
 mod convert;
 mod create;
+mod following;
 mod names;
 mod queries;
 pub(crate) mod requester;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use afs_db::ProtectionDb;
 use afs_db::protection::{ProtectionError, Refusal, Requester};
-use afs_rpc::{Caller, Identity, Service, Table};
+use afs_rpc::{Caller, EnvRef, Identity, Service, Table};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::ServiceId;
 
@@ -39,6 +40,7 @@ pub struct ProtectionOptions {
 
 /// The protection service over a protection database.
 pub struct ProtectionServer {
+    env: EnvRef,
     db: Arc<dyn ProtectionDb>,
     guard: Guard,
     options: ProtectionOptions,
@@ -47,9 +49,14 @@ pub struct ProtectionServer {
 impl ProtectionServer {
     /// A service over `db`, for port 7002 ([`afs_rpc::Rx::listen_with`]), with a
     /// [`VoteServer`](crate::VoteServer) beside it. Calls that read OpenAFS's own database file are unknown.
-    pub fn service(db: Arc<dyn ProtectionDb>, guard: Guard, options: ProtectionOptions) -> Arc<dyn Service> {
-        let table = Table::new(ServiceId::PROTECTION, Arc::new(ProtectionServer { db, guard, options }));
-        let table = translate::add(table);
+    pub fn service(
+        env: EnvRef,
+        db: Arc<dyn ProtectionDb>,
+        guard: Guard,
+        options: ProtectionOptions,
+    ) -> Arc<dyn Service> {
+        let table = Table::new(ServiceId::PROTECTION, Arc::new(ProtectionServer { env, db, guard, options }));
+        let table = following::add(translate::add(table));
         let table = queries::add(table);
         let table = create::add(table);
         Arc::new(change::add(table))

@@ -100,7 +100,11 @@ impl NameService for ProtectionNames {
     }
 
     fn changed(&self, since: u64) -> Option<BoxFuture<'_, ()>> {
-        self.db.changed(since)
+        Some(self.db.changed(since))
+    }
+
+    fn follows_changes(&self) -> bool {
+        self.db.follows_changes()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Protection database behind the network: names and memberships from the cell's protection servers.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::sync::Arc;
 
 use afs_db::ProtectionDb;
 use afs_db::protection::{
@@ -14,18 +14,16 @@ use afs_wire::ids::ViceId;
 use afs_wire::pt::{GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, NameChars, NameToId, Names};
 
 use super::DatabaseServers;
-
-/// How long a result is cached.
-const BELIEVED: Duration = Duration::from_secs(60);
+use super::changes::Changes;
 
 /// A protection database behind the network, with the queries of a file server. It makes no changes: those go
 /// to the protection servers directly.
 ///
-/// Its version changes once a minute, so a user removed from a group is out of it here at most a minute
-/// later.
+/// Protection servers of ours tell it of changes, so a user removed from a group is out of it here at once. With others, and while
+/// none replies, its version changes once a minute: the user is out of the group at most a minute later.
 pub struct RemoteProtectionDb {
-    env: EnvRef,
-    servers: DatabaseServers,
+    changes: Arc<Changes>,
+    servers: Arc<DatabaseServers>,
     anonymous: DatabaseServers,
 }
 
@@ -33,7 +31,8 @@ impl RemoteProtectionDb {
     /// The protection servers of a cell, called with the cell's key; and the same servers called anonymously,
     /// for queries by callers who may see only what every caller may.
     pub fn new(env: EnvRef, servers: DatabaseServers, anonymous: DatabaseServers) -> Self {
-        RemoteProtectionDb { env, servers, anonymous }
+        let servers = Arc::new(servers);
+        RemoteProtectionDb { changes: Changes::follow(env, servers.clone()), servers, anonymous }
     }
 
     fn servers_for(&self, requester: &Requester) -> &DatabaseServers {
@@ -43,11 +42,15 @@ impl RemoteProtectionDb {
 
 impl ProtectionDb for RemoteProtectionDb {
     fn version(&self) -> u64 {
-        self.env.now().as_nanos() / BELIEVED.as_nanos() as u64
+        self.changes.version()
     }
 
-    fn changed(&self, _: u64) -> Option<BoxFuture<'_, ()>> {
-        None
+    fn changed(&self, since: u64) -> BoxFuture<'_, ()> {
+        Box::pin(self.changes.changed(since))
+    }
+
+    fn follows_changes(&self) -> bool {
+        self.changes.follows()
     }
 
     fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>> {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use afs_rpc::sync::{Notified, Notify};
 use afs_rpc::{CallError, CallOptions, Connection, Rx, Security};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{Request, ServiceId};
@@ -16,6 +17,7 @@ const PATIENCE: CallOptions =
 pub struct DatabaseServers {
     servers: Vec<Connection>,
     preferred: AtomicUsize,
+    moved: Notify,
 }
 
 impl DatabaseServers {
@@ -30,6 +32,7 @@ impl DatabaseServers {
         DatabaseServers {
             servers: servers.into_iter().map(connection).collect(),
             preferred: AtomicUsize::new(0),
+            moved: Notify::new(),
         }
     }
 
@@ -50,12 +53,19 @@ impl DatabaseServers {
             match server.call(request).await {
                 Err(error) if is_of_the_server(&error) => last = error,
                 answer => {
-                    self.preferred.store(index, Ordering::Relaxed);
+                    if self.preferred.swap(index, Ordering::Relaxed) != index {
+                        self.moved.notify_waiters();
+                    }
                     return answer;
                 }
             }
         }
         Err(last)
+    }
+
+    /// Ready when another server than now has become the first that is called.
+    pub(super) fn other_preferred(&self) -> Notified<'_> {
+        self.moved.notified()
     }
 }
 

@@ -29,7 +29,7 @@ use recorder::Recorder;
 
 const PATIENCE: Duration = Duration::from_secs(600);
 const SERVER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7002);
+pub const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7002);
 const OWNER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7001);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9)), 7001);
 
@@ -84,7 +84,7 @@ impl Cell {
         let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
         let guard = guard.with_policy(policy.clone()).with_audit(audit.clone());
         let overseer = BosServer::service(&sim.env(server), overseen(), db.clone(), guard.clone());
-        for service in [ProtectionServer::service(db.clone(), guard, options), overseer] {
+        for service in [ProtectionServer::service(sim.env(server), db.clone(), guard, options), overseer] {
             rx.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer(WORD.into()))]).unwrap();
         }
         rx.listen(VoteServer::service(sim.env(server), SERVER)).unwrap();
@@ -151,6 +151,15 @@ impl Cell {
     fn make(&self, name: &str, kind: EntryKind, owner: i32) -> ViceId {
         let request = pt::NewEntry { name: text(name), kind, owner: ViceId(owner) };
         self.ask(Role::CellKey, request).unwrap().id
+    }
+
+    /// The machine of the protection server.
+    pub fn server_node(&self) -> NodeId {
+        self.server
+    }
+
+    pub fn leave(&self, member: ViceId, group: ViceId) {
+        self.ask(Role::CellKey, pt::RemoveFromGroup { member, group }).unwrap();
     }
 
     pub fn join(&self, member: ViceId, group: ViceId) {

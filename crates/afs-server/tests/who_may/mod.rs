@@ -100,7 +100,7 @@ fn the_calls_of_the_protection_service_are_those_that_were_thought_of() {
     assert_eq!(pt::OPCODES.len(), PROTECTION_CALLS, "add the call to the protection service's own table");
 }
 
-const PROTECTION_CALLS: usize = 23;
+const PROTECTION_CALLS: usize = 24;
 
 #[test]
 fn proof_that_is_not_believed_reaches_no_handler() {

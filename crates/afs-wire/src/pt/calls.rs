@@ -78,4 +78,11 @@ calls! {
         spare1: i32,
         spare2: i32,
     } -> Nothing;
+
+    /// Waits until the database has another version than the caller knows, at most 15 seconds.
+    /// Source: `docs/protocol/extensions.md` "Following the protection database".
+    0x414E_4441 "WaitForChange" WaitForChange {
+        /// The last reply's `version`; 2^64 - 1 is none.
+        known: u64,
+    } -> WaitForChangeReply { version: u64 };
 }

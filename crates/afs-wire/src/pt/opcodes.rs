@@ -25,6 +25,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (520, "UpdateEntry"),
     (521, "ListEntries"),
     (530, "ListSuperGroups"),
+    (0x414E_4441, "WaitForChange"),
 ];
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ impl Role for DatabaseServices {
         // Resumes operations on volumes whose tools have ended.
         let resumer = host.admin(self.location.rx(), &[here]);
         system.env().spawn(Box::pin(Resumer::new(resumer).run()));
-        self.of_protection = vec![databases.protection_service(security, guard), vote(&self.protection)];
+        self.of_protection =
+            vec![databases.protection_service(system, security, guard), vote(&self.protection)];
         if security.file().login.enabled {
             self.of_protection.push(databases.login_service(system, options, security)?);
         }

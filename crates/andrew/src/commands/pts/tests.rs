@@ -40,7 +40,8 @@ impl Cell {
         system.block_on(bootstrap_protection(&*db, "admin")).unwrap();
         let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
         server.rx().trust(client.local_addr()).unwrap();
-        server.rx().listen(ProtectionServer::service(db, guard, ProtectionOptions::default())).unwrap();
+        let service = ProtectionServer::service(system.env(), db, guard, ProtectionOptions::default());
+        server.rx().listen(service).unwrap();
         let target = Target::at(system, client, server.local_addr(), force);
         Cell { target, _server: server }
     }
