@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Pause between two rounds, at first and at most; it doubles each round.
+/// Pause between two rounds, at first and at most; it doubles each round. A callback waits for the round after the program has run.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-const PAUSE_MAX: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_millis(32);
 
 /// Inodes of one mount whose attributes are still to be invalidated.
 #[derive(Default)]

@@ -169,13 +169,41 @@ impl InvalidationSink for KernelSink {
         let shared = self.0.clone();
         let names = shared.names.awaited(shared.kernel.get().map(|kernel| kernel as &dyn NameInvalidation));
         let (pages, attributes) = (shared.pages.last(), shared.attributes.last());
-        Box::pin(poll_fn(move |context| {
-            let told = (shared.names.poll(names, context), shared.pages.poll(pages, context));
-            match (told, shared.attributes.poll(attributes, context)) {
-                ((Poll::Ready(()), Poll::Ready(())), Poll::Ready(())) => Poll::Ready(()),
-                _ => Poll::Pending,
-            }
-        }))
+        Box::pin(Settling { shared, names, pages, attributes, lacks: [false; 3] })
+    }
+}
+
+/// The wait for all that was queued until a time. Says what it lacked if it is given up.
+struct Settling {
+    shared: Arc<Shared>,
+    names: u64,
+    pages: u64,
+    attributes: u64,
+    /// Names, pages and attributes that were not settled when last polled.
+    lacks: [bool; 3],
+}
+
+impl Future for Settling {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let shared = &self.shared;
+        self.lacks = [
+            shared.names.poll(self.names, context),
+            shared.pages.poll(self.pages, context),
+            shared.attributes.poll(self.attributes, context),
+        ]
+        .map(|part| part.is_pending());
+        if self.lacks.contains(&true) { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        let [names, pages, attributes] = self.lacks;
+        if names || pages || attributes {
+            tracing::info!(names, pages, attributes, "what the kernel was to forget is given up");
+        }
     }
 }
 
