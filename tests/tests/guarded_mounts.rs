@@ -12,6 +12,7 @@ use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::{run, seconds};
+use andrew_tests::live::residents::RESIDENT;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::user::User;
 use andrew_tests::live::watchdog::Watchdog;
@@ -73,8 +74,8 @@ fn data_read_by_one_user_is_not_read_listed_or_seen_by_others() {
     let (scratch, _watchdog) = folder("guarded");
     let netns = Netns::fresh("andrew-guarded");
     let cell = Cell::up(&netns, scratch.path(), &for_all());
-    let alice = User::new(&netns, &cell, scratch.path(), "alice", ALICE);
-    let bob = User::new(&netns, &cell, scratch.path(), "bob", BOB);
+    let alice = User::new(&netns, cell.state(), scratch.path(), "alice", ALICE);
+    let bob = User::new(&netns, cell.state(), scratch.path(), "bob", BOB);
     let (hers, public) = (cell.mount().join("alice"), cell.mount().join("public"));
     fs::create_dir(&hers).unwrap();
     fs::create_dir(&public).unwrap();
@@ -122,8 +123,8 @@ fn a_restart_of_a_mount_keeps_the_tokens_of_its_users() {
     let (scratch, _watchdog) = folder("kept-tokens");
     let netns = Netns::fresh("andrew-kept-tokens");
     let cell = Cell::up(&netns, scratch.path(), &for_all());
-    let alice = User::new(&netns, &cell, scratch.path(), "alice", ALICE);
-    let bob = User::new(&netns, &cell, scratch.path(), "bob", BOB);
+    let alice = User::new(&netns, cell.state(), scratch.path(), "alice", ALICE);
+    let bob = User::new(&netns, cell.state(), scratch.path(), "bob", BOB);
     for (user, name) in [(&alice, "alice"), (&bob, "bob")] {
         let his = cell.mount().join(name);
         fs::create_dir(&his).unwrap();
@@ -227,7 +228,7 @@ fn on_her_own_mounts(name: &'static str, script: &str) -> String {
     let (scratch, _watchdog) = folder(name);
     let netns = Netns::fresh(&format!("andrew-{name}"));
     let cell = Cell::up(&netns, scratch.path(), &for_all());
-    let alice = User::new(&netns, &cell, scratch.path(), "alice", NOBODY);
+    let alice = User::new(&netns, cell.state(), scratch.path(), "alice", NOBODY);
     let hers = cell.mount().join("alice");
     fs::create_dir(&hers).unwrap();
     fs::write(hers.join("secret"), "of alice\n").unwrap();
@@ -259,7 +260,7 @@ fn set_id_bits_and_devices_of_a_cell_have_no_power() {
     let (scratch, _watchdog) = folder("powers");
     let netns = Netns::fresh("andrew-powers");
     let cell = Cell::up(&netns, scratch.path(), &for_all());
-    let bob = User::new(&netns, &cell, scratch.path(), "bob", BOB);
+    let bob = User::new(&netns, cell.state(), scratch.path(), "bob", BOB);
     with_powers(cell.mount());
     let output = bob.sh(cell.mount(), "$A/id -u && $A/id -g");
     assert_eq!(said(&output), format!("{BOB}\n{BOB}"));
@@ -359,7 +360,7 @@ fn a_volume_that_its_server_has_lost_is_no_device_and_harms_nothing_else() {
         let mut names: Vec<_> =
             fs::read_dir(mount).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["kept", "lost"]);
+        assert_eq!(names, ["kept", "lost", RESIDENT]);
         assert_eq!(fs::read_to_string(mount.join("kept/file")).unwrap(), "kept");
         fs::write(mount.join("kept/file"), "kept").unwrap();
     }

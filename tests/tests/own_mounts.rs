@@ -182,7 +182,7 @@ fn a_user_of_the_cell_sees_her_files_as_her_own_after_the_login() {
     let cell = Cell::up(&netns, scratch.path(), &options);
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // The first user of a cell has the number of a system account of every machine.
-    let alice = User::new(&netns, &cell, scratch.path(), "alice", ALICE);
+    let alice = User::new(&netns, cell.state(), scratch.path(), "alice", ALICE);
     let hers = cell.mount().join("alice");
     fs::create_dir(&hers).unwrap();
     let _ = command(&netns, &["fs", "setacl", hers.to_str().unwrap(), "alice", "all"]);
@@ -410,7 +410,7 @@ fn a_path_is_explained_to_a_user_although_the_server_was_killed() {
     let netns = Netns::fresh("andrew-explain");
     let mut cell = Cell::serve(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
     let mount = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "afs", &["--allow-other"]);
-    let alice = User::new(&netns, &cell, scratch.path(), "alice", 61_003);
+    let alice = User::new(&netns, cell.state(), scratch.path(), "alice", 61_003);
     alice.log_in(CELL, "127.0.0.1");
     let path = mount.path().join("file").display().to_string();
     let read = alice.sh(mount.path(), "echo hello > $A/file && cat $A/file");

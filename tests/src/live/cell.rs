@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::mount::wait_for_word;
-use super::needs::target;
+use super::needs::{is_root, target};
 use super::netns::Netns;
 use super::process::{Daemon, run, run_any, seconds};
+use super::residents::{Home, Residents};
 use super::scratch::unmount;
 
 /// The program under test: `$ANDREW`, else the quick build of this tree.
@@ -54,19 +55,29 @@ pub struct Cell {
     pub process: Daemon,
     state: PathBuf,
     mount: Option<PathBuf>,
+    residents: Option<Residents>,
 }
 
 impl Cell {
-    /// Runs `andrew up`: a cell and its mount, in one process. Its state is below `folder`, and stays there.
+    /// Runs `andrew up`: a cell and its mount, in one process. Its state is below `folder`, and stays there. Its [`Residents`] look
+    /// after theirs at each start and when it stops.
     ///
     /// # Panics
-    /// If it does not start within half a minute.
+    /// If it does not start within half a minute, or the residents miss something.
     #[must_use]
     pub fn up(netns: &Netns, folder: &Path, options: &CellOptions) -> Self {
         let (state, mount) = (folder.join("state"), folder.join("afs"));
         let mut command = start(netns, "up", &state, options);
         command.arg("--mount").arg(&mount);
-        Self::run(command, folder, state, Some(mount))
+        if !options.more.iter().any(|word| word == "--allow-other") {
+            command.arg("--allow-other");
+        }
+        let mut cell = Self::run(command, folder, state, Some(mount));
+        let (name, servers) = (&*options.cell, &*options.listen);
+        let home = Home { state: &cell.state, cell: name, servers, site: &[], top: cell.mount() };
+        // Other users of the machine are root's to play.
+        cell.residents = is_root().then(|| Residents::of(netns, folder, &home));
+        cell
     }
 
     /// Runs `andrew serve`: a cell without a mount.
@@ -84,7 +95,7 @@ impl Cell {
         let log = (0..).map(|n| folder.join(format!("cell{n}.log"))).find(|log| !log.exists());
         let mut process = Daemon::start(command, &log.unwrap_or_else(|| folder.join("cell.log")));
         wait_for_word(&mut process, "its state is in");
-        Self { process, state, mount }
+        Self { process, state, mount, residents: None }
     }
 
     /// The mount point of `andrew up`.
@@ -115,8 +126,17 @@ impl Cell {
     /// # Panics
     /// If it fails.
     pub fn stop(mut self) {
+        self.residents.take().iter().for_each(Residents::check);
         let status = self.process.end(seconds(60));
         assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", self.process.said());
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.process.is_over() {
+            self.residents.iter().for_each(Residents::check);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::cell::{CELL, andrew};
 use super::mount::wait_for_word;
 use super::netns::Netns;
 use super::process::{Daemon, run, run_any, seconds};
+use super::residents::{Home, Residents};
 use super::scratch::unmount;
 
 /// What the servers log: by which way dumps travel, beside warnings.
@@ -59,7 +60,8 @@ impl Fleet {
         let mut words =
             words(&[verb, "--state", &state, "--cell", CELL, "--listen", address, "--anyuser", "rlidwka"]);
         if verb == "up" {
-            words.extend(["--mount".to_owned(), self.owner().to_string_lossy().into_owned()]);
+            words.extend(["--allow-other", "--mount"].map(str::to_owned));
+            words.push(self.owner().to_string_lossy().into_owned());
         }
         words
     }
@@ -85,6 +87,21 @@ impl Fleet {
     #[must_use]
     pub fn state(&self) -> String {
         self.folder.join("state0").to_string_lossy().into_owned()
+    }
+
+    /// The residents of the cell, whose volume is on the server with that number. Needs the owner's mount.
+    #[must_use]
+    pub fn residents(&self, server: usize) -> Residents {
+        let site = [self.address(server), "a"];
+        let (state, top) = (self.state(), self.owner());
+        let home = Home { site: &site, ..self.home(Path::new(&state), &top) };
+        Residents::of(&self.members[0].netns, &self.folder, &home)
+    }
+
+    /// Where residents live who come to a mount of the cell.
+    #[must_use]
+    pub fn home<'a>(&'a self, state: &'a Path, top: &'a Path) -> Home<'a> {
+        Home { state, cell: CELL, servers: self.address(0), site: &[], top }
     }
 
     /// Address of a server.

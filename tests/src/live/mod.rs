@@ -24,6 +24,7 @@ pub mod pair;
 pub mod peers;
 pub mod process;
 pub mod raw_client;
+pub mod residents;
 pub mod saver;
 pub mod scratch;
 pub mod setup;

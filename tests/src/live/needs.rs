@@ -97,6 +97,6 @@ fn program(name: &str) -> Option<String> {
     (!found).then(|| format!("{name} is not installed (make deps)"))
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

@@ -16,6 +16,12 @@ pub struct Netns {
 }
 
 impl Netns {
+    /// The same namespace for another user, who does not remove it.
+    #[must_use]
+    pub fn alias(&self) -> Self {
+        Self { name: self.name.clone(), made_here: false }
+    }
+
     /// Creates a namespace with nothing but its own loopback; replaces one with that name of an earlier run.
     #[must_use]
     pub fn fresh(name: &str) -> Self {

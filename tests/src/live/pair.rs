@@ -13,6 +13,7 @@ use super::manifest::{Manifest, fs_do, manifest};
 use super::mount::Mount;
 use super::peers::Hosts;
 use super::process::{run, seconds};
+use super::residents::{Home, Residents};
 use super::scratch::{Scratch, unmount_below};
 use super::tree::make;
 use super::watchdog::Watchdog;
@@ -24,6 +25,7 @@ const CELL: &str = "pair.test";
 /// The two hosts with their clients and tools. Each host has the partitions a and b.
 #[derive(Debug)]
 pub struct Pair {
+    residents: Option<Residents>,
     mount: Mount,
     /// The second host, which has volumes only.
     pub second: HostServer,
@@ -56,9 +58,19 @@ impl Pair {
         let joined = HostOptions { listen: &two, databases: &[&one], key_file: Some(&keys), ..alone };
         let second = start("vice2", &joined);
         hosts.give_keys("cl1", CELL, &one, &keys);
-        let mount = Mount::new(&hosts.netns("venus"), CELL, &one, scratch.path(), "afs", &[]);
-        let pair = Self { mount, second, first, hosts, scratch, _watchdog: watchdog, _turn: turn };
+        let mount = Mount::new(&hosts.netns("venus"), CELL, &one, scratch.path(), "afs", &["--allow-other"]);
+        let mut pair =
+            Self { residents: None, mount, second, first, hosts, scratch, _watchdog: watchdog, _turn: turn };
         pair.become_admin();
+        let home = Home {
+            state: pair.first.folder(),
+            cell: CELL,
+            servers: &one,
+            site: &[&two, "b"],
+            top: pair.mount.path(),
+        };
+        let residents = Residents::of(&pair.hosts.netns("venus"), pair.scratch.path(), &home);
+        pair.residents = Some(residents);
         pair
     }
 
@@ -157,5 +169,13 @@ impl Pair {
         make(&point, 20);
         let seen = manifest(&point);
         (point, seen)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.first.process.is_over() && !self.second.process.is_over() {
+            self.residents.iter().for_each(Residents::check);
+        }
     }
 }

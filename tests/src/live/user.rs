@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::cell::{Cell, andrew, command};
+use super::cell::{andrew, command};
 use super::netns::Netns;
 use super::process::{run, run_any, seconds};
 
@@ -19,24 +19,29 @@ pub struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    /// Creates a user of the cell, and a home directory for the user id, in `folder`.
+    /// Creates a user of the cell with this state directory, and a home directory for the user id, in `folder`.
     ///
     /// # Panics
     /// If the cell or the machine refuses.
     #[must_use]
-    pub fn new(netns: &'a Netns, cell: &Cell, folder: &Path, name: &str, uid: u32) -> Self {
-        let home = folder.join(format!("home-of-{name}"));
-        let user = Self { netns, uid, name: name.to_owned(), home };
+    pub fn new(netns: &'a Netns, state: &Path, folder: &Path, name: &str, uid: u32) -> Self {
+        let user = Self::known(netns, folder, name, uid);
         if let Err(error) = user.make_home() {
             panic!("{}: {error}", user.home.display());
         }
-        let (state, secret) = (cell.state().display().to_string(), user.secret());
+        let (state, secret) = (state.display().to_string(), user.secret());
         let _ = command(netns, &["pts", "createuser", name, "--state", &state]);
         let _ = command(netns, &["passwd", name, "--state", &state, "--passphrase-file", &secret]);
         if let Err(error) = chown(&secret, Some(uid), Some(uid)) {
             panic!("{secret}: {error}");
         }
         user
+    }
+
+    /// A user of the machine who was created in `folder` before, or is none of the cell's.
+    #[must_use]
+    pub fn known(netns: &'a Netns, folder: &Path, name: &str, uid: u32) -> Self {
+        Self { netns, uid, name: name.to_owned(), home: folder.join(format!("home-of-{name}")) }
     }
 
     fn make_home(&self) -> std::io::Result<()> {

@@ -9,6 +9,7 @@ use andrew_tests::live::lan::Lan;
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::{Daemon, run_any, seconds};
+use andrew_tests::live::residents::Residents;
 use andrew_tests::live::wait::until;
 use serde_json::Value;
 
@@ -35,6 +36,7 @@ pub enum Victim {
 
 /// The hosts described above.
 pub struct Setup {
+    residents: Option<Residents>,
     // In the order in which they must be dropped.
     pub client: Option<Mount>,
     pub fleet: Fleet,
@@ -52,10 +54,13 @@ impl Setup {
         let servers = HOSTS[..3].iter().map(|host| (lan.netns(*host), lan.address(*host)));
         let mut fleet = Fleet::start(folder, servers.collect());
         prepare(&fleet);
+        // Their volume is where no database is.
+        let residents = fleet.residents(SOURCE);
         fleet.without_owner();
         TOOLS.iter().for_each(|host| lan.slow_down(*host, SLOW));
         let (slow, clients) = (TOOLS.map(|host| lan.netns(host)).into(), lan.netns(CLIENTS));
         let mut setup = Self {
+            residents: None,
             client: None,
             fleet,
             slow,
@@ -64,13 +69,17 @@ impl Setup {
             tools: Vec::new(),
             _lan: lan,
         };
-        setup.client = Some(setup.mount("client"));
+        let client = setup.mount("client");
+        let state = setup.fleet.state();
+        let home = setup.fleet.home(Path::new(&state), client.path());
+        setup.residents = Some(residents.at(&setup.clients, &home));
+        setup.client = Some(client);
         setup
     }
 
     /// Mounts the cell on one more client.
     pub fn mount(&self, name: &str) -> Mount {
-        Mount::new(&self.clients, CELL, self.fleet.address(DATABASES), &self.folder, name, &[])
+        Mount::new(&self.clients, CELL, self.fleet.address(DATABASES), &self.folder, name, &["--allow-other"])
     }
 
     /// A path on the client's mount.
@@ -148,5 +157,13 @@ impl Setup {
             let number = held["id"].as_i64()?.to_string();
             self.fleet.try_vos(&["endtrans", address, &number]).status.success().then_some(())
         });
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && self.client.is_some() {
+            self.residents.iter().for_each(Residents::check);
+        }
     }
 }
