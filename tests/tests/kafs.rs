@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::path::Path;
+
 use andrew_tests::live::cell::{CELL, Cell, CellOptions};
 use andrew_tests::live::guest::Guest;
 use andrew_tests::live::mount::Mount;
@@ -9,6 +11,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
 
 const SCRIPT: &str = r#"
@@ -25,6 +28,10 @@ for i in $(seq 100); do echo $i > d/many$i; done; test "$(ls d | wc -l)" = 104
 df . | tail -1
 rm d/many*; rmdir d 2>/dev/null && exit 1
 sha256sum < d/r > sum
+mkdir shared; echo 'first line, whole' > shared/name
+until test -e shared/begun; do sleep 0.1; done
+for i in $(seq 40); do echo "line $i, whole" > shared/new-$i; mv shared/new-$i shared/name; cat shared/name > /dev/null || exit 1; done
+touch shared/ended
 echo done
 "#;
 
@@ -42,7 +49,12 @@ fn the_kernels_client_works_in_our_cell() {
     let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
     std::fs::write(ours.path().join("greeting"), "hello\n").unwrap();
 
-    let output = Guest::new(&hosts, CELL, &vice).run(SCRIPT);
+    let (output, counts) = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| replaces_beside_the_kernel(&ours.path().join("shared")));
+        (Guest::new(&hosts, CELL, &vice).run(SCRIPT), beside.join())
+    });
+    // Printed for whoever runs it by hand.
+    eprintln!("replaced and read beside the kernel's client: {counts:?}");
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(
@@ -52,6 +64,9 @@ fn the_kernels_client_works_in_our_cell() {
     );
     assert!(said.starts_with(CELL), "{said}");
 
+    let (replaced, read) = counts.unwrap();
+    assert!(replaced > 0 && read > 0, "{replaced} {read}");
+
     // The names that it wrote are those that Andrew's mount reads.
     let names = andrew_tests::live::files::names(&ours.path().join("d"));
     assert_eq!(names, ["b", "c", "r", "s"]);
@@ -60,4 +75,25 @@ fn the_kernels_client_works_in_our_cell() {
     let sum = std::process::Command::new("sha256sum").arg(ours.path().join("d/r")).output().unwrap();
     let written = std::fs::read_to_string(ours.path().join("sum")).unwrap();
     assert_eq!(String::from_utf8_lossy(&sum.stdout)[..64], written[..64]);
+}
+
+/// Until the kernel's client has ended: replaces the name that it replaces, by rename, and reads it. The name is never missing, and
+/// what it names is whole. Returns how often each was done.
+fn replaces_beside_the_kernel(shared: &Path) -> (u32, u32) {
+    let (name, ended) = (shared.join("name"), shared.join("ended"));
+    until("the kernel's directory", seconds(1200), || name.exists().then_some(()));
+    std::fs::write(shared.join("begun"), "").unwrap();
+    let (mut replaced, mut read) = (0, 0);
+    while !ended.exists() {
+        let new = shared.join(format!("ours-{replaced}"));
+        std::fs::write(&new, format!("ours {replaced}, whole\n")).unwrap();
+        std::fs::rename(&new, &name).unwrap();
+        replaced += 1;
+        for _ in 0..5 {
+            let text = std::fs::read_to_string(&name).unwrap();
+            assert!(text.ends_with(", whole\n"), "{text:?}");
+            read += 1;
+        }
+    }
+    (replaced, read)
 }
