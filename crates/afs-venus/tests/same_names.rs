@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_rpc::future::join_all;
+use afs_rpc::future::{join, join_all};
 use afs_sim::{LinkConfig, SimRng};
 use afs_venus::{ErrorKind, Kind, NodeId, OpenFlags, Result, SetAttr};
 use afs_wire::ids::Mode;
@@ -73,6 +73,42 @@ fn a_name_that_is_replaced_by_rename_is_there_at_every_moment() {
             here.names("").await.unwrap()
         });
         assert_eq!(names, [".", "..", "name"], "nothing hidden stays behind");
+    }
+}
+
+/// One program replaces or removes a file that another one closes at any moment of that.
+#[test]
+fn a_file_that_is_closed_while_it_loses_its_name_leaves_nothing_hidden() {
+    for (delay, is_replaced) in (0..60).flat_map(|delay| [(delay * 50, true), (delay * 50, false)]) {
+        let cell = Cell::new(delay);
+        cell.set_limits(|limits| {
+            limits.chunk_bytes = 64 << 10;
+            limits.read_ahead_chunks = 0;
+        });
+        let (there, here) = (cell.client(1), cell.client(2));
+        cell.on(&there.clone(), async move {
+            there.put("name", &pattern(150_000, 1)).await.unwrap();
+            there.put("new", b"new").await.unwrap();
+        });
+        let names = cell.on(&here.clone(), async move {
+            let handle = here.open("name", OpenFlags::READ).await.unwrap();
+            here.venus.read(handle, 0, 10).await.unwrap();
+            let closing = async {
+                here.env.sleep(Duration::from_micros(delay)).await;
+                here.venus.release(handle).await.unwrap();
+            };
+            let losing = async {
+                match is_replaced {
+                    true => here.venus.rename(NodeId::ROOT, b"new", NodeId::ROOT, b"name").await.unwrap(),
+                    false => here.venus.unlink(NodeId::ROOT, b"name").await.unwrap(),
+                }
+            };
+            join(closing, losing).await;
+            here.env.sleep(Duration::from_secs(1)).await;
+            here.names("").await.unwrap()
+        });
+        let left = if is_replaced { "name" } else { "new" };
+        assert_eq!(names, [".", "..", left], "closed after {delay} µs");
     }
 }
 

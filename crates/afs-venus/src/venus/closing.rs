@@ -136,14 +136,8 @@ impl Venus {
     /// Completes the release of a handle: removes its hidden name, and retires unreferenced data.
     pub(super) async fn after_release(&self, released: ReleasedHandle) {
         let ReleasedHandle { handle, hidden } = released;
-        if let Some((dir, name)) = hidden {
-            let serial = self.promises.serial();
-            if let Err(error) = self.remove_hidden(dir, &name).await {
-                tracing::warn!(%error, "a removed file that was open here could not be removed in the end");
-            }
-            if let Ok(volume) = self.volume_of(handle.vnode.key).await {
-                self.name_removed(handle.vnode.key, &volume, Some(serial)).await;
-            }
+        if let Some(hidden) = hidden {
+            self.end_hidden(handle.vnode.key, hidden).await;
         }
         if handle.vnode.state().file.opens() == 0 {
             self.leases.take_failure(handle.vnode.key);

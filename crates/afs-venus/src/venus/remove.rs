@@ -16,7 +16,7 @@ use crate::names::{TargetBefore, checked};
 use crate::promises::ChangeReply;
 use crate::rounds::Seat;
 use crate::venus::Venus;
-use crate::vnode::{Vnode, is_mount_point};
+use crate::vnode::{HiddenName, Vnode, is_mount_point};
 
 /// Prefix of the hidden name of a removed file that is open and not fully cached, until its last handle is closed.
 /// Other clients use the same prefix (docs/protocol/client.md "3. Caches and their rules").
@@ -138,7 +138,7 @@ impl Venus {
             target.is_some_and(|target| dir::insert(blob, &hidden, target).is_ok())
                 && dir::remove(blob, name).is_ok()
         });
-        vnode.state().file.hide_as((dir.key, hidden));
+        self.hidden(&vnode, (dir.key, hidden));
         Ok(true)
     }
 
@@ -164,7 +164,7 @@ impl Venus {
         let reply = &answered.value;
         self.added(dir, volume, &hidden, child.fid, &answered.change(&reply.dir_status, &reply.sync));
         self.promises.record_change(volume, &vnode, &answered.change(&reply.status, &reply.sync));
-        vnode.state().file.hide_as((dir.key, hidden));
+        self.hidden(&vnode, (dir.key, hidden));
         Ok(())
     }
 
@@ -172,8 +172,26 @@ impl Venus {
         format!("{HIDDEN}{:08X}", self.env.random_u64() as u32).into_bytes()
     }
 
-    /// Removes the hidden name of a file after its last handle was closed.
-    pub(super) async fn remove_hidden(&self, dir: Key, name: &[u8]) -> Result<()> {
+    /// A file has a hidden name now. If nobody has use for it any more it is removed by a task, since the caller has the place in which
+    /// names of the directory are changed.
+    fn hidden(&self, vnode: &Arc<Vnode>, name: HiddenName) {
+        let Some(unused) = vnode.state().file.hide_as(name) else { return };
+        let (me, file) = (self.in_background(), vnode.key);
+        self.env.spawn(Box::pin(async move { me.end_hidden(file, unused).await }));
+    }
+
+    /// Removes the hidden name of a file that no handle needs any more.
+    pub(super) async fn end_hidden(&self, file: Key, (dir, name): HiddenName) {
+        let serial = self.promises.serial();
+        if let Err(error) = self.remove_hidden(dir, &name).await {
+            tracing::warn!(%error, "a removed file that was open here could not be removed in the end");
+        }
+        if let Ok(volume) = self.volume_of(file).await {
+            self.name_removed(file, &volume, Some(serial)).await;
+        }
+    }
+
+    async fn remove_hidden(&self, dir: Key, name: &[u8]) -> Result<()> {
         let dir = self.vnode(dir);
         let seat = self.enter(&dir, &[name]).await;
         let volume = self.volume_to_change(dir.key).await?;

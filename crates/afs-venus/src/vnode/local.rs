@@ -128,9 +128,15 @@ impl LocalFile {
         self.orphan = false;
     }
 
-    /// Sets the hidden name.
-    pub fn hide_as(&mut self, name: HiddenName) {
+    /// Sets the hidden name. Returns it if it is to be removed at once: the last handle was closed while the name was made, or the
+    /// file got another one.
+    #[must_use]
+    pub fn hide_as(&mut self, name: HiddenName) -> Option<HiddenName> {
+        if self.opens == 0 || self.hidden_as.is_some() {
+            return Some(name);
+        }
         self.hidden_as = Some(name);
+        None
     }
 
     /// True if the server keeps the file under a hidden name.
