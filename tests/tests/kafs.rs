@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::Path;
+use std::time::Duration;
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions};
 use andrew_tests::live::guest::Guest;
@@ -13,6 +14,9 @@ use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
+
+/// Time between two changes beside the emulated machine.
+const PAUSE: Duration = Duration::from_millis(200);
 
 const SCRIPT: &str = r#"
 cd /afs
@@ -94,6 +98,8 @@ fn replaces_beside_the_kernel(shared: &Path) -> (u32, u32) {
             assert!(text.ends_with(", whole\n"), "{text:?}");
             read += 1;
         }
+        // The emulated kernel fetches the directory again after each change: without a pause it does nothing else.
+        std::thread::sleep(PAUSE);
     }
     (replaced, read)
 }
