@@ -57,7 +57,7 @@ fn the_kernels_client_works_in_our_cell() {
         let beside = scope.spawn(|| replaces_beside_the_kernel(&ours.path().join("shared")));
         (Guest::new(&hosts, CELL, &vice).run(SCRIPT), beside.join())
     });
-    // Printed for whoever runs it by hand.
+    // Shown where the test runs with `--nocapture`.
     eprintln!("replaced and read beside the kernel's client: {counts:?}");
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
