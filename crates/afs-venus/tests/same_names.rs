@@ -76,6 +76,45 @@ fn a_name_that_is_replaced_by_rename_is_there_at_every_moment() {
     }
 }
 
+/// Two machines replace a name so fast that up to a dozen files which a more distant one finds are gone before their data are there.
+#[test]
+fn a_name_that_is_replaced_faster_than_it_is_read_can_be_opened() {
+    for seed in 0..2 {
+        let cell = Cell::new(seed);
+        let link = LinkConfig { latency_max: Duration::from_millis(1), ..LinkConfig::default() };
+        cell.sim.set_link(link);
+        for number in 1..3 {
+            let writer = cell.client(number);
+            writer.env.clone().spawn(Box::pin(async move {
+                let new = format!("new.{number}");
+                loop {
+                    writer.put(&new, &pattern(3000, number.into())).await.unwrap();
+                    writer.venus.rename(NodeId::ROOT, new.as_bytes(), NodeId::ROOT, b"name").await.unwrap();
+                }
+            }));
+        }
+        let reader = cell.client(3);
+        let far = Duration::from_micros(500);
+        let distance = LinkConfig { latency_min: far, latency_max: 2 * far, ..LinkConfig::default() };
+        for (from, to) in [(reader.node, cell.server), (cell.server, reader.node)] {
+            cell.sim.set_link_between(from, to, distance);
+        }
+        cell.on(&reader.clone(), async move {
+            reader.env.sleep(Duration::from_secs(1)).await;
+            for _ in 0..150 {
+                reader.env.sleep(Duration::from_millis(20)).await;
+                let (entry, opened) =
+                    reader.venus.lookup_open(NodeId::ROOT, b"name", OpenFlags::READ).await.unwrap();
+                let handle =
+                    opened.unwrap_or_else(|| panic!("seed {seed}: {} is not opened", entry.attr.fid)).handle;
+                assert_eq!(reader.read_all(handle).await.unwrap().len(), 3000, "seed {seed}");
+                reader.venus.release(handle).await.unwrap();
+                reader.venus.forget(entry.node, 1);
+            }
+        });
+    }
+}
+
 /// One program replaces or removes a file that another one closes at any moment of that.
 #[test]
 fn a_file_that_is_closed_while_it_loses_its_name_leaves_nothing_hidden() {

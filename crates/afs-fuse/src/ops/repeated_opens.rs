@@ -7,14 +7,12 @@
 
 use crate::ops::Operation;
 use afs_env::EnvExt;
-use afs_venus::{Entry, ErrorKind, Kind, NodeId, OpenFlags, Opened, Result};
+use afs_venus::{Entry, NodeId, OpenFlags, Opened, Result};
 use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// How often a name is looked at for one open.
-const LOOKS_MAX: u32 = 8;
 /// Most threads whose opens are expected again.
 const THREADS_MAX: usize = 1024;
 /// For so long an open is expected again. A thread may have been killed, or may have opened without a name.
@@ -82,27 +80,12 @@ impl Operation {
     pub(super) async fn look_up(&self, directory: NodeId, name: &[u8]) -> Result<Entry> {
         let flags = self.repeated.flags(self.thread).filter(|flags| !flags.write && !flags.truncate);
         let Some(flags) = flags else { return self.venus.lookup(directory, name).await };
-        let mut looks = 1;
-        loop {
-            let entry = self.venus.lookup(directory, name).await?;
-            if entry.attr.kind != Kind::File {
-                return Ok(entry);
-            }
-            match self.venus.open(entry.node, flags).await {
-                Ok(opened) => {
-                    self.keep_apart(entry.node, &opened);
-                    self.cancel(self.repeated.opened(self.thread, entry.node, opened)).await;
-                    return Ok(entry);
-                }
-                // It was replaced since. That its object is gone is known now: the next look fetches the directory.
-                Err(error) if error.kind == ErrorKind::Stale && looks < LOOKS_MAX => {
-                    self.venus.forget(entry.node, 1);
-                    looks += 1;
-                }
-                // The open reports it.
-                Err(_) => return Ok(entry),
-            }
+        let (entry, opened) = self.venus.lookup_open(directory, name, flags).await?;
+        if let Some(opened) = opened {
+            self.keep_apart(entry.node, &opened);
+            self.cancel(self.repeated.opened(self.thread, entry.node, opened)).await;
         }
+        Ok(entry)
     }
 
     /// Opens a file, or takes what was opened for this thread. Also returns whether the thread repeats an open.

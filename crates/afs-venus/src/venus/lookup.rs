@@ -18,6 +18,7 @@ use crate::location::{Entered, Volume};
 use crate::names::{NAME_MAX, components, is_dot};
 use crate::venus::Venus;
 use crate::venus::directory::has_changed;
+use crate::venus::looks::Looks;
 use crate::venus::offline::Seldom;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
@@ -28,8 +29,6 @@ const LINK_MAX: u64 = 4096;
 /// Number of objects of a directory without a cached status after which the statuses of their neighbours are fetched
 /// too.
 const MISSES_BEFORE_BULK: u32 = 2;
-/// How often a name is looked up again while other clients create and remove it.
-const FINDS_MAX: u32 = 8;
 /// ESTALE: the kernel looks the path up again.
 const LOOK_AGAIN: i32 = 116;
 
@@ -238,13 +237,12 @@ impl Venus {
     /// The object of a name in a directory; mount points are not crossed. If the object was just removed, the directory
     /// is fetched again and the name looked up anew.
     pub(super) async fn child(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<(Arc<Vnode>, Status)> {
-        let mut finds = 1;
+        let mut looks = Looks::default();
         loop {
             match self.child_of_copy(dir, name).await {
-                Err(error) if error.kind == ErrorKind::Stale && finds < FINDS_MAX => {
+                Err(error) if looks.again(&error) => {
                     self.distrust(dir);
                     self.invalidate(dir.key);
-                    finds += 1;
                 }
                 other => return other,
             }

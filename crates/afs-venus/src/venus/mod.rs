@@ -24,6 +24,7 @@ mod leftover_locks;
 mod listing;
 mod lock_keeping;
 mod locking;
+mod looks;
 mod lookup;
 mod maintenance;
 mod namespace;
