@@ -18,6 +18,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::seconds;
+use andrew_tests::live::residents::{Home, Residents};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::{until, until_equal};
 use andrew_tests::live::watchdog::Watchdog;
@@ -284,7 +285,10 @@ fn openafs_clients_read_and_store_what_is_in_a_bucket() {
     bucket.add(&netns, &cell, scratch.path());
     let theirs = scratch.folder("theirs");
     hosts.mount("cl1", &theirs);
-    let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
+    let venus = hosts.netns("venus");
+    let ours = Mount::new(&venus, CELL, &vice, scratch.path(), "ours", &["--allow-other"]);
+    let home = Home { state: cell.state(), cell: CELL, servers: &vice, site: &[], top: ours.path() };
+    let residents = Residents::of_served(&venus, scratch.path(), &home);
     write_all(ours.path(), 0);
     let top = theirs.join(CELL);
     until_equal("the last file", &true, || top.join("file5").exists());
@@ -294,5 +298,6 @@ fn openafs_clients_read_and_store_what_is_in_a_bucket() {
         fs::read(ours.path().join("file5")).is_ok_and(|bytes| bytes == content(6, LENGTHS[5]))
     });
     check_all(ours.path(), 1);
+    residents.check();
     hosts.umount(&theirs);
 }

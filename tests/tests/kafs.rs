@@ -11,6 +11,7 @@ use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::seconds;
+use andrew_tests::live::residents::{Home, Residents};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
@@ -49,8 +50,10 @@ fn the_kernels_client_works_in_our_cell() {
     let _watchdog = Watchdog::new("kafs", seconds(1500), move || unmount_below(&folder));
     let hosts = Hosts::around_our_cell(scratch.path(), 14, CELL);
     let vice = hosts.address(5);
-    let _cell = Cell::serve(&hosts.netns("vice"), scratch.path(), &CellOptions::at(&vice, "rlidwka"));
-    let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
+    let cell = Cell::serve(&hosts.netns("vice"), scratch.path(), &CellOptions::at(&vice, "rlidwka"));
+    let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &["--allow-other"]);
+    let home = Home { state: cell.state(), cell: CELL, servers: &vice, site: &[], top: ours.path() };
+    let residents = Residents::of_served(&hosts.netns("venus"), scratch.path(), &home);
     std::fs::write(ours.path().join("greeting"), "hello\n").unwrap();
 
     let (output, counts) = std::thread::scope(|scope| {
@@ -71,6 +74,7 @@ fn the_kernels_client_works_in_our_cell() {
     let (replaced, read) = counts.unwrap();
     assert!(replaced > 0 && read > 0, "{replaced} {read}");
 
+    residents.check();
     // The names that it wrote are those that Andrew's mount reads.
     let names = andrew_tests::live::files::names(&ours.path().join("d"));
     assert_eq!(names, ["b", "c", "r", "s"]);

@@ -12,6 +12,7 @@ use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::seconds;
+use andrew_tests::live::residents::{Home, Residents};
 use andrew_tests::live::saver::{Saver, Stopwatch};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until_equal;
@@ -30,11 +31,13 @@ fn openafs_clients_and_ours_work_in_our_cell() {
     let _watchdog = Watchdog::new("openafs_client", seconds(600), move || unmount_below(&folder));
     let hosts = Hosts::around_our_cell(scratch.path(), 11, CELL);
     let vice = hosts.address(5);
-    let _cell = Cell::serve(&hosts.netns("vice"), scratch.path(), &CellOptions::at(&vice, "rlidwka"));
+    let cell = Cell::serve(&hosts.netns("vice"), scratch.path(), &CellOptions::at(&vice, "rlidwka"));
     let (first, second) = (scratch.folder("first"), scratch.folder("second"));
     hosts.mount("cl1", &first);
     hosts.mount("cl2", &second);
-    let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
+    let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &["--allow-other"]);
+    let home = Home { state: cell.state(), cell: CELL, servers: &vice, site: &[], top: ours.path() };
+    let residents = Residents::of_served(&hosts.netns("venus"), scratch.path(), &home);
     let (first_top, second_top) = (first.join(CELL), second.join(CELL));
 
     // One alone, two together, and each with Andrew's client.
@@ -61,6 +64,7 @@ fn openafs_clients_and_ours_work_in_our_cell() {
             fs::read_to_string(there.join("ball")).map_err(|error| error.to_string())
         });
     }
+    residents.check();
     hosts.umount(&first);
     hosts.umount(&second);
 }

@@ -7,8 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::cell::command;
+use super::cell::{andrew, command};
 use super::netns::Netns;
+use super::process::{run, seconds};
 use super::user::User;
 
 /// The name of the user and of the private volume.
@@ -60,6 +61,31 @@ impl Residents {
         residents
     }
 
+    /// Lets residents move in at a mount of a cell without one of its own. The mount's user is an administrator meanwhile.
+    ///
+    /// # Panics
+    /// As [`Residents::of`].
+    #[must_use]
+    pub fn of_served(netns: &Netns, folder: &Path, home: &Home<'_>) -> Self {
+        let state = home.state.display().to_string();
+        let file = folder.join("passphrase-of-admin");
+        let written = fs::write(&file, "nobody guesses this one\n");
+        let private = written.and_then(|()| fs::set_permissions(&file, fs::Permissions::from_mode(0o600)));
+        private.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let secret = ["--passphrase-file", &file.display().to_string()].map(str::to_owned);
+        let admin = |words: &[&str]| {
+            let mut command = netns.command(andrew());
+            command.args(words).env("XDG_STATE_HOME", folder.join("home"));
+            run(command, seconds(60))
+        };
+        let _ = admin(&["passwd", "admin", "--state", &state, &secret[0], &secret[1]]);
+        let (cell, servers) = (home.cell, home.servers);
+        let _ = admin(&["login", "admin", "--cell", cell, "--servers", servers, &secret[0], &secret[1]]);
+        let residents = Self::of(netns, folder, home);
+        let _ = admin(&["logout"]);
+        residents
+    }
+
     /// The same two at another machine, where the user logs in.
     ///
     /// # Panics
@@ -78,10 +104,10 @@ impl Residents {
         fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o755)).unwrap_or_default();
         let user = User::new(&self.netns, home.state, &self.folder, RESIDENT, self.uid);
         let (state, point) = (home.state.to_string_lossy(), self.home.to_string_lossy());
-        let run = |words: &[&str]| command(&self.netns, words);
-        let _ = run(&[&["vos", "--state", &state, "create"], home.site, &[RESIDENT]].concat());
-        let _ = run(&["fs", "mkmount", &point, RESIDENT]);
-        let _ = run(&["fs", "setacl", &point, RESIDENT, "all", "system:anyuser", "none"]);
+        let andrew = |words: &[&str]| command(&self.netns, words);
+        let _ = andrew(&[&["vos", "--state", &state, "create"], home.site, &[RESIDENT]].concat());
+        let _ = andrew(&["fs", "mkmount", &point, RESIDENT]);
+        let _ = andrew(&["fs", "setacl", &point, RESIDENT, "all", "system:anyuser", "none"]);
         user.log_in(home.cell, home.servers);
         self.resident("mkdir $A/letters && echo 'dear all' > $A/letters/one && : > $A/diary");
         self.write_down(0);
@@ -109,6 +135,12 @@ impl Residents {
         if written.status.success() {
             self.write_down(lines + 1);
         }
+    }
+
+    /// Whether a line of the shell in which `$A` is `path` succeeds for the user who has logged in.
+    #[must_use]
+    pub fn can(&self, path: &Path, line: &str) -> bool {
+        self.user(RESIDENT, self.uid).sh(path, line).status.success()
     }
 
     fn resident(&self, line: &str) {

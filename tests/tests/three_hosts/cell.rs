@@ -9,6 +9,7 @@ use andrew_tests::live::etcd::{Etcd, wait_until_healthy};
 use andrew_tests::live::files::Pattern;
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::process::{run, seconds};
+use andrew_tests::live::residents::{Home, Residents};
 
 use super::server::Server;
 
@@ -23,6 +24,8 @@ pub struct ThreeHosts {
     pub servers: Vec<Server>,
     pub client: Server,
     pub passphrase: PathBuf,
+    /// Their private volume is on the first host.
+    pub residents: Residents,
 }
 
 impl ThreeHosts {
@@ -39,7 +42,12 @@ impl ThreeHosts {
         into_etcd(&mut servers, &before);
         let client = Server::new(bridge, folder, 21);
         let mount = volumes(&servers, &client, folder, &passphrase);
-        Self { mount, servers, client, passphrase }
+        let (state, addresses) = (servers[0].state(), addresses(&servers));
+        let (site, top) = ([servers[0].address(), "a"], mount.path().join("on11"));
+        let home = Home { state: &state, cell: CELL, servers: &addresses, site: &site, top: &top };
+        login(&client, &addresses, &passphrase);
+        let residents = Residents::of(client.host.netns(), folder, &home);
+        Self { mount, servers, client, passphrase, residents }
     }
 
     /// The addresses of all, in the format of options.
@@ -151,7 +159,7 @@ fn volumes(servers: &[Server], client: &Server, folder: &Path, passphrase: &Path
         }
         vos(&["release", volume]);
     }
-    Mount::new(client.host.netns(), CELL, &addresses, folder, "afs", &[])
+    Mount::new(client.host.netns(), CELL, &addresses, folder, "afs", &["--allow-other"])
 }
 
 /// The output of OpenAFS's `udebug` on a database server.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use andrew_tests::live::bridge::Bridge;
 use andrew_tests::live::process::{run_any, seconds};
+use andrew_tests::live::residents::RESIDENT;
 use andrew_tests::live::wait::{until, until_equal};
 
 use super::cell::{ThreeHosts, told, udebug};
@@ -45,6 +46,7 @@ pub fn lose(cell: &mut ThreeHosts, bridge: &Bridge, victim: usize, loss: Loss) {
         Loss::CutOff => cell.servers[victim].host.mend(bridge),
     }
     it_catches_up(cell, victim);
+    cell.residents.check();
     reader.wait_for_more();
     reader.finish();
     eprintln!("{loss:?} {victim}: back after {:.1?}", began.elapsed());
@@ -85,6 +87,7 @@ fn others_go_on(cell: &ThreeHosts, victim: usize) {
     pts(&["creategroup", &format!("group{victim}")]);
     pts(&["adduser", &format!("user{victim}"), "friends"]);
     assert!(pts(&["membership", "friends"]).contains(&format!("user{victim}")));
+    who_leaves_a_group_is_out(cell, one, &pts);
     cell.login();
     for other in [one, two] {
         for port in PORTS {
@@ -92,6 +95,23 @@ fn others_go_on(cell: &ThreeHosts, victim: usize) {
             assert!(said.contains("I am sync site"), "{said}");
         }
     }
+}
+
+/// A file server follows what other hosts change in etcd: rights that rest on a group end with the membership.
+fn who_leaves_a_group_is_out(cell: &ThreeHosts, on: usize, pts: &dyn Fn(&[&str]) -> String) {
+    let team = cell.mount.path().join(format!("on1{}/team", on + 1));
+    let point = team.to_str().unwrap();
+    if !team.exists() {
+        fs::create_dir(&team).unwrap();
+        cell.client.andrew(&["fs", "setacl", point, "friends", "rl", "system:anyuser", "none"]);
+        fs::write(team.join("plan"), "plan").unwrap();
+    }
+    let can_read = || cell.residents.can(&team, "test \"$(cat $A/plan)\" = plan");
+    pts(&["adduser", RESIDENT, "friends"]);
+    until("a new member who reads", seconds(60), || can_read().then_some(()));
+    assert!(can_read(), "what is cached");
+    pts(&["removeuser", RESIDENT, "friends"]);
+    until("a former member who reads no more", seconds(60), || (!can_read()).then_some(()));
 }
 
 /// A host without a majority serves reads, refuses changes, and gives the reason.

@@ -5,6 +5,7 @@ use std::path::Path;
 use andrew_tests::live::bridge::Bridge;
 use andrew_tests::live::files::Pattern;
 use andrew_tests::live::process::{Daemon, seconds};
+use andrew_tests::live::residents::{Home, Residents};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
@@ -28,7 +29,7 @@ pub fn check(scratch: &Scratch) {
     let address = first.address().to_owned();
     let mount = scratch.path().join("afs");
     let (point, listen) = (mount.to_str().unwrap(), ["--listen", &address, "--cell", CELL]);
-    first.start(&[&["up", "--mount", point], &listen[..]].concat());
+    first.start(&[&["up", "--mount", point, "--allow-other"], &listen[..]].concat());
     let join = first.home.join("join.toml");
     let join = join.to_str().unwrap();
     first.andrew(&["server", "add", "--listen", second.address(), "--roles", "files", "--out", join]);
@@ -37,9 +38,12 @@ pub fn check(scratch: &Scratch) {
         listed(&first, &second).filter(|server| server["uuid"].is_string())
     });
 
+    let (state, site) = (first.state(), [second.address(), "a"]);
+    let home = Home { state: &state, cell: CELL, servers: &address, site: &site, top: &mount };
+    let residents = Residents::of(first.host.netns(), scratch.path(), &home);
     fill(&first, &second, &mount);
     let server = listed(&first, &second).unwrap();
-    assert_eq!((&server["read_write"], &server["read_only"]), (&Value::from(5), &Value::from(2)), "{server}");
+    assert_eq!((&server["read_write"], &server["read_only"]), (&Value::from(6), &Value::from(2)), "{server}");
     assert_eq!(
         (&server["up"], &server["services"]),
         (&true.into(), &serde_json::json!(["files", "volumes"]))
@@ -51,6 +55,7 @@ pub fn check(scratch: &Scratch) {
         let same = Pattern(1).check(&mount.join(volume).join("file"), BLOCKS).unwrap();
         assert_eq!(same, Ok(()), "{volume}");
     }
+    residents.check();
     let all = first.andrew(&["vos", "listvldb"]);
     assert!(!all.contains(second.address()), "{all}");
     let volumes = first.andrew(&["vos", "listvol", &address]);
@@ -90,7 +95,7 @@ fn fill(first: &Server, second: &Server, mount: &Path) {
 fn emptied_though_interrupted(first: &Server, second: &Server) {
     let refused = first.try_andrew(&["server", "remove", second.address()]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && said.contains("5 volumes are on it"), "{said}");
+    assert!(refused.status.code() == Some(2) && said.contains("6 volumes are on it"), "{said}");
     let before = first.andrew(&["vos", "listvldb"]);
     let plan = first.andrew(&["server", "empty", second.address(), "--plan"]);
     assert!(plan.contains("only-here") && plan.contains("a read-only copy on"), "{plan}");
