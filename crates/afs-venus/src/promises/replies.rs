@@ -106,7 +106,7 @@ impl Promises {
         origin: &ReplyOrigin<'_>,
     ) -> bool {
         let broken = state.broken.max(volume.broken.load(Ordering::SeqCst)).max(origin.server.reset.get());
-        if broken.max(self.rights_broken.load(Ordering::SeqCst)) > origin.serial {
+        if broken > origin.serial {
             return false;
         }
         let (asked, serial) = (origin.started, origin.serial);
