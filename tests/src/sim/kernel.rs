@@ -12,13 +12,11 @@ use afs_fuse::{INodeNo, NameInvalidation, NameQueue};
 use afs_rpc::sync::{self, Notify};
 use afs_rpc::{EnvExt, EnvRef};
 use afs_sim::SimRng;
-use afs_venus::{ErrorKind, HandleId, InvalidationSink, NodeId, OpenFlags, Opened, Venus, VenusError};
+use afs_venus::{HandleId, InvalidationSink, NodeId, OpenFlags, Opened, Venus, VenusError};
 use parking_lot::Mutex;
 
 /// The longest time between the reply to a request and what the kernel does next.
 const LATE: Duration = Duration::from_millis(3);
-/// How often a name is looked at for one open.
-const LOOKS_MAX: u32 = 8;
 
 /// The kernel of a client machine. Its programs make requests through it, and it is the cache manager's sink.
 #[derive(Clone)]
@@ -71,8 +69,8 @@ impl Kernel {
         done
     }
 
-    /// Opens a file by its name. Where that was removed since the look-up, the name is looked up again, as the mount does for an open that
-    /// the kernel repeats.
+    /// Opens a file of the top directory by its name. Where that was removed since the look-up, the name is looked up again, as the mount
+    /// does for an open that the kernel repeats.
     ///
     /// # Errors
     /// Those of the cell.
@@ -82,20 +80,12 @@ impl Kernel {
         name: &str,
         flags: OpenFlags,
     ) -> Result<(NodeId, Opened), VenusError> {
-        let mut looks = 1;
-        loop {
-            let entry = venus.walk(name.as_bytes(), true).await?;
-            match venus.open(entry.node, flags).await {
-                Ok(opened) => return Ok((entry.node, opened)),
-                Err(error) => {
-                    venus.forget(entry.node, 1);
-                    if error.kind != ErrorKind::Stale || looks == LOOKS_MAX {
-                        return Err(error);
-                    }
-                }
-            }
-            looks += 1;
-        }
+        let (entry, opened) = venus.lookup_open(NodeId::ROOT, name.as_bytes(), flags).await?;
+        let opened = match opened {
+            Some(opened) => Ok(opened),
+            None => venus.open(entry.node, flags).await,
+        };
+        opened.map(|opened| (entry.node, opened)).inspect_err(|_| venus.forget(entry.node, 1))
     }
 
     /// The last close of a file: the program goes on at once, RELEASE comes when the kernel comes to it.
