@@ -23,8 +23,9 @@ class Drive:
 class Cells:
     """Folders and mounts below `scratch`. The machine sees all mounts; the network of each is its host's."""
 
-    def __init__(self, program, scratch, drives):
+    def __init__(self, program, scratch, drives, public=False):
         self.program, self.scratch = program, scratch.resolve()
+        self.user, self.secret = "system:anyuser" if public else "admin", self.scratch / "secret"
         self.peers = [OPENAFS_CELL, "--state", self.scratch / "hosts", "--prefix", PREFIX, "--net", NET]
         self.state, self.address = self.scratch / "state", f"{NET}.{SERVER[1]}"
         self.drives = [Drive(number) for number in range(drives)]
@@ -38,6 +39,9 @@ class Cells:
         self.writer = self.scratch / "writer"
         self.at(SERVER, "up", "--state", self.state, "--cell", "bench.test", "--listen", self.address, "--mount", self.writer, "--detach")
         self.administer("vos", "setfields", "root.cell", "-maxquota", 0)
+        self.secret.write_text("nobody guesses this one\n")
+        self.secret.chmod(0o600)
+        self.administer("passwd", "admin", "--passphrase-file", self.secret)
         for drive in self.drives:
             directory = self.scratch / drive.name
             said = json.loads(self.at(drive.host, "--json", "drive", "serve", "--dir", directory, "--listen", drive.address, "--detach"))
@@ -64,7 +68,7 @@ class Cells:
     def compare_organisations(self, files, mebibytes, at_once):
         """One load through the four organisations of disks, over one of the first three drives, two and three, by a new mount."""
         self.volume("lab", "nasd")
-        run([self.program, "fs", "setacl", self.writer / "lab", "system:anyuser", "rlidwk"])
+        run([self.program, "fs", "setacl", self.writer / "lab", self.user, "rlidwk"])
         first, *others = [drive.name for drive in self.drives[:3]]
         self.administer("drive", "use", first, *(word for other in others for word in ["--copy", other]))
         folder, server = self.mount("lab-mount") / "lab", processes.of_state(self.program, self.state)
@@ -76,13 +80,16 @@ class Cells:
         self.at(CLIENT, "mount", "--cell", "bench.test", "--servers", self.address, "--cache", self.scratch / f"{name}.cache",
                 "--cache-size", CACHE, folder, "--detach")
         self.mounted.append(folder)
+        if self.user == "admin":
+            self.at(CLIENT, "login", "admin", "--passphrase-file", self.secret, "--cell", "bench.test", "--servers", self.address)
         return folder
 
     def volume(self, name, path):
         self.administer("vos", "create", self.address, "a", name, "--maxquota", 0)
         self.administer("vos", "setpath", name, path)
         run([self.program, "fs", "mkmount", self.writer / name, name])
-        run([self.program, "fs", "setacl", self.writer / name, "system:anyuser", "read"])
+        run([self.program, "fs", "setacl", self.writer / name, "system:anyuser", "none"])
+        run([self.program, "fs", "setacl", self.writer / name, self.user, "read"])
         return Path(name)
 
     def write(self, name, drives, files, mebibytes):
