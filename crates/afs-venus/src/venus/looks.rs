@@ -1,8 +1,9 @@
 //! Names that other machines replace while they are looked up: looks are repeated while each finds another object.
 //!
-//! What a look finds may be gone before its status or its data are here. Another object under the name at the next look is
-//! somebody else's change that succeeded, so looks go on; the same one again is a server that contradicts itself, or a
-//! reply that was late. The kernel repeats a look-up once after ESTALE, and passes a second one on to the program.
+//! The object that a look finds may be removed before its status or its data are here. If the next look finds another
+//! object, another machine has replaced the name meanwhile, and the name is looked at again. If it finds the same object,
+//! the server contradicts itself, or a reply was late: few such looks are made. The kernel repeats a look-up once after
+//! ESTALE, and passes a second ESTALE on to the program.
 
 use afs_rpc::boxed;
 use afs_wire::ids::Fid;
@@ -11,9 +12,9 @@ use crate::api::{Entry, Kind, NodeId, OpenFlags, Opened};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::venus::Venus;
 
-/// Looks for one operation, however often the name is replaced: a server that lies ends the operation too.
+/// Looks of one look-up, and look-ups of one open: 4,096 looks in all, if a server names another removed object each time.
 const LOOKS_MAX: u32 = 64;
-/// Looks that find the same object as one before.
+/// Looks that find the same object as the look before.
 const SAME_MAX: u32 = 8;
 
 /// The looks of one operation at one name.
