@@ -19,7 +19,7 @@ pub const WORD: &str = "open sesame";
 /// With this word a claim is refused as an expired token is.
 pub const EXPIRED: &str = "expired";
 /// The code for a claim with another word.
-pub const BAD_PROOF: i32 = 19_270_409;
+pub const BAD_PROOF: i32 = AbortCode::RXKADSEALEDINCON.0;
 
 /// A client's claim.
 #[derive(Clone, PartialEq, Eq, Debug)]

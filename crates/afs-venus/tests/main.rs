@@ -32,6 +32,7 @@ mod picture;
 mod pins;
 mod promises;
 mod recovering;
+mod refused_tokens;
 mod release;
 mod removed;
 mod replicas;

@@ -14,7 +14,7 @@ use afs_venus::{
     SetAttr, TokenOwner,
 };
 use bytes::Bytes;
-use common::{AUTHENTICATES_CALLBACKS, Cell, Client, EXPIRED, pattern};
+use common::{AUTHENTICATES_CALLBACKS, Cell, Client, pattern};
 
 const ALICE: u32 = 1001;
 const BOB: u32 = 1002;
@@ -396,23 +396,6 @@ fn what_a_logout_kept_from_being_stored_is_stored_after_the_next_login() {
         assert_eq!(there.user(ALICE).get("home/secret").await.unwrap(), b"OF alice");
     });
     assert!(machine.venus.unsaved(TokenOwner::Uid(ALICE), 0).is_empty());
-}
-
-#[test]
-fn a_token_that_a_server_calls_expired_is_not_shown_to_it_and_stays_good() {
-    let cell = cell(10);
-    let machine = cell.client(1);
-    let here = machine.clone();
-    cell.on(&machine, async move {
-        here.put("file", b"for all").await.unwrap();
-        here.log_in(BOB, EXPIRED).await;
-        let bob = here.user(BOB);
-        let dir = here.mkdir("new").await;
-        dir.unwrap();
-        bob.put("new/file", b"as nobody").await.unwrap();
-        let tokens = bob.venus.tokens();
-        assert!(tokens.len() == 1 && !tokens[0].is_expired && tokens[0].owner == TokenOwner::Uid(BOB));
-    });
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! One attempt of a call at one address, and what its outcome says about the address.
 
 use afs_rpc::{CallError, Instant};
-use afs_wire::error::AbortCode;
 
 use crate::calls::retry::{Outcome, marks_down};
 use crate::calls::watch::Watched;
 use crate::calls::{CallReply, Calls, Target, TimedCall};
-use crate::identity::TokenId;
 
 impl Calls {
     /// Makes first contact with the server if needed, makes the attempt, and records the outcome for the address.
@@ -45,22 +43,6 @@ impl Calls {
             self.note_outcome(target, begun, done.as_ref().err());
         }
         done
-    }
-
-    /// True if a call failed because its token has expired by the server's clock: then it is repeated without the token. What this
-    /// client knows by the token stays valid, and other servers are shown it: the server's clock may be wrong.
-    pub(super) fn token_expired(&self, target: &Target, error: &CallError) -> bool {
-        if target.token == TokenId::NONE || !error.abort_code().is_some_and(is_expiry) {
-            return false;
-        }
-        if target.server.refused_tokens.note(target.token, self.now()) {
-            self.parts.identity.warn_of_refused(target.token, target.address.peer);
-            // Its time, for those who look whose clock is wrong.
-            self.probe_soon(target.clone());
-        }
-        // The next connection begins with a new proof.
-        target.address.forget_connection(target.token);
-        true
     }
 
     /// Records what the outcome of an attempt begun at `begun` says about the address.
@@ -114,13 +96,9 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
     }
 }
 
-/// True if the code means an expired token (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
-fn is_expiry(code: AbortCode) -> bool {
-    matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | AbortCode::RXGKEXPIRED)
-}
-
 #[cfg(test)]
 mod tests {
+    use afs_wire::error::AbortCode;
     use afs_wire::xdr::DecodeError;
 
     use super::*;

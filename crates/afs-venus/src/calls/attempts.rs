@@ -27,6 +27,8 @@ pub(super) struct Attempts<'a> {
     maybe_executed: bool,
     /// Whether no reply came to the last attempt.
     is_silent: bool,
+    /// Whether a proof that a server refused has been repeated.
+    proven_again: bool,
 }
 
 impl<'a> Attempts<'a> {
@@ -39,8 +41,19 @@ impl<'a> Attempts<'a> {
         let sites = volume.sites(began);
         let ladder = Ladder::new(calls.retry_limits(), &view(&sites));
         let failure = Failure::new(operation, volume, &sites);
-        let (maybe_executed, is_silent) = (false, false);
-        Self { calls, context, volume, began, sites, ladder, failure, maybe_executed, is_silent }
+        let (maybe_executed, is_silent, proven_again) = (false, false, false);
+        Self {
+            calls,
+            context,
+            volume,
+            began,
+            sites,
+            ladder,
+            failure,
+            maybe_executed,
+            is_silent,
+            proven_again,
+        }
     }
 
     /// The first step.
@@ -68,11 +81,11 @@ impl<'a> Attempts<'a> {
                 self.calls.measured_by(target, &self.sites);
                 Break(CallOutcome { result: Ok(reply), maybe_executed: self.maybe_executed })
             }
-            // The server may still accept the same call without a token.
-            Err((error, _)) if self.calls.token_expired(target, &error) => {
-                Continue(Step::Try { site: at.0, address: at.1 })
-            }
             Err((error, outcome)) => {
+                if let Some(code) = Calls::refusal(target, &error) {
+                    self.token_refused(target, code);
+                    return Continue(Step::Try { site: at.0, address: at.1 });
+                }
                 self.is_silent = error.is_silence();
                 self.maybe_executed |= self.is_silent;
                 self.failure.note(target, &error);
@@ -81,6 +94,15 @@ impl<'a> Attempts<'a> {
                 }
                 Continue(self.ladder.next(outcome, self.elapsed()))
             }
+        }
+    }
+
+    /// The server may accept another proof, and may still accept the same call without a token.
+    fn token_refused(&mut self, target: &Target, code: AbortCode) {
+        if code.says_expired() || std::mem::replace(&mut self.proven_again, true) {
+            self.calls.do_without(target, code);
+        } else {
+            self.calls.prove_again(target);
         }
     }
 

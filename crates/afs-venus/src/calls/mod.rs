@@ -13,6 +13,7 @@ mod failure;
 mod hedge;
 mod locate;
 mod probe;
+mod refused_token;
 mod retry;
 mod servers;
 mod target;

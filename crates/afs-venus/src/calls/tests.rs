@@ -182,9 +182,8 @@ fn a_call_without_retry_is_not_repeated_after_silence() {
     assert_eq!(fakes[other].calls(), 0);
 }
 
-#[test]
-fn a_call_with_an_expired_token_is_repeated_without_one() {
-    let kit = test_kit(10);
+/// A server and its volume, and calls of a user with a token.
+fn with_a_token(kit: &TestKit) -> (Fake, Arc<Volume>, CallContext) {
     let fake = kit.fake(1);
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
     let alice = TokenOwner::Uid(5);
@@ -193,6 +192,13 @@ fn a_call_with_an_expired_token_is_repeated_without_one() {
     kit.identity.set_token(alice, CELL, token).unwrap();
     let context = CallContext { user: Some(alice), ..PATIENT };
     assert_ne!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+    (fake, volume, context)
+}
+
+#[test]
+fn a_call_with_an_expired_token_is_repeated_without_one() {
+    let kit = test_kit(10);
+    let (fake, volume, context) = with_a_token(&kit);
     fake.script(|nth| if nth == 2 { Err(AbortCode::RXKADEXPIRED) } else { Ok(Duration::ZERO) });
     assert_eq!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
     // The server's clock may be wrong: its word is for itself, and for some seconds.
@@ -201,4 +207,23 @@ fn a_call_with_an_expired_token_is_repeated_without_one() {
     assert_eq!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
     kit.sim.run_for(Duration::from_secs(11));
     assert_ne!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+}
+
+#[test]
+fn a_proof_that_is_refused_once_is_repeated_and_twice_the_call_is_made_without_the_token() {
+    for code in [AbortCode::RXGKBADCHALLENGE, AbortCode::RXKADSEALEDINCON, AbortCode::AFSCONF_NOTFOUND] {
+        let kit = test_kit(11);
+        let (fake, volume, context) = with_a_token(&kit);
+        // A server that was restarted between its challenge and the response.
+        fake.script(move |nth| if nth == 2 { Err(code) } else { Ok(Duration::ZERO) });
+        assert_ne!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+        // One that does not have the key.
+        fake.script(move |nth| if (4..=5).contains(&nth) { Err(code) } else { Ok(Duration::ZERO) });
+        assert_eq!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+        kit.sim.run_for(Duration::from_secs(11));
+        assert_ne!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+        // A server that refuses everything has its word.
+        fake.script(move |_| Err(code));
+        assert_eq!(kit.call(context, &volume).0.err().unwrap().code, Some(code));
+    }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use afs_rpc::EnvRef;
+use afs_wire::error::AbortCode;
 
 use crate::api::{Requester, SessionLookup, Token, TokenInfo, TokenOwner};
 use crate::config::OwnIdentity;
@@ -106,9 +107,18 @@ impl Identity {
         removed
     }
 
-    /// Logs that a server takes a token for expired.
-    pub fn warn_of_refused(&self, id: TokenId, server: SocketAddr) {
+    /// Logs that a server refuses a token with this code.
+    pub fn warn_of_refused(&self, id: TokenId, server: SocketAddr, code: AbortCode) {
         let Some(TokenInfo { owner, cell, label, expires, .. }) = self.tokens.info(id) else { return };
+        if !code.says_expired() {
+            tracing::warn!(
+                %server,
+                %code,
+                "the server does not accept the token of {owner} for {cell} ({label}), whose calls are made without it: the login was to \
+                 another cell of this name, or the cell's key has changed. `andrew login` gets a new token"
+            );
+            return;
+        }
         let left = expires.map(|end| end.secs.saturating_sub(self.env.wall().secs));
         tracing::warn!(
             %server,

@@ -1,4 +1,4 @@
-//! Tokens that a server takes for expired, by its clock: not shown to it for some seconds, and then again.
+//! Tokens that a server refuses, expired by its clock or of a key that it does not have: not shown to it for some seconds, and then again.
 //!
 //! Whether a token has expired for good, this machine's clock and the end of the token decide ([`crate::identity`]).
 
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::identity::TokenId;
 
-/// How long the server's word is believed: so soon after its clock is right a token is good again.
+/// How long the server's word is believed: so soon after its clock or its keys are right a token is good again.
 const BELIEVED: Duration = Duration::from_secs(10);
 
 /// The tokens that one server has refused, and until when that is believed. Bounded by the number of tokens.
@@ -25,7 +25,7 @@ impl RefusedTokens {
         refused.insert(token, now + BELIEVED).is_none()
     }
 
-    /// True if the server takes the token for expired.
+    /// True if the server has refused the token lately.
     pub fn has(&self, token: TokenId, now: Instant) -> bool {
         self.0.lock().get(&token).is_some_and(|until| now < *until)
     }

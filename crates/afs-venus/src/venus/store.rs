@@ -176,7 +176,7 @@ impl Venus {
         self.kernel.invalidate_attributes(vnode.key);
     }
 
-    /// Converts a refusal for a user whose token has expired, by this machine's clock or the server's, or who has logged out: the store
+    /// Converts a refusal for a user whose token has expired or is refused by the server, or who has logged out: the store
     /// is made when there is a token that the server takes.
     fn with_expiry(&self, volume: &Volume, error: VenusError) -> VenusError {
         match error.kind {

@@ -87,7 +87,7 @@ impl Venus {
         self.identity.has_lost(self.context.user, cell)
     }
 
-    /// True if a server of a volume takes the current user's token for expired.
+    /// True if a server of a volume refuses the current user's token.
     pub(super) fn is_token_refused(&self, volume: &Volume) -> bool {
         let (now, token) = (self.now(), self.token_for(volume.cell));
         volume.sites(now).iter().any(|server| server.refused_tokens.has(token, now))

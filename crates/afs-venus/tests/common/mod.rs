@@ -52,6 +52,8 @@ pub const SUCCESSOR: u8 = 100;
 
 /// The name of a token that the server reports as expired.
 pub const EXPIRED: &str = "late";
+/// The name of a token of another cell with the same name.
+pub const OF_ANOTHER_CELL: &str = "elsewhere";
 /// The name of a user whose client gives servers credentials for callbacks.
 pub const AUTHENTICATES_CALLBACKS: &str = "careful";
 
@@ -286,6 +288,7 @@ fn classes() -> Vec<Box<dyn afs_rx::ServerSecurity>> {
 pub fn trusted_name(name: &str) -> Security {
     let claim = Claim::of(name).protected(Class::Rxkad, Level::Clear);
     let claim = match name {
+        OF_ANOTHER_CELL => claim.with_word("open another"),
         EXPIRED => claim.with_word(WORD_THAT_HAS_EXPIRED),
         AUTHENTICATES_CALLBACKS => claim.called_back_with(WORD),
         _ => claim,

@@ -186,6 +186,7 @@ codes! {
     RXKADSEALEDINCON = 19_270_410, 129, "sealed data does not check";
     RXKADDATALEN = 19_270_411, 129, "sealed data has a wrong length";
     RXKADILLEGALLEVEL = 19_270_412, 129, "no such security level";
+    AFSCONF_NOTFOUND = 70_354_689, 129, "the server does not have the token's key";
     RXGKINCONSISTENCY = 1_233_242_880, 129, "security state is inconsistent";
     RXGKPACKETSHORT = 1_233_242_881, 129, "a security packet is too short";
     RXGKBADCHALLENGE = 1_233_242_882, 129, "the response does not answer the challenge";

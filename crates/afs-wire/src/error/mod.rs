@@ -28,6 +28,19 @@ impl AbortCode {
         self.row().map(|row| row.3)
     }
 
+    /// True if the code says that a token has expired.
+    pub fn says_expired(self) -> bool {
+        matches!(self, Self::VICETOKENDEAD | Self::RXKADEXPIRED | Self::RXGKEXPIRED)
+    }
+
+    /// True if the code is one of a security class: the peer does not accept the caller's token, or the proof of its key.
+    pub fn is_of_security(self) -> bool {
+        let of_class = |first: Self, last: Self| (first.0..=last.0).contains(&self.0);
+        of_class(Self::RXKADINCONSISTENCY, Self::RXKADILLEGALLEVEL)
+            || of_class(Self::RXGKINCONSISTENCY, Self::RXGKBADQOP)
+            || matches!(self, Self::AFSCONF_NOTFOUND | Self::VICETOKENDEAD)
+    }
+
     /// The Linux error number that best describes the failure, if the code has one.
     ///
     /// Numbers from 1 to 511 that are no volume codes are taken as Linux numbers, which servers without a translation
