@@ -46,7 +46,8 @@ Environment:
   ANDREW_STATE   state directory of the cell that commands use, as --state
   ANDREW_LOG     filter of what servers and mounts log, such as afs_venus=debug
   ANDREW_TOKENS  a file with the token to use
-  ANDREW_RUN     directory for the sockets of mounts, instead of /run/andrew and the user's own
+  ANDREW_RUN     directory for the sockets of mounts, instead of /run/andrew and, unless it
+                 belongs to another user, of the user's own
 
 Exit status: 0 success, 1 failure, 2 wrong input.";
 

@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::cell::andrew;
-use super::netns::PATH;
+use super::netns::Netns;
 use super::process::{run, seconds};
 
 /// Properties of a file, directory, link or mount point.
@@ -88,8 +88,8 @@ fn fs_command(word: &str, paths: &[PathBuf]) -> Value {
 }
 
 fn fs_words(word: &str, rest: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = Command::new(andrew());
-    command.env("PATH", PATH).args(["--json", "fs", word]).args(rest);
+    let mut command = Netns::machine().command(andrew());
+    command.args(["--json", "fs", word]).args(rest);
     command
 }
 

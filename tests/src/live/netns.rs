@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::process::{run, seconds};
+use super::scratch::run_directory;
 
 /// Search path for programs, independent of the caller's.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -44,16 +45,22 @@ impl Netns {
         Self { name: None, made_here: false }
     }
 
-    /// Command that runs `program` in this namespace, with the machine's own files.
+    /// Command that runs `program` in this namespace, with the machine's own files but for the sockets of mounts, which are this
+    /// test's alone.
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let Some(name) = &self.name else {
-            let mut command = Command::new(program);
-            command.env("PATH", PATH);
-            return command;
+        let mut command = match &self.name {
+            None => Command::new(program),
+            Some(name) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net=/run/netns/{name}")).arg(program);
+                command
+            }
         };
-        let mut command = Command::new("nsenter");
-        command.env("PATH", PATH).arg(format!("--net=/run/netns/{name}")).arg(program);
+        command.env("PATH", PATH);
+        if let Some(run) = run_directory() {
+            command.env("ANDREW_RUN", run);
+        }
         command
     }
 }

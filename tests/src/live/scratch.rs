@@ -3,11 +3,21 @@
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use super::needs::target;
 
 /// Where the folders are if the clone is in a directory that is closed to other users, such as `/root`.
 const SHARED: &str = "/var/tmp/andrew-tests";
+
+/// The folder of this process's first test, with the sockets of its mounts: a login at one test does not reach the mounts of another.
+static RUN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Where the mounts of this test have their sockets, and commands find them.
+#[must_use]
+pub fn run_directory() -> Option<&'static Path> {
+    RUN.get().map(PathBuf::as_path)
+}
 
 /// A folder below `target/live` (or [`SHARED`]), empty at first. Kept if the test fails, for its logs.
 #[derive(Debug)]
@@ -24,7 +34,17 @@ impl Scratch {
         unmount_below(&path);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Self(path)
+        let scratch = Self(path);
+        let _ = RUN.set(scratch.folder_for_all("run"));
+        scratch
+    }
+
+    /// Creates a folder in it that all users of the machine may read, and this one alone may write.
+    fn folder_for_all(&self, name: &str) -> PathBuf {
+        let path = self.folder(name);
+        let opened = std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755));
+        opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
     }
 
     /// Its path.

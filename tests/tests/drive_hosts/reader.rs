@@ -1,12 +1,12 @@
 //! Threads that repeat a piece of work until they are stopped; and one that reads the tables of a program, past its client's cache.
 
 use std::fs;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use andrew_tests::live::cell::andrew;
+use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::{run, seconds};
 use andrew_tests::live::wait::until;
 
@@ -58,7 +58,7 @@ impl Reader {
         Self(Rounds::start(move || {
             program.tables().zip(&expected).try_for_each(|(table, bytes)| {
                 let read = fs::read(&table).map_err(|error| format!("{}: {error}", table.display()))?;
-                let mut flush = Command::new(andrew());
+                let mut flush = Netns::machine().command(andrew());
                 flush.args(["fs", "flush"]).arg(&table);
                 let _ = run(flush, seconds(60));
                 if read == *bytes { Ok(()) } else { Err(format!("{}: other bytes", table.display())) }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use andrew_tests::live::bridge::Bridge;
+use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::{run_any, seconds};
 use andrew_tests::live::residents::RESIDENT;
 use andrew_tests::live::wait::{until, until_equal};
@@ -55,7 +56,7 @@ pub fn lose(cell: &mut ThreeHosts, bridge: &Bridge, victim: usize, loss: Loss) {
 fn start_reader(cell: &ThreeHosts) -> Reader {
     let flush = |home: std::path::PathBuf| {
         move |path: &Path| {
-            let mut command = std::process::Command::new(andrew_tests::live::cell::andrew());
+            let mut command = Netns::machine().command(andrew_tests::live::cell::andrew());
             command.env("HOME", &home).args(["fs", "flush"]).arg(path);
             let flushed = run_any(command, seconds(60));
             assert!(flushed.status.success(), "{}", String::from_utf8_lossy(&flushed.stderr));

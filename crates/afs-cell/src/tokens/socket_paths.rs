@@ -15,8 +15,8 @@ const MOUNTS: &str = "mounts";
 /// In such a directory, the tokens that mounts use, by mount.
 const TOKENS: &str = "tokens";
 
-/// Environment variable with one directory that replaces root's and the user's own: commands with the same value find
-/// mounts that were started with it, and no others.
+/// Environment variable with a directory in place of root's, and in place of the user's own unless it belongs to somebody else:
+/// commands with the same value find mounts that were started with it, and no others.
 const VARIABLE: &str = "ANDREW_RUN";
 
 /// A name for the token socket of a mount of this process, in a directory that is created for it. Root's directory is
@@ -26,8 +26,7 @@ const VARIABLE: &str = "ANDREW_RUN";
 /// The directory cannot be created, or others could put sockets of their own into it.
 pub fn socket_path() -> io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let is_for_all = only().is_none() && geteuid().is_root();
-    let directory = make(MOUNTS, if is_for_all { 0o755 } else { 0o700 })?;
+    let directory = make(MOUNTS, if geteuid().is_root() { 0o755 } else { 0o700 })?;
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     Ok(directory.join(format!("{}-{number}.sock", std::process::id())))
 }
@@ -43,13 +42,9 @@ pub(super) fn tokens_directory() -> io::Result<PathBuf> {
 
 /// Creates a directory for the mounts of this process's user.
 fn make(name: &str, mode: u32) -> io::Result<PathBuf> {
-    let (run, run_mode) = if let Some(only) = only() {
-        (only, 0o700)
-    } else if geteuid().is_root() {
-        (PathBuf::from(OF_ROOT), 0o755)
-    } else {
-        (runtime().ok_or(io::ErrorKind::NotFound)?, 0o700)
-    };
+    let is_root = geteuid().is_root();
+    let own = if is_root { Some(of_root()) } else { own() };
+    let (run, run_mode) = (own.ok_or(io::ErrorKind::NotFound)?, if is_root { 0o755 } else { 0o700 });
     let directory = run.join(name);
     for (directory, mode) in [(&run, run_mode), (&directory, mode)] {
         if !directory.is_dir() {
@@ -67,10 +62,8 @@ fn make(name: &str, mode: u32) -> io::Result<PathBuf> {
 
 /// The sockets of all mounts that this user trusts with tokens: root's and the user's own.
 pub(super) fn sockets() -> Vec<PathBuf> {
-    let directories = match only() {
-        Some(only) => vec![only],
-        None => [Some(PathBuf::from(OF_ROOT)), runtime()].into_iter().flatten().collect(),
-    };
+    let mut directories = vec![of_root()];
+    directories.extend(own().filter(|own| *own != of_root()));
     let mounts = directories.into_iter().map(|run| run.join(MOUNTS));
     let safe = mounts.filter(|directory| is_safe(directory));
     let mut found: Vec<PathBuf> = safe.flat_map(|directory| sockets_in(&directory)).collect();
@@ -83,8 +76,23 @@ fn sockets_in(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "sock")).collect()
 }
 
+/// Root's directory, or the one in its place.
+fn of_root() -> PathBuf {
+    only().unwrap_or_else(|| PathBuf::from(OF_ROOT))
+}
+
+/// The user's own directory.
+fn own() -> Option<PathBuf> {
+    only().filter(|only| is_own(only)).or_else(runtime)
+}
+
 fn only() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Whether a directory is this user's, or will be.
+fn is_own(directory: &Path) -> bool {
+    fs::symlink_metadata(directory).map_or(true, |meta| meta.uid() == geteuid().as_raw())
 }
 
 /// The user's directory for files that exist until the machine is restarted.
