@@ -22,7 +22,7 @@ fn a_directory_of_64000_entries() {
     if !all_there(&[Need::Fuse, Need::Root]) {
         return;
     }
-    let setup = Setup::new("large_directory", 5, seconds(900));
+    let setup = Setup::new("large_directory", 5, seconds(2400));
     // 128,000 changes in succession, each on disk before the next: on a disk in memory.
     let disk = SmallDisk::new(setup.scratch().folder("state"), 2048);
     let mut cell = setup.up("rl", &[]);
