@@ -53,8 +53,9 @@ class Floor(Local):
 class Ours:
     """Our servers in one process, our client in another; a private volume, whose user has logged in, or the public directory of the cell."""
 
-    def __init__(self, program, folder, lease=False, public=False):
+    def __init__(self, program, folder, lease=False, public=False, options=()):
         self.program, self.lease, self.public, self.port = program, lease, public, PORT + 100 * lease
+        self.options = [*["--lease"] * lease, *options]
         self.folder, self.mount, self.beside, self.state = folder, folder / "mount", folder / "beside", folder / "state"
         # A token goes to all mounts of a user and cell, and stays with the user.
         self.name, self.env = f"{folder.name}.test", {**os.environ, "XDG_STATE_HOME": str(folder / "home")}
@@ -65,7 +66,7 @@ class Ours:
         cell = ["--cell", self.name, "--servers", "127.0.0.1", "--base-port", self.port]
         for mount in (self.mount, self.beside):
             mount.mkdir(parents=True)
-            self.run("mount", *cell, "--cache", self.folder / f"cache-{mount.name}", *["--lease"] * self.lease, mount, "--detach")
+            self.run("mount", *cell, "--cache", self.folder / f"cache-{mount.name}", *self.options, mount, "--detach")
         said = json.loads(self.run("--json", "fs", "getfid", self.mount))
         self.root = ".".join(str(said[0][part]) for part in ("volume", "vnode", "unique"))
         self.pid = processes.of_state(self.program, self.state)
