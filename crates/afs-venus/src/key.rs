@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::ids::{Fid, Uniquifier, VolumeId};
 
 use crate::api::NodeId;
 
@@ -27,7 +27,7 @@ impl Key {
     }
 
     /// Another object of the same volume.
-    pub fn sibling(&self, vnode: afs_wire::ids::VnodeId, unique: afs_wire::ids::Uniquifier) -> Key {
+    pub fn sibling(&self, vnode: afs_wire::ids::VnodeId, unique: Uniquifier) -> Key {
         Key { cell: self.cell, fid: Fid { vnode, unique, ..self.fid } }
     }
 
@@ -37,6 +37,15 @@ impl Key {
     }
 }
 
+/// One of the two trees of a cell, by its name in the directory of all cells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum CellTree {
+    /// By the cell's name: read-only if there is such a volume.
+    Usual,
+    /// With a dot in front: read-write.
+    ReadWrite,
+}
+
 /// Target of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum NodeTarget {
@@ -44,6 +53,8 @@ pub(crate) enum NodeTarget {
     Cells,
     /// The synthetic directory of a volume's snapshots.
     Snapshots(CellIndex, VolumeId),
+    /// In place of the root of a cell whose servers did not reply.
+    Unreached(CellIndex, CellTree),
     /// An object of a volume.
     Object(Key),
 }
@@ -55,6 +66,10 @@ impl NodeTarget {
             NodeTarget::Cells => return NodeId::ROOT,
             // No object has the vnode number 0.
             NodeTarget::Snapshots(cell, volume) => Key::new(cell, Fid::whole_volume(volume)),
+            // No volume has the number 0.
+            NodeTarget::Unreached(cell, tree) => {
+                Key::new(cell, Fid { unique: Uniquifier(tree as u32), ..Fid::default() })
+            }
             NodeTarget::Object(key) => key,
         };
         let fid = key.fid;

@@ -6,6 +6,7 @@ use afs_wire::ids::VolumeKind;
 use afs_wire::mountpoint::Choice;
 
 use crate::api::{DirEntry, Kind, NodeId};
+use crate::key::CellTree;
 use crate::location::{Cell, Location};
 use crate::names::is_dot;
 
@@ -13,8 +14,8 @@ use crate::names::is_dot;
 pub(crate) struct CellsEntry<'a> {
     /// Name of the cell.
     pub cell: &'a str,
-    /// The volume of `root.cell`.
-    pub choice: Choice,
+    /// The tree of the cell.
+    pub tree: CellTree,
     /// Text of the corresponding mount point.
     pub text: String,
 }
@@ -22,11 +23,21 @@ pub(crate) struct CellsEntry<'a> {
 /// Meaning of a name in the directory of all cells, whether or not there is such a cell.
 pub(crate) fn cell_entry(name: &[u8]) -> Option<CellsEntry<'_>> {
     let text = std::str::from_utf8(name).ok()?;
-    let (cell, choice, kind) = match text.strip_prefix('.') {
-        Some(rest) => (rest, Choice::Exactly(VolumeKind::ReadWrite), '%'),
-        None => (text, Choice::ReadOnlyIfAny, '#'),
+    let (cell, tree, kind) = match text.strip_prefix('.') {
+        Some(rest) => (rest, CellTree::ReadWrite, '%'),
+        None => (text, CellTree::Usual, '#'),
     };
-    Some(CellsEntry { cell, choice, text: format!("{kind}{cell}:root.cell.") })
+    Some(CellsEntry { cell, tree, text: format!("{kind}{cell}:root.cell.") })
+}
+
+impl CellTree {
+    /// The volume of the group `root.cell`.
+    pub fn choice(self) -> Choice {
+        match self {
+            CellTree::Usual => Choice::ReadOnlyIfAny,
+            CellTree::ReadWrite => Choice::Exactly(VolumeKind::ReadWrite),
+        }
+    }
 }
 
 /// Lists the directory of all cells from an offset: those that are to be listed. The offsets of a cell stay while others are added.

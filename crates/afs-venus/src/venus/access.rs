@@ -24,7 +24,7 @@ impl Venus {
         match self.node_target(dir) {
             Ok(NodeTarget::Object(key)) => self.promises.names_are_public(key),
             Ok(NodeTarget::Cells) => true,
-            Ok(NodeTarget::Snapshots(..)) | Err(_) => false,
+            Ok(NodeTarget::Snapshots(..) | NodeTarget::Unreached(..)) | Err(_) => false,
         }
     }
 

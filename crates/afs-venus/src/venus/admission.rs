@@ -52,7 +52,7 @@ impl Venus {
             Some(NodeTarget::Object(key)) => {
                 self.promises.names_are_public(key) || self.all_may(&admitted, key, Rights::LOOKUP)
             }
-            Some(NodeTarget::Cells | NodeTarget::Snapshots(..)) | None => false,
+            Some(NodeTarget::Cells | NodeTarget::Snapshots(..) | NodeTarget::Unreached(..)) | None => false,
         };
         if may {
             self.let_in(dir, &admitted);

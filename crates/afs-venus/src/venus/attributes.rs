@@ -35,6 +35,7 @@ impl Venus {
                 return self.getattr_of_snapshots(node, cell, volume).await;
             }
             NodeTarget::Cells => return Ok(self.cells_attr()),
+            NodeTarget::Unreached(..) => return Ok(self.unreached_attr(node)),
         };
         let vnode = self.vnode(key);
         self.files.note_kernel_writes(&vnode).await?;
@@ -241,9 +242,13 @@ impl Venus {
     /// access(2): checks the directory's access list and, for files, the owner's mode bits.
     #[boxed]
     pub async fn access(&self, node: NodeId, wanted: Access) -> Result<()> {
-        let NodeTarget::Object(key) = self.node_target(node)? else {
-            let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));
-            return refused.map_or(Ok(()), Err);
+        let key = match self.node_target(node)? {
+            NodeTarget::Object(key) => key,
+            NodeTarget::Unreached(cell, tree) => return Err(self.not_entered(cell, tree).await),
+            NodeTarget::Cells | NodeTarget::Snapshots(..) => {
+                let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));
+                return refused.map_or(Ok(()), Err);
+            }
         };
         let me = self.reading_unless(wanted.write);
         let vnode = self.vnode(key);

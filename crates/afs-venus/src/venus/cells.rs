@@ -4,15 +4,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_wire::fs::Status;
-use afs_wire::ids::Fid;
+use afs_wire::ids::{Fid, Mode};
 
-use crate::api::{KnownCell, NodeId};
+use crate::api::{Attr, KnownCell, NodeId};
 use crate::config::CellConfig;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{CellIndex, Key, NodeTarget};
-use crate::location::{Cell, Entered};
+use crate::key::{CellIndex, CellTree, Key, NodeTarget};
+use crate::location::{Cell, Entered, Volume};
 use crate::names::{CellsEntry, cell_entry};
 use crate::venus::Venus;
+use crate::venus::lookup::LOOK_AGAIN;
 
 /// ENOSPC.
 const TOO_MANY: i32 = 28;
@@ -63,11 +64,42 @@ impl Venus {
             self.kernel.note_unpromised();
             return Err(VenusError::new(ErrorKind::NotFound, "lookup"));
         };
-        let volume = self.chosen_volume(index, "root.cell", entry.choice, None).await?;
-        volume.enter(Entered { parent: NodeId::ROOT, text: entry.text });
-        let found = self.status_at(NodeTarget::Object(Key::new(index, Fid::root(volume.id)))).await?;
-        self.location.cell(index).iter().for_each(|cell| cell.list());
-        Ok(found)
+        match self.glancing().root_of_cell(index, entry.tree).await {
+            Ok((volume, found)) => {
+                self.location.cell(index).iter().for_each(|cell| cell.list());
+                volume.enter(Entered { parent: NodeId::ROOT, text: entry.text });
+                Ok(found)
+            }
+            // As a mount point whose servers are away ([`Venus::cross_or_stay`]).
+            Err(error) if error.kind == ErrorKind::ServerUnreachable => {
+                tracing::debug!(cell = entry.cell, %error, "a cell is not entered");
+                Ok((NodeTarget::Unreached(index, entry.tree), Status::default()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn root_of_cell(
+        &self,
+        cell: CellIndex,
+        tree: CellTree,
+    ) -> Result<(Arc<Volume>, (NodeTarget, Status))> {
+        let volume = self.chosen_volume(cell, "root.cell", tree.choice(), None).await?;
+        let found = self.status_at(NodeTarget::Object(Key::new(cell, Fid::root(volume.id)))).await?;
+        Ok((volume, found))
+    }
+
+    /// The error of an operation in a cell that was not entered, which waits for its servers; as [`Venus::not_crossed`].
+    pub(super) async fn not_entered(&self, cell: CellIndex, tree: CellTree) -> VenusError {
+        match self.root_of_cell(cell, tree).await {
+            Ok(_) => VenusError::new(ErrorKind::Refused(LOOK_AGAIN), "cell"),
+            Err(error) => error,
+        }
+    }
+
+    /// Attributes of a cell that was not entered: a directory of which nothing else is known.
+    pub(super) fn unreached_attr(&self, node: NodeId) -> Attr {
+        Attr { node, mode: Mode(0o555), is_public: false, ..self.cells_attr() }
     }
 
     async fn find_entry<'a>(&self, name: &'a [u8]) -> Option<(CellsEntry<'a>, CellIndex)> {

@@ -55,7 +55,7 @@ impl Venus {
     pub async fn fsync_directory(&self, node: NodeId) -> Result<()> {
         match self.node_target(node)? {
             NodeTarget::Object(key) => self.settle_object(key).await,
-            NodeTarget::Cells | NodeTarget::Snapshots(..) => Ok(()),
+            NodeTarget::Cells | NodeTarget::Snapshots(..) | NodeTarget::Unreached(..) => Ok(()),
         }
     }
 

@@ -25,6 +25,7 @@ impl Venus {
                 self.visible_snapshots(cell, volume).await?;
                 return Ok(OpenedDir { caches: false, keep_cache: false });
             }
+            NodeTarget::Unreached(cell, tree) => return Err(self.not_entered(cell, tree).await),
             // Cells are added while the mount runs.
             NodeTarget::Cells => return Ok(OpenedDir { caches: false, keep_cache: false }),
         };
@@ -171,6 +172,7 @@ impl Venus {
             NodeTarget::Snapshots(cell, volume) => {
                 self.list_snapshots(node, (cell, volume), offset, max).await
             }
+            NodeTarget::Unreached(cell, tree) => Err(self.not_entered(cell, tree).await),
             NodeTarget::Cells | NodeTarget::Object(_) => Ok(list_cells(&self.location, offset, max)),
         }
     }

@@ -30,7 +30,7 @@ const LINK_MAX: u64 = 4096;
 /// too.
 const MISSES_BEFORE_BULK: u32 = 2;
 /// ESTALE: the kernel looks the path up again.
-const LOOK_AGAIN: i32 = 116;
+pub(super) const LOOK_AGAIN: i32 = 116;
 
 impl Venus {
     /// Looks up a name. Crosses mount points, follows `.` and `..` (also out of a volume), replaces `@sys`. The entry
@@ -43,7 +43,12 @@ impl Venus {
         let (node_target, status) = self.reading().step(parent, name).await?;
         let named = !is_dot(name);
         let entry = self.entry(node_target, status, named.then_some((parent, name)));
-        if matches!(node_target, NodeTarget::Object(_)) && is_mount_point(&status) {
+        let stays = match node_target {
+            NodeTarget::Object(_) => is_mount_point(&status),
+            NodeTarget::Unreached(..) => named,
+            NodeTarget::Cells | NodeTarget::Snapshots(..) => false,
+        };
+        if stays {
             self.invalidate_empty_mount_point(parent, name);
         }
         Ok(entry)
@@ -54,8 +59,8 @@ impl Venus {
         self.kernel.nodes().child_node(parent, name)
     }
 
-    /// Invalidates the entry of a mount point without a volume, so that it is looked up each time: no server reports
-    /// when the volume is created.
+    /// Invalidates the entry of a mount point without a volume, or of a cell that was not entered, so that it is looked up each time: no
+    /// server reports when the volume is created.
     pub(super) fn invalidate_empty_mount_point(&self, parent: NodeId, name: &[u8]) {
         self.kernel.invalidate_entry(parent, name);
     }
@@ -115,14 +120,17 @@ impl Venus {
     /// [`Venus::lookup`] for a caller that cannot look up again: waits for the servers of the volume behind a mount point.
     async fn lookup_across(&self, parent: NodeId, name: &[u8]) -> Result<Entry> {
         let entry = self.lookup(parent, name).await?;
-        let Some(NodeTarget::Object(key)) = self.kernel.nodes().node_target(entry.node) else {
-            return Ok(entry);
+        let error = match self.kernel.nodes().node_target(entry.node) {
+            Some(NodeTarget::Unreached(cell, tree)) => self.not_entered(cell, tree).await,
+            Some(NodeTarget::Object(key)) => {
+                let vnode = self.vnode(key);
+                if !vnode.state().status.as_ref().is_some_and(is_mount_point) {
+                    return Ok(entry);
+                }
+                self.not_crossed(&vnode).await
+            }
+            _ => return Ok(entry),
         };
-        let vnode = self.vnode(key);
-        if !vnode.state().status.as_ref().is_some_and(is_mount_point) {
-            return Ok(entry);
-        }
-        let error = self.not_crossed(&vnode).await;
         if error.kind == ErrorKind::NoVolume {
             return Ok(entry);
         }
@@ -166,6 +174,7 @@ impl Venus {
             NodeTarget::Object(key) => (self.attr(key, node, &status), u64::from(key.fid.unique.0)),
             NodeTarget::Snapshots(cell, volume) => (self.snapshots_attr(node, cell, volume), 0),
             NodeTarget::Cells => (self.cells_attr(), 0),
+            NodeTarget::Unreached(..) => (self.unreached_attr(node), 0),
         };
         Entry { node, attr, generation, name_for: self.term_of_name(node_target, name.is_some()) }
     }
@@ -180,7 +189,11 @@ impl Venus {
     /// One step from a directory: the target after crossing mount points, and its status.
     pub(super) async fn step(&self, parent: NodeId, name: &[u8]) -> Result<(NodeTarget, Status)> {
         match (self.node_target(parent)?, name) {
-            (NodeTarget::Cells, b"." | b"..") => Ok((NodeTarget::Cells, Status::default())),
+            (NodeTarget::Cells, b"." | b"..") | (NodeTarget::Unreached(..), b"..") => {
+                Ok((NodeTarget::Cells, Status::default()))
+            }
+            (at @ NodeTarget::Unreached(..), b".") => Ok((at, Status::default())),
+            (NodeTarget::Unreached(cell, tree), _) => Err(self.not_entered(cell, tree).await),
             (NodeTarget::Cells, _) => self.step_into_cell(name).await,
             (NodeTarget::Snapshots(cell, volume), name) => {
                 self.step_into_snapshot(parent, cell, volume, name).await
@@ -229,7 +242,9 @@ impl Venus {
 
     pub(super) async fn status_at(&self, node_target: NodeTarget) -> Result<(NodeTarget, Status)> {
         match node_target {
-            NodeTarget::Cells | NodeTarget::Snapshots(..) => Ok((node_target, Status::default())),
+            NodeTarget::Cells | NodeTarget::Snapshots(..) | NodeTarget::Unreached(..) => {
+                Ok((node_target, Status::default()))
+            }
             NodeTarget::Object(key) => Ok((node_target, self.status(&self.vnode(key)).await?)),
         }
     }

@@ -193,7 +193,7 @@ impl Venus {
     fn key(&self, node: NodeId, operation: &'static str) -> Result<Key> {
         match self.node_target(node)? {
             NodeTarget::Object(key) => Ok(key),
-            NodeTarget::Cells | NodeTarget::Snapshots(..) => {
+            NodeTarget::Cells | NodeTarget::Snapshots(..) | NodeTarget::Unreached(..) => {
                 Err(VenusError::new(ErrorKind::ReadOnly, operation))
             }
         }

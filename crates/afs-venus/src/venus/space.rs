@@ -26,6 +26,7 @@ impl Venus {
             NodeTarget::Object(key) => self.volume_of(key).await?,
             NodeTarget::Snapshots(cell, volume) => self.volume(cell, volume).await?,
             NodeTarget::Cells => return Ok(space(0, 0)),
+            NodeTarget::Unreached(cell, tree) => return Err(self.not_entered(cell, tree).await),
         };
         let reply = self.call(&volume, fs::GetVolumeStatus { volume: volume.id }).await?.value;
         let status = reply.status;

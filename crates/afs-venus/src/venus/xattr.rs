@@ -103,6 +103,7 @@ impl Venus {
             NodeTarget::Object(key) => key,
             // OpenAFS's name for the cell of the directory of all cells.
             NodeTarget::Cells if name == "afs.cell" => return Ok(Bytes::from_static(b"dynroot")),
+            NodeTarget::Unreached(cell, tree) => return Err(self.not_entered(cell, tree).await),
             NodeTarget::Cells | NodeTarget::Snapshots(..) => return Err(unknown()),
         };
         let volume = self.volume_of(key).await?;

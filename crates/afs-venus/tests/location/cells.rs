@@ -10,8 +10,8 @@ use afs_sim::Sim;
 use afs_testkit::scripted::{Locations, site};
 use afs_testkit::{Claim, ClaimServer, ClientMachine, Server, ServerPlan, UserDirectory, cell_of, net};
 use afs_venus::{
-    CellResolver, ErrorKind, MemoryCache, OwnIdentity, PinOptions, PinState, Resolved, Token, TokenOwner,
-    VenusConfig,
+    CellResolver, ErrorKind, Kind, MemoryCache, NodeId, OwnIdentity, PinOptions, PinState, Resolved, Token,
+    TokenOwner, VenusConfig,
 };
 use afs_wire::ids::{CellName, VolumeId};
 use afs_wire::vl::{EntryFlags, SiteFlags};
@@ -233,6 +233,56 @@ fn the_identity_of_the_user_who_mounts_is_shown_to_the_home_cell_alone() {
     }
 }
 
+/// Both trees of a cell whose servers never replied are shown at once, as directories of which nothing else is known; what is done in them
+/// fails, and goes on when the servers are there.
+#[test]
+fn a_cell_whose_servers_do_not_reply_is_shown_and_entered_when_they_do() {
+    let two = Two::new(12);
+    two.sim.crash(two.other.node);
+    let a = two.client(&[("other.cell", OTHER)]);
+    let one = a.clone();
+    let inside = two.on(&a, async move {
+        for round in 0..3 {
+            for name in ["home.cell", ".home.cell", "other.cell", ".other.cell"] {
+                let began = one.env.now();
+                let entry = one.venus.lookup(NodeId::ROOT, name.as_bytes()).await.unwrap();
+                assert_eq!(entry.attr.kind, Kind::Directory);
+                assert_eq!(one.venus.getattr(entry.node).await.unwrap().kind, Kind::Directory);
+                let took = one.env.now().saturating_since(began);
+                let most = if round == 0 { Duration::from_secs(3) } else { Duration::from_millis(100) };
+                assert!(took < most, "{name}: {took:?}");
+            }
+        }
+        let [usual, writable] = [&b"other.cell"[..], b".other.cell"].map(|name| {
+            let venus = one.venus.clone();
+            async move { venus.lookup(NodeId::ROOT, name).await.unwrap().node }
+        });
+        let (usual, writable) = (usual.await, writable.await);
+        assert_ne!(usual, writable);
+        assert_eq!(one.venus.lookup(usual, b"..").await.unwrap().node, NodeId::ROOT);
+        for error in [
+            one.venus.lookup(usual, b"file").await.unwrap_err(),
+            one.venus.readdir(writable, 0, 9).await.unwrap_err(),
+            one.venus.mkdir(usual, b"new", 0o755).await.unwrap_err(),
+            one.venus.getxattr(usual, b"afs.fid").await.unwrap_err(),
+        ] {
+            assert!(matches!(error.kind, ErrorKind::ServerUnreachable | ErrorKind::ReadOnly), "{error}");
+        }
+        assert_eq!(one.put("other.cell/file", b"x").await.unwrap_err().kind, ErrorKind::ServerUnreachable);
+        usual
+    });
+    two.other.restart();
+    two.sim.run_for(MINUTE);
+    // Somebody was inside: the kernel is made to look the path up again.
+    let one = a.clone();
+    two.on(&a, async move {
+        let again = one.venus.lookup(inside, b"file").await.unwrap_err();
+        assert_eq!(again.errno(), 116, "{again}");
+    });
+    two.put(&a, "other.cell/file", b"x");
+    assert_eq!(two.get(&a, "other.cell/file").unwrap(), b"x");
+}
+
 #[test]
 fn a_mount_point_leads_into_another_cell_and_back() {
     let two = Two::new(3);
@@ -294,7 +344,7 @@ fn the_addresses_of_a_cell_are_looked_up_again_when_they_are_not_valid_any_more(
     let one = a.clone();
     two.on(&a, async move {
         one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"locations").await.unwrap();
-        assert!(one.find("found.cell").await.is_err());
+        assert!(one.get("found.cell/file").await.is_err());
     });
     two.sim.run_for(MINUTE);
     let asked = two.dns.asked();

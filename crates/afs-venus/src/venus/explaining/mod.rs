@@ -33,7 +33,7 @@ impl Venus {
         };
         match walked.at {
             Some(NodeTarget::Object(key)) => self.explain_object(key, &mut told),
-            Some(NodeTarget::Snapshots(cell, _)) => {
+            Some(NodeTarget::Snapshots(cell, _) | NodeTarget::Unreached(cell, _)) => {
                 told.cell = self.location.cell(cell).map(|cell| cell.name.to_string());
                 told.kind = Some("directory of this mount, on no server".into());
             }

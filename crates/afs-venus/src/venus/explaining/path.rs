@@ -74,9 +74,10 @@ impl Venus {
             NodeTarget::Cells => {
                 let entry = cell_entry(name).ok_or("this mount knows no such cell")?;
                 let cell = self.location.cell_named(entry.cell).ok_or("this mount knows no such cell")?;
-                return self.root_cached(cell, "root.cell", entry.choice, None).map(Next::To);
+                return self.root_cached(cell, "root.cell", entry.tree.choice(), None).map(Next::To);
             }
             NodeTarget::Snapshots(..) => return self.held_child(at, name).map(Next::To),
+            NodeTarget::Unreached(..) => return Err("the servers of the cell did not reply".into()),
             NodeTarget::Object(key) => key,
         };
         let dir = self.vnodes.peek(key).ok_or("the directory is not cached")?;
