@@ -82,6 +82,20 @@ impl Base {
         Ok(if format == Some(FORMAT_1) { LogFormat::One } else { LogFormat::Two })
     }
 
+    /// Whether the log's files exist, and the blob of its current turn says something.
+    pub(crate) fn has_log(&self) -> Result<bool, KvError> {
+        let txn = self.database()?.begin_read().map_err(transaction_error)?;
+        let meta = txn.open_table(META).map_err(table_error)?;
+        Ok(meta.get(LOG_KEY)?.is_some())
+    }
+
+    /// Records that they do, from now on.
+    pub(crate) fn note_log(&self) -> Result<(), KvError> {
+        let txn = self.begin()?;
+        txn.open_table(META).map_err(table_error)?.insert(LOG_KEY, 1)?;
+        commit(txn)
+    }
+
     /// The sequence number of the last batch that the base holds.
     pub(crate) fn applied(&self) -> Result<u64, KvError> {
         let txn = self.database()?.begin_read().map_err(transaction_error)?;
@@ -231,6 +245,7 @@ const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
 const TABLES: TableDefinition<'static, &str, u64> = TableDefinition::new("tables");
 const FORMAT_KEY: &str = "format";
 const APPLIED_KEY: &str = "applied";
+const LOG_KEY: &str = "log";
 const FORMAT: u64 = 2;
 /// The log has records without a salt. The base is unchanged.
 const FORMAT_1: u64 = 1;

@@ -85,7 +85,9 @@ impl Kv {
                 }
             }
         }
-        self.checkpoint_frozen()
+        self.checkpoint_frozen()?;
+        let through = self.engine.progress.lock().frozen_through;
+        Ok(self.engine.log.lock().emptied(through)?)
     }
 
     fn next_step(&self) -> Step {

@@ -14,6 +14,7 @@
 mod backend;
 mod base;
 mod checkpoint;
+mod current_turn;
 mod cursor;
 mod error;
 mod file_medium;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use afs_env::EnvRef;
 
+use crate::current_turn::{self, CurrentTurn, Held};
 use crate::error::KvError;
 use crate::log_turn::{RECORDS_START, Salt, Turn};
 use crate::medium::{Blob, Medium};
@@ -26,6 +27,7 @@ pub(crate) struct Log {
     offset: u64,
     /// Salt of the current turn.
     salt: Salt,
+    current: CurrentTurn,
     limit: u64,
 }
 
@@ -52,7 +54,22 @@ pub(crate) fn remove_format_1(medium: &dyn Medium) -> io::Result<()> {
     old.into_iter().try_for_each(|name| medium.remove(name))
 }
 
-fn names(format: LogFormat) -> [&'static str; 2] {
+/// Damage, if a blob that the store has had since it was created is missing.
+pub(crate) fn check_blobs(medium: &dyn Medium) -> Result<(), KvError> {
+    let there = medium.list()?;
+    let [first, second] = names(LogFormat::Two);
+    match [first, second, current_turn::NAME]
+        .into_iter()
+        .find(|name| !there.iter().any(|found| found == name))
+    {
+        Some(name) => Err(KvError::Corrupt(format!(
+            "its file {name} is missing, and acknowledged changes may be in it: put it back"
+        ))),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn names(format: LogFormat) -> [&'static str; 2] {
     match format {
         LogFormat::One => ["log.0", "log.1"],
         LogFormat::Two => ["log.a", "log.b"],
@@ -60,35 +77,56 @@ fn names(format: LogFormat) -> [&'static str; 2] {
 }
 
 impl Log {
-    /// `limit`: bytes of records after which a blob is full.
-    pub(crate) fn open(medium: &dyn Medium, env: EnvRef, limit: u64) -> io::Result<Self> {
+    /// `limit`: bytes of records after which a blob is full. The next turn does not take the place of the one that is named as current: what
+    /// a crash leaves of its beginning must not be taken for a loss.
+    pub(crate) fn open(
+        medium: &dyn Medium,
+        env: EnvRef,
+        limit: u64,
+        current: CurrentTurn,
+    ) -> io::Result<Self> {
         let blobs = open_blobs(medium, LogFormat::Two)?;
         let allocated = [blobs[0].len()?, blobs[1].len()?];
+        let active = match current.held() {
+            Some(Held::Turn { file, .. }) => 1 - file,
+            Some(Held::Nothing { .. }) | None => 0,
+        };
         let limit = RECORDS_START + limit;
-        Ok(Self { env, blobs, allocated, active: 0, offset: 0, salt: Salt([0; 16]), limit })
+        Ok(Self { env, blobs, allocated, active, offset: 0, salt: Salt([0; 16]), current, limit })
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.offset >= self.limit
     }
 
-    /// Marks both blobs as needed.
+    /// Marks both blobs as needed. The next turn begins where it would have begun.
     pub(crate) fn mark_full(&mut self) {
+        self.active = 1 - self.active;
         self.offset = self.offset.max(self.limit);
     }
 
-    /// Continues in the other blob.
+    /// Records that the base holds everything up to a batch, if nothing was logged since the last turn ended.
+    pub(crate) fn emptied(&mut self, through: u64) -> io::Result<()> {
+        if self.offset == 0 { self.current.write(Held::Nothing { through }) } else { Ok(()) }
+    }
+
+    /// Continues in the other blob, unless no turn has begun in this one.
     pub(crate) fn rotate(&mut self) {
-        self.active = 1 - self.active;
-        self.offset = 0;
+        if self.offset > 0 {
+            self.active = 1 - self.active;
+            self.offset = 0;
+        }
     }
 
     /// Writes a batch and returns when it is durable.
     pub(crate) fn append(&mut self, sequence: u64, rows: &Overlay) -> Result<(), AppendError> {
         let mut bytes = Vec::new();
+        let mut begun = None;
         if self.offset == 0 {
             self.env.random(&mut self.salt.0);
-            bytes = Turn { salt: self.salt, first: sequence }.encode();
+            let turn = Turn { salt: self.salt, first: sequence };
+            bytes = turn.encode();
+            begun = Some(Held::Turn { file: self.active, turn });
         }
         bytes.extend_from_slice(&record::encode(self.salt, sequence, rows));
         let end = self.offset + bytes.len() as u64;
@@ -96,6 +134,9 @@ impl Log {
         let blob = &self.blobs[self.active];
         blob.write_at(self.offset, &bytes).map_err(|error| AppendError::Torn(error.into()))?;
         blob.sync().map_err(AppendError::Unknown)?;
+        // After the turn, which would else be missed at the next open, and before its first batch is acknowledged.
+        let named = begun.map_or(Ok(()), |held| self.current.write(held));
+        named.map_err(AppendError::Unknown)?;
         self.offset = end;
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::current_turn::Held;
 use crate::error::KvError;
 use crate::log;
 use crate::log_turn::{RECORDS_START, Turn};
@@ -51,6 +52,37 @@ pub(crate) fn replay(
         reached = reached.max(run.end - 1);
     }
     Ok(reached)
+}
+
+/// Damage, if the log does not hold what it held for certain, or the base is older than the log.
+pub(crate) fn check_current(medium: &dyn Medium, held: Option<Held>, applied: u64) -> Result<(), KvError> {
+    let damage = match held {
+        None => Some("log.turn, which names the current turn of the log, does not name one".into()),
+        Some(Held::Nothing { through }) => (through > applied).then(|| {
+            format!("the index ends with batch {applied} and had all up to {through}: it is an older copy")
+        }),
+        Some(Held::Turn { file, turn }) => {
+            let blob = &log::open_blobs(medium, LogFormat::Two)?[file];
+            // A later turn is one that a crash kept from being named.
+            let is_there =
+                Turn::read(blob.as_ref())?.is_some_and(|found| found == turn || found.first > turn.first);
+            let name = log::names(LogFormat::Two)[file];
+            (!is_there).then(|| format!("{name} does not hold the batches from {} that it held", turn.first))
+        }
+    };
+    damage.map_or(Ok(()), |damage| Err(KvError::Corrupt(damage)))
+}
+
+/// What a log of before its current turn was named holds at least.
+pub(crate) fn found_in_log(medium: &dyn Medium, format: LogFormat, applied: u64) -> Result<Held, KvError> {
+    let mut turns = Vec::new();
+    if format == LogFormat::Two {
+        for (file, blob) in log::open_blobs(medium, format)?.into_iter().enumerate() {
+            turns.extend(Turn::read(blob.as_ref())?.map(|turn| (file, turn)));
+        }
+    }
+    let last = turns.into_iter().max_by_key(|(_, turn)| turn.first);
+    Ok(last.map_or(Held::Nothing { through: applied }, |(file, turn)| Held::Turn { file, turn }))
 }
 
 /// The sequence numbers of the records at the beginning of a file, `end` not included. Of a turn whose first record

@@ -5,6 +5,7 @@
 mod basics;
 mod crash;
 mod fuzzing;
+mod lost_files;
 mod parts;
 mod planted;
 mod threads;

@@ -152,6 +152,12 @@ impl Store {
 }
 
 impl VolumeStore {
+    /// Its index.
+    #[must_use]
+    pub fn index(&self) -> &Kv {
+        &self.store.kv
+    }
+
     /// Opens a store on an index that was opened with [`TABLES`](crate::TABLES), and its drive. An empty
     /// index becomes an empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, env: EnvRef, config: Config) -> Result<Self, OpenError> {

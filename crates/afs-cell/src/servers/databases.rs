@@ -15,6 +15,7 @@ use afs_db::{
     StoredLocationDb, StoredLoginDb,
 };
 use afs_files::secret_file;
+use afs_kv::Kv;
 use afs_login::{KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer};
 use afs_net::System;
 use afs_rpc::Service;
@@ -41,6 +42,8 @@ pub(super) struct Databases {
     pub(super) importer: Importer,
     /// The shared store, where several servers share the databases.
     sharing: Option<Arc<Sharing>>,
+    /// The index in the state directory, where they do not.
+    pub(super) index: Option<Kv>,
 }
 
 impl Databases {
@@ -69,9 +72,10 @@ impl Databases {
             names: protection.clone(),
             protection,
             login: Arc::new(EmbeddedLoginDb::new(db.clone())),
-            operations: Arc::new(EmbeddedOperationsDb::new(db)),
+            operations: Arc::new(EmbeddedOperationsDb::new(db.clone())),
             importer,
             sharing: None,
+            index: Some(db),
         })
     }
 
@@ -104,6 +108,7 @@ impl Databases {
             operations: Arc::new(StoredOperationsDb::over(operations)),
             importer,
             sharing: Some(sharing),
+            index: None,
         };
         let secret = databases.login_secret(system)?;
         shared_rows::check_membership(&login, &secret, &options.cell).await?;

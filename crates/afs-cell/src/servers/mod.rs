@@ -39,6 +39,7 @@ use crate::servers::roles::{Host, Overseer, Role, SocketServices};
 use crate::servers::security::CellSecurity;
 use crate::servers::stores::Stores;
 use afs_auth::rxgk::CallbackOffer;
+use afs_kv::Kv;
 use afs_net::{System, Udp};
 use afs_rpc::{Connection, EnvExt, Security};
 use afs_server::scrub::Scrubber;
@@ -61,6 +62,8 @@ pub struct Servers {
     /// On a host that serves the databases.
     importer: Option<Importer>,
     drives: AttachedDrives,
+    /// The indexes of the stores, which take over what is in their logs when the servers stop.
+    indexes: Vec<Kv>,
 }
 
 /// Longest time that disk operations in progress may take when the servers stop.
@@ -91,8 +94,19 @@ impl Servers {
         let Sockets { roles, overseer, owner } = sockets;
         let roles = start_roles(roles, overseer, host)?;
         let owner_calls = owner_calls(&roles, &owner, options, &security);
-        let system = system.clone();
-        Ok(Self { system, roles, owner, owner_calls, identity, security, scrubber, importer, drives })
+        let (system, indexes) = (system.clone(), stores.indexes());
+        Ok(Self {
+            system,
+            roles,
+            owner,
+            owner_calls,
+            identity,
+            security,
+            scrubber,
+            importer,
+            drives,
+            indexes,
+        })
     }
 
     /// Security of the connections of the user who runs the cell: as its first user.
@@ -136,6 +150,11 @@ impl Servers {
         self.owner.shutdown();
         // The file role stops last: once no more requests arrive, it waits for those in progress.
         self.roles.into_iter().rev().for_each(|role| role.stop(&self.system));
+        for index in &self.indexes {
+            if let Err(error) = index.checkpoint() {
+                tracing::warn!(%error, "an index could not take over what is in its log; the next start does it");
+            }
+        }
         self.system.shutdown(STOP_MAX);
     }
 }

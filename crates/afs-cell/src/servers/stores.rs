@@ -64,6 +64,12 @@ impl Stores {
         &self.partitions
     }
 
+    /// The indexes of the partitions and of the databases in the state directory.
+    pub(super) fn indexes(&self) -> Vec<Kv> {
+        let of_databases = self.databases.iter().filter_map(|databases| databases.index.clone());
+        of_databases.chain(self.partitions.iter().map(|(_, store)| store.index().clone())).collect()
+    }
+
     /// Guard of every service: identities from the database, requirements, audit log.
     pub(super) fn guard(&self, system: &Arc<System>, security: &CellSecurity) -> Guard {
         let names = ProtectionNames::new(self.protection.clone(), security.local_names());
