@@ -86,8 +86,13 @@ impl Kv {
             }
         }
         self.checkpoint_frozen()?;
-        let through = self.engine.progress.lock().frozen_through;
-        Ok(self.engine.log.lock().emptied(through)?)
+        // With the log locked no batch becomes visible.
+        let mut log = self.engine.log.lock();
+        let progress = self.engine.progress.lock();
+        let through = progress.frozen_through;
+        let has_all = matches!(progress.state, State::Idle) && through == self.engine.published.visible();
+        drop(progress);
+        if has_all { Ok(log.emptied(through)?) } else { Ok(()) }
     }
 
     fn next_step(&self) -> Step {

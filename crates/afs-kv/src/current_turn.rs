@@ -1,5 +1,5 @@
-//! Blob that names the log's current turn, so that a log file which is missing, empty, zeroed or an older copy is told from a new one.
-//! Layout: `docs/format.md` "Current turn".
+//! Blob that names the log's current turn. By it recovery finds that a log file is missing, empty, zeroed or an older copy.
+//! Layout: `docs/format.md` "Log record".
 
 use std::io;
 use std::sync::Arc;

@@ -116,7 +116,7 @@ fn a_young_store_whose_only_log_is_gone_does_not_open_as_an_empty_one() {
     for damage in ["Missing", "Empty", "Zeroed", "Older"] {
         assert!(refused[&format!("log.a {damage}")], "{refused:?}");
     }
-    // All of them: as if somebody had tidied up.
+    // All files of the log are removed.
     let image = disk.image(&mut Rng(1));
     FILES[1..].iter().for_each(|name| image.remove(name).unwrap());
     assert!(open(&image).is_err());

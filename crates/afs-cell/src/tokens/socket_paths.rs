@@ -15,8 +15,8 @@ const MOUNTS: &str = "mounts";
 /// In such a directory, the tokens that mounts use, by mount.
 const TOKENS: &str = "tokens";
 
-/// Environment variable with a directory in place of root's, and in place of the user's own unless it belongs to somebody else:
-/// commands with the same value find mounts that were started with it, and no others.
+/// Environment variable with a directory. It replaces root's directory for everybody; if it belongs to the user, or does not exist yet, it
+/// replaces the user's own as well. Commands with the same value find the mounts that were started with it, and no others of root's.
 const VARIABLE: &str = "ANDREW_RUN";
 
 /// A name for the token socket of a mount of this process, in a directory that is created for it. Root's directory is
