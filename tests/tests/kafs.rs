@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions};
@@ -56,9 +57,13 @@ fn the_kernels_client_works_in_our_cell() {
     let residents = Residents::of_served(&hosts.netns("venus"), scratch.path(), &home);
     std::fs::write(ours.path().join("greeting"), "hello\n").unwrap();
 
+    let over = AtomicBool::new(false);
     let (output, counts) = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| replaces_beside_the_kernel(&ours.path().join("shared")));
-        (Guest::new(&hosts, CELL, &vice).run(SCRIPT), beside.join())
+        let beside = scope.spawn(|| replaces_beside_the_kernel(&ours.path().join("shared"), &over));
+        let _over = SetOnDrop(&over);
+        let output = Guest::new(&hosts, CELL, &vice).run(SCRIPT);
+        over.store(true, Ordering::Relaxed);
+        (output, beside.join())
     });
     // Shown where the test runs with `--nocapture`.
     eprintln!("replaced and read beside the kernel's client: {counts:?}");
@@ -85,14 +90,24 @@ fn the_kernels_client_works_in_our_cell() {
     assert_eq!(String::from_utf8_lossy(&sum.stdout)[..64], written[..64]);
 }
 
-/// Until the kernel's client has ended: replaces the name that it replaces, by rename, and reads it. The name is never missing, and
-/// what it names is whole. Returns how often each was done.
-fn replaces_beside_the_kernel(shared: &Path) -> (u32, u32) {
+/// Says that something is over, also where it ended by a panic.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Until the kernel's client has ended or its machine is `over`: replaces the name that it replaces, by rename, and reads it. The name
+/// is never missing, and what it names is whole. Returns how often each was done.
+fn replaces_beside_the_kernel(shared: &Path, over: &AtomicBool) -> (u32, u32) {
     let (name, ended) = (shared.join("name"), shared.join("ended"));
-    until("the kernel's directory", seconds(1200), || name.exists().then_some(()));
+    let is_over = || over.load(Ordering::Relaxed);
+    until("the kernel's directory", seconds(1200), || (name.exists() || is_over()).then_some(()));
     std::fs::write(shared.join("begun"), "").unwrap();
     let (mut replaced, mut read) = (0, 0);
-    while !ended.exists() {
+    while !ended.exists() && !is_over() {
         let new = shared.join(format!("ours-{replaced}"));
         std::fs::write(&new, format!("ours {replaced}, whole\n")).unwrap();
         std::fs::rename(&new, &name).unwrap();

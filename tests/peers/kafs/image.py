@@ -1,6 +1,7 @@
 """Image of the guest: a kernel's executable and an initramfs, which are made together and replaced together."""
 
-import hashlib, shutil
+import fcntl, hashlib, shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 from commands import need, run
@@ -31,6 +32,14 @@ class Image:
     def is_current(self):
         """Whether it was made by these very scripts."""
         return self.exists() and (self.folder / "made-by").read_text() == scripts()
+
+    @contextmanager
+    def locked(self):
+        """Keeps other processes from building: who waits finds what the other has made."""
+        self.state.mkdir(parents=True, exist_ok=True)
+        with open(self.state / "lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def build(self, package):
         """Makes it anew with the kernel of a Debian package."""
