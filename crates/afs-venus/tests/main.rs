@@ -27,6 +27,7 @@ mod location;
 mod locks;
 mod lost_locks;
 mod moves;
+mod new_names;
 mod parallel_fetches;
 mod picture;
 mod pins;

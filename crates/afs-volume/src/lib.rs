@@ -96,5 +96,7 @@ pub use spec::{CloneSpec, VolumeSpec};
 pub use staged::{StagedParts, StagedPlace};
 pub use staging::{ImageData, Restore, RestoredHeader, VnodeImage};
 pub use store::{Config, OpenError, VolumeStore};
-pub use tx::{Actor, Created, LENT_MAX, Linked, Object, Removed, Rename, Renamed, StoreData, VolumeTx};
+pub use tx::{
+    Actor, Created, LENT_MAX, Linked, Object, Removed, Rename, Renamed, Replacing, StoreData, VolumeTx,
+};
 pub use volume::Volume;

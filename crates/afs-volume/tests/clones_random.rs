@@ -15,7 +15,8 @@ use afs_env::Parts;
 use afs_kv::Kv;
 use afs_sim::crash::{CrashDisk, CrashFolder, Rng, seeds};
 use afs_volume::{
-    CloneSpec, Object, Rebuild, Relocation, Rename, RestoredHeader, Volume, VolumeError, VolumeStore,
+    CloneSpec, Object, Rebuild, Relocation, Rename, Replacing, RestoredHeader, Volume, VolumeError,
+    VolumeStore,
 };
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, VnodeId, VolumeId, VolumeKind, VolumeName};
@@ -151,7 +152,7 @@ impl World {
         let renamed = update(volume, move |tx| {
             let (old_name, new_name) = (&old_name[..], &new_name[..]);
             let rename = Rename { old_directory: from, old_name, new_directory: to, new_name };
-            tx.rename(rename, true, ALICE).map(drop)
+            tx.rename(rename, Replacing::Allowed, ALICE).map(drop)
         });
         if renamed.is_ok() {
             model.rename(from, &old, to, name).unwrap();

@@ -12,7 +12,7 @@ use afs_kv::Kv;
 use afs_sim::crash::{CrashDisk, CrashSegments, Rng};
 use afs_volume::dump::{DumpOptions, VolumeDump, dump_len};
 use afs_volume::restore::{RestoreAs, RestoreError, RestoreStream, Restored};
-use afs_volume::{CloneSpec, Config, Rename, TABLES, Volume, VolumeSpec, VolumeStore};
+use afs_volume::{CloneSpec, Config, Rename, Replacing, TABLES, Volume, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::dump::{DumpHeader, DumpReader, DumpWriter, Event, VnodeFields, VolumeFields};
 use afs_wire::fs::{FileKind, SetStatus};
@@ -249,7 +249,7 @@ fn an_incremental_dump_has_files_that_were_moved() {
     let after = UnixSeconds(volume.header().update_date.0 + 1);
     update(&volume, move |tx| {
         let rename = Rename { old_directory: ROOT, old_name: b"f", new_directory: folder, new_name: b"f" };
-        tx.rename(rename, true, ALICE).map(drop)
+        tx.rename(rename, Replacing::Allowed, ALICE).map(drop)
     })
     .unwrap();
     let part = dump(&volume, since(after, false));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use afs_env::{Parts, UnixTime};
 use afs_sim::crash::{CrashDisk, Rng, seeds};
-use afs_volume::{NewData, Rename, StoreData, Volume, VolumeError, VolumeStore, VolumeTx};
+use afs_volume::{NewData, Rename, Replacing, StoreData, Volume, VolumeError, VolumeStore, VolumeTx};
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, VnodeId};
 use bytes::Bytes;
@@ -63,7 +63,7 @@ fn apply(tx: &mut VolumeTx<'_, '_>, (change, data): Ready) -> Result<(), VolumeE
         (Change::Rename(old, new), _) => {
             let (old_name, new_name) = (old.as_bytes(), new.as_bytes());
             let rename = Rename { old_directory: ROOT, old_name, new_directory: ROOT, new_name };
-            tx.rename(rename, true, ALICE).map(drop)
+            tx.rename(rename, Replacing::Allowed, ALICE).map(drop)
         }
         (Change::Truncate(fid), Some(data)) => tx.store_data(store(fid), data, ALICE).map(drop),
         (change, None) => panic!("{change:?} has no data"),

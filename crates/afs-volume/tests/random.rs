@@ -8,7 +8,7 @@ use crate::support;
 use std::sync::Arc;
 
 use afs_sim::crash::{CrashDisk, Rng, seeds};
-use afs_volume::{LITERAL_MAX, Object, Rename, SLOT_LEN, Volume, VolumeError, VolumeStore};
+use afs_volume::{LITERAL_MAX, Object, Rename, Replacing, SLOT_LEN, Volume, VolumeError, VolumeStore};
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{Fid, Uniquifier};
 use support::kinds::Drives;
@@ -115,7 +115,7 @@ impl World {
             update(&self.volume, move |tx| {
                 let rename =
                     Rename { old_directory: from, old_name: &old, new_directory: to, new_name: &new };
-                tx.rename(rename, true, ALICE)
+                tx.rename(rename, Replacing::Allowed, ALICE)
             }),
         );
     }

@@ -6,7 +6,9 @@
 
 use crate::support;
 
-use afs_volume::{Actor, LITERAL_MAX, Object, Rename, SLOT_LEN, StoreData, VolumeError, VolumeSpec};
+use afs_volume::{
+    Actor, LITERAL_MAX, Object, Rename, Replacing, SLOT_LEN, StoreData, VolumeError, VolumeSpec,
+};
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{FileKind, SetStatus};
@@ -198,7 +200,10 @@ fn links_stay_within_their_directory() {
     }
     assert_eq!(refused(update(&volume, move |tx| tx.link(ROOT, b"f", file, ALICE))), "Exists");
     let across = rename(ROOT, "f", directory, "f");
-    assert_eq!(refused(update(&volume, move |tx| tx.rename(across, true, ALICE))), "CrossDevice");
+    assert_eq!(
+        refused(update(&volume, move |tx| tx.rename(across, Replacing::Allowed, ALICE))),
+        "CrossDevice"
+    );
     let removed = update(&volume, |tx| tx.remove_file(ROOT, b"f", ALICE)).unwrap();
     assert!(matches!(removed.object, Object::Remains(record) if record.link_count == 1));
     let removed = update(&volume, |tx| tx.remove_file(ROOT, b"g", ALICE)).unwrap();
@@ -213,7 +218,8 @@ fn rename_replaces_an_empty_directory_and_frees_it() {
     let moved = make_dir(&volume, from, b"m").unwrap();
     let replaced = make_dir(&volume, to, b"r").unwrap();
     let before = volume.header().file_count;
-    let answer = update(&volume, move |tx| tx.rename(rename(from, "m", to, "r"), true, ALICE)).unwrap();
+    let answer =
+        update(&volume, move |tx| tx.rename(rename(from, "m", to, "r"), Replacing::Allowed, ALICE)).unwrap();
     assert!(answer.moved_directory);
     assert!(matches!(answer.replaced, Some(Object::Gone(gone)) if gone == replaced));
     assert_eq!((answer.old_directory.link_count, answer.new_directory.link_count), (2, 3));
@@ -230,27 +236,35 @@ fn rename_replaces_an_empty_directory_and_frees_it() {
 
 #[test]
 fn rename_asks_before_replacing_and_refuses_loops() {
+    use Replacing::{Allowed, Denied, Never};
     let (_store, volume) = memory_store();
     let outer = make_dir(&volume, ROOT, b"outer").unwrap();
     let inner = make_dir(&volume, outer, b"inner").unwrap();
     create(&volume, ROOT, b"f").unwrap();
     create(&volume, ROOT, b"g").unwrap();
-    let answer = |rename: Rename<'static>, may_replace: bool| {
-        refused(update(&volume, move |tx| tx.rename(rename, may_replace, ALICE)))
+    let answer = |rename: Rename<'static>, replacing: Replacing| {
+        refused(update(&volume, move |tx| tx.rename(rename, replacing, ALICE)))
     };
-    assert_eq!(answer(rename(ROOT, "f", ROOT, "g"), false), "AccessDenied");
-    assert_eq!(answer(rename(ROOT, "outer", inner, "x"), true), "Loop");
-    assert_eq!(answer(rename(ROOT, "outer", outer, "x"), true), "Loop");
-    assert_eq!(answer(rename(ROOT, "f", ROOT, "f"), true), "Invalid");
-    assert_eq!(answer(rename(ROOT, "f", ROOT, "outer"), true), "IsDirectory");
-    assert_eq!(answer(rename(ROOT, "outer", ROOT, "f"), true), "NotDirectory");
-    assert_eq!(answer(rename(outer, "inner", ROOT, "outer"), true), "Invalid");
-    assert_eq!(answer(rename(ROOT, "f", ROOT, "a@sys"), true), "Invalid");
-    assert_eq!(answer(rename(ROOT, "f", Fid::root(VolumeId(8)), "x"), true), "CrossDevice");
-    assert_eq!(answer(rename(ROOT, "none", ROOT, "x"), true), "NotFound");
-    let done = update(&volume, |tx| tx.rename(rename(ROOT, "f", ROOT, "g"), true, ALICE)).unwrap();
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "g"), Denied), "AccessDenied");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "g"), Never), "Exists");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "f"), Never), "Exists");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "outer"), Never), "Exists");
+    assert_eq!(answer(rename(ROOT, "none", ROOT, "g"), Never), "NotFound");
+    assert_eq!(answer(rename(ROOT, "outer", inner, "x"), Allowed), "Loop");
+    assert_eq!(answer(rename(ROOT, "outer", outer, "x"), Allowed), "Loop");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "f"), Allowed), "Invalid");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "outer"), Allowed), "IsDirectory");
+    assert_eq!(answer(rename(ROOT, "outer", ROOT, "f"), Allowed), "NotDirectory");
+    assert_eq!(answer(rename(outer, "inner", ROOT, "outer"), Allowed), "Invalid");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "a@sys"), Allowed), "Invalid");
+    assert_eq!(answer(rename(ROOT, "f", Fid::root(VolumeId(8)), "x"), Allowed), "CrossDevice");
+    assert_eq!(answer(rename(ROOT, "none", ROOT, "x"), Allowed), "NotFound");
+    let done =
+        update(&volume, |tx| tx.rename(rename(ROOT, "f", ROOT, "g"), Replacing::Allowed, ALICE)).unwrap();
     assert_eq!(done.old_directory, done.new_directory);
     assert_eq!(done.object.data_version.0, 0);
+    let new = update(&volume, |tx| tx.rename(rename(ROOT, "g", ROOT, "h"), Never, ALICE)).unwrap();
+    assert!(new.replaced.is_none());
 }
 
 #[test]

@@ -157,8 +157,7 @@ impl Operation {
         }
     }
 
-    /// The protocol cannot exchange two names. That a name must not be replaced is checked here; if another machine
-    /// creates it between check and rename, the effect is the same as if it had created it before.
+    /// The protocol cannot exchange two names.
     pub(crate) async fn rename(
         &self,
         from: (INodeNo, &[u8]),
@@ -176,17 +175,10 @@ impl Operation {
         if flags.intersects(!RenameFlags::RENAME_NOREPLACE) {
             return reply.error(Errno::EINVAL);
         }
-        if flags.contains(RenameFlags::RENAME_NOREPLACE) {
-            match self.venus.lookup(new, to.1).await {
-                Ok(entry) => {
-                    self.venus.forget(entry.node, 1);
-                    return reply.error(Errno::EEXIST);
-                }
-                Err(error) if error.kind == ErrorKind::NotFound => {}
-                Err(error) => return reply.error(errno(&error)),
-            }
-        }
-        let outcome = self.venus.rename(old, from.1, new, to.1).await;
+        let outcome = match flags.contains(RenameFlags::RENAME_NOREPLACE) {
+            true => self.venus.rename_new(old, from.1, new, to.1).await,
+            false => self.venus.rename(old, from.1, new, to.1).await,
+        };
         if outcome.is_ok() {
             if from.0 != to.0 && self.admits() {
                 self.venus.moved_into(new, to.1);

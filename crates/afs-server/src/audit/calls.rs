@@ -54,6 +54,10 @@ described! {
         (call.old_dir, AuditName::new(&call.old_name)),
         (call.new_dir, AuditName::new(&call.new_name)),
     ]);
+    Change: fs::RenameNew |call| AuditObject::Moved([
+        (call.old_dir, AuditName::new(&call.old_name)),
+        (call.new_dir, AuditName::new(&call.new_name)),
+    ]);
     Change: fs::Symlink |call| (call.dir, &*call.name);
     Change: fs::Link |call| (call.dir, &*call.name);
     Change: fs::MakeDir |call| (call.dir, &*call.name);

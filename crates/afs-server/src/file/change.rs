@@ -176,9 +176,10 @@ impl Ready {
             }
             Ready::RemoveFile(call) => Done::RemoveFile(call.dir, remove::remove_file(tx, subject, &call)?),
             Ready::RemoveDir(call) => Done::RemoveDir(call.dir, remove::remove_dir(tx, subject, &call)?),
-            Ready::Rename(call) => {
-                Done::Rename([call.old_dir, call.new_dir], Box::new(rename::rename(tx, subject, &call)?))
-            }
+            Ready::Rename(call) => Done::Rename(
+                [call.old_dir, call.new_dir],
+                Box::new(rename::rename(tx, subject, &call, true)?),
+            ),
             Ready::Refused(code) => return Err(VolumeError::Refused(code)),
         })
     }

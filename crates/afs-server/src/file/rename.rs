@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_volume::{Rename, Renamed, VolumeError, VolumeHeader, VolumeTx};
+use afs_volume::{Rename, Renamed, Replacing, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::acl::Acl;
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
@@ -16,8 +16,12 @@ use crate::access::Operation;
 use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    super::call(table, |server: Arc<FileServer>, context, call: fs::Rename| async move {
-        server.rename(&context, call).await
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::Rename| async move {
+        server.rename(&context, call, true).await
+    });
+    super::call(table, |server: Arc<FileServer>, context, call: fs::RenameNew| async move {
+        let fs::RenameNew { old_dir, old_name, new_dir, new_name } = call;
+        server.rename(&context, fs::Rename { old_dir, old_name, new_dir, new_name }, false).await
     })
 }
 
@@ -27,10 +31,12 @@ pub(super) struct RenamedBy {
     acls: [Arc<Acl>; 2],
 }
 
+/// Renames. `replaces`: an object that has the new name already is replaced, if the caller may remove it.
 pub(super) fn rename(
     tx: &mut VolumeTx<'_, '_>,
     subject: &Subject,
     call: &fs::Rename,
+    replaces: bool,
 ) -> Result<RenamedBy, VolumeError> {
     let rename = Rename {
         old_directory: call.old_dir,
@@ -42,8 +48,12 @@ pub(super) fn rename(
     let new = tx.directory(call.new_dir)?;
     let old_acl = directory_within(tx, call.old_dir, subject, Operation::Delete)?;
     let new_acl = check_within(tx, &new, subject, Operation::Insert)?;
-    let may_replace = check_within(tx, &new, subject, Operation::Delete).is_ok();
-    Ok(RenamedBy { renamed: tx.rename(rename, may_replace, actor(subject))?, acls: [old_acl, new_acl] })
+    let replacing = match check_within(tx, &new, subject, Operation::Delete) {
+        _ if !replaces => Replacing::Never,
+        Ok(_) => Replacing::Allowed,
+        Err(_) => Replacing::Denied,
+    };
+    Ok(RenamedBy { renamed: tx.rename(rename, replacing, actor(subject))?, acls: [old_acl, new_acl] })
 }
 
 impl FileServer {
@@ -51,12 +61,14 @@ impl FileServer {
         self: &Arc<Self>,
         context: &Arc<CallContext>,
         call: fs::Rename,
+        replaces: bool,
     ) -> Result<fs::RenameReply, AbortCode> {
         let dirs = [call.old_dir, call.new_dir];
         let (served, _) = self.unlent_volume(context, &dirs, true).await?;
         let subject = context.subject.clone();
-        let renamed =
-            self.change_again(&served, context, dirs[0], move |tx| rename(tx, &subject, &call)).await?;
+        let renamed = self
+            .change_again(&served, context, dirs[0], move |tx| rename(tx, &subject, &call, replaces))
+            .await?;
         dirs.iter().for_each(|dir| self.leases().note_change(*dir, context.host.id()));
         let mut broken = Broken::default();
         self.rename_breaks(dirs, &renamed, &mut broken);

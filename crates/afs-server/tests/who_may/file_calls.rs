@@ -185,6 +185,11 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let new = s.fresh();
         ok(s.caller(who).rename(s.dir, &text, s.dir, &new))
     }),
+    ("RenameNew", "ac", |s, who| {
+        let (_, text) = s.file();
+        let (old_name, new_name) = (name(&text), name(&s.fresh()));
+        ok(s.caller(who).ask(fs::RenameNew { old_dir: s.dir, old_name, new_dir: s.dir, new_name }))
+    }),
     ("Symlink", "aco", |s, who| {
         let text = s.fresh();
         ok(s.caller(who).symlink(s.dir, &text, "target", 0o777))

@@ -39,6 +39,7 @@ mod reading;
 mod recovering;
 mod remove;
 mod removed;
+mod rename;
 mod restoring;
 mod retry_orders;
 mod revalidation;

@@ -1,21 +1,20 @@
-//! Operations that add names: create, mkdir, symlink, link, rename.
+//! Operations that add names: create, mkdir, symlink, link.
 
 use afs_rpc::boxed;
 use std::sync::Arc;
 
 use afs_wire::dir;
-use afs_wire::fs::{self, Name, PathText, SetStatus};
+use afs_wire::fs::{self, PathText, SetStatus};
 use afs_wire::ids::{Fid, Mode, Uniquifier, VnodeId};
 use afs_wire::mountpoint;
 
 use crate::api::{Entry, NodeId, OpenFlags, Opened};
-use crate::calls::CallReply;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{Key, NodeTarget};
+use crate::key::NodeTarget;
 use crate::location::Volume;
-use crate::names::{TargetBefore, checked};
+use crate::names::checked;
 use crate::promises::ChangeReply;
-use crate::rounds::{Doubt, Seat};
+use crate::rounds::Doubt;
 use crate::venus::Venus;
 use crate::venus::together::Changed;
 use crate::vnode::{Vnode, is_mount_point};
@@ -189,126 +188,6 @@ impl Venus {
         self.promises.record_change(&volume, &file, &answered.change(&reply.status, &reply.sync));
         let status = self.status(&file).await?;
         Ok(self.entry(NodeTarget::Object(file.key), status, Some((parent, name))))
-    }
-
-    /// Renames within a volume, replacing the target.
-    #[boxed]
-    pub async fn rename(&self, parent: NodeId, name: &[u8], to: NodeId, to_name: &[u8]) -> Result<()> {
-        let from = self.vnode(self.key(parent, "Rename")?);
-        let into = self.vnode(self.key(to, "Rename")?);
-        if from.key.volume() != into.key.volume() {
-            return Err(VenusError::new(ErrorKind::CrossDevice, "Rename").of(from.key.fid));
-        }
-        let names = (checked(name)?, checked(to_name)?);
-        let same = from.key == into.key;
-        let (first, second) = if from.key <= into.key { (&from, &into) } else { (&into, &from) };
-        let (seat, _second) = match same {
-            true => (self.enter(&from, &[name, to_name]).await, None),
-            false => (self.enter_alone(first).await, Some(self.enter_alone(second).await)),
-        };
-        let volume = self.volume_to_change(from.key).await?;
-        let missing = || VenusError::new(ErrorKind::NotFound, "Rename").of(from.key.fid);
-        let moved = self.find(&from, name).await?.ok_or_else(missing)?;
-        self.rename_found(&seat, &volume, (&from, name), (&into, to_name), names, moved).await?;
-        // Nodes held under the old name have the new one from now on.
-        self.kernel.nodes().rename(
-            (parent, name),
-            (to, to_name),
-            self.kernel.nodes().id(NodeTarget::Object(moved)),
-        );
-        Ok(())
-    }
-
-    async fn rename_found(
-        &self,
-        seat: &Seat,
-        volume: &Arc<Volume>,
-        (from, name): (&Arc<Vnode>, &[u8]),
-        (into, to_name): (&Arc<Vnode>, &[u8]),
-        (old_name, new_name): (Name, Name),
-        moved: Key,
-    ) -> Result<()> {
-        let replaced = self.find(into, to_name).await?;
-        if replaced == Some(moved) {
-            // Two names of one object: POSIX requires that nothing is done, and the server would refuse.
-            return Ok(());
-        }
-        if let Some(replaced) = replaced {
-            self.keep_open_file(into, volume, replaced).await?;
-        }
-        let request = fs::Rename { old_dir: from.key.fid, old_name, new_dir: into.key.fid, new_name };
-        let outcome = self.change_names(seat, from, volume, request).await;
-        let answered = match outcome.result {
-            Ok(answered) => answered,
-            Err(error) if outcome.doubt.is_some() && error.kind == ErrorKind::NotFound => {
-                return self.verify_rename(from, into, to_name, moved, error).await;
-            }
-            Err(error) => return Err(self.handle_directory_error(from, error)),
-        };
-        let before = self.renamed(volume, (from, name), (into, to_name), &answered);
-        self.names_removed(replaced, before, volume, answered.serial).await;
-        Ok(())
-    }
-
-    /// Applies the rename to the local copies of the directories. The object that was moved is the one under the old
-    /// name in the copy, if that is of the version just before: it may differ from the one found before the call.
-    /// Returns what was replaced.
-    fn renamed(
-        &self,
-        volume: &Arc<Volume>,
-        (from, name): (&Arc<Vnode>, &[u8]),
-        (into, to_name): (&Arc<Vnode>, &[u8]),
-        answered: &CallReply<fs::RenameReply>,
-    ) -> TargetBefore {
-        let reply = &answered.value;
-        let [old, new] = [&reply.old_dir_status, &reply.new_dir_status]
-            .map(|status| answered.change_of_names(status, &reply.sync));
-        let (mut moved, mut replaced) = (None, None);
-        let mut take = |blob: &mut dir::Blob| {
-            moved = blob.lookup(name).ok().flatten();
-            moved.is_some()
-        };
-        let mut put = |blob: &mut dir::Blob, moved: Option<(VnodeId, Uniquifier)>| {
-            replaced = self.names.directories().before(into.key, blob, to_name);
-            let _ = dir::remove(blob, to_name);
-            moved.is_some_and(|moved| dir::insert(blob, to_name, moved).is_ok())
-        };
-        if from.key == into.key {
-            self.patch(from, volume, &new, |blob| {
-                let moved = blob.lookup(name).ok().flatten();
-                name == to_name || (put(blob, moved) && dir::remove(blob, name).is_ok())
-            });
-            return replaced;
-        }
-        self.patch(from, volume, &old, |blob| take(blob) && dir::remove(blob, name).is_ok());
-        self.patch(into, volume, &new, |blob| put(blob, moved));
-        if let Some((vnode, unique)) = moved
-            && let Some(moved) = self.vnodes.peek(from.key.sibling(vnode, unique))
-        {
-            self.found_in(&moved, into.key);
-            if moved.key.fid.is_directory() {
-                // Its `..` was changed.
-                self.distrust(&moved);
-            }
-        }
-        replaced
-    }
-
-    /// The first reply to a rename was lost, and the retry reports that the old name does not exist.
-    async fn verify_rename(
-        &self,
-        from: &Arc<Vnode>,
-        into: &Arc<Vnode>,
-        to_name: &[u8],
-        moved: Key,
-        error: VenusError,
-    ) -> Result<()> {
-        self.distrust(from);
-        self.distrust(into);
-        match self.find(into, to_name).await? {
-            Some(found) if found == moved => Ok(()),
-            _ => Err(self.handle_directory_error(from, error)),
-        }
     }
 
     /// Adds a name to the local copy of a directory, after a change by this client.

@@ -20,6 +20,9 @@ use crate::vnode::Vnode;
 
 /// A call that may also be a change of a list.
 pub(super) trait Listed: Request + Clone {
+    /// Whether it replaces what has the name.
+    const REPLACES: bool = true;
+
     fn into_change(self) -> Change;
 
     /// Its reply; `None` if the server has answered another change.
@@ -51,6 +54,20 @@ listed! {
     RemoveFile: RemoveFile by std::convert::identity,
     RemoveDir: RemoveDir by std::convert::identity,
     Rename: Rename by std::convert::identity,
+}
+
+/// Only for who is alone in the directory: no list has it. Under a lease the names are decided here, and none is in the way.
+impl Listed for fs::RenameNew {
+    const REPLACES: bool = false;
+
+    fn into_change(self) -> Change {
+        let Self { old_dir, old_name, new_dir, new_name } = self;
+        Change::Rename(fs::Rename { old_dir, old_name, new_dir, new_name })
+    }
+
+    fn reply(reply: fs::ChangeReply) -> Option<Self::Reply> {
+        fs::Rename::reply(reply)
+    }
 }
 
 /// Outcome of a change of names.
@@ -86,7 +103,8 @@ impl Venus {
         R::Reply: Send,
     {
         if seat.is_alone() {
-            if let Some(decided) = self.decide(dir, volume, || request.clone().into_change()).await
+            if let Some(decided) =
+                self.decide(dir, volume, R::REPLACES, || request.clone().into_change()).await
                 && let Some(reply) = R::reply(decided.value.clone())
             {
                 return Changed { result: Ok(decided.with(reply, false)), doubt: None };

@@ -17,6 +17,9 @@ fn all_kinds_of_changes_are_decided_and_sent_within_a_second() {
         client.venus.symlink(dir, b"link", b"small").await.unwrap();
         client.venus.rename(dir, b"first0", dir, b"renamed").await.unwrap();
         client.venus.rename(dir, b"first1", dir, b"first2").await.unwrap();
+        client.venus.rename_new(dir, b"renamed", dir, b"again").await.unwrap();
+        let exists = client.venus.rename_new(dir, b"again", dir, b"first2").await.unwrap_err();
+        assert_eq!(exists.kind, ErrorKind::Exists);
         client.venus.unlink(dir, b"first3").await.unwrap();
         client.mkdir("dir/gone").await.unwrap();
         client.venus.rmdir(dir, b"gone").await.unwrap();
@@ -35,7 +38,7 @@ fn all_kinds_of_changes_are_decided_and_sent_within_a_second() {
     cell.on(&b, async move {
         let mut names = other.names("dir").await.unwrap();
         names.sort();
-        assert_eq!(names, [".", "..", "first2", "link", "model", "renamed", "small", "sub"]);
+        assert_eq!(names, [".", "..", "again", "first2", "link", "model", "small", "sub"]);
         assert_eq!(other.get("dir/sub/inner").await.unwrap(), b"inner");
         assert_eq!(other.get("dir/small").await.unwrap(), b"rewritten");
         assert_eq!(other.find("dir/small").await.unwrap().attr.mode.0, 0o600);

@@ -32,7 +32,7 @@ pub use create::Created;
 pub use lent::LENT_MAX;
 pub use link::Linked;
 pub use remove::{Object, Removed};
-pub use rename::{Rename, Renamed};
+pub use rename::{Rename, Renamed, Replacing};
 pub use store_data::StoreData;
 
 use directory::HeldPages;

@@ -22,6 +22,27 @@ pub struct Rename<'n> {
     pub new_name: &'n [u8],
 }
 
+/// What becomes of an object that has the new name already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replacing {
+    /// It is replaced.
+    Allowed,
+    /// The caller may not remove a name from the new directory: [`VolumeError::AccessDenied`].
+    Denied,
+    /// It stays: [`VolumeError::Exists`].
+    Never,
+}
+
+impl Replacing {
+    fn check(self) -> Result<(), VolumeError> {
+        match self {
+            Self::Allowed => Ok(()),
+            Self::Denied => Err(VolumeError::AccessDenied),
+            Self::Never => Err(VolumeError::Exists),
+        }
+    }
+}
+
 /// Result of a rename. The promises of all other clients on both directories must be broken.
 #[derive(Clone, Debug)]
 pub struct Renamed {
@@ -63,15 +84,15 @@ impl Rename<'_> {
 }
 
 impl VolumeTx<'_, '_> {
-    /// Renames. `may_replace` is whether the caller may remove a name from the new directory.
+    /// Renames.
     pub fn rename(
         &mut self,
         rename: Rename<'_>,
-        may_replace: bool,
+        replacing: Replacing,
         actor: Actor,
     ) -> Result<Renamed, VolumeError> {
         rename.check()?;
-        let Plan { mut old, mut new, mut object, replaced } = self.plan(&rename, may_replace)?;
+        let Plan { mut old, mut new, mut object, replaced } = self.plan(&rename, replacing)?;
         let across = !rename.within_one_directory();
         let moved_directory = across && object.is_directory();
         if let Some(replaced) = &replaced {
@@ -110,7 +131,7 @@ impl VolumeTx<'_, '_> {
     }
 
     /// Finds the records that a rename concerns, and checks for obstacles.
-    fn plan(&mut self, rename: &Rename<'_>, may_replace: bool) -> Result<Plan, VolumeError> {
+    fn plan(&mut self, rename: &Rename<'_>, replacing: Replacing) -> Result<Plan, VolumeError> {
         let old = self.directory(rename.old_directory)?;
         let new = self.directory(rename.new_directory)?;
         let source = self.lookup(&old, rename.old_name)?.ok_or(VolumeError::NotFound)?;
@@ -122,7 +143,7 @@ impl VolumeTx<'_, '_> {
         if across && !object.is_directory() && object.link_count != 1 {
             return Err(VolumeError::CrossDevice);
         }
-        let replaced = self.replaceable(rename, &object, [&old, &new], may_replace)?;
+        let replaced = self.replaceable(rename, &object, [&old, &new], replacing)?;
         if across && object.is_directory() {
             self.check_not_beneath(&new, &object)?;
         }
@@ -135,12 +156,10 @@ impl VolumeTx<'_, '_> {
         rename: &Rename<'_>,
         object: &VnodeRecord,
         [old, new]: [&VnodeRecord; 2],
-        may_replace: bool,
+        replacing: Replacing,
     ) -> Result<Option<VnodeRecord>, VolumeError> {
         let Some(found) = self.lookup(new, rename.new_name)? else { return Ok(None) };
-        if !may_replace {
-            return Err(VolumeError::AccessDenied);
-        }
+        replacing.check()?;
         if [target(object), target(old), target(new)].contains(&found) {
             return Err(VolumeError::Invalid);
         }

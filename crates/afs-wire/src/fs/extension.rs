@@ -1,7 +1,7 @@
 //! Andrew's extensions of the file service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{CapabilitySecret, LockKind, LockReply, SERVICE, SetStatus, StatusReply};
+use super::{CapabilitySecret, LockKind, LockReply, Name, RenameReply, SERVICE, SetStatus, StatusReply};
 use crate::ids::{DataVersion, Fid, VolumeId};
 use crate::rpc::Streamed;
 use crate::vol::Snapshots;
@@ -48,6 +48,9 @@ calls! {
     /// exclusive one only if there is no other holder: EAGAIN otherwise, and the shared lock stays. EINVAL without a
     /// lock. Requires the right to take a lock of that kind.
     0x414E_4411 "ChangeLock" ChangeLock { fid: Fid, kind: LockKind } -> LockReply;
+
+    /// Renames an entry if its new name does not exist: EEXIST otherwise, with nothing changed. Everything else as Rename.
+    0x414E_4418 "RenameNew" RenameNew { old_dir: Fid, old_name: Name, new_dir: Fid, new_name: Name } -> RenameReply;
 
     /// Writes data at several positions of a file as one change, if the file still has the expected version. `ranges`
     /// pairs of position and length (two 64-bit words each) follow the arguments, in ascending order and without

@@ -54,6 +54,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4414, "LeaseList"),
     (0x414E_4415, "ReturnLease"),
     (0x414E_4417, "LendMore"),
+    (0x414E_4418, "RenameNew"),
     (0x414E_4420, "DataPath"),
     (0x414E_4421, "GetCapability"),
     (0x414E_4422, "CommitStore"),

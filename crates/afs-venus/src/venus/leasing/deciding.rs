@@ -26,24 +26,26 @@ fn may_decide(rights: Rights) -> bool {
 }
 
 impl Venus {
-    /// Decides a change of names in a directory for a caller that alone changes names there. `None`: a single call decides.
+    /// Decides a change of names in a directory for a caller that alone changes names there. Unless it `replaces` what has a name, it does
+    /// not. `None`: a single call decides.
     pub(in crate::venus) async fn decide(
         &self,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
+        replaces: bool,
         change: impl Fn() -> Change,
     ) -> Option<CallReply<ChangeReply>> {
         let first = || self.first_of_lease(dir, volume, &change());
         let mut lease = self.lease_of(dir, volume, first).await?;
         let change = change();
-        let (mut plan, mut taken) = self.take_for(&lease, dir, volume, &change).await?;
+        let (mut plan, mut taken) = self.take_for(&lease, dir, volume, replaces, &change).await?;
         // Boxed: it is rare, and each change of names would have room for it on its stack.
         if taken == Taken::UsedUp && Box::pin(self.borrow_more(&lease, plan.cost, plan.new)).await {
-            (plan, taken) = self.take_for(&lease, dir, volume, &change).await?;
+            (plan, taken) = self.take_for(&lease, dir, volume, replaces, &change).await?;
         }
         if taken == Taken::UsedUp {
             lease = Box::pin(self.next_lease(&lease, dir, volume)).await?;
-            (plan, taken) = self.take_for(&lease, dir, volume, &change).await?;
+            (plan, taken) = self.take_for(&lease, dir, volume, replaces, &change).await?;
         }
         let Taken::Fid(fid) = taken else {
             if taken == Taken::UsedUp {
@@ -67,6 +69,7 @@ impl Venus {
         lease: &Arc<Lease>,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
+        replaces: bool,
         change: &Change,
     ) -> Option<(Plan, Taken)> {
         if lease.journal(|journal| journal.is_full()) {
@@ -75,7 +78,7 @@ impl Venus {
         if !self.rights_in(dir, volume, may_decide).await.is_ok_and(may_decide) {
             return None;
         }
-        let plan = self.plan(dir, volume, change)?;
+        let plan = self.plan(dir, volume, change).filter(|plan| replaces || plan.unlinked.is_none())?;
         if let Some(into) = &plan.into
             && !self.rights_in(into, volume, may_decide).await.is_ok_and(may_decide)
         {
