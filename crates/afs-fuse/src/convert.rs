@@ -113,6 +113,11 @@ pub(crate) fn open_flags(flags: i32, passthrough: bool) -> OpenFlags {
     }
 }
 
+/// Whether each write is to be durable when it returns: an open with O_SYNC or O_DSYNC for writing, or the flags of such a write.
+pub(crate) fn writes_durably(flags: i32) -> bool {
+    flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_DSYNC != 0
+}
+
 /// A node's own inode number.
 pub(crate) fn ino(node: NodeId) -> INodeNo {
     INodeNo(node.0)
@@ -126,6 +131,9 @@ mod tests {
     fn open_flags_keep_their_meaning() {
         let flags = open_flags(libc::O_WRONLY | libc::O_APPEND | libc::O_TRUNC, true);
         assert_eq!((flags.read, flags.write, flags.append, flags.truncate), (false, true, true, true));
+        let durable =
+            [libc::O_RDWR | libc::O_DSYNC, libc::O_WRONLY | libc::O_SYNC, libc::O_RDONLY | libc::O_SYNC];
+        assert_eq!(durable.map(writes_durably), [true, true, false]);
         let flags = open_flags(libc::O_RDONLY, false);
         assert_eq!((flags.read, flags.write, flags.append, flags.passthrough), (true, false, false, false));
     }

@@ -70,8 +70,7 @@ impl AndrewFs {
     }
 
     /// Polls an operation on this thread, which is the one that reads requests. The operation may block here for a
-    /// small access to the cache's files only; one that has to wait longer continues on the thread that wakes it. A
-    /// panic ends this request alone: its reply, when dropped, is EIO.
+    /// small access to the cache's files only; one that has to wait longer continues on the thread that wakes it.
     fn start(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.mount.env.start(Box::pin(work), Stall::Brief);
     }
@@ -243,12 +242,14 @@ impl Filesystem for AndrewFs {
         offset: u64,
         data: &[u8],
         _: WriteFlags,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let data = Bytes::copy_from_slice(data);
-        self.run_held(|m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
+        self.run_held(
+            move |m| async move { m.write(ino, HandleId(fh.0), offset, data, flags.0, reply).await },
+        );
     }
 
     fn flush(&self, request: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {

@@ -26,8 +26,21 @@ pub(crate) enum Admission<R> {
     Through(Arc<R>),
     /// The kernel uses its page cache, and this process serves its reads and writes.
     Cached,
+    /// Each read and write is a request, beside opens that use the backing file; a mapping is one of that.
+    Apart(Arc<R>),
     /// The inode is open in a mode or with data that this open cannot share.
     Conflict,
+}
+
+/// Writes of an open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// None, or such as a later request makes durable.
+    Plain,
+    /// Each is durable when it returns: the kernel would make only the cache file durable.
+    Durable,
+    /// The same, and the open reads nothing, so that no mapping of it writes.
+    DurableOnly,
 }
 
 /// State of all inodes that are open or have a registered backing file.
@@ -88,13 +101,17 @@ impl<R> Passthrough<R> {
         &self,
         ino: INodeNo,
         opened: &Opened,
+        writes: Writes,
         register: impl FnOnce(&File) -> io::Result<R>,
     ) -> Admission<R> {
         let Opened { handle, data, .. } = *opened;
         let backing = opened.backing.as_ref();
         let mut table = self.table();
         if !table.goes_with(ino, data, backing) {
-            return Admission::Conflict;
+            let shared = table.backing_with(ino, data).filter(|_| writes == Writes::DurableOnly);
+            let Some(shared) = shared else { return Admission::Conflict };
+            table.opened_apart(ino.0, handle, data);
+            return Admission::Apart(shared);
         }
         let (is_open, used) =
             table.inodes.get(&ino.0).map_or((false, None), |i| (i.is_open(), i.backing.clone()));
@@ -108,7 +125,19 @@ impl<R> Passthrough<R> {
             _ => None,
         };
         table.opened(ino.0, handle, data, keep);
-        admission
+        match admission {
+            Admission::Through(registered) if writes != Writes::Plain => {
+                table.set_apart(ino.0, handle);
+                Admission::Apart(registered)
+            }
+            admission => admission,
+        }
+    }
+
+    /// Whether an open needs the backing file that other opens of the inode use.
+    pub(crate) fn is_backed(&self, ino: INodeNo) -> bool {
+        let table = self.table();
+        table.inodes.get(&ino.0).is_some_and(|inode| inode.is_open() && inode.backing.is_some())
     }
 
     /// A handle by which the inode is open with the pages or the backing file of the inode, if it is.
@@ -137,11 +166,12 @@ impl<R> Passthrough<R> {
 
     /// Counts an open that shares neither pages nor a backing file with the others of the inode.
     pub(crate) fn open_apart(&self, ino: INodeNo, handle: HandleId, data: u64) {
-        let mut table = self.table();
-        let used = table.inodes.get(&ino.0).map(|inode| (inode.data, inode.backing.clone()));
-        let (data, backing) = used.unwrap_or((data, None));
-        table.opened(ino.0, handle, data, backing);
-        table.inodes.entry(ino.0).and_modify(|inode| _ = inode.apart.insert(handle));
+        self.table().opened_apart(ino.0, handle, data);
+    }
+
+    /// Whether the kernel sends each read and write of a handle to this process, and nothing else.
+    pub(crate) fn is_apart(&self, ino: INodeNo, handle: HandleId) -> bool {
+        self.table().inodes.get(&ino.0).is_some_and(|inode| inode.apart.contains(&handle))
     }
 
     /// Decision after an attempt to register a backing file. If the kernel refuses passthrough in general, it is
@@ -190,6 +220,23 @@ impl<R> Table<R> {
             Some((id, _)) => backing.is_some_and(|backing| backing.id == *id),
             None => inode.data == data,
         }
+    }
+
+    /// The backing file of an open inode, if it has this data.
+    fn backing_with(&self, ino: INodeNo, data: u64) -> Option<Arc<R>> {
+        let inode = self.inodes.get(&ino.0).filter(|inode| inode.is_open() && inode.data == data)?;
+        inode.backing.as_ref().map(|(_, registered)| registered.clone())
+    }
+
+    fn opened_apart(&mut self, ino: u64, handle: HandleId, data: u64) {
+        let used = self.inodes.get(&ino).map(|inode| (inode.data, inode.backing.clone()));
+        let (data, backing) = used.unwrap_or((data, None));
+        self.opened(ino, handle, data, backing);
+        self.set_apart(ino, handle);
+    }
+
+    fn set_apart(&mut self, ino: u64, handle: HandleId) {
+        self.inodes.entry(ino).and_modify(|inode| _ = inode.apart.insert(handle));
     }
 
     fn opened(&mut self, ino: u64, handle: HandleId, data: u64, backing: Option<(u64, Arc<R>)>) {
@@ -247,7 +294,7 @@ mod tests {
 
     fn open(table: &Passthrough<u32>, handle: u64, id: Option<u64>) -> Admission<u32> {
         let opened = opened(handle, id.unwrap_or(0), id.map(backing));
-        table.admit(INO, &opened, |_| Ok(id.unwrap_or(0) as u32))
+        table.admit(INO, &opened, Writes::Plain, |_| Ok(id.unwrap_or(0) as u32))
     }
 
     #[test]
@@ -262,7 +309,7 @@ mod tests {
         table.release(INO, HandleId(2));
         assert_eq!((table.handle(INO), open(&table, 5, None)), (None, Admission::Cached));
         let opened = opened(6, 0, Some(backing(5)));
-        assert_eq!(table.admit(INO, &opened, |_| Ok(5)), Admission::Cached);
+        assert_eq!(table.admit(INO, &opened, Writes::Plain, |_| Ok(5)), Admission::Cached);
     }
 
     #[test]
@@ -271,18 +318,40 @@ mod tests {
         open(&table, 1, Some(5));
         table.release(INO, HandleId(1));
         let refuse = |_: &File| -> io::Result<u32> { panic!("registered twice") };
-        let again = table.admit(INO, &opened(2, 5, Some(backing(5))), refuse);
+        let again = table.admit(INO, &opened(2, 5, Some(backing(5))), Writes::Plain, refuse);
         assert_eq!(again, Admission::Through(Arc::new(5)));
         table.release(INO, HandleId(2));
         table.stale(INO);
-        let other = table.admit(INO, &opened(3, 5, Some(backing(5))), |_| Ok(77));
+        let other = table.admit(INO, &opened(3, 5, Some(backing(5))), Writes::Plain, |_| Ok(77));
         assert_eq!(other, Admission::Through(Arc::new(77)));
+    }
+
+    #[test]
+    fn durable_writes_are_requests_beside_a_backing_file() {
+        use Writes::{Durable, DurableOnly};
+        let table = Passthrough::<u32>::new(true);
+        let open = |handle, data, writes, id: Option<u64>| {
+            table.admit(INO, &opened(handle, data, id.map(backing)), writes, |_| Ok(7))
+        };
+        assert_eq!(open(1, 7, Durable, None), Admission::Cached);
+        assert!(!table.is_apart(INO, HandleId(1)) && !table.is_backed(INO));
+        table.release(INO, HandleId(1));
+        assert_eq!(open(2, 7, Writes::Plain, Some(7)), Admission::Through(Arc::new(7)));
+        assert!(table.is_backed(INO));
+        assert_eq!(open(3, 7, DurableOnly, None), Admission::Apart(Arc::new(7)));
+        // A mapping of it would write without anybody's knowledge; and other data cannot be opened under the same number.
+        assert_eq!(open(4, 7, Durable, None), Admission::Conflict);
+        assert_eq!(open(5, 8, DurableOnly, None), Admission::Conflict);
+        assert_eq!(open(6, 7, Durable, Some(7)), Admission::Apart(Arc::new(7)));
+        let apart = [2, 3, 6].map(|handle| table.is_apart(INO, HandleId(handle)));
+        assert_eq!(apart, [false, true, true]);
+        assert_eq!(table.handle(INO), Some(HandleId(2)));
     }
 
     #[test]
     fn handles_that_share_the_kernels_pages_have_the_same_data() {
         let table = Passthrough::<u32>::new(false);
-        let open = |handle, data| table.admit(INO, &opened(handle, data, None), |_| Ok(0));
+        let open = |handle, data| table.admit(INO, &opened(handle, data, None), Writes::Plain, |_| Ok(0));
         assert_eq!(
             (open(1, 1), open(2, 1), open(3, 2)),
             (Admission::Cached, Admission::Cached, Admission::Conflict)
@@ -300,7 +369,10 @@ mod tests {
     fn a_refusal_on_principle_ends_the_asking() {
         let table = Passthrough::<u32>::new(true);
         let refuse = |_: &File| Err(io::Error::from_raw_os_error(libc::EPERM));
-        assert_eq!(table.admit(INO, &opened(1, 5, Some(backing(5))), refuse), Admission::Cached);
+        assert_eq!(
+            table.admit(INO, &opened(1, 5, Some(backing(5))), Writes::Plain, refuse),
+            Admission::Cached
+        );
         assert!(!table.allowed());
     }
 
@@ -308,7 +380,7 @@ mod tests {
     fn idle_registrations_are_bounded() {
         let table = Passthrough::<u32>::new(true);
         for n in 0..2000 {
-            table.admit(INodeNo(n), &opened(n, n, Some(backing(n))), |_| Ok(0));
+            table.admit(INodeNo(n), &opened(n, n, Some(backing(n))), Writes::Plain, |_| Ok(0));
             table.release(INodeNo(n), HandleId(n));
         }
         let inner = table.table();

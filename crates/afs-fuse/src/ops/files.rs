@@ -3,8 +3,8 @@
 use crate::convert::{self, errno};
 use crate::ops::names::done;
 use crate::ops::{InvalidationCount, Mount, Operation};
-use crate::passthrough::Admission;
-use afs_venus::{Entry, ErrorKind, HandleId, InvalidationSink, NodeId, Opened};
+use crate::passthrough::{Admission, Writes};
+use afs_venus::{Entry, ErrorKind, HandleId, InvalidationSink, NodeId, Opened, VenusError};
 use bytes::Bytes;
 use fuser::{
     BackingId, Errno, FileHandle, FopenFlags, INodeNo, LockOwner, ReplyCreate, ReplyData, ReplyEmpty,
@@ -25,7 +25,13 @@ impl Operation {
             Ok(node) => node,
             Err(error) => return reply.error(error),
         };
-        let wanted = convert::open_flags(flags, self.passthrough.allowed());
+        let writes = writes_of(flags);
+        let is_through = match writes {
+            Writes::Plain => self.passthrough.allowed(),
+            Writes::Durable => self.passthrough.is_backed(ino),
+            Writes::DurableOnly => false,
+        };
+        let wanted = convert::open_flags(flags, is_through);
         let (opened, is_repeated) = self.open_or_take(node, wanted).await;
         let opened = match opened {
             Ok(opened) => opened,
@@ -41,7 +47,7 @@ impl Operation {
         {
             self.passthrough.switched(ino, data);
         }
-        let admission = self.admit(ino, &opened, |file| reply.open_backing(file));
+        let admission = self.admit(ino, &opened, writes, |file| reply.open_backing(file));
         if self.venus.reads_older(opened.handle) {
             // The kernel may have been told the newest length before this open was counted.
             self.sink.attributes(node);
@@ -51,6 +57,7 @@ impl Operation {
         match admission {
             Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
             Admission::Cached => reply.opened(handle, flags),
+            Admission::Apart(backing) => reply.opened_passthrough(handle, apart(flags), &backing),
             Admission::Conflict if is_repeated => {
                 self.passthrough.open_apart(ino, opened.handle, opened.data);
                 reply.opened(handle, apart(flags));
@@ -69,10 +76,11 @@ impl Operation {
         &self,
         ino: INodeNo,
         opened: &Opened,
+        writes: Writes,
         register: impl FnOnce(&std::fs::File) -> std::io::Result<BackingId>,
     ) -> Admission<BackingId> {
-        let admission = self.passthrough.admit(ino, opened, register);
-        if opened.backing.is_some() && !matches!(admission, Admission::Through(_)) {
+        let admission = self.passthrough.admit(ino, opened, writes, register);
+        if opened.backing.is_some() && !matches!(admission, Admission::Through(_) | Admission::Apart(_)) {
             self.venus.passthrough_refused(opened.handle);
         }
         admission
@@ -85,16 +93,17 @@ impl Operation {
             Ok(parent) => parent,
             Err(error) => return reply.error(error),
         };
-        let wanted = convert::open_flags(file.flags, self.passthrough.allowed());
+        let is_through = self.passthrough.allowed() && writes_of(file.flags) == Writes::Plain;
+        let wanted = convert::open_flags(file.flags, is_through);
         match self.venus.create(parent, file.name, file.mode & 0o7777, wanted).await {
-            Ok((entry, opened)) => self.created(file.parent, &entry, &opened, since, reply).await,
+            Ok((entry, opened)) => self.created(&file, &entry, &opened, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
     }
 
     async fn created(
         &self,
-        parent: INodeNo,
+        file: &Create<'_>,
         entry: &Entry,
         opened: &Opened,
         since: InvalidationCount,
@@ -102,9 +111,10 @@ impl Operation {
     ) {
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(entry, owner);
-        let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
+        let writes = writes_of(file.flags);
+        let admission = self.admit(attr.ino, opened, writes, |file| reply.open_backing(file));
         let ttl = self.entry_validity(attr.ino, owner, since, &entry.attr);
-        let ttl = ttl.min(self.name_validity(since, parent));
+        let ttl = ttl.min(self.name_validity(since, file.parent));
         let flags = self.fopen_flags(attr.ino, entry.node, opened, true);
         let handle = FileHandle(opened.handle.0);
         match admission {
@@ -112,6 +122,9 @@ impl Operation {
                 reply.created_passthrough(&ttl, &attr, generation, handle, through(flags), &backing);
             }
             Admission::Cached => reply.created(&ttl, &attr, generation, handle, flags),
+            Admission::Apart(backing) => {
+                reply.created_passthrough(&ttl, &attr, generation, handle, apart(flags), &backing);
+            }
             Admission::Conflict => {
                 // Only if the file existed and was open: then as for an open of it.
                 self.keep_apart(entry.node, opened);
@@ -137,15 +150,32 @@ impl Mount {
         handle: HandleId,
         pos: u64,
         data: Bytes,
+        flags: i32,
         reply: ReplyWrite,
     ) {
-        match self.venus.write(handle, pos, data).await {
+        match self.written(ino, handle, pos, data, flags).await {
             Ok(length) => {
                 self.after_change(ino);
                 reply.written(u32::try_from(length).unwrap_or(u32::MAX));
             }
             Err(error) => reply.error(errno(&error)),
         }
+    }
+
+    /// A write that is durable, if its flags say so. Where the kernel has pages, it requests that itself.
+    async fn written(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        pos: u64,
+        data: Bytes,
+        flags: i32,
+    ) -> Result<usize, VenusError> {
+        let length = self.venus.write(handle, pos, data).await?;
+        if convert::writes_durably(flags) && self.passthrough.is_apart(ino, handle) {
+            self.venus.fsync(handle).await?;
+        }
+        Ok(length)
     }
 
     /// The request of close(2): an error of the store is the error of close.
@@ -243,6 +273,15 @@ impl Mount {
             flags |= FopenFlags::FOPEN_NOFLUSH;
         }
         flags
+    }
+}
+
+/// What an open with these flags writes.
+fn writes_of(flags: i32) -> Writes {
+    match (convert::writes_durably(flags), flags & libc::O_ACCMODE) {
+        (false, _) => Writes::Plain,
+        (true, libc::O_WRONLY) => Writes::DurableOnly,
+        (true, _) => Writes::Durable,
     }
 }
 
