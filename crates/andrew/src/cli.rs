@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// The Andrew File System: one name space over many servers, with files cached on this machine.
@@ -194,7 +195,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("andrew: {error}");
+            // Standard error may be a log on a full disk.
+            let _ = writeln!(std::io::stderr(), "andrew: {error}");
             ExitCode::from(error.status)
         }
     }

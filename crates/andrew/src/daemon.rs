@@ -2,6 +2,7 @@
 
 use crate::detach::{self, Child};
 use crate::error::{CommandError, CommandResult};
+use crate::log::Log;
 use crate::output;
 use crate::sys::signals::StopSignals;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -65,6 +66,7 @@ pub fn run<D: Daemon>(
     let child = if options.child { Some(Child::begin()?) } else { None };
     // Messages of the FUSE binding also come as an error of the command, or do not matter.
     write_log(if options.child { "info,fuser=error" } else { "warn,fuser=off" });
+    end_at_panics();
     allow_many_files();
     let signals =
         StopSignals::block().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
@@ -94,6 +96,16 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
+/// A panic of any thread ends the process, whatever it was built for: who supervises it starts it again. With a thread less it would
+/// seem to work.
+fn end_at_panics() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
+}
+
 /// Ends a [`run`] of this process as a signal would: for a daemon that ended by itself.
 pub fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
@@ -105,6 +117,7 @@ fn write_log(default: &str) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
+        .with_writer(Log::over(std::io::stderr()))
+        .log_internal_errors(false)
         .try_init();
 }
