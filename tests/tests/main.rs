@@ -15,6 +15,7 @@ mod guarded_mounts;
 mod hostile;
 mod kafs;
 mod kafs_token;
+mod kept;
 mod kerberos;
 mod moves;
 mod new_user;

@@ -6,6 +6,7 @@ use super::cell::andrew;
 use super::netns::Netns;
 use super::process::{Daemon, seconds};
 use super::scratch::unmount;
+use super::user::User;
 use super::wait::until;
 
 /// A running client; unmounted when this is dropped.
@@ -27,8 +28,23 @@ impl Mount {
         let mut command = netns.command(andrew());
         command.args(["mount", "--cell", cell, "--servers", servers, "--cache"]);
         command.arg(folder.join(format!("{name}.cache"))).args(more).arg(&point);
-        let log = (0..).map(|n| folder.join(format!("{name}{n}.log"))).find(|log| !log.exists());
-        let mut process = Daemon::start(command, &log.unwrap_or_else(|| folder.join("mount.log")));
+        let mut process = Daemon::start(command, &new_log(folder, name));
+        wait_for_word(&mut process, "its cache is in");
+        Self { process, folder: point }
+    }
+
+    /// A user's own mount of the cell, on a directory in the user's home with that name. The kernel reads and writes none of its cache files
+    /// itself.
+    ///
+    /// # Panics
+    /// As [`Mount::new`].
+    #[must_use]
+    pub fn of_user(user: &User<'_>, cell: &str, servers: &str, name: &str) -> Self {
+        let (point, cache) = (user.home().join(name), user.home().join(format!("{name}.cache")));
+        let (shown, cache) = (point.display().to_string(), cache.display().to_string());
+        let words = ["mount", "--cell", cell, "--servers", servers, "--cache", &cache, &shown];
+        let command = user.command(&andrew().display().to_string(), &words);
+        let mut process = Daemon::start(command, &new_log(user.home(), name));
         wait_for_word(&mut process, "its cache is in");
         Self { process, folder: point }
     }
@@ -51,6 +67,12 @@ impl Drop for Mount {
         self.process.end(seconds(20));
         unmount(&self.folder);
     }
+}
+
+/// A log of its own for each start.
+fn new_log(folder: &Path, name: &str) -> PathBuf {
+    let log = (0..).map(|n| folder.join(format!("{name}{n}.log"))).find(|log| !log.exists());
+    log.unwrap_or_else(|| folder.join("mount.log"))
 }
 
 /// Waits for a word in the output of a starting process.

@@ -14,13 +14,15 @@ pub struct Netns {
     /// `None`: the namespace of this test.
     name: Option<String>,
     made_here: bool,
+    /// A process with mounts of its own, which the commands see.
+    mounts_of: Option<u32>,
 }
 
 impl Netns {
     /// The same namespace for another user, who does not remove it.
     #[must_use]
     pub fn alias(&self) -> Self {
-        Self { name: self.name.clone(), made_here: false }
+        Self { name: self.name.clone(), made_here: false, mounts_of: self.mounts_of }
     }
 
     /// Creates a namespace with nothing but its own loopback; replaces one with that name of an earlier run.
@@ -29,31 +31,40 @@ impl Netns {
         let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", name]).output();
         run(ip(&["netns", "add", name]), seconds(60));
         run(ip(&["-n", name, "link", "set", "lo", "up"]), seconds(60));
-        Self { name: Some(name.to_owned()), made_here: true }
+        Self { name: Some(name.to_owned()), made_here: true, mounts_of: None }
     }
 
     /// An existing namespace, which this does not remove.
     #[must_use]
     pub fn existing(name: &str) -> Self {
-        Self { name: Some(name.to_owned()), made_here: false }
+        Self { name: Some(name.to_owned()), made_here: false, mounts_of: None }
     }
 
     /// The namespace of this test: it needs no root, and its sockets reach the cell. Such a cell listens at an address
     /// of its own ([`own_address`](super::loopback::own_address)).
     #[must_use]
     pub fn machine() -> Self {
-        Self { name: None, made_here: false }
+        Self { name: None, made_here: false, mounts_of: None }
+    }
+
+    /// The same, with the mounts that a process sees.
+    #[must_use]
+    pub fn with_mounts_of(&self, process: u32) -> Self {
+        Self { name: self.name.clone(), made_here: false, mounts_of: Some(process) }
     }
 
     /// Command that runs `program` in this namespace, with the machine's own files but for the sockets of mounts, which are this
     /// test's alone.
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = match &self.name {
-            None => Command::new(program),
-            Some(name) => {
+        let network = self.name.as_ref().map(|name| format!("--net=/run/netns/{name}"));
+        let mounts = self.mounts_of.map(|process| format!("--mount=/proc/{process}/ns/mnt"));
+        let namespaces: Vec<String> = network.into_iter().chain(mounts).collect();
+        let mut command = match namespaces.is_empty() {
+            true => Command::new(program),
+            false => {
                 let mut command = Command::new("nsenter");
-                command.arg(format!("--net=/run/netns/{name}")).arg(program);
+                command.args(namespaces).arg(program);
                 command
             }
         };
