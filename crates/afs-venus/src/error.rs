@@ -45,6 +45,8 @@ pub enum ErrorKind {
     NoSpace,
     /// The local cache cannot take the data.
     CacheFull,
+    /// This process has no descriptor left for a file of the cache.
+    NoDescriptor,
     /// Larger than a file can be.
     TooBig,
     /// Too many symbolic links or mount points, or a directory moved below itself.
@@ -104,6 +106,7 @@ impl ErrorKind {
             ErrorKind::CrossDevice => 18,
             ErrorKind::NoVolume | ErrorKind::VolumeOffline => 19,
             ErrorKind::NotDirectory => 20,
+            ErrorKind::NoDescriptor => 23,
             ErrorKind::IsDirectory => 21,
             ErrorKind::Invalid => 22,
             ErrorKind::TooBig => 27,
@@ -265,7 +268,8 @@ impl fmt::Display for ErrorKind {
             ErrorKind::ReadOnly => "the volume is read-only",
             ErrorKind::OverQuota => "the volume's quota is used up",
             ErrorKind::NoSpace => "the server's partition is full",
-            ErrorKind::CacheFull => "the local cache is full of unsaved data",
+            ErrorKind::CacheFull => "the local cache is full of unsaved data, or its disk is full",
+            ErrorKind::NoDescriptor => "too many files are open in the mount",
             ErrorKind::TooBig => "too large",
             ErrorKind::Loop => "too many links to follow, or a directory below itself",
             ErrorKind::TooManyLinks => "too many links",

@@ -510,3 +510,53 @@ fn passthrough_writes_after_a_repeated_store_are_stored() {
     });
     assert_eq!(seen_elsewhere(&cell), b"first, second, third");
 }
+
+/// Descriptors above this number do not exist, until it is dropped.
+struct FewDescriptors(rustix::process::Rlimit);
+
+impl FewDescriptors {
+    fn of(count: u64) -> Self {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum: before.maximum }).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for FewDescriptors {
+    fn drop(&mut self) {
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, self.0).unwrap();
+    }
+}
+
+/// As many files as there are descriptors may be open; those that are closed cost none when others need them.
+#[test]
+fn files_of_the_cache_are_open_by_need() {
+    const FILES: usize = 400;
+    let (_dir, cell, a) = on_a_disk(40);
+    let client = a.clone();
+    cell.on(&a, async move {
+        let _few = FewDescriptors::of(100);
+        for number in 0..FILES {
+            client.put(&format!("file{number}"), &pattern(100, number as u64)).await.unwrap();
+        }
+        let mut open = Vec::new();
+        let refused = loop {
+            match client.open(&format!("file{}", open.len()), OpenFlags::READ).await {
+                Ok(handle) => open.push(handle),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.errno(), 23, "{refused}");
+        assert!(open.len() > 30, "only {} files are open", open.len());
+        for handle in open {
+            client.venus.release(handle).await.unwrap();
+        }
+        let before = client.venus.counters();
+        for number in 0..FILES {
+            let content = client.get(&format!("file{number}")).await.unwrap();
+            assert_eq!(content, pattern(100, number as u64));
+        }
+        assert_eq!(client.calls_since(&before), [""; 0], "all of it is still in the cache");
+    });
+}

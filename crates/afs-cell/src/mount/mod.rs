@@ -176,6 +176,7 @@ impl Client {
         let bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(&options.cache));
         let files = options.cache.join("files");
         let (cache, sweeper) = DiskCache::open_unswept(&files, bytes, boot.trim()).map_err(cannot)?;
+        cache.keep_open_at_most(descriptors() / 4);
         self.system.env().blocking(Box::new(move || sweep(sweeper)));
         let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
         let home = CellConfig {
@@ -275,6 +276,12 @@ fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn Serve
     let names = Arc::new(LocalNames::default());
     let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, system.env(), Level::Clear);
     vec![Box::new(NullServer), Box::new(rxgk)]
+}
+
+/// How many descriptors this process may have. Most are needed for the files that programs have open.
+fn descriptors() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX))
 }
 
 /// Removes what earlier runs left in the cache. What cannot be removed takes room, and harms nothing else.

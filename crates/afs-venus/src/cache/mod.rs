@@ -30,6 +30,7 @@ pub use ranges::Ranges;
 pub use unsaved::UnsavedRecord;
 #[cfg(feature = "fuzzing")]
 pub(crate) use unsaved::read_any as read_any_unsaved;
+use worker::lacks_descriptors;
 pub(crate) use worker::{CacheIo, CacheWorker};
 
 /// Key of cached data: one version of one file of one cell. Data of two versions is never mixed.

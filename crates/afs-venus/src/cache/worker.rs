@@ -88,8 +88,14 @@ fn kind_of_failure(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::CacheFull,
         io::ErrorKind::FileTooLarge => ErrorKind::TooBig,
+        _ if lacks_descriptors(error) => ErrorKind::NoDescriptor,
         _ => ErrorKind::Cache,
     }
+}
+
+/// Whether the process, or the machine, has as many files open as it may (EMFILE, ENFILE).
+pub(super) fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 #[cfg(test)]
@@ -105,5 +111,6 @@ mod tests {
         }
         let errno = |n| kind_of_failure(&std::io::Error::from_raw_os_error(n)).errno();
         assert_eq!((errno(27), errno(28), errno(5)), (27, 28, 5));
+        assert_eq!((errno(23), errno(24)), (23, 23), "the mount's limit, not that of the program");
     }
 }

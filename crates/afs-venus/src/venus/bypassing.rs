@@ -61,6 +61,25 @@ impl Venus {
         }
     }
 
+    /// The outcome of a fetch into the cache. If the cache's disk is full or fails, a file that nobody changes here is read past it until
+    /// somebody opens it again: that is no error.
+    pub(super) fn unless_past_the_cache(
+        &self,
+        handle: &Handle,
+        data: &FileData,
+        fetched: Result<()>,
+    ) -> Result<()> {
+        let Err(error) = fetched else { return Ok(()) };
+        if !matches!(error.kind, ErrorKind::CacheFull | ErrorKind::Cache) || handle.may_change() {
+            return Err(error);
+        }
+        handle.vnode.state().file.set_cache_use(CacheUse::Never);
+        match self.bypasses(handle, data) {
+            true => Ok(()),
+            false => Err(error),
+        }
+    }
+
     /// Whether no kernel may be given the cache file. One that has it keeps it.
     pub(super) fn never_through(&self, handle: &Handle, data: &FileData) -> bool {
         handle.vnode.state().file.cache_use() == CacheUse::Never && !data.backed.load(Ordering::SeqCst)

@@ -100,7 +100,8 @@ impl Venus {
         let reads = flags.read && !self.bypasses(handle, &data);
         let wants_all = small && (reads || (file.is_some() && !rewrites));
         if wants_all && !vnode.state().file.is_orphan() {
-            self.fetch_range(handle, 0..length).await?;
+            let fetched = self.fetch_range(handle, 0..length).await;
+            self.unless_past_the_cache(handle, &data, fetched)?;
         } else if wants_all && !data.content().is_complete() {
             // It was removed before all of it was here: the caller looks the name up again.
             return Err(VenusError::new(ErrorKind::Stale, "open").of(vnode.key.fid));

@@ -49,7 +49,8 @@ impl Venus {
                 return self.files.disk(move || file.read_at(pos, (end - pos) as usize)).await;
             }
             if !self.bypasses(handle, &data) {
-                self.fetch_range(handle, pos..end).await?;
+                let fetched = self.fetch_range(handle, pos..end).await;
+                self.unless_past_the_cache(handle, &data, fetched)?;
                 continue;
             }
             match self.read_past(handle, &data, pos..end).await? {

@@ -37,6 +37,7 @@ use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
 use crate::cache::{
     CacheFile, CacheKey, CacheStore, Kept, OfflineRecord, PinRecord, UnsavedRecord, UnsavedTicket,
+    lacks_descriptors,
 };
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
@@ -45,7 +46,7 @@ use index::{Index, IndexRecord};
 pub use orphans::Sweeper;
 use unsaved::UnsavedDirectory;
 
-/// Unused files kept open, so that the next open is fast.
+/// Most unused files kept open, so that the next open is fast.
 const WARM_MAX: usize = 1024;
 /// Contents of `trust` after an orderly stop.
 const CLEAN: &str = "clean";
@@ -76,6 +77,7 @@ struct State {
     open: BTreeMap<u64, Weak<DiskFile>>,
     /// Second-chance queue: a file that was used since it was last examined is passed over.
     warm: VecDeque<Arc<DiskFile>>,
+    warm_max: usize,
     index: Index,
 }
 
@@ -108,7 +110,7 @@ impl DiskCache {
         let unsaved = unsaved::sweep(&directory)?;
         let first = orphans::begin_run(dir, kept.file_numbers().chain(unsaved.iter().copied()))?;
         let sweeper = Sweeper::new(dir, &kept, first);
-        let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), index };
+        let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), warm_max: WARM_MAX, index };
         let cache = DiskCache {
             dir: dir.to_owned(),
             _lock: held,
@@ -125,6 +127,11 @@ impl DiskCache {
         Ok((cache, sweeper))
     }
 
+    /// Keeps so many unused files open at most. Default and limit: 1024.
+    pub fn keep_open_at_most(&self, files: usize) {
+        self.state.lock().warm_max = files.min(WARM_MAX);
+    }
+
     fn path(&self, id: u64) -> PathBuf {
         path_of(&self.dir, id)
     }
@@ -139,7 +146,10 @@ impl DiskCache {
         let open = state.open.get(&id).and_then(Weak::upgrade);
         let file = match open {
             Some(file) => file,
-            None => Arc::new(DiskFile::open(id, self.path(id), &self.unkept)?),
+            None => Arc::new(with_descriptor(
+                || DiskFile::open(id, self.path(id), &self.unkept),
+                || state.close_unused(),
+            )?),
         };
         state.open.insert(id, Arc::downgrade(&file));
         state.keep_warm(&file);
@@ -167,7 +177,7 @@ impl State {
             return;
         }
         self.warm.push_back(file.clone());
-        while self.warm.len() > WARM_MAX {
+        while self.warm.len() > self.warm_max {
             let Some(oldest) = self.warm.pop_front() else { return };
             if oldest.was_used() {
                 self.warm.push_back(oldest);
@@ -175,6 +185,11 @@ impl State {
                 oldest.leave_warm();
             }
         }
+    }
+
+    /// Closes all files that nobody uses: there are no descriptors left.
+    fn close_unused(&mut self) {
+        self.warm.drain(..).for_each(|file| file.leave_warm());
     }
 
     /// Appends a record to the index, and rewrites that when it has become long.
@@ -206,13 +221,14 @@ impl CacheStore for DiskCache {
     fn create(&self) -> io::Result<Arc<dyn CacheFile>> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let path = self.path(id);
-        let file = match DiskFile::create(id, path.clone(), &self.unkept) {
+        let create = || match DiskFile::create(id, path.clone(), &self.unkept) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 path.parent().map_or(Ok(()), fs::create_dir_all)?;
-                DiskFile::create(id, path, &self.unkept)?
+                DiskFile::create(id, path.clone(), &self.unkept)
             }
-            other => other?,
+            other => other,
         };
+        let file = with_descriptor(create, || self.state.lock().close_unused())?;
         let file = Arc::new(file);
         self.state.lock().open.insert(id, Arc::downgrade(&file));
         Ok(file)
@@ -223,6 +239,7 @@ impl CacheStore for DiskCache {
         let record = state.kept.touch(key)?.clone();
         match self.file(&mut state, record.file) {
             Ok(file) => Some((file, record.kept)),
+            Err(error) if lacks_descriptors(&error) => None,
             Err(error) => {
                 tracing::warn!(%error, fid = %key.fid, "a cache file cannot be opened; it is fetched anew");
                 state.remove(&key.cell, key.fid, |id| self.path(id));
@@ -435,6 +452,17 @@ impl CacheStore for DiskCache {
         index.rewrite(kept)?;
         rustix::fs::syncfs(fs::File::open(&self.dir)?)?;
         write_synced(&self.dir.join("trust"), CLEAN.as_bytes())
+    }
+}
+
+/// Opens a file; once more after `close_others`, if the process has as many open as it may.
+fn with_descriptor<T>(open: impl Fn() -> io::Result<T>, close_others: impl FnOnce()) -> io::Result<T> {
+    match open() {
+        Err(error) if lacks_descriptors(&error) => {
+            close_others();
+            open()
+        }
+        opened => opened,
     }
 }
 
