@@ -8,10 +8,11 @@ use crate::{control, socket, tokens};
 use afs_wire::fuzzing::changed;
 
 /// Frames of the control socket and of a mount's token socket: the bytes themselves, the bytes in a frame, and as
-/// changes of a frame with a token.
+/// changes of a frame with a token, and of one with a property.
 pub fn local_sockets(bytes: &[u8]) {
     let framed = socket::frame::fuzzing::framed(bytes);
-    for wire in [bytes, &framed, &changed(&tokens::frame::fuzzing::sample(), bytes)] {
+    let [token, property] = tokens::frame::fuzzing::samples().map(|sample| changed(&sample, bytes));
+    for wire in [bytes, &framed, &token, &property] {
         control::frame::fuzzing::read(wire);
         tokens::frame::fuzzing::read(wire);
     }

@@ -87,12 +87,15 @@ pub fn file_system(path: &Path) -> CellResult<Option<(String, String)>> {
     Ok(seen.map(|line| (line.kind, line.mount.source)))
 }
 
+/// Longest name in a directory of AFS, in bytes.
+const NAME_LEN_MAX: usize = 255;
+
 /// Whether the program that served a mount has died: then the kernel itself replies. A mount that is only slow is not
 /// dead.
 #[must_use]
 pub fn is_dead(directory: &Path) -> bool {
-    // The program replies from memory, whatever the state of its servers.
-    let asked = rustix::fs::getxattr(directory, "afs.counters", &mut [0; 4096]);
+    // The kernel keeps no answer for a name that is too long, and the program refuses it without its servers.
+    let asked = rustix::fs::stat(directory.join("x".repeat(NAME_LEN_MAX + 1)));
     // The second while it is dying.
     asked.is_err_and(|error| [rustix::io::Errno::NOTCONN, rustix::io::Errno::CONNABORTED].contains(&error))
 }

@@ -307,31 +307,22 @@ impl Filesystem for AndrewFs {
         self.run(request, move |m| async move { m.statfs(ino, reply).await });
     }
 
-    fn setxattr(
-        &self,
-        request: &Request,
-        ino: INodeNo,
-        name: &OsStr,
-        value: &[u8],
-        _: i32,
-        _: u32,
-        reply: ReplyEmpty,
-    ) {
-        let (name, value) = (bytes(name), value.to_vec());
-        self.run(request, move |m| async move { m.setxattr(ino, &name, &value, reply).await });
+    /// There are no extended attributes. After ENOSYS the kernel says so itself (EOPNOTSUPP) and sends no more of these requests:
+    /// without it each `ls -l` would be two of them a file, each new file one.
+    fn setxattr(&self, _: &Request, _: INodeNo, _: &OsStr, _: &[u8], _: i32, _: u32, reply: ReplyEmpty) {
+        reply.error(Errno::ENOSYS);
     }
 
-    fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let name = bytes(name);
-        self.run(request, move |m| async move { m.getxattr(ino, &name, size, reply).await });
+    fn getxattr(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, reply: ReplyXattr) {
+        reply.error(Errno::ENOSYS);
     }
 
-    fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.run(request, move |m| async move { m.listxattr(ino, size, reply).await });
+    fn listxattr(&self, _: &Request, _: INodeNo, _: u32, reply: ReplyXattr) {
+        reply.error(Errno::ENOSYS);
     }
 
     fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        reply.error(Errno::EOPNOTSUPP);
+        reply.error(Errno::ENOSYS);
     }
 
     fn access(&self, request: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {

@@ -22,7 +22,7 @@ const ALIAS: u64 = 1 << 62;
 
 /// Table of aliases. It is nearly always empty, and then no lock is taken.
 #[derive(Default)]
-pub(crate) struct Inodes {
+pub struct Inodes {
     any: AtomicBool,
     table: Mutex<Table>,
 }
@@ -54,13 +54,20 @@ impl Table {
     }
 }
 
+impl std::fmt::Debug for Inodes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Inodes")
+    }
+}
+
 impl Inodes {
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock()
     }
 
-    /// The node of a number; `None` for a placeholder.
-    pub(crate) fn node(&self, ino: INodeNo) -> Option<NodeId> {
+    /// The node of a number; `None` for a placeholder. Whether the kernel was given the number, and still has it, Venus knows.
+    #[must_use]
+    pub fn node(&self, ino: INodeNo) -> Option<NodeId> {
         if ino.0 & RESERVED == 0 {
             return Some(NodeId(ino.0));
         }

@@ -39,6 +39,7 @@ mod unmount;
 pub use accounts::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY};
 pub use error::MountError;
 pub use fuser::INodeNo;
+pub use inodes::Inodes;
 pub use mount::{Mounted, mount};
 pub use name_queue::{NameInvalidation, NameQueue, Step};
 pub use options::{MountOptions, Owner};

@@ -3,7 +3,6 @@
 use crate::accounts::NumericAccounts;
 use crate::error::{MountError, check_mount_point};
 use crate::filesystem::AndrewFs;
-use crate::inodes::Inodes;
 use crate::kernel::Kernel;
 use crate::negative_entries::NegativeEntries;
 use crate::ops::{Mount, RepeatedOpens};
@@ -60,7 +59,7 @@ pub fn mount(
     let state = Arc::new(Mount {
         venus,
         sink: sink.clone(),
-        inodes: Arc::new(Inodes::default()),
+        inodes: options.inodes.clone(),
         negatives: Arc::new(NegativeEntries::default()),
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
         accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(NumericAccounts(options.owner))),

@@ -1,6 +1,7 @@
 //! Options of a mount.
 
 use crate::accounts::Accounts;
+use crate::inodes::Inodes;
 use afs_wire::ids::ViceId;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub struct MountOptions {
     pub owner: Option<Owner>,
     /// Map of the users of the cell. Default: ids are shown unchanged, except that of `owner`.
     pub accounts: Option<Arc<dyn Accounts>>,
+    /// The table of inode numbers of this one mount, for who is to find nodes by them. Default: an empty one.
+    pub inodes: Arc<Inodes>,
 }
 
 /// A Vice id that is shown as a user of this machine, in both directions.
@@ -46,6 +49,7 @@ impl MountOptions {
             cache_is_stacked: false,
             owner: None,
             accounts: None,
+            inodes: Arc::default(),
         }
     }
 }

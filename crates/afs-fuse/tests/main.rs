@@ -8,6 +8,7 @@ mod held_files;
 mod holes;
 mod kit;
 mod many_users;
+mod no_attributes;
 mod own_times;
 mod owners;
 mod same_names;

@@ -71,8 +71,8 @@ pub enum ErrorKind {
     LockLost,
     /// An operation that this file system does not support.
     NotSupported,
-    /// No such extended attribute.
-    NoAttribute,
+    /// No such property.
+    NoProperty,
     /// The buffer for the result is too small, or the value too long.
     Range,
     /// Not an open handle, or not opened for this operation.
@@ -118,7 +118,7 @@ impl ErrorKind {
             ErrorKind::NoLock => 37,
             ErrorKind::NotEmpty => 39,
             ErrorKind::Loop => 40,
-            ErrorKind::NoAttribute => 61,
+            ErrorKind::NoProperty => 61,
             ErrorKind::Protocol => 71,
             ErrorKind::NotSupported => 95,
             ErrorKind::ShutDown => 108,
@@ -282,7 +282,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::NoLock => "no lock can be had",
             ErrorKind::LockLost => "a lock on the file was lost",
             ErrorKind::NotSupported => "not supported",
-            ErrorKind::NoAttribute => "no such attribute",
+            ErrorKind::NoProperty => "no such property",
             ErrorKind::Range => "too long for the buffer",
             ErrorKind::BadHandle => "not an open file, or not opened for this",
             ErrorKind::Cache => "the local cache failed",

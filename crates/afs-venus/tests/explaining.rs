@@ -141,7 +141,7 @@ fn of_replicas_the_one_in_use_and_the_reason_are_told() {
     let one = client.clone();
     cell.on(&client, async move {
         let entry = one.find("file").await.unwrap();
-        one.venus.setxattr(entry.node, b"afs.flush", b"volume").await.unwrap();
+        one.venus.set_property(entry.node, b"afs.flush", b"volume").await.unwrap();
         assert_eq!(one.get("file").await.unwrap().len(), 3000);
     });
     let after = told(&client, "file");

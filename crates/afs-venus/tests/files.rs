@@ -230,13 +230,16 @@ fn mount_points_lead_into_volumes_and_dots_lead_out_again() {
         let up = one.venus.walk(b"dir/proj/..", true).await.unwrap();
         assert_eq!(up.node, one.find("dir").await.unwrap().node);
         let dir = up.node;
-        let text = one.venus.getxattr(mounted.node, b"afs.mount").await.unwrap();
+        let text = one.venus.property(mounted.node, b"afs.mount").await.unwrap();
         assert_eq!(text, "#proj.");
-        assert_eq!(one.venus.getxattr(dir, b"afs.lsmount.proj").await.unwrap(), "#proj.");
+        assert_eq!(one.venus.property(dir, b"afs.lsmount.proj").await.unwrap(), "#proj.");
         assert_eq!(one.venus.rmdir(dir, b"proj").await.unwrap_err().errno(), 16);
-        one.venus.setxattr(dir, b"afs.rmmount", b"proj").await.unwrap();
+        one.venus.set_property(dir, b"afs.rmmount", b"proj").await.unwrap();
         assert_eq!(one.find("dir/proj").await.unwrap_err().errno(), 2);
-        assert_eq!(one.venus.setxattr(NodeId::ROOT, b"afs.rmmount", b"dir").await.unwrap_err().errno(), 22);
+        assert_eq!(
+            one.venus.set_property(NodeId::ROOT, b"afs.rmmount", b"dir").await.unwrap_err().errno(),
+            22
+        );
     });
 }
 
@@ -297,7 +300,7 @@ fn checkvolumes_has_the_kernel_look_up_every_mount_point_again() {
         one.put("proj/file", b"x").await.unwrap();
         assert_eq!(one.find("proj/file").await.unwrap().name_for, None);
         one.invalidated.take();
-        one.venus.setxattr(NodeId::ROOT, b"afs.flush", b"locations").await.unwrap();
+        one.venus.set_property(NodeId::ROOT, b"afs.flush", b"locations").await.unwrap();
         let told = one.invalidated.take();
         assert!(told.iter().any(|it| it.starts_with("entry") && it.ends_with(" proj")), "{told:?}");
         let before = one.venus.counters();
@@ -356,7 +359,7 @@ fn a_directory_of_many_names_is_listed_page_by_page() {
 }
 
 #[test]
-fn attributes_that_tools_read_and_set() {
+fn properties_that_tools_read_and_set() {
     let cell = Cell::new(12);
     let a = cell.client(1);
     let one = a.clone();
@@ -364,7 +367,7 @@ fn attributes_that_tools_read_and_set() {
         one.put("file", b"x").await.unwrap();
         let file = one.find("file").await.unwrap();
         let get = async |name: &str| {
-            String::from_utf8(one.venus.getxattr(file.node, name.as_bytes()).await.unwrap().to_vec()).unwrap()
+            String::from_utf8(one.venus.property(file.node, name.as_bytes()).await.unwrap().to_vec()).unwrap()
         };
         assert_eq!(get("afs.fid").await, file.attr.fid.to_string());
         assert_eq!(get("afs.cell").await, "test.cell");
@@ -376,7 +379,7 @@ fn attributes_that_tools_read_and_set() {
         assert!(get("afs.counters").await.contains("\"CreateFile\":1"));
         assert_eq!(get("afs.quota").await, "0");
         let set = async |name: &str, value: &str| {
-            one.venus.setxattr(file.node, name.as_bytes(), value.as_bytes()).await
+            one.venus.set_property(file.node, name.as_bytes(), value.as_bytes()).await
         };
         assert_eq!(get("afs.offlinemsg").await, "");
         assert_eq!(set("afs.quota", "5000").await.unwrap_err().errno(), 13);
@@ -384,13 +387,13 @@ fn attributes_that_tools_read_and_set() {
         for message in ["", "\0", &"x".repeat(128)] {
             assert_eq!(set("afs.offlinemsg", message).await.unwrap_err().errno(), 22);
         }
-        assert_eq!(one.venus.getxattr(file.node, b"user.other").await.unwrap_err().errno(), 61);
-        assert_eq!(one.venus.setxattr(file.node, b"user.other", b"").await.unwrap_err().errno(), 95);
+        assert_eq!(one.venus.property(file.node, b"user.other").await.unwrap_err().errno(), 61);
+        assert_eq!(one.venus.set_property(file.node, b"user.other", b"").await.unwrap_err().errno(), 95);
         let acl = b"2\n0\nsystem:anyuser\t127\nsystem:authuser\t9\n";
-        one.venus.setxattr(NodeId::ROOT, b"afs.acl", acl).await.unwrap();
+        one.venus.set_property(NodeId::ROOT, b"afs.acl", acl).await.unwrap();
         assert!(get("afs.acl").await.contains("system:authuser\t9"));
         let before = one.venus.counters();
-        one.venus.setxattr(file.node, b"afs.flush", b"").await.unwrap();
+        one.venus.set_property(file.node, b"afs.flush", b"").await.unwrap();
         assert_eq!(one.get("file").await.unwrap(), b"x");
         // The directory, whose list has changed, and the file.
         assert!(one.calls_since(&before).iter().any(|call| call == "FetchData64 2"));

@@ -312,7 +312,7 @@ async fn operation(client: &Client, kind: u64, rng: &mut SimRng) {
         7 => drop(read_at_offsets(client, name, &[0, 1 << 30, 1 << 43, 1 << 62]).await),
         8 => {
             let Ok(entry) = client.find(name).await else { return };
-            drop(venus.getxattr(entry.node, b"afs.fid").await);
+            drop(venus.property(entry.node, b"afs.fid").await);
             drop(venus.statfs(entry.node).await);
         }
         9 => {

@@ -52,7 +52,7 @@ fn asked(cell: &Fakes, client: &Client) -> usize {
     let one = client.clone();
     cell.on(client, async move {
         let node = one.find("other").await.unwrap().node;
-        one.venus.setxattr(node, b"afs.flush", b"file").await.unwrap();
+        one.venus.set_property(node, b"afs.flush", b"file").await.unwrap();
         one.get("other").await.unwrap();
     });
     let now = cell.servers.iter().map(|server| server.calls("FetchData"));
@@ -187,7 +187,7 @@ fn a_site_that_falls_silent_costs_the_first_use_two_seconds_and_later_ones_nothi
         let silent = asked(&cell, &a);
         let one = a.clone();
         cell.on(&a, async move {
-            one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+            one.venus.set_property(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         });
         cell.sim.crash(cell.servers[silent].node);
         let timed = || {
@@ -202,7 +202,7 @@ fn a_site_that_falls_silent_costs_the_first_use_two_seconds_and_later_ones_nothi
         assert!(first <= Duration::from_secs(2), "{what:?}: {first:?}");
         let one = a.clone();
         cell.on(&a, async move {
-            one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+            one.venus.set_property(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         });
         let later = timed();
         assert!(later < Duration::from_millis(200), "{what:?}: {later:?}");
@@ -375,7 +375,7 @@ fn with_one_location_server_of_three_alive_volumes_are_found_at_once_afterwards(
         cell.on(&a, async move {
             let ask = |one: Client| async move {
                 let began = one.env.now();
-                one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+                one.venus.set_property(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
                 assert_eq!(one.get("file").await.unwrap(), b"x");
                 one.find("elsewhere").await.unwrap_err();
                 one.env.now().saturating_since(began)

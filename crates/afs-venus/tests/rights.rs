@@ -210,7 +210,7 @@ fn the_rights_of_the_caller_are_asked_for_where_they_are_not_known() {
         let rights = async |uid: u32, path: &str| {
             let user = here.user(uid);
             let node = user.find(path).await.unwrap().node;
-            let text = user.venus.getxattr(node, b"afs.access").await.unwrap();
+            let text = user.venus.property(node, b"afs.access").await.unwrap();
             String::from_utf8(text.to_vec()).unwrap()
         };
         assert_eq!(rights(ALICE, "home").await, "rlidwka");

@@ -314,7 +314,7 @@ fn a_large_file_that_is_replaced_while_it_is_read_goes_on_with_the_new_version()
     let one = a.clone();
     let handle = cell.on(&a, async move {
         one.put("file", &old).await.unwrap();
-        one.venus.setxattr(one.find("file").await.unwrap().node, b"afs.flush", b"").await.unwrap();
+        one.venus.set_property(one.find("file").await.unwrap().node, b"afs.flush", b"").await.unwrap();
         let handle = one.open("file", OpenFlags::READ).await.unwrap();
         assert!(one.venus.read(handle, 0, 1000).await.unwrap().iter().all(|byte| *byte == b'o'));
         handle

@@ -348,7 +348,7 @@ fn a_volume_that_is_not_known_is_no_missing_file() {
         assert_eq!(one.names("").await.unwrap(), [".", "..", "nowhere"]);
         let node = one.find("nowhere").await.unwrap().node;
         assert_eq!(one.venus.getattr(node).await.unwrap().kind, Kind::Directory);
-        one.venus.setxattr(NodeId::ROOT, b"afs.rmmount", b"nowhere").await.unwrap();
+        one.venus.set_property(NodeId::ROOT, b"afs.rmmount", b"nowhere").await.unwrap();
         assert_eq!(one.find("nowhere").await.unwrap_err().errno(), 2);
     });
     let root = RootKind::Volume(VolumeName::new("no.such.volume").unwrap());
@@ -369,7 +369,7 @@ fn a_mount_point_whose_volume_was_removed_is_shown_as_one_that_leads_nowhere() {
     cell.states.set(cell.volume(PROJ), Some(VolumeState::Hidden));
     let one = a.clone();
     cell.on(&a, async move {
-        one.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        one.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         one.invalidated.take();
         let attr = one.venus.getattr(node).await.unwrap();
         assert_eq!((attr.node, attr.kind, attr.mode.0, attr.nlink), (node, Kind::Directory, 0o555, 2));

@@ -21,7 +21,7 @@ pub use store_reader::StoreOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
-use crate::tokens::{MountLocation, MountTokens, TokenServer};
+use crate::tokens::{MountLocation, MountProperties, MountTokens, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
@@ -117,8 +117,9 @@ impl Client {
         let config = self.config(options, own, sink.clone())?;
         let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, e))?;
         self.running = Some((venus.clone(), sink.clone()));
-        self.tokens = Some(self.token_server(options, &venus)?);
         let mut mount = MountOptions::new(options.cell.to_string());
+        let properties = MountProperties::new(&self.system, &venus, &mount.inodes);
+        self.tokens = Some(self.token_server(options, properties)?);
         mount.allow_other = options.allow_other;
         mount.accounts = Some(self.accounts(options, &venus, own_names));
         mount.cache_is_stacked = is_stacked(&options.cache);
@@ -131,7 +132,7 @@ impl Client {
     }
 
     /// Opens the token socket of the mount.
-    fn token_server(&self, options: &ClientOptions, venus: &Arc<Venus>) -> CellResult<TokenServer> {
+    fn token_server(&self, options: &ClientOptions, properties: MountProperties) -> CellResult<TokenServer> {
         let mount = MountLocation {
             directory: options.directory.clone(),
             device: String::new(),
@@ -139,7 +140,7 @@ impl Client {
             serves: options.with_servers,
         };
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
-        MountTokens::open(&self.system, rx, venus, &self.callback, mount, everybody, self.uuid)
+        MountTokens::open(rx, &self.callback, properties, mount, everybody, self.uuid)
     }
 
     /// Accounts as which the users of the cell are shown; calls to its protection servers use `security`.

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Time-out of a request; a mount replies from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same of a request that follows a path, for which servers may be called.
-const PATH_PATIENCE: Duration = Duration::from_secs(75);
+pub(super) const PATH_PATIENCE: Duration = Duration::from_secs(75);
 
 /// Token sockets of the running mounts that this user trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Mounts {
         session: Option<SessionId>,
         path: &[u8],
     ) -> io::Result<Option<Box<Explanation>>> {
-        let Some(socket) = self.0.iter().find(|socket| is_mount(socket, device)) else { return Ok(None) };
+        let Some(socket) = self.socket_of(device) else { return Ok(None) };
         match ask(socket, &TokenRequest::Explain { session, path: path.to_vec() })? {
             Some(TokenReply::Explained(told)) => Ok(Some(told)),
             Some(TokenReply::Refused(line)) => Err(io::Error::other(line)),
@@ -190,6 +190,11 @@ impl Mounts {
             }
         }
         all
+    }
+
+    /// The socket of the mount with this device number; `None`: none of these mounts has the number.
+    pub(super) fn socket_of(&self, device: &str) -> Option<&Path> {
+        self.0.iter().find(|socket| is_mount(socket, device)).map(PathBuf::as_path)
     }
 
     /// Pins a path, from the root of the mount with this device number. False: none of these mounts has the number.
@@ -241,7 +246,7 @@ impl Mounts {
     }
 
     fn order(&self, device: &str, request: &TokenRequest) -> io::Result<bool> {
-        let Some(socket) = self.0.iter().find(|socket| is_mount(socket, device)) else { return Ok(false) };
+        let Some(socket) = self.socket_of(device) else { return Ok(false) };
         match ask_within(socket, request, PATH_PATIENCE)? {
             Some(TokenReply::Done) => Ok(true),
             other => Err(refusal(other)),
@@ -351,7 +356,11 @@ fn ask(path: &Path, request: &TokenRequest) -> io::Result<Option<TokenReply>> {
     ask_within(path, request, PATIENCE)
 }
 
-fn ask_within(path: &Path, request: &TokenRequest, patience: Duration) -> io::Result<Option<TokenReply>> {
+pub(super) fn ask_within(
+    path: &Path,
+    request: &TokenRequest,
+    patience: Duration,
+) -> io::Result<Option<TokenReply>> {
     let stream = match socket::connect(path) {
         Ok(stream) => stream,
         // No process listens there any more, or the mount belongs to another user.

@@ -16,6 +16,8 @@ const REQUEST_LEN_MAX: usize = LEN_MAX + 64;
 const PATH_LEN_MAX: usize = 4096;
 /// Longest reply, in bytes: a list of all cells that a mount can know.
 const REPLY_LEN_MAX: usize = 1 << 20;
+/// Longest name and value of a property together, in bytes: the kernel's bound of an extended attribute's value, and a long name.
+const PROPERTY_LEN_MAX: usize = 72 << 10;
 /// Most ranks of a request.
 const RANKS_MAX: usize = 1024;
 
@@ -68,12 +70,24 @@ impl RequestFrame for TokenRequest {
                 let all: Vec<u8> = ranks.iter().flat_map(rank).collect();
                 write_frame(to, 14, &[&all], REQUEST_LEN_MAX)
             }
+            Self::Property { session: of, inode, name, value } => {
+                let (of, inode) = (session(of), inode.to_be_bytes());
+                let length = u16::try_from(name.len()).map_err(|_| damaged("too long"))?.to_be_bytes();
+                let (sets, value) = (u8::from(value.is_some()), value.as_deref().unwrap_or_default());
+                let parts = [&[of.len() as u8][..], &of, &inode, &length, name, &[sets], value];
+                write_frame(to, 15, &parts, PROPERTY_LEN_MAX)
+            }
         }
     }
 
     fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
-        let Some((kind, body)) = read_frame(from, REQUEST_LEN_MAX)? else { return Ok(None) };
+        let Some((kind, body)) = read_frame(from, REQUEST_LEN_MAX.max(PROPERTY_LEN_MAX))? else {
+            return Ok(None);
+        };
         let body = zeroize::Zeroizing::new(body);
+        if kind != 15 && body.len() >= REQUEST_LEN_MAX {
+            return Err(damaged("too long"));
+        }
         if kind == 4 && body.is_empty() {
             return Ok(Some(Self::Cells));
         }
@@ -116,9 +130,23 @@ impl RequestFrame for TokenRequest {
                 }
                 _ => Err(damaged("not a request")),
             },
+            15 => of_property(session, rest).ok_or_else(|| damaged("not a request")).map(Some),
             _ => Err(damaged("not a request")),
         }
     }
+}
+
+/// A request for a property, without its session.
+fn of_property(session: Option<SessionId>, body: &[u8]) -> Option<TokenRequest> {
+    let (inode, rest) = body.split_first_chunk::<8>()?;
+    let (length, rest) = rest.split_first_chunk::<2>()?;
+    let (name, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+    let value = match rest.split_first()? {
+        (0, []) => None,
+        (1, value) => Some(value.to_vec()),
+        _ => return None,
+    };
+    Some(TokenRequest::Property { session, inode: u64::from_be_bytes(*inode), name: name.to_vec(), value })
 }
 
 /// A request about unsaved data.
@@ -179,6 +207,8 @@ impl ReplyFrame for TokenReply {
             }
             Self::Pins(told) => write_frame(to, 8, &[&serde_json::to_vec(told)?], REPLY_LEN_MAX),
             Self::Waiting(line) => write_frame(to, 9, &[line.as_bytes()], REPLY_LEN_MAX),
+            Self::Value(value) => write_frame(to, 10, &[value], REPLY_LEN_MAX),
+            Self::Errno(error) => write_frame(to, 11, &[&error.to_be_bytes()], REPLY_LEN_MAX),
         }
     }
 
@@ -199,6 +229,11 @@ impl ReplyFrame for TokenReply {
             }
             8 => Ok(Self::Pins(serde_json::from_slice(&body)?)),
             9 => Ok(Self::Waiting(String::from_utf8_lossy(&body).into_owned())),
+            10 => Ok(Self::Value(body)),
+            11 => {
+                let error = body[..].try_into().map_err(|_| damaged("not an error"))?;
+                Ok(Self::Errno(i32::from_be_bytes(error)))
+            }
             _ => Err(damaged("not a reply")),
         }
     }
@@ -208,12 +243,17 @@ impl ReplyFrame for TokenReply {
 pub(crate) mod fuzzing {
     use super::*;
 
-    /// A frame with a token.
-    pub(crate) fn sample() -> Vec<u8> {
-        let token = Box::new(super::super::samples::kept("example.org", 99));
-        let mut wire = Vec::new();
-        let _ = TokenRequest::Set { session: Some(SessionId([7; 16])), token }.write(&mut wire);
-        wire
+    /// Frames of the longer requests: a token, a property that is set.
+    pub(crate) fn samples() -> [Vec<u8>; 2] {
+        let (session, token) =
+            (Some(SessionId([7; 16])), Box::new(super::super::samples::kept("example.org", 99)));
+        let (name, value) = (b"afs.acl".to_vec(), Some(b"1\n0\nalice 127\n".to_vec()));
+        let property = TokenRequest::Property { session, inode: 7, name, value };
+        [TokenRequest::Set { session, token }, property].map(|request| {
+            let mut wire = Vec::new();
+            let _ = request.write(&mut wire);
+            wire
+        })
     }
 
     /// Decodes bytes as a request and as a reply, and checks that a decoded value survives encoding and decoding.
@@ -268,6 +308,19 @@ mod tests {
             TokenRequest::AddCell { cell: "example.org=192.0.2.1,192.0.2.2:7100".parse().unwrap() },
             TokenRequest::SetRanks { ranks: vec![(Ipv4Addr::LOCALHOST, 5000), ([192, 0, 2, 1].into(), 0)] },
             TokenRequest::SetRanks { ranks: vec![] },
+            TokenRequest::Property { session, inode: u64::MAX, name: b"afs.acl".to_vec(), value: None },
+            TokenRequest::Property {
+                session: None,
+                inode: 1,
+                name: b"afs.\xff".to_vec(),
+                value: Some(Vec::new()),
+            },
+            TokenRequest::Property {
+                session,
+                inode: 1,
+                name: vec![b'x'; 4096],
+                value: Some(vec![7; 64 << 10]),
+            },
         ] {
             let mut wire = Vec::new();
             request.write(&mut wire).unwrap();
@@ -287,6 +340,9 @@ mod tests {
             TokenReply::Pins(vec![]),
             TokenReply::UnsavedPiece(UnsavedPiece { at: 1 << 40, bytes: vec![7; 48 << 10] }),
             TokenReply::Waiting("for a server".into()),
+            TokenReply::Value(vec![7; 64 << 10]),
+            TokenReply::Value(Vec::new()),
+            TokenReply::Errno(13),
             TokenReply::Refused("no".into()),
         ] {
             let mut wire = Vec::new();
@@ -307,9 +363,15 @@ mod tests {
             b"\0\0\0\x0a\x09\0\0\0\0\0\0\0\x01\x02",
             b"\0\0\0\x05\x0da.b=",
             b"\0\0\0\x04\x0e\x7f\0\0",
+            // A property: too short, a name beyond the end, a value of one that is read, neither read nor set.
+            b"\0\0\0\x0a\x0f\0\0\0\0\0\0\0\0\x01",
+            b"\0\0\0\x0e\x0f\0\0\0\0\0\0\0\0\x01\0\x02\x61\0",
+            b"\0\0\0\x0f\x0f\0\0\0\0\0\0\0\0\x01\0\x01\x61\0\x62",
+            b"\0\0\0\x0e\x0f\0\0\0\0\0\0\0\0\x01\0\x01\x61\x02",
         ] {
             assert!(TokenRequest::read(&mut &*wire).is_err(), "{wire:?}");
         }
         assert!(TokenReply::read(&mut &b"\0\0\0\x02\x01x"[..]).is_err());
+        assert!(TokenReply::read(&mut &b"\0\0\0\x02\x0bx"[..]).is_err());
     }
 }

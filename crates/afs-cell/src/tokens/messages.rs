@@ -93,6 +93,17 @@ pub enum TokenRequest {
         /// The addresses, at most 1024; a rank of 0 takes the rank of the address away.
         ranks: Vec<(Ipv4Addr, u16)>,
     },
+    /// Read a property of an object, or set it ([`afs_venus::Venus::property`]).
+    Property {
+        /// The session with whose tokens the user would use the object.
+        session: Option<SessionId>,
+        /// The inode number under which the kernel holds the object. The client holds it open meanwhile, so that the kernel keeps it.
+        inode: u64,
+        /// The name of the property, at most 65,535 bytes.
+        name: Vec<u8>,
+        /// The new value; `None`: it is read.
+        value: Option<Vec<u8>>,
+    },
 }
 
 /// What is done with unsaved data.
@@ -180,6 +191,10 @@ pub enum TokenReply {
     Pins(Vec<Pinned>),
     /// The store of unsaved data is in progress, and goes on: what it waits for, in one line for the user. The same request waits for it again.
     Waiting(String),
+    /// The value of a property.
+    Value(Vec<u8>),
+    /// The error of a property, as a number of this system.
+    Errno(i32),
     /// The request was refused: one line for the user.
     Refused(String),
 }

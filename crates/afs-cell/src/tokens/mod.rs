@@ -11,7 +11,9 @@ mod initial_token;
 pub(crate) mod kept;
 mod messages;
 mod mount_files;
+mod mount_properties;
 mod mount_tokens;
+pub mod properties;
 mod renew;
 #[cfg(any(test, feature = "fuzzing"))]
 mod samples;
@@ -24,6 +26,7 @@ pub use client::{HandedOver, HeldByMount, Mounts, Settled, UnsavedAt, home_cells
 pub use error::TokenError;
 pub use kept::{BadToken, KeptToken};
 pub use messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
+pub use mount_properties::MountProperties;
 pub use mount_tokens::MountTokens;
 pub use renew::{keep, renew, warning};
 pub use server::{TokenHandler, TokenServer};

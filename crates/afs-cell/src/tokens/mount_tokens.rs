@@ -5,6 +5,7 @@ use super::initial_token;
 use super::kept::KeptToken;
 use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
 use super::mount_files::MountFiles;
+use super::mount_properties::{MountProperties, PropertyRequest};
 use super::renew::keep;
 use super::server::TokenServer;
 use super::session::SessionId;
@@ -38,6 +39,7 @@ pub struct MountTokens {
     rx: Rx,
     venus: Arc<Venus>,
     callback: Arc<CallbackOffer>,
+    properties: MountProperties,
     mount: MountLocation,
     held: Mutex<BTreeMap<(TokenOwner, CellName), MountToken>>,
     /// By which the next process of the mount has them; `None`: there is no place for them.
@@ -59,10 +61,9 @@ impl MountTokens {
     /// # Errors
     /// The socket cannot be opened.
     pub fn open(
-        system: &Arc<System>,
         rx: &Rx,
-        venus: &Arc<Venus>,
         callback: &Arc<CallbackOffer>,
+        properties: MountProperties,
         mount: MountLocation,
         everybody: bool,
         name: Uuid,
@@ -71,10 +72,11 @@ impl MountTokens {
             .inspect_err(|error| tracing::warn!("tokens are not kept for a restart of this mount: {error}"));
         let files = directory.ok().map(|directory| MountFiles::at(directory.join(name.to_string())));
         let desk = Arc::new_cyclic(|own| Self {
-            system: system.clone(),
+            system: properties.system().clone(),
             rx: rx.clone(),
-            venus: venus.clone(),
+            venus: properties.venus().clone(),
             callback: callback.clone(),
+            properties,
             mount,
             held: Mutex::default(),
             files,
@@ -165,6 +167,9 @@ impl MountTokens {
                 done(self.system.block_on(self.venus.pin(owner, &path, options)).map(drop))
             }
             TokenRequest::Unpin { path } => done(self.system.block_on(self.venus.unpin(owner, &path))),
+            TokenRequest::Property { inode, name, value, .. } => {
+                self.properties.answer(owner, PropertyRequest { inode, name, value })
+            }
             TokenRequest::Pins { after } => TokenReply::Pins(self.venus.pins(owner, after)),
             TokenRequest::AddCell { cell } => self.ordered(owner, || {
                 let added = self.venus.configure_cell(&cell.config(true));

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most connections served at a time.
-const LIMITS: Limits = Limits { all: 256, of_user: 8 };
+/// Most connections served at a time. Programs of a user may run many commands at once, each of which may wait for a server.
+const LIMITS: Limits = Limits { all: 1024, of_user: 64 };
 /// Time without a request after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
@@ -46,7 +46,8 @@ fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
         | TokenRequest::Remove { session, .. }
         | TokenRequest::List { session }
         | TokenRequest::Explain { session, .. }
-        | TokenRequest::Pin { session, .. } => *session,
+        | TokenRequest::Pin { session, .. }
+        | TokenRequest::Property { session, .. } => *session,
         TokenRequest::Cells
         | TokenRequest::Activity { .. }
         | TokenRequest::Unsaved { .. }

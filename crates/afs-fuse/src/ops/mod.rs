@@ -8,7 +8,6 @@ mod listing;
 mod locks;
 mod names;
 mod repeated_opens;
-mod xattrs;
 
 use crate::accounts::{Account, Accounts};
 use crate::convert;

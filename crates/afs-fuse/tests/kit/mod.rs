@@ -98,7 +98,7 @@ impl MountedCell {
         self.system.block_on(async {
             let alice = self.venus.on_behalf_of(Requester { uid: ALICE, pid: 0 }).await;
             let node = alice.walk(path.as_bytes(), true).await.unwrap().node;
-            alice.setxattr(node, b"afs.acl", text.as_bytes()).await.unwrap();
+            alice.set_property(node, b"afs.acl", text.as_bytes()).await.unwrap();
             alice.forget(node, 1);
         });
     }

@@ -1,4 +1,4 @@
-//! Requests of users whether a file bypasses the disk cache, and what is told of it (the attribute `afs.bypass`).
+//! Requests of users whether a file bypasses the disk cache, and what is told of it (the property `afs.bypass`).
 
 use afs_wire::fs::FileKind;
 
@@ -31,7 +31,7 @@ impl Venus {
 
     /// Takes a request for a file, from one who may read it. It holds as long as the status cache has the file.
     pub(super) async fn request_bypass(&self, key: Key, value: &[u8]) -> Result<()> {
-        let invalid = || VenusError::new(ErrorKind::Invalid, "setxattr").of(key.fid);
+        let invalid = || VenusError::new(ErrorKind::Invalid, "bypass").of(key.fid);
         let request = BypassRequest::of_word(value.trim_ascii()).ok_or_else(invalid)?;
         let vnode = self.vnode(key);
         let status = self.status(&vnode).await?;
@@ -39,7 +39,7 @@ impl Venus {
             return Err(invalid());
         }
         let wanted = Access { read: true, ..Access::default() };
-        self.require(&vnode, &status, "setxattr", |rights| may(&status, rights, wanted)).await?;
+        self.require(&vnode, &status, "bypass", |rights| may(&status, rights, wanted)).await?;
         vnode.state().file.request_bypass(request);
         let cache_use = self.judged(&vnode, status.length).cache_use;
         vnode.state().file.set_cache_use(cache_use);

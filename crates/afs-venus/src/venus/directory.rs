@@ -15,8 +15,9 @@ use crate::vnode::{Vnode, is_mount_point};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
 pub(super) const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
+
 /// True if rights permit seeing the names in a directory.
-fn may_look(rights: Rights) -> bool {
+pub(super) fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
 

@@ -1,6 +1,7 @@
 //! The cache manager: its public type, and the operations in the files of this folder.
 
 mod access;
+mod access_lists;
 mod activity;
 mod admission;
 mod attributes;
@@ -16,6 +17,7 @@ mod directory;
 mod explaining;
 mod failed_open;
 mod fetch;
+mod flushing;
 mod growing;
 mod holes;
 mod late_release;
@@ -34,6 +36,8 @@ mod offline_keeping;
 mod open;
 mod pin_keeping;
 mod pinning;
+mod properties;
+mod reachable;
 mod read_ahead;
 mod reading;
 mod recovering;
@@ -59,7 +63,6 @@ mod tokens;
 mod unwatched;
 mod volume_settings;
 mod writing;
-mod xattr;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};

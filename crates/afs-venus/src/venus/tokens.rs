@@ -20,6 +20,11 @@ impl Venus {
         me.for_process(requester.pid)
     }
 
+    /// A cache manager that acts for the owner of tokens, for a request that tells the session itself.
+    pub fn acting_for(&self, owner: TokenOwner) -> Venus {
+        self.as_user(Some(self.identity.known_owner(owner)))
+    }
+
     /// Sets a token for a cell, in place of the owner's previous one, and retries the owner's stores that failed for
     /// lack of it. Returns after the kernel has dropped what it must not show to this owner, or to others, any more.
     ///

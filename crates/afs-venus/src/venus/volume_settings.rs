@@ -1,4 +1,4 @@
-//! Settings of a volume that users read and change by extended attributes: its quota and its off-line message.
+//! Settings of a volume that users read and change as properties: its quota and its off-line message.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Venus {
     }
 }
 
-/// The value of an attribute as text, without the NUL that some tools send at its end.
+/// The value of a property as text, without the NUL that some tools send at its end.
 fn text(value: &[u8]) -> Result<&str> {
     let text = std::str::from_utf8(value).map_err(|_| invalid())?;
     Ok(text.trim().trim_end_matches('\0'))

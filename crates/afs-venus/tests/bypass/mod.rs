@@ -94,7 +94,7 @@ fn told(cell: &Cell, b: &Client, path: &'static str) -> String {
     let two = b.clone();
     let value = cell.on(b, async move {
         let node = node(&two, path).await;
-        two.venus.getxattr(node, b"afs.bypass").await.unwrap()
+        two.venus.property(node, b"afs.bypass").await.unwrap()
     });
     String::from_utf8(value.to_vec()).unwrap()
 }
@@ -103,7 +103,7 @@ fn request(cell: &Cell, b: &Client, path: &'static str, word: &'static str) -> a
     let two = b.clone();
     cell.on(b, async move {
         let node = node(&two, path).await;
-        two.venus.setxattr(node, b"afs.bypass", word.as_bytes()).await
+        two.venus.set_property(node, b"afs.bypass", word.as_bytes()).await
     })
 }
 

@@ -106,7 +106,7 @@ fn a_request_needs_the_right_to_read_the_file() {
     cell.on(&b, async move {
         two.log_in(2, "bob").await;
         let node = two.find("dir/film").await.unwrap().node;
-        let refused = two.venus.setxattr(node, b"afs.bypass", b"on").await.unwrap_err();
+        let refused = two.venus.set_property(node, b"afs.bypass", b"on").await.unwrap_err();
         assert_eq!(refused.errno(), 13);
     });
 }

@@ -68,7 +68,7 @@ impl Client {
             entries.iter().map(|(name, text)| format!("{name}\t{}\n", rights(text))).collect();
         let text = format!("{}\n0\n{lines}", entries.len());
         let node = self.venus.walk(path.as_bytes(), true).await?.node;
-        self.venus.setxattr(node, b"afs.acl", text.as_bytes()).await
+        self.venus.set_property(node, b"afs.acl", text.as_bytes()).await
     }
 
     /// Splits a path into the node of its directory and its last name.

@@ -93,7 +93,7 @@ fn files_are_stored_and_fetched_by_the_path_with_one_capability_for_a_directory(
         assert_eq!((two.calls("GetCapability"), two.calls("DataPath")), (1, 1));
         assert!(by_path(&two).0 >= 19 * 100_000, "clear: {clear}");
         let there = two.clone();
-        let told = cell.on(&two, async move { there.venus.getxattr(NodeId::ROOT, b"afs.datapath").await });
+        let told = cell.on(&two, async move { there.venus.property(NodeId::ROOT, b"afs.datapath").await });
         assert_eq!(&told.unwrap()[..], b"10.0.0.1 in use\n");
     }
 }
@@ -108,7 +108,7 @@ fn a_server_without_a_path_is_asked_once_and_told_apart() {
             here.put(&format!("{n}"), &pattern(200_000, n)).await.unwrap();
             here.env.sleep(OPENING).await;
         }
-        let told = here.venus.getxattr(NodeId::ROOT, b"afs.datapath").await.unwrap();
+        let told = here.venus.property(NodeId::ROOT, b"afs.datapath").await.unwrap();
         assert_eq!(&told[..], b"10.0.0.1 none\n");
     });
     assert_eq!((machine.calls("DataPath"), by_path(&machine)), (1, (0, 0)));
@@ -157,7 +157,7 @@ fn after_one_revocation_the_file_is_read_by_the_path_again() {
     cell.on(&machine, async move {
         log_in(&here).await;
         home_of_alice(&here).await;
-        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         let alice = here.user(ALICE);
         let handle = alice.open("home/big", OpenFlags::READ).await.unwrap();
         chunk(&alice, handle, 0).await.unwrap();
@@ -253,7 +253,7 @@ fn after_a_restart_of_the_server_the_new_key_is_asked_for() {
         let here = machine.clone();
         cell.on(&machine, async move {
             here.put("file", &pattern(300_000, n)).await.unwrap();
-            here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+            here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
             assert!(here.get("file").await.unwrap() == pattern(300_000, n));
             here.env.sleep(Duration::from_secs(70)).await;
         });

@@ -51,7 +51,7 @@ fn a_token_that_ends_takes_its_capabilities_along() {
         home_of_alice(&here).await;
         here.user(ALICE).set_acl("home", &[("alice", "rlidwka")]).await.unwrap();
         // Of the file only this machine's own copy is complete: it is forgotten.
-        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         let expires = Some(UnixTime { secs: here.env.wall().secs + 60, nanos: 0 });
         here.log_in_as(TokenOwner::Uid(ALICE), "alice", expires).await;
         let alice = here.user(ALICE);
@@ -86,7 +86,7 @@ fn a_fetch_in_whose_middle_the_token_ends_is_completed_and_the_next_one_is_denie
         alice.mkdir("home").await.unwrap();
         alice.put("home/film", &data).await.unwrap();
         alice.set_acl("home", &[("alice", "rlidwka")]).await.unwrap();
-        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         let end = in_seconds(&here, 20);
         log_in_until(&here, end).await;
         let alice = here.user(ALICE);

@@ -31,7 +31,7 @@ async fn make(client: &Client, files: u64) {
 }
 
 async fn forget_all(client: &Client) {
-    client.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+    client.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
 }
 
 #[test]

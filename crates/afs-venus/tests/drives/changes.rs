@@ -65,7 +65,7 @@ pub fn look(
     move |client| {
         Box::pin(async move {
             if flushes {
-                client.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await?;
+                client.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await?;
             }
             client.get(&name).await
         })

@@ -74,7 +74,7 @@ fn a_damaged_copy_is_asked_once_and_then_the_last_one() {
     for round in 0..4 {
         let here = client.clone();
         scene.cell.on(&client, async move {
-            here.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+            here.venus.set_property(afs_venus::NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         });
         assert!(scene.get(&client, "big").unwrap() == big, "round {round}");
         assert_eq!(fallbacks(&client, "damaged"), 4, "round {round}");

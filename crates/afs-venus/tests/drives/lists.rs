@@ -49,7 +49,7 @@ fn read_again(scene: &Scene, client: &Client) -> (u64, u64, u64) {
     scene.cell.sim.run_for(OPENING);
     let here = client.clone();
     scene.cell.on(client, async move {
-        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
     });
     read(scene, client)
 }

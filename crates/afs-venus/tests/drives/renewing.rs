@@ -42,7 +42,7 @@ fn read_all(scene: &Scene, client: &Client) -> (u64, u64) {
     let before = (asked(client), client.calls("RenewLayouts"), at_drives(client));
     let here = client.clone();
     scene.cell.on(client, async move {
-        here.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
         for directory in 0..DIRECTORIES {
             for file in 0..EACH {
                 assert!(here.get(&path(directory, file)).await.unwrap() == content(directory, file));

@@ -65,7 +65,7 @@ fn prepare(cell: &Cell, client: &Client, all_here: bool) {
         client_of.put("file", &vec![0; LEN]).await.unwrap();
         if !all_here {
             let node = client_of.find("file").await.unwrap().node;
-            client_of.venus.setxattr(node, b"afs.flush", b"").await.unwrap();
+            client_of.venus.set_property(node, b"afs.flush", b"").await.unwrap();
         }
     });
 }
@@ -271,7 +271,7 @@ fn a_file_that_another_machine_cut_is_not_extended_by_a_store_into_its_middle() 
             assert!(one.get("file").await.unwrap() == expected, "{is_cached}");
             assert_eq!(one.find("file").await.unwrap().attr.size, 50_000);
             let node = one.find("file").await.unwrap().node;
-            one.venus.setxattr(node, b"afs.flush", b"").await.unwrap();
+            one.venus.set_property(node, b"afs.flush", b"").await.unwrap();
             assert!(one.get("file").await.unwrap() == expected, "at the server: {is_cached}");
         });
     }

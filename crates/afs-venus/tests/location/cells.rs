@@ -264,7 +264,7 @@ fn a_cell_whose_servers_do_not_reply_is_shown_and_entered_when_they_do() {
             one.venus.lookup(usual, b"file").await.unwrap_err(),
             one.venus.readdir(writable, 0, 9).await.unwrap_err(),
             one.venus.mkdir(usual, b"new", 0o755).await.unwrap_err(),
-            one.venus.getxattr(usual, b"afs.fid").await.unwrap_err(),
+            one.venus.property(usual, b"afs.fid").await.unwrap_err(),
         ] {
             assert!(matches!(error.kind, ErrorKind::ServerUnreachable | ErrorKind::ReadOnly), "{error}");
         }
@@ -296,7 +296,7 @@ fn a_mount_point_leads_into_another_cell_and_back() {
         let over = one.find("home.cell/over").await.unwrap();
         assert!(!over.attr.is_home, "an owner there is no user of the home cell");
         assert!(one.find("home.cell").await.unwrap().attr.is_home);
-        assert_eq!(&one.venus.getxattr(over.node, b"afs.cell").await.unwrap()[..], b"found.cell");
+        assert_eq!(&one.venus.property(over.node, b"afs.cell").await.unwrap()[..], b"found.cell");
         // A cell that does not exist: the mount point is shown, and leads nowhere.
         one.mount("home.cell/nowhere", "#no.such.cell:root.cell.").await.unwrap();
         assert_eq!(one.get("home.cell/nowhere/file").await.unwrap_err().kind, ErrorKind::NoVolume);
@@ -343,7 +343,7 @@ fn the_addresses_of_a_cell_are_looked_up_again_when_they_are_not_valid_any_more(
     two.dns.hangs("found.cell");
     let one = a.clone();
     two.on(&a, async move {
-        one.venus.setxattr(afs_venus::NodeId::ROOT, b"afs.flush", b"locations").await.unwrap();
+        one.venus.set_property(afs_venus::NodeId::ROOT, b"afs.flush", b"locations").await.unwrap();
         assert!(one.get("found.cell/file").await.is_err());
     });
     two.sim.run_for(MINUTE);

@@ -135,7 +135,7 @@ fn a_pin_outweighs_the_rules_by_which_files_bypass_the_cache() {
     cell.on(&b, async move {
         for path in ["tree/__film", "tree/large"] {
             let node = two.find(path).await.unwrap().node;
-            two.venus.setxattr(node, b"afs.bypass", b"on").await.unwrap();
+            two.venus.set_property(node, b"afs.bypass", b"on").await.unwrap();
         }
     });
     cut(&cell, &b);

@@ -7,6 +7,7 @@ use crate::running_cells;
 use afs_cell::control::{ControlClient, Statistics};
 use afs_cell::mounts;
 use afs_cell::state::StateDir;
+use afs_cell::tokens::properties;
 use afs_lab::andrew::{
     Benchmark, Counters, LOADS_MAX, LoadReport, MakeCommand, Phase, Probe, Progress, RUNS_MAX, Report,
     SourceTree,
@@ -198,7 +199,7 @@ pub(in crate::commands) struct MountProbe {
     state: StateDir,
 }
 
-/// The counters of the attribute `afs.counters` that the report needs.
+/// The counters of the property `afs.counters` that the report needs.
 #[derive(Deserialize)]
 struct MountCounters {
     /// Calls made, by name.
@@ -225,9 +226,8 @@ impl MountProbe {
 
 impl Probe for MountProbe {
     fn read(&self) -> Option<Counters> {
-        let mut text = vec![0; 64 * 1024];
-        let length = rustix::fs::getxattr(&self.directory, "afs.counters", &mut text).ok()?;
-        let mount: MountCounters = serde_json::from_slice(text.get(..length)?).ok()?;
+        let text = properties::get(&self.directory, "afs.counters").ok()?;
+        let mount: MountCounters = serde_json::from_slice(&text).ok()?;
         let server = self.server();
         Some(Counters {
             calls: mount.calls.values().sum(),

@@ -9,6 +9,7 @@ use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::state::{CellProcess, StateDir};
+use afs_cell::tokens::properties;
 use afs_cell::{DataPathState, DriveCounts, PartitionScrub, ScrubPass};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
@@ -80,14 +81,9 @@ struct CountedLeases {
 impl Counted {
     /// Answered from the memory of the mount's program.
     fn of(directory: &Path) -> Option<Self> {
-        let mut text = vec![0; COUNTERS_LEN_MAX];
-        let length = rustix::fs::getxattr(directory, "afs.counters", &mut text).ok()?;
-        serde_json::from_slice(text.get(..length)?).ok()
+        serde_json::from_slice(&properties::get(directory, "afs.counters").ok()?).ok()
     }
 }
-
-/// Longest text of counters that is read: one number for each kind of call.
-const COUNTERS_LEN_MAX: usize = 64 << 10;
 
 /// Use of the data path of a file server.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -166,9 +162,7 @@ fn clocks(directory: &Path) -> Vec<ServerClock> {
 
 /// What a mount tells of its file servers.
 fn by_server(directory: &Path, name: &str) -> String {
-    let mut text = vec![0; 64 * 1024];
-    let length = rustix::fs::getxattr(directory, name, &mut text).unwrap_or_default();
-    String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&properties::get(directory, name).unwrap_or_default()).into_owned()
 }
 
 fn lines<T>(text: &str, one: impl Fn(String, String) -> Option<T>) -> Vec<T> {

@@ -1,4 +1,4 @@
-//! Cache of a mount of Andrew's, by its extended attributes.
+//! Cache of a mount of Andrew's, by the properties of its files.
 
 use super::mount_attributes as attributes;
 use afs_lab::LabError;

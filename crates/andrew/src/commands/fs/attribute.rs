@@ -1,41 +1,35 @@
-//! Extended attributes of a mount, and the messages for their errors.
+//! Properties of objects in a mount, and the messages for their errors.
 
 use crate::error::{CommandError, CommandResult};
-use rustix::fs::XattrFlags;
+use afs_cell::tokens::properties;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Longest value read, in bytes: access lists, volume status and the like are far shorter.
-const VALUE_LEN_MAX: usize = 64 * 1024;
-
-/// Reads an attribute of `path`, following symbolic links.
-pub(super) fn get(path: &Path, name: &str) -> CommandResult<Vec<u8>> {
+/// Reads a property of `path`, following symbolic links.
+pub(super) fn get(path: &Path, name: impl AsRef<[u8]>) -> CommandResult<Vec<u8>> {
     try_get(path, name).map_err(|e| explain(path, e))
 }
 
 /// As [`get`], with the error of the system.
-pub(super) fn try_get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
-    let mut value = vec![0; VALUE_LEN_MAX];
-    let length = rustix::fs::getxattr(path, name, &mut value)?;
-    value.truncate(length);
-    Ok(value)
+pub(super) fn try_get(path: &Path, name: impl AsRef<[u8]>) -> Result<Vec<u8>, Errno> {
+    properties::get(path, name)
 }
 
-/// Reads an attribute as text, without a NUL or newline at its end.
-pub(super) fn get_text(path: &Path, name: &str) -> CommandResult<String> {
+/// Reads a property as text, without a NUL or newline at its end.
+pub(super) fn get_text(path: &Path, name: impl AsRef<[u8]>) -> CommandResult<String> {
     let value = get(path, name)?;
     let text = String::from_utf8_lossy(&value);
     Ok(text.trim_end_matches(['\0', '\n']).to_owned())
 }
 
-/// Sets an attribute of `path`.
-pub(super) fn set(path: &Path, name: &str, value: &[u8]) -> CommandResult {
+/// Sets a property of `path`.
+pub(super) fn set(path: &Path, name: impl AsRef<[u8]>, value: &[u8]) -> CommandResult {
     try_set(path, name, value).map_err(|e| explain(path, e))
 }
 
 /// As [`set`], with the error of the system.
-pub(super) fn try_set(path: &Path, name: &str, value: &[u8]) -> Result<(), Errno> {
-    rustix::fs::setxattr(path, name, value, XattrFlags::empty())
+pub(super) fn try_set(path: &Path, name: impl AsRef<[u8]>, value: &[u8]) -> Result<(), Errno> {
+    properties::set(path, name, value)
 }
 
 /// Message for an error on a path, in the words of OpenAFS's `fs`.
@@ -63,6 +57,15 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
         }
         Errno::NOTCONN => CommandError::failed(format!(
             "fs: the program that served the mount of '{shown}' has died; `andrew up` mounts its cell again, `andrew umount` removes the mount"
+        )),
+        Errno::CONNREFUSED => CommandError::failed(format!(
+            "fs: the mount of '{shown}' is another user's, who alone can ask it, or was made with another ANDREW_RUN; see `andrew status`"
+        )),
+        Errno::PROTO => CommandError::failed(format!(
+            "fs: the program of the mount of '{shown}' is of another version than this one; `andrew umount` and then the command that mounted it (`andrew up` or `andrew mount`) start this one"
+        )),
+        Errno::AGAIN => CommandError::failed(format!(
+            "fs: the mount of '{shown}' has as many requests as it takes; try again when some are done"
         )),
         other => CommandError::failed(format!("fs:'{shown}': {}", std::io::Error::from(other))),
     }

@@ -6,8 +6,9 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use rustix::io::Errno;
 use serde::Serialize;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Options of `andrew fs lsmount`.
@@ -50,12 +51,10 @@ impl Args {
 /// Text of the mount point at `path`, without the dot at its end.
 pub(super) fn text_of(path: &Path) -> CommandResult<String> {
     let (parent, name) = parent_and_name(path)?;
-    let mut attribute = OsString::from("afs.lsmount.");
-    attribute.push(&name);
-    let mut value = vec![0; 2048];
-    match rustix::fs::getxattr(&parent, &*attribute, &mut value) {
-        Ok(length) => {
-            let text = String::from_utf8_lossy(value.get(..length).unwrap_or_default()).into_owned();
+    let property = [b"afs.lsmount.", name.as_bytes()].concat();
+    match attribute::try_get(&parent, &property) {
+        Ok(value) => {
+            let text = String::from_utf8_lossy(&value);
             let text = text.trim_end_matches(['\0', '\n']);
             Ok(text.strip_suffix('.').unwrap_or(text).to_owned())
         }
@@ -63,8 +62,7 @@ pub(super) fn text_of(path: &Path) -> CommandResult<String> {
             "fs: '{}' is not a mount point; `andrew fs mkmount` makes one",
             path.display()
         ))),
-        // A name that is too long to be part of an attribute name.
-        Err(Errno::RANGE) => {
+        Err(Errno::NAMETOOLONG) => {
             Err(CommandError::usage(format!("fs: the name of '{}' is too long", path.display())))
         }
         Err(Errno::NOENT) => Err(explain(path, Errno::NOENT)),

@@ -1,7 +1,7 @@
 //! `andrew fs`: files, directories and mount points, with the commands of OpenAFS's `fs`.
 //!
-//! All commands use extended attributes of the mount (`afs.acl`, `afs.quota`, ...). They therefore work on every mount
-//! of Andrew's, also of other users, with the rights of the user of the command.
+//! Most commands read and set properties of objects (`afs.acl`, `afs.quota`, ...) over the token socket of the object's mount, with the
+//! rights of the user of the command. They work on the mounts of this user and of root.
 
 mod access;
 mod access_list;
@@ -30,6 +30,7 @@ mod path_in_mount;
 mod paths;
 mod pin;
 mod pins;
+mod property;
 mod recover;
 mod rmmount;
 mod setacl;
@@ -143,6 +144,9 @@ enum Command {
     Unpin(pin::UnpinArgs),
     /// Show what is pinned, and how much of it is missing
     Pins(pins::Args),
+    /// Show a property of files as their mounts tell it, for scripts
+    #[command(hide = true)]
+    Property(property::Args),
     /// List, save, retry or discard data that could not be stored
     Recover(recover::Args),
     /// Show the cell of a mount on this machine
@@ -203,6 +207,7 @@ impl Args {
             Command::Pin(args) => args.run(),
             Command::Unpin(args) => args.run(),
             Command::Pins(args) => args.run(json),
+            Command::Property(args) => args.run(json),
             Command::Recover(args) => args.run(json),
             Command::Wscell(args) => args.run(json),
         }

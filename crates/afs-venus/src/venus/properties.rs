@@ -1,13 +1,11 @@
-//! Extended attributes: the interface of tools to the cache manager.
+//! Properties of objects and of the mount: what tools read and set, by name.
 //!
-//! Names as in kAFS where it has them (docs/protocol/client.md "6. How tools reach the cache manager").
+//! They are no extended attributes: what a program copies with a file is the file's own, and these are not. Tools ask for them over
+//! the mount's token socket. Names as in kAFS where it has them (docs/protocol/client.md "6. How tools reach the cache manager").
 
 use afs_rpc::boxed;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, AclText};
 use bytes::Bytes;
 
 use crate::api::{NodeId, Unpromised};
@@ -18,27 +16,13 @@ use crate::names::checked;
 use crate::venus::Venus;
 use crate::vnode::is_mount_point;
 
-/// Attributes that every object has.
-const READABLE: [&str; 11] = [
-    "afs.access",
-    "afs.acl",
-    "afs.bypass",
-    "afs.cell",
-    "afs.fid",
-    "afs.offlinemsg",
-    "afs.quota",
-    "afs.status",
-    "afs.volstatus",
-    "afs.volume",
-    "afs.whereis",
-];
-/// Prefix of the attribute that shows the target of a mount point.
+/// Prefix of the property that shows the target of a mount point.
 const LSMOUNT: &str = "afs.lsmount.";
-/// Attribute of what is read without a promise.
+/// Property of what is read without a promise.
 const UNPROMISED: &str = "afs.unpromised";
 
 impl Venus {
-    /// Names of the extended attributes of a node.
+    /// A property of a node.
     ///
     /// | Name | Value |
     /// | --- | --- |
@@ -62,23 +46,11 @@ impl Venus {
     /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
     /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
     /// | `afs.flush` (only set) | removes cached data of: `file` (or nothing), `volume`, `all`; locations of volumes alone: `locations` |
+    ///
+    /// # Errors
+    /// There is no such property; the user may not read it; no server replies.
     #[boxed]
-    pub async fn listxattr(&self, node: NodeId) -> Result<Vec<String>> {
-        let mut names: Vec<String> = READABLE.iter().map(|name| (*name).to_owned()).collect();
-        if let NodeTarget::Object(key) = self.node_target(node)?
-            && key.is_volume_root()
-        {
-            names.push("afs.mount".into());
-        }
-        if self.unpromised_at(node).is_some() {
-            names.push(UNPROMISED.into());
-        }
-        Ok(names)
-    }
-
-    /// Value of an extended attribute, see [`crate::Venus::listxattr`].
-    #[boxed]
-    pub async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
+    pub async fn property(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
         let name = std::str::from_utf8(name).map_err(|_| unknown())?;
         if name == "afs.counters" {
             return Ok(self.counters.values().to_json().into());
@@ -129,9 +101,12 @@ impl Venus {
         Ok(text.into())
     }
 
-    /// Sets an extended attribute.
+    /// Sets a property of a node, one of those that [`Venus::property`] marks so.
+    ///
+    /// # Errors
+    /// It cannot be set; the value is invalid; the user may not set it; no server replies.
     #[boxed]
-    pub async fn setxattr(&self, node: NodeId, name: &[u8], value: &[u8]) -> Result<()> {
+    pub async fn set_property(&self, node: NodeId, name: &[u8], value: &[u8]) -> Result<()> {
         match (name, self.node_target(node)?) {
             (b"afs.flush", node_target) => self.flush_cached(node_target, value).await,
             (b"afs.rmmount", _) => self.remove_mount_point(node, value).await,
@@ -139,10 +114,7 @@ impl Venus {
             (b"afs.bypass", NodeTarget::Object(key)) => self.request_bypass(key, value).await,
             (b"afs.quota", NodeTarget::Object(key)) => self.set_quota(key, value).await,
             (b"afs.offlinemsg", NodeTarget::Object(key)) => self.set_offline_message(key, value).await,
-            (name, _) if READABLE.iter().any(|known| known.as_bytes() == name) => {
-                Err(VenusError::new(ErrorKind::NotPermitted, "setxattr"))
-            }
-            _ => Err(VenusError::new(ErrorKind::NotSupported, "setxattr")),
+            _ => Err(VenusError::new(ErrorKind::NotSupported, "set a property")),
         }
     }
 
@@ -172,68 +144,6 @@ impl Venus {
             Some(format!("{} {}\n", server.addresses().first()?.peer.ip(), server.clock.ahead()?))
         };
         self.location.servers().all().iter().filter_map(line).collect()
-    }
-
-    async fn acl(&self, key: Key, volume: &Arc<Volume>) -> Result<Bytes> {
-        let reply =
-            self.call(volume, fs::FetchAcl { fid: key.fid }).await.map_err(|error| error.of(key.fid))?.value;
-        let text = reply.acl.as_bytes();
-        let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-        Ok(Bytes::copy_from_slice(text.get(..end).unwrap_or(text)))
-    }
-
-    /// Servers require a NUL at the end. The rights on all objects in the directory follow from its list.
-    async fn set_acl(&self, key: Key, value: &[u8]) -> Result<()> {
-        let mut text = value.to_vec();
-        if text.last() != Some(&0) {
-            text.push(0);
-        }
-        let acl = AclText::new(text).map_err(|_| VenusError::new(ErrorKind::Refused(7), "StoreACL"))?;
-        let vnode = self.vnode(key);
-        let volume = self.volume_of(key).await?;
-        if let Some(lease) = self.leases.known(key) {
-            // The rights of what is made under it will be others.
-            self.end_lease(&lease).await;
-        }
-        let sites = volume.sites(self.now());
-        let old = sites.iter().any(|server| server.old_store_acl.load(Ordering::Relaxed));
-        let stored = match old {
-            true => Err(None),
-            false => self.call(&volume, fs::StoreAcl { fid: key.fid, acl: acl.clone() }).await.map_err(Some),
-        };
-        let answered = match stored {
-            Ok(answered) => answered,
-            Err(Some(error)) if error.code != Some(AbortCode::RXGEN_OPCODE) => return Err(error.of(key.fid)),
-            Err(_) => {
-                sites.iter().for_each(|server| server.old_store_acl.store(true, Ordering::Relaxed));
-                self.call(&volume, fs::OldStoreAcl { fid: key.fid, acl })
-                    .await
-                    .map_err(|error| error.of(key.fid))?
-            }
-        };
-        self.promises.record_change(
-            &volume,
-            &vnode,
-            &answered.change(&answered.value.status, &answered.value.sync),
-        );
-        self.distrust_volume_access(key);
-        Ok(())
-    }
-
-    /// Ends the promises on a directory and its children after a change of its access list: statuses include the
-    /// caller's rights.
-    fn distrust_volume_access(&self, dir: Key) {
-        for vnode in self.vnodes.of_volume(dir.cell, dir.fid.volume) {
-            let is_child = vnode.key == dir
-                || vnode.state().status.is_some_and(|status| {
-                    !vnode.key.fid.is_directory()
-                        && (status.parent, status.parent_unique) == (dir.fid.vnode, dir.fid.unique)
-                });
-            if is_child {
-                self.distrust(&vnode);
-                self.invalidate(vnode.key);
-            }
-        }
     }
 
     fn whereis(&self, volume: &Volume) -> String {
@@ -307,47 +217,6 @@ impl Venus {
         }
         self.link_text(&child).await
     }
-
-    /// Removes what is known of the names and places of volumes, in the kernel too.
-    fn forget_locations(&self) {
-        self.location.volumes().forget_groups();
-        for volume in self.location.volumes().all() {
-            volume.doubt_location();
-            self.promises.invalidate_mount_points(&volume);
-        }
-    }
-
-    /// Removes what is cached, except dirty data.
-    async fn flush_cached(&self, node_target: NodeTarget, what: &[u8]) -> Result<()> {
-        let vnodes = match (what.strip_suffix(b"\0").unwrap_or(what), node_target) {
-            (b"" | b"file" | b"1", NodeTarget::Object(key)) => vec![self.vnode(key)],
-            (b"volume", NodeTarget::Object(key)) => self.vnodes.of_volume(key.cell, key.fid.volume),
-            (b"all", _) => self.vnodes.all(),
-            (b"locations", _) => {
-                self.forget_locations();
-                return Ok(());
-            }
-            // Nothing is cached of a directory of this mount.
-            (b"" | b"file" | b"1" | b"volume", _) => return Ok(()),
-            _ => return Err(VenusError::new(ErrorKind::Invalid, "flush")),
-        };
-        for vnode in vnodes {
-            self.distrust(&vnode);
-            {
-                let mut state = vnode.state();
-                state.directory = None;
-                state.link = None;
-                state.file.set_pages(None);
-                state.listing.forget();
-            }
-            if vnode.state().file.data().is_none() {
-                self.files.forget_kept_on_disk(vnode.key).await?;
-            }
-            self.invalidate(vnode.key);
-        }
-        self.location.volumes().forget_groups();
-        Ok(())
-    }
 }
 
 /// A text as a JSON string.
@@ -365,5 +234,5 @@ fn json_text(text: &str) -> String {
 }
 
 fn unknown() -> VenusError {
-    VenusError::new(ErrorKind::NoAttribute, "getxattr")
+    VenusError::new(ErrorKind::NoProperty, "property")
 }
