@@ -26,7 +26,7 @@ fn make(cell: &Cell, user: &User, name: &'static [u8]) -> Result<(), VenusError>
 /// The time of the server as the mount has it, in seconds ahead of its own.
 fn clock(cell: &Cell, user: &User) -> i64 {
     let venus = user.venus.clone();
-    let told = async move { venus.getxattr(NodeId::ROOT, b"afs.clocks".as_slice()).await.unwrap() };
+    let told = async move { venus.property(NodeId::ROOT, b"afs.clocks".as_slice()).await.unwrap() };
     let told = cell.sim.block_on(user.node, LIMIT, told).unwrap();
     let text = String::from_utf8_lossy(&told).into_owned();
     text.trim().rsplit_once(' ').unwrap().1.parse().unwrap()

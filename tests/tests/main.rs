@@ -9,6 +9,7 @@ mod cited;
 mod clocks;
 mod complete;
 mod contents;
+mod copied_trees;
 mod drive_hosts;
 mod floods;
 mod guarded_mounts;

@@ -1,8 +1,10 @@
-//! Counters of a client's calls, from the attribute `afs.counters` of its mount.
+//! Counters of a client's calls, from the property `afs.counters` of its mount.
 
 use std::path::Path;
 
 use serde_json::Value;
+
+use crate::live::properties::property;
 
 /// All calls to servers since the client was started.
 #[must_use]
@@ -20,7 +22,7 @@ pub fn number(mount: &Path, name: &str) -> u64 {
 }
 
 fn counters(mount: &Path) -> Value {
-    serde_json::from_str(&attribute(mount, "afs.counters"))
+    serde_json::from_str(&property(mount, "afs.counters"))
         .unwrap_or_else(|error| panic!("afs.counters of {}: {error}", mount.display()))
 }
 
@@ -30,26 +32,4 @@ pub fn counted(mount: &Path) -> std::collections::BTreeMap<String, u64> {
     let counters = counters(mount);
     let calls = counters["calls"].as_object().cloned().unwrap_or_default();
     calls.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect()
-}
-
-/// Reads an extended attribute as text.
-///
-/// # Panics
-/// If it does not exist.
-#[must_use]
-pub fn attribute(path: &Path, name: &str) -> String {
-    let mut value = vec![0; 64 << 10];
-    let length = rustix::fs::getxattr(path, name, &mut value[..]);
-    let length = length.unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));
-    value.truncate(length);
-    String::from_utf8_lossy(&value).into_owned()
-}
-
-/// Sets an extended attribute.
-///
-/// # Panics
-/// If the mount refuses it.
-pub fn set_attribute(path: &Path, name: &str, value: &str) {
-    let set = rustix::fs::setxattr(path, name, value.as_bytes(), rustix::fs::XattrFlags::empty());
-    set.unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::cell::andrew;
 use super::netns::Netns;
 use super::process::{run, seconds};
+use super::properties::properties;
 
 /// Properties of a file, directory, link or mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +46,17 @@ pub fn manifest(top: &Path) -> Manifest {
     let mut paths = vec![top.to_owned()];
     collect(top, &mut paths);
     let name = |path: &Path| format!("{:?}", path.strip_prefix(top).unwrap_or(path));
-    paths.iter().map(|path| (name(path), look(path))).collect()
+    let mut all: Manifest = paths.iter().map(|path| (name(path), look(path))).collect();
+    paths.retain(|path| path.file_name() != Some(OsStr::new(MOUNT_POINT)));
+    for (path, fid) in paths.iter().zip(properties(&paths, "afs.fid")) {
+        let seen = all.get_mut(&name(path)).unwrap();
+        seen.fid = fid.split_once('.').map_or(String::new(), |(_, rest)| rest.to_owned());
+    }
+    paths.retain(|path| path.symlink_metadata().is_ok_and(|data| data.is_dir()));
+    for (path, list) in paths.iter().zip(properties(&paths, "afs.acl")) {
+        all.get_mut(&name(path)).unwrap().access = list;
+    }
+    all
 }
 
 /// Compares two trees.
@@ -119,8 +130,8 @@ fn look(path: &Path) -> Seen {
         length: data.len(),
         modified: data.mtime(),
         content: content(path, &data),
-        fid: attribute(path, "afs.fid").split_once('.').map_or(String::new(), |(_, rest)| rest.to_owned()),
-        access: if data.is_dir() { attribute(path, "afs.acl") } else { String::new() },
+        fid: String::new(),
+        access: String::new(),
     }
 }
 
@@ -148,12 +159,4 @@ fn sum(path: &Path) -> std::io::Result<String> {
             len => hasher.write(&buffer[..len]),
         }
     }
-}
-
-/// An attribute of the mount; of a link itself, not of its target.
-fn attribute(path: &Path, name: &str) -> String {
-    let mut value = vec![0; 64 << 10];
-    let length = rustix::fs::lgetxattr(path, name, &mut value);
-    let length = length.unwrap_or_else(|error| panic!("{}: {name}: {error}", path.display()));
-    String::from_utf8_lossy(&value[..length]).into_owned()
 }

@@ -23,6 +23,7 @@ pub mod netns_thread;
 pub mod pair;
 pub mod peers;
 pub mod process;
+pub mod properties;
 pub mod raw_client;
 pub mod residents;
 pub mod saver;

@@ -16,6 +16,8 @@ pub enum Need {
     OpenAfs,
     /// An emulated machine with the kernel's own client.
     Guest,
+    /// Python and tar, which keep what a file has when they copy it.
+    Copiers,
     /// A C compiler and make.
     Compiler,
     /// Debian's source packages, and the programs that unpack them.
@@ -62,6 +64,7 @@ impl Need {
             Self::Guest => ["python3", "qemu-system-x86_64", "busybox", "keyctl", "cpio"]
                 .iter()
                 .find_map(|name| program(name)),
+            Self::Copiers => program("python3").or_else(|| program("tar")),
             Self::Compiler => program("gcc").or_else(|| program("make")),
             Self::Etcd => program("etcd").or_else(|| program("etcdctl")).or_else(|| program("openssl")),
             Self::Sources => program("apt-get").or_else(|| program("tar")).or_else(|| program("bzip2")),
@@ -93,8 +96,13 @@ fn device(path: &str) -> Option<String> {
 }
 
 fn program(name: &str) -> Option<String> {
-    let found = super::netns::PATH.split(':').any(|folder| Path::new(folder).join(name).exists());
-    (!found).then(|| format!("{name} is not installed (make deps)"))
+    (!is_installed(name)).then(|| format!("{name} is not installed (make deps)"))
+}
+
+/// Whether a program is on the machine.
+#[must_use]
+pub fn is_installed(name: &str) -> bool {
+    super::netns::PATH.split(':').any(|folder| Path::new(folder).join(name).exists())
 }
 
 pub(super) fn is_root() -> bool {

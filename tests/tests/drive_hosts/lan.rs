@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use andrew_tests::hostile::counters::attribute;
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::seconds;
+use andrew_tests::live::properties::property;
 use andrew_tests::live::scratch::Scratch;
 use andrew_tests::live::wait::until;
 use serde_json::Value;
@@ -159,6 +159,6 @@ impl<'a> Lan<'a> {
 
 /// Bytes that a mount has fetched or stored at drives.
 pub fn at_drives(mount: &Path, what: &str) -> u64 {
-    let counters: Value = serde_json::from_str(&attribute(mount, "afs.counters")).unwrap();
+    let counters: Value = serde_json::from_str(&property(mount, "afs.counters")).unwrap();
     counters["data_path"][format!("{what}_at_drives")].as_u64().unwrap_or_else(|| panic!("{counters}"))
 }

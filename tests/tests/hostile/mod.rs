@@ -13,13 +13,13 @@ use std::net::SocketAddrV4;
 use std::path::Path;
 
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
-use andrew_tests::hostile::counters::attribute;
 use andrew_tests::live::cell::{Cell, command};
+use andrew_tests::live::properties::property;
 use andrew_tests::live::setup::Setup;
 
 /// The FID of the object at a path.
 fn fid(path: &Path) -> Fid {
-    let text = attribute(path, "afs.fid");
+    let text = property(path, "afs.fid");
     let mut numbers = text.split('.').map(|number| number.parse().unwrap());
     let mut next = || numbers.next().unwrap();
     Fid { volume: VolumeId(next()), vnode: VnodeId(next()), unique: Uniquifier(next()) }

@@ -1,12 +1,13 @@
 //! No free space: on the server's disk, and in the volume.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
 use andrew_tests::hostile::acknowledged::{Acknowledged, Version};
-use andrew_tests::hostile::counters::set_attribute;
 use andrew_tests::hostile::small_disk::SmallDisk;
 use andrew_tests::live::closing::write_and_close;
+use andrew_tests::live::manifest::fs_do;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
@@ -88,7 +89,7 @@ fn a_quota_is_told_of_at_close() {
     let mut cell = setup.up("rl", &[]);
     let folder = cell.mount().join("folder");
     std::fs::create_dir(&folder).unwrap();
-    set_attribute(cell.mount(), "afs.quota", "2048");
+    fs_do("setquota", &[cell.mount().as_os_str(), OsStr::new("2048")]);
     let mut expected = Acknowledged::default();
     (0..4).for_each(|number| written(&mut expected, &folder, number, 450_000).unwrap());
     // A store may overrun by 1 MiB: docs/protocol/fileserver.md "11. Quota and space".
@@ -102,7 +103,7 @@ fn a_quota_is_told_of_at_close() {
     written(&mut expected, &folder, 101, 400_000).unwrap();
     let refused = std::fs::File::create(folder.join("one-more")).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EDQUOT), "{refused}");
-    set_attribute(cell.mount(), "afs.quota", "0");
+    fs_do("setquota", &[cell.mount().as_os_str(), OsStr::new("0")]);
     (102..106).for_each(|number| written(&mut expected, &folder, number, 400_000).unwrap());
     expected.verify(&other.path().join("folder"));
     assert_calm(&mut cell);
