@@ -166,8 +166,7 @@ class Cells:
 
     def drop(self, paths):
         """What the mount has of the bytes of files is there no more."""
-        for path in paths:
-            os.setxattr(self.reader / path, "afs.flush", b"file")
+        run([self.program, "fs", "flush", *(self.reader / path for path in paths)])
 
     def read(self, paths, readers, drop=True):
         """Reads files once, some at a time, after the mount has dropped them; seconds and bytes."""
@@ -199,7 +198,7 @@ class Cells:
         return time.monotonic() - begun, sum(moved)
 
     def counters(self):
-        return json.loads(os.getxattr(self.reader, "afs.counters"))
+        return json.loads(run([self.program, "fs", "property", "afs.counters", self.reader]))
 
     def calls(self):
         return sum(self.counters()["calls"].values())

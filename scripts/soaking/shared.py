@@ -26,7 +26,7 @@ def run_all(options, chance, scratch):
     for kind in KINDS:
         print(f"{kind}: {sum(one['count'] for (of, _), one in said.items() if of == kind)}", flush=True)
     faults += lines_lost(folders, sum(one["count"] for (kind, _), one in said.items() if kind == "append"))
-    cut = [json.loads(os.getxattr(top, "afs.counters"))["kernel_waits_cut"] for top in tops[:1]]
+    cut = [json.loads(run(options.andrew, "fs", "property", "afs.counters", top))["kernel_waits_cut"] for top in tops[:1]]
     faults += [f"waits for the kernel that their time limit ended: {cut}"] if any(cut) else []
     return faults + cell.checked() + cell.stop()
 
