@@ -90,7 +90,9 @@ fn a_copy_takes_neither_quota_nor_access_list_along() {
             let target = to.join(format!("{who}-{program}"));
             let copied = run_as(line, &target);
             assert!(copied.status.success(), "{who}, {program}: {}", said(&copied));
-            assert_eq!(said(&copied), "", "{who}, {program}");
+            // tar warns of each file that its file system has no attributes.
+            let complaints = said(&copied).lines().filter(|line| !line.contains("Cannot flistxattr")).count();
+            assert_eq!(complaints, 0, "{who}, {program}: {}", said(&copied));
             assert_eq!(fs::read_to_string(target.join("sub/b")).unwrap(), "b\n", "{who}, {program}");
             for folder in [to.clone(), target.clone(), target.join("sub")] {
                 assert_eq!(property(&folder, "afs.acl"), list, "{who}, {program}: {}", folder.display());
