@@ -19,6 +19,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("file_service", afs_wire::fuzzing::file_service),
     ("import_location", afs_db::fuzzing::import_location),
     ("import_protection", afs_db::fuzzing::import_protection),
+    ("index_pages", afs_kv::fuzzing::index),
     ("index_row", afs_volume::fuzzing::index_row),
     ("kerberos", afs_krb5::fuzzing::kerberos),
     ("key_files", afs_auth::rxkad::fuzzing::key_files),

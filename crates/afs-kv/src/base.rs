@@ -11,9 +11,13 @@ use redb::{
 
 use crate::backend::BlobBackend;
 use crate::cursor::{Entry, Layer, Span};
+use crate::damage::Damage;
 use crate::error::{KvError, OpenError};
+use crate::index_walk::IndexWalk;
 use crate::medium::Blob;
 use crate::memtable::Memtable;
+use crate::page_header::MAGIC;
+use crate::pages::PAGE_LEN;
 use crate::recovery::LogFormat;
 use crate::tables::Tables;
 
@@ -35,6 +39,9 @@ impl Base {
     /// Opens the database file, creating the database in an empty file. `is_new`: nothing was ever committed.
     pub(crate) fn open(blob: Arc<dyn Blob>, cache_bytes: usize, is_new: bool) -> Result<Self, OpenError> {
         check_beginning(blob.as_ref(), is_new)?;
+        if !is_new {
+            check_tables(&blob)?;
+        }
         let database = open_database(&blob, cache_bytes)?;
         Ok(Self { blob, cache_bytes, database: Some(database) })
     }
@@ -42,36 +49,27 @@ impl Base {
     /// Checks the format, numbers the tables, and makes both durable if they are new.
     pub(crate) fn prepare(&self, names: &[&str]) -> Result<Tables, OpenError> {
         let txn = self.begin()?;
-        let numbers = {
-            let mut meta = txn.open_table(META).map_err(table_error)?;
-            let found = meta.get(FORMAT_KEY).map_err(KvError::from)?.map(|value| value.value());
-            match found {
-                None => drop(meta.insert(FORMAT_KEY, FORMAT).map_err(KvError::from)?),
-                Some(FORMAT | FORMAT_1) => {}
-                Some(found) => return Err(OpenError::Format { found, expected: FORMAT }),
+        check_format(&txn)?;
+        let mut numbers = read_numbers(&txn)?;
+        for name in names {
+            if !numbers.iter().any(|(known, _)| known == name) {
+                let next = numbers.iter().map(|(_, number)| *number).max().unwrap_or(0);
+                let next =
+                    next.checked_add(1).filter(|next| *next < u8::MAX).ok_or(OpenError::TooManyTables)?;
+                numbers.push(((*name).to_owned(), next));
             }
-            txn.open_table(ROWS).map_err(table_error)?;
-            let mut tables = txn.open_table(TABLES).map_err(table_error)?;
-            let mut numbers = Vec::new();
-            for row in tables.iter().map_err(KvError::from)? {
-                let (name, number) = row.map_err(KvError::from)?;
-                let number = u8::try_from(number.value())
-                    .map_err(|_| KvError::Corrupt("a table number is out of range".into()))?;
-                numbers.push((name.value().to_owned(), number));
-            }
-            for name in names {
-                if !numbers.iter().any(|(known, _)| known == name) {
-                    let next = numbers.iter().map(|(_, number)| *number).max().unwrap_or(0);
-                    let next =
-                        next.checked_add(1).filter(|next| *next < u8::MAX).ok_or(OpenError::TooManyTables)?;
-                    tables.insert(*name, u64::from(next)).map_err(KvError::from)?;
-                    numbers.push(((*name).to_owned(), next));
-                }
-            }
-            numbers
-        };
+        }
+        write_numbers(&txn, &numbers)?;
         commit(txn)?;
         Ok(Tables::new(numbers))
+    }
+
+    /// The same in a new base, with numbers that another one gave.
+    pub(crate) fn prepare_numbered(&self, numbers: &[(String, u8)]) -> Result<(), OpenError> {
+        let txn = self.begin()?;
+        check_format(&txn)?;
+        write_numbers(&txn, numbers)?;
+        Ok(commit(txn)?)
     }
 
     /// The format of the log that belongs to the base. It is the current one from the next [`Base::absorb`] on.
@@ -182,6 +180,42 @@ impl Layer for &BaseView {
     }
 }
 
+/// Checks the format, and writes it where there is none.
+fn check_format(txn: &WriteTransaction) -> Result<(), OpenError> {
+    txn.open_table(ROWS).map_err(table_error)?;
+    let mut meta = txn.open_table(META).map_err(table_error)?;
+    let found = meta.get(FORMAT_KEY).map_err(KvError::from)?.map(|value| value.value());
+    match found {
+        None => drop(meta.insert(FORMAT_KEY, FORMAT).map_err(KvError::from)?),
+        Some(FORMAT | FORMAT_1) => {}
+        Some(found) => return Err(OpenError::Format { found, expected: FORMAT }),
+    }
+    Ok(())
+}
+
+fn read_numbers(txn: &WriteTransaction) -> Result<Vec<(String, u8)>, KvError> {
+    let tables = txn.open_table(TABLES).map_err(table_error)?;
+    let mut numbers = Vec::new();
+    for row in tables.iter()? {
+        let (name, number) = row?;
+        let number = u8::try_from(number.value())
+            .map_err(|_| KvError::Corrupt("a table number is out of range".into()))?;
+        numbers.push((name.value().to_owned(), number));
+    }
+    Ok(numbers)
+}
+
+fn write_numbers(txn: &WriteTransaction, numbers: &[(String, u8)]) -> Result<(), KvError> {
+    let mut tables = txn.open_table(TABLES).map_err(table_error)?;
+    for (name, number) in numbers {
+        let known = tables.get(name.as_str())?.map(|known| known.value());
+        if known != Some(u64::from(*number)) {
+            tables.insert(name.as_str(), u64::from(*number))?;
+        }
+    }
+    Ok(())
+}
+
 /// redb takes a file without its magic bytes for one whose creation was interrupted, and creates it anew. That is
 /// right only where nothing can have been in it, and where the contents can be the beginning of a redb file.
 fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
@@ -192,7 +226,15 @@ fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
     match beginning == *MAGIC || is_new && interrupted {
         true => Ok(()),
         false if is_new => Err(OpenError::NotAStore),
-        false => Err(KvError::Corrupt("the index does not begin as one".into()).into()),
+        false => Err(KvError::from(&Damage::of("index", "does not begin as an index")).into()),
+    }
+}
+
+/// Damage, if anything but the rows cannot be read as it was written: redb ends the program where it meets that.
+fn check_tables(blob: &Arc<dyn Blob>) -> Result<(), KvError> {
+    match IndexWalk::open(blob).damage.first() {
+        Some(what) => Err((&Damage::of("index", what.as_str())).into()),
+        None => Ok(()),
     }
 }
 
@@ -249,8 +291,4 @@ const LOG_KEY: &str = "log";
 const FORMAT: u64 = 2;
 /// The log has records without a salt. The base is unchanged.
 const FORMAT_1: u64 = 1;
-/// First bytes of every redb file.
-const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
-/// Length of redb's pages.
-const PAGE_LEN: u64 = 4096;
 const ROWS_PER_STEP: usize = 256;

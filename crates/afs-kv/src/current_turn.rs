@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::damage::Damage;
 use crate::error::KvError;
 use crate::log_turn::{Salt, Turn};
 use crate::medium::{Blob, Medium};
@@ -30,7 +31,11 @@ pub(crate) struct CurrentTurn {
 impl CurrentTurn {
     /// Opens the blob, creating it empty if it does not exist.
     pub(crate) fn open(medium: &dyn Medium) -> Result<Self, KvError> {
-        let blob = medium.open(NAME)?;
+        Self::of(medium.open(NAME)?)
+    }
+
+    /// Reads a blob.
+    pub(crate) fn of(blob: Arc<dyn Blob>) -> Result<Self, KvError> {
         let mut slots = vec![0; 2 * SLOT_LEN];
         let len = (blob.len()? as usize).min(slots.len());
         blob.read_at(0, &mut slots[..len])?;
@@ -55,6 +60,11 @@ impl CurrentTurn {
         self.last = Some((number, held));
         Ok(())
     }
+}
+
+/// Damage of a blob that says nothing.
+pub(crate) fn unreadable() -> Damage {
+    Damage::of(NAME, "does not name the current turn of the log")
 }
 
 fn encode(number: u64, held: Held) -> Vec<u8> {

@@ -78,12 +78,27 @@ pub enum OpenError {
     /// The file of the index exists, and is something else.
     #[error("there is a file named \"index\" that is no index")]
     NotAStore,
+    /// A store was to be made where there is something.
+    #[error("it is not empty")]
+    NotEmpty,
     /// More tables than a store can hold (255 over its lifetime).
     #[error("too many tables")]
     TooManyTables,
     /// Reading or writing failed, or the data is damaged.
     #[error(transparent)]
     Kv(#[from] KvError),
+}
+
+impl OpenError {
+    /// Whether the data is invalid, as against unreadable, or of another version: what a check names and a salvage is for.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::NotAStore => true,
+            Self::Kv(error) => error.is_damage(),
+            _ => false,
+        }
+    }
 }
 
 impl From<io::Error> for OpenError {

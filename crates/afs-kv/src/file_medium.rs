@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use crate::medium::{Blob, Medium};
 
-/// A directory with one file for each blob. Held exclusively while open, by a lock on its `lock` file.
+/// A directory with one file for each blob. Held exclusively, by a lock on its `lock` file, while it or one of its blobs is open: a store keeps its blobs and
+/// not its medium.
 pub struct FileMedium {
     directory: PathBuf,
-    _lock: File,
+    /// `None` where a store that is only read has no such file, so that no process has it open.
+    lock: Option<Arc<File>>,
+    is_read_only: bool,
 }
 
 impl FileMedium {
@@ -26,24 +29,45 @@ impl FileMedium {
             _ => sync_parent(&directory)?,
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { directory, _lock: lock }),
-            Err(fs::TryLockError::WouldBlock) => Err(io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                format!("{} is in use by another process", directory.display()),
-            )),
-            Err(fs::TryLockError::Error(error)) => Err(error),
+        hold(&lock, &directory)?;
+        Ok(Self { directory, lock: Some(Arc::new(lock)), is_read_only: false })
+    }
+
+    /// Opens an existing directory to read it: nothing is created or changed.
+    ///
+    /// Fails as [`open`](Self::open) does when it is in use.
+    pub fn read_only(directory: impl Into<PathBuf>) -> io::Result<Self> {
+        let directory = directory.into();
+        let lock = match File::open(directory.join(LOCK)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened?),
+        };
+        lock.as_ref().map_or(Ok(()), |lock| hold(lock, &directory))?;
+        Ok(Self { directory, lock: lock.map(Arc::new), is_read_only: true })
+    }
+}
+
+fn hold(lock: &File, directory: &Path) -> io::Result<()> {
+    match lock.try_lock() {
+        Ok(()) => Ok(()),
+        Err(fs::TryLockError::WouldBlock) => {
+            let text = format!("{} is in use by another process", directory.display());
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, text))
         }
+        Err(fs::TryLockError::Error(error)) => Err(error),
     }
 }
 
 impl Medium for FileMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.directory.join(name);
+        if self.is_read_only {
+            return Ok(Arc::new(FileBlob { file: File::open(&path)?, _lock: self.lock.clone() }));
+        }
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
         // Also for an existing file: the process that created it may have crashed before it was durable.
         File::open(&self.directory)?.sync_all()?;
-        Ok(Arc::new(FileBlob { file }))
+        Ok(Arc::new(FileBlob { file, _lock: self.lock.clone() }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -60,6 +84,9 @@ impl Medium for FileMedium {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        if self.is_read_only {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         match fs::remove_file(self.directory.join(name)) {
             Ok(()) => File::open(&self.directory)?.sync_all(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -71,6 +98,7 @@ impl Medium for FileMedium {
 #[derive(Debug)]
 struct FileBlob {
     file: File,
+    _lock: Option<Arc<File>>,
 }
 
 impl Blob for FileBlob {

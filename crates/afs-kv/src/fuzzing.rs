@@ -1,9 +1,15 @@
-//! Entry point of the fuzz target: any bytes must be read without a panic.
+//! Entry points of the fuzz targets: any bytes must be read without a panic.
 
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::examine::check;
 use crate::log_turn::{Salt, Turn};
 use crate::medium::Medium;
 use crate::memory_medium::MemoryMedium;
 use crate::memtable::Memtable;
+use crate::page::{Node, Shape};
+use crate::page_header;
+use crate::pages::{Link, PAGE_LEN};
 use crate::record::{self, HEAD_LEN};
 use crate::recovery::{LogFormat, replay};
 
@@ -22,8 +28,25 @@ pub fn log(bytes: &[u8]) {
         }
     }
     let applied = u64::from(first >> 4);
-    if let Ok(last) = replay(&medium, format, applied, &Memtable::default()) {
+    if let Ok(last) = replay(&medium, format, None, applied, &Memtable::default()) {
         assert!(last >= applied, "what was applied is not forgotten");
+    }
+}
+
+/// An index with a valid header, whose tree begins with a page of these bytes, with the right checksum; the first byte selects where the page is said to be.
+pub fn index(bytes: &[u8]) {
+    let Some((&place, page)) = bytes.split_first() else { return };
+    let mut page = page.to_vec();
+    page.resize(PAGE_LEN as usize, 0);
+    let page = bytes::Bytes::from(page);
+    let covered = Node::decode(&page, Shape::default()).map_or(0, |(_, end)| end);
+    let number = if place < 0xf0 { 0 } else { u64::from(place) << 56 | u64::from(place) };
+    let link = Link { number, sum: xxh3_128(&page[..covered]) };
+    let medium = MemoryMedium::new();
+    let file = [page_header::encode(link), page.to_vec()].concat();
+    if write(&medium, "index", &file).is_ok() {
+        let report = check(&medium, &mut |_, _, _| {});
+        assert!(report.is_err() || report.is_ok_and(|report| report.rows <= PAGE_LEN));
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::base::Base;
 use crate::checkpoint::Progress;
-use crate::current_turn::CurrentTurn;
+use crate::current_turn::{self, CurrentTurn};
 use crate::error::{KvError, OpenError, UpdateError};
 use crate::log::{self, Log};
 use crate::medium::Medium;
@@ -101,7 +101,7 @@ impl Kv {
         }
         let current = open_current(medium.as_ref(), &base, format)?;
         let replayed = Memtable::default();
-        let last = recovery::replay(medium.as_ref(), format, base.applied()?, &replayed)?;
+        let last = recovery::replay(medium.as_ref(), format, current.held(), base.applied()?, &replayed)?;
         let mut log = Log::open(medium.as_ref(), env.clone(), config.log_bytes, current)?;
         let mut progress = Progress::default();
         let mut layers = Layers { active: Arc::default(), frozen: None, base: Arc::new(base.view()?) };
@@ -198,21 +198,25 @@ impl Kv {
     }
 }
 
-/// Finds what the log holds at least, and compares it with the log. A store that has not recorded that yet is new, or of before.
+/// Finds what the log holds at least. A store that has not recorded that yet is new, or of before.
 fn open_current(medium: &dyn Medium, base: &Base, format: LogFormat) -> Result<CurrentTurn, KvError> {
     let applied = base.applied()?;
     let has_log = format == LogFormat::Two && base.has_log()?;
     if has_log {
-        log::check_blobs(medium)?;
+        if let Some(missing) = log::missing(&medium.list()?).next() {
+            return Err((&missing).into());
+        }
     } else {
         log::open_blobs(medium, LogFormat::Two)?;
     }
     let mut current = CurrentTurn::open(medium)?;
-    if has_log {
-        recovery::check_current(medium, current.held(), applied)?;
-    } else {
-        current.write(recovery::found_in_log(medium, format, applied)?)?;
-        base.note_log()?;
+    match (has_log, current.held()) {
+        (true, Some(_)) => {}
+        (true, None) => return Err((&current_turn::unreadable()).into()),
+        (false, _) => {
+            current.write(recovery::found_in_log(medium, format, applied)?)?;
+            base.note_log()?;
+        }
     }
     Ok(current)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use afs_env::EnvRef;
 
 use crate::current_turn::{self, CurrentTurn, Held};
+use crate::damage::Damage;
 use crate::error::KvError;
 use crate::log_turn::{RECORDS_START, Salt, Turn};
 use crate::medium::{Blob, Medium};
@@ -54,19 +55,12 @@ pub(crate) fn remove_format_1(medium: &dyn Medium) -> io::Result<()> {
     old.into_iter().try_for_each(|name| medium.remove(name))
 }
 
-/// Damage, if a blob that the store has had since it was created is missing.
-pub(crate) fn check_blobs(medium: &dyn Medium) -> Result<(), KvError> {
-    let there = medium.list()?;
+/// The blobs that a store has had since it was created and that are missing.
+pub(crate) fn missing(there: &[String]) -> impl Iterator<Item = Damage> {
     let [first, second] = names(LogFormat::Two);
-    match [first, second, current_turn::NAME]
-        .into_iter()
-        .find(|name| !there.iter().any(|found| found == name))
-    {
-        Some(name) => Err(KvError::Corrupt(format!(
-            "its file {name} is missing, and acknowledged changes may be in it: put it back"
-        ))),
-        None => Ok(()),
-    }
+    let missing = [first, second, current_turn::NAME].into_iter();
+    let missing = missing.filter(|name| !there.iter().any(|found| found == name));
+    missing.map(|name| Damage::of(name, "is missing, and acknowledged changes may be in it: put it back"))
 }
 
 pub(crate) fn names(format: LogFormat) -> [&'static str; 2] {

@@ -8,5 +8,6 @@ mod fuzzing;
 mod lost_files;
 mod parts;
 mod planted;
+mod salvage;
 mod threads;
 mod upgrade;

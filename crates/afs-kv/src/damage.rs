@@ -1,0 +1,97 @@
+//! What is wrong with a store, and what is lost with it.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::error::KvError;
+
+/// A damaged file of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Its name in the store's directory.
+    pub file: String,
+    /// The damage, in words that continue the name.
+    pub what: String,
+}
+
+/// Batches that were acknowledged, or may have been, and are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostBatches {
+    /// The first.
+    pub first: u64,
+    /// The last; `None` where that is not known.
+    pub last: Option<u64>,
+}
+
+/// Rows that cannot be read: any number of them, also none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostRows {
+    /// Table and key before the first of them; `None`: from the beginning.
+    pub after: Option<(String, Bytes)>,
+    /// Table and key of the last that may be lost; `None`: up to the end.
+    pub through: Option<(String, Bytes)>,
+    /// The tables of which rows may be lost. Empty where it is not known which tables there are.
+    pub tables: Vec<String>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What is damaged. Empty: the store is whole.
+    pub damage: Vec<Damage>,
+    /// Last batch that the index has.
+    pub applied: u64,
+    /// Last batch before which none is missing.
+    pub through: u64,
+    /// Last batch that is known of.
+    pub last: u64,
+    /// Batches that are missing.
+    pub lost: Vec<LostBatches>,
+    /// Whole batches behind the first that is missing.
+    pub later: u64,
+    /// Rows that can be read in the index.
+    pub rows: u64,
+    /// Parts of the index that cannot.
+    pub lost_rows: Vec<LostRows>,
+}
+
+impl Report {
+    /// Whether a row of a table may be lost with a part of the index. Where the log has all batches from the first on nothing is.
+    #[must_use]
+    pub fn may_lack_rows_of(&self, table: &str) -> bool {
+        let has_all = self.applied == 0 && self.through > 0 && self.lost.is_empty();
+        let lost = |rows: &LostRows| rows.tables.is_empty() || rows.tables.iter().any(|lost| lost == table);
+        !has_all && self.lost_rows.iter().any(lost)
+    }
+
+    /// Whether a salvage would keep nothing at all.
+    #[must_use]
+    pub fn keeps_nothing(&self, with_later: bool) -> bool {
+        self.rows == 0 && self.through == self.applied && !(with_later && self.later > 0)
+    }
+
+    /// Whether nothing is damaged.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.damage.is_empty()
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.file, self.what)
+    }
+}
+
+impl Damage {
+    pub(crate) fn of(file: &str, what: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), what: what.into() }
+    }
+}
+
+impl From<&Damage> for KvError {
+    fn from(damage: &Damage) -> Self {
+        Self::Corrupt(damage.to_string())
+    }
+}
