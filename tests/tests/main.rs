@@ -10,6 +10,7 @@ mod clocks;
 mod complete;
 mod contents;
 mod copied_trees;
+mod damaged_stores;
 mod drive_hosts;
 mod floods;
 mod guarded_mounts;

@@ -17,6 +17,7 @@ pub mod process;
 mod servers;
 pub mod socket;
 pub mod state;
+pub mod stores;
 pub mod tokens;
 
 pub use afs_venus::BypassLimits;

@@ -2,7 +2,7 @@
 
 use crate::commands::{
     bench, completions, down, drive, fs, import, key, lab, login, logout, man, mount, openafs_options,
-    passwd, pts, run_with_token, serve, server, ssh_keys, status, tokens, top, umount, up, vos,
+    passwd, pts, run_with_token, serve, server, ssh_keys, status, store, tokens, top, umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -69,6 +69,8 @@ pub enum Command {
     Server(server::Args),
     /// Run, join, show and choose drives on other hosts, which store the bytes of files
     Drive(drive::Args),
+    /// Check and repair the stores of a cell that does not run
+    Store(store::Args),
     /// Import the databases of an OpenAFS cell
     Import(import::Args),
     /// Mount a cell served by other machines
@@ -151,6 +153,7 @@ impl Command {
             Self::Serve(args) => args.run(json),
             Self::Server(args) => args.run(json),
             Self::Drive(args) => args.run(json),
+            Self::Store(args) => args.run(json),
             Self::Import(args) => args.run(json),
             Self::Mount(args) => args.run(json),
             Self::Umount(args) => args.run(json),

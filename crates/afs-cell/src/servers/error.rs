@@ -49,6 +49,14 @@ pub enum StartError {
         /// The fault.
         why: String,
     },
+    /// A store is damaged.
+    #[error("cannot open {}: {why}", .path.display())]
+    DamagedStore {
+        /// Where it is.
+        path: PathBuf,
+        /// The damage.
+        why: String,
+    },
     /// The first contents of a new cell cannot be created.
     #[error("cannot make the cell: {0}")]
     FirstStart(String),

@@ -26,6 +26,7 @@ pub use error::StartError;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
 pub use scrub::{PartitionScrub, ScrubPass, ScrubTable};
 pub use security::ADMIN_NAME;
+pub(crate) use shared_rows::EMBEDDED;
 
 use crate::configuration::identity::CellIdentity;
 use crate::configuration::options::ServerOptions;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Directory of the databases of a single server, in its state directory.
-pub(super) const EMBEDDED: &str = "db";
+pub(crate) const EMBEDDED: &str = "db";
 /// Name of that directory once its databases are in etcd.
 const TAKEN_OVER: &str = "db.taken-over";
 /// How long a start waits for etcd, which may be starting too.

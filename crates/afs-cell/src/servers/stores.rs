@@ -135,7 +135,10 @@ async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeSto
 pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CellResult<Kv> {
     let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
     let kv = Kv::open(Arc::new(medium), tables, system.env(), afs_kv::Config::default());
-    Ok(kv.map_err(|e| cannot_open(directory, e))?)
+    Ok(kv.map_err(|error| match error.is_damage() {
+        true => StartError::DamagedStore { path: directory.to_owned(), why: error.to_string() },
+        false => cannot_open(directory, error),
+    })?)
 }
 
 pub(super) fn cannot_open(what: &Path, error: impl Display) -> StartError {

@@ -31,6 +31,7 @@ mod server_order;
 mod server_wait;
 pub mod ssh_keys;
 pub mod status;
+pub mod store;
 pub mod tokens;
 pub mod top;
 pub mod umount;
