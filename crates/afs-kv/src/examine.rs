@@ -16,12 +16,23 @@ use crate::pages::{Bounds, LostPage, Visit};
 use crate::recovery::LogFormat;
 
 /// Reads everything of a store that is not open, and says what is damaged and what is lost. Writes nothing. An empty medium is a store that is whole.
-/// `row` is called with table, key and value of each row that can be read in the index; what is in the log alone is not among them.
+/// `rows` sees each row that can be read in the index; what is in the log alone is not among them.
 ///
 /// # Errors
 /// The medium cannot be listed, or another version of this program wrote the store. Parts that cannot be read are damage.
-pub fn check(medium: &dyn Medium, row: &mut dyn FnMut(&str, &[u8], &[u8])) -> Result<Report, OpenError> {
-    Ok(Examined::of(medium, row)?.report)
+pub fn check(medium: &dyn Medium, rows: &mut dyn SeeRows) -> Result<Report, OpenError> {
+    Ok(Examined::of(medium, rows)?.report)
+}
+
+/// Sees the rows of a store that is checked.
+pub trait SeeRows {
+    /// A row of a table.
+    fn row(&mut self, table: &str, key: &[u8], value: &[u8]);
+}
+
+/// Sees nothing.
+impl SeeRows for () {
+    fn row(&mut self, _: &str, _: &[u8], _: &[u8]) {}
 }
 
 /// A store that was examined.
@@ -35,14 +46,11 @@ pub(crate) struct Examined {
 struct Counted<'a> {
     report: &'a mut Report,
     tables: &'a [(String, u8)],
-    row: &'a mut dyn FnMut(&str, &[u8], &[u8]),
+    row: &'a mut dyn SeeRows,
 }
 
 impl Examined {
-    pub(crate) fn of(
-        medium: &dyn Medium,
-        row: &mut dyn FnMut(&str, &[u8], &[u8]),
-    ) -> Result<Self, OpenError> {
+    pub(crate) fn of(medium: &dyn Medium, row: &mut dyn SeeRows) -> Result<Self, OpenError> {
         let there = medium.list()?;
         let blob =
             |name: &str| there.iter().any(|found| found == name).then(|| medium.open(name)).transpose();
@@ -86,7 +94,7 @@ fn index(
     blob: Option<Arc<dyn Blob>>,
     there: &[String],
     report: &mut Report,
-    row: &mut dyn FnMut(&str, &[u8], &[u8]),
+    row: &mut dyn SeeRows,
 ) -> IndexWalk {
     let Some(blob) = blob else {
         let mut index = IndexWalk::default();
@@ -137,7 +145,7 @@ impl Visit for Counted<'_> {
         for (key, value) in &rows {
             let Some((number, key)) = key.split_first() else { continue };
             let known = self.tables.iter().find(|(_, known)| known == number);
-            known.iter().for_each(|(table, _)| (self.row)(table, key, value));
+            known.iter().for_each(|(table, _)| self.row.row(table, key, value));
         }
         Ok(())
     }

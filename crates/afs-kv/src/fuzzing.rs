@@ -45,7 +45,7 @@ pub fn index(bytes: &[u8]) {
     let medium = MemoryMedium::new();
     let file = [page_header::encode(link), page.to_vec()].concat();
     if write(&medium, "index", &file).is_ok() {
-        let report = check(&medium, &mut |_, _, _| {});
+        let report = check(&medium, &mut ());
         assert!(report.is_err() || report.is_ok_and(|report| report.rows <= PAGE_LEN));
     }
 }

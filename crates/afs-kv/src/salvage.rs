@@ -42,7 +42,7 @@ pub fn salvage(
     if !into.list()?.is_empty() {
         return Err(OpenError::NotEmpty);
     }
-    let Examined { index, log, report } = Examined::of(from, &mut |_, _, _| {})?;
+    let Examined { index, log, report } = Examined::of(from, &mut ())?;
     let through = if later == Later::Apply { u64::MAX } else { report.through };
     let mut store = New::create(into.as_ref(), &index.tables, tables)?;
     index.rows(&mut store)?;

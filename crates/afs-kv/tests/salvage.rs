@@ -22,7 +22,7 @@ fn open(disk: &CrashDisk) -> Result<Kv, afs_kv::OpenError> {
 }
 
 fn check(medium: &dyn Medium) -> Result<Report, afs_kv::OpenError> {
-    afs_kv::check(medium, &mut |_, _, _| {})
+    afs_kv::check(medium, &mut ())
 }
 
 /// Batch `n + 1` adds row `n`, and names it as the last.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use afs_kv::SeeRows;
 use bytes::Bytes;
 
 use crate::header::VolumeHeader;
@@ -14,9 +15,9 @@ use crate::key::{
 #[derive(Clone, Debug, Default)]
 pub struct DamageWords(BTreeMap<GroupId, Vec<String>>);
 
-impl DamageWords {
-    /// Takes note of a row that is there: headers of volumes tell their names.
-    pub fn note(&mut self, table: &str, value: &[u8]) {
+/// Headers of volumes tell their names.
+impl SeeRows for DamageWords {
+    fn row(&mut self, table: &str, _: &[u8], value: &[u8]) {
         if table == HEADERS
             && let Ok(header) = VolumeHeader::decode(Bytes::copy_from_slice(value))
         {
@@ -24,7 +25,9 @@ impl DamageWords {
             self.0.entry(header.group).or_default().push(volume);
         }
     }
+}
 
+impl DamageWords {
     /// What a row is of, by its table and key.
     #[must_use]
     pub fn of(&self, table: &str, key: &[u8]) -> String {
@@ -79,8 +82,8 @@ mod tests {
         };
         let header = VolumeHeader::new(&spec, GroupId(9), UnixSeconds(77));
         let mut words = DamageWords::default();
-        words.note(HEADERS, &header.encode());
-        words.note(HEADERS, b"no header");
+        words.row(HEADERS, &[0, 0, 0, 7], &header.encode());
+        words.row(HEADERS, b"", b"no header");
         let key = [0, 0, 0, 9, 0, 0, 0, 5, 0, 0, 0, 1];
         assert_eq!(words.of(VNODES, &key), "vnode 5 of home.alice (7)");
         assert_eq!(words.of(SLOTS, &[0, 0, 0, 3]), "the data of files of the group of volumes 3");

@@ -78,7 +78,7 @@ impl OfflineStore {
         let medium = Arc::new(FileMedium::open(new).map_err(|error| error.to_string())?);
         let later = if all { Later::Apply } else { Later::LeaveOut };
         salvage(damaged, medium.clone(), self.tables(), later, Parts::inline()).map_err(|e| e.to_string())?;
-        let checked = afs_kv::check(medium.as_ref(), &mut |_, _, _| {}).map_err(|error| error.to_string())?;
+        let checked = afs_kv::check(medium.as_ref(), &mut ()).map_err(|error| error.to_string())?;
         if let Some(damage) = checked.damage.first() {
             return Err(format!("what was written is not what is there: {damage}"));
         }

@@ -74,7 +74,7 @@ impl OfflineStore {
 
     pub(super) fn examine(&self, medium: &FileMedium) -> Result<(Report, DamageWords), StoresError> {
         let mut words = DamageWords::default();
-        let report = afs_kv::check(medium, &mut |table, _, value| words.note(table, value));
+        let report = afs_kv::check(medium, &mut words);
         Ok((report.map_err(|error| self.cannot_read(error))?, words))
     }
 
