@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
@@ -28,6 +29,9 @@ use afs_venus::{
 };
 use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, PartitionId, Rights, Uuid, ViceId, VolumeName};
+
+/// Shorter than a file server waits for a callback. A request that waits for its own kernel is cut even so, and a busy machine cuts none.
+const SETTLE_MAX: Duration = Duration::from_secs(3);
 
 pub const ALICE: u32 = 61_001;
 pub const BOB: u32 = 61_002;
@@ -161,7 +165,7 @@ impl Machine {
             sink: Arc::new(sink.clone()),
             snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),
-            limits: Limits::default(),
+            limits: Limits { settle_max: SETTLE_MAX, ..Limits::default() },
             security: SecurityConfig {
                 sessions: Some(Arc::new(ProcessSessions::default())),
                 ..SecurityConfig::default()

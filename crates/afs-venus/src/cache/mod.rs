@@ -31,7 +31,7 @@ pub use unsaved::UnsavedRecord;
 #[cfg(feature = "fuzzing")]
 pub(crate) use unsaved::read_any as read_any_unsaved;
 use worker::lacks_descriptors;
-pub(crate) use worker::{CacheIo, CacheWorker};
+pub(crate) use worker::{CacheIo, CacheWorker, kind_of_failure};
 
 /// Key of cached data: one version of one file of one cell. Data of two versions is never mixed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -84,7 +84,7 @@ fn failed(error: io::Error) -> VenusError {
 }
 
 /// Error kind of an I/O error of the cache. A length that the file system does not support is an error of the request.
-fn kind_of_failure(error: &io::Error) -> ErrorKind {
+pub(crate) fn kind_of_failure(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::CacheFull,
         io::ErrorKind::FileTooLarge => ErrorKind::TooBig,

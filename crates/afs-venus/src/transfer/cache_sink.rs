@@ -6,11 +6,12 @@ use std::sync::Arc;
 use afs_rpc::Stall;
 use bytes::Bytes;
 
-use crate::cache::{CacheIo, CacheWorker, Ranges};
+use crate::cache::{CacheIo, CacheWorker, Ranges, kind_of_failure};
 use crate::data::FileData;
 use crate::error::{ErrorKind, VenusError};
 use crate::transfer::Sink;
 use crate::transfer::hole_detector::{FileUpdate, HoleDetector};
+use parking_lot::Mutex;
 
 /// Result of a fetch.
 pub(crate) struct Received {
@@ -20,6 +21,16 @@ pub(crate) struct Received {
     pub holes: Ranges,
 }
 
+/// Why the cache did not take what came, if that ended the last attempt of a fetch.
+#[derive(Default)]
+pub(crate) struct SinkReport(Arc<Mutex<Option<ErrorKind>>>);
+
+impl SinkReport {
+    pub fn failure(&self) -> Option<ErrorKind> {
+        self.0.lock().take()
+    }
+}
+
 /// Sink for one range of a file. The caller records the bytes as cached when all of them have arrived.
 pub(crate) struct CacheSink<'a> {
     worker: &'a CacheWorker,
@@ -27,13 +38,20 @@ pub(crate) struct CacheSink<'a> {
     range: Range<u64>,
     detector: HoleDetector,
     received: Received,
+    report: &'a SinkReport,
 }
 
 impl<'a> CacheSink<'a> {
-    pub fn new(worker: &'a CacheWorker, data: &'a Arc<FileData>, range: Range<u64>) -> Self {
+    pub fn new(
+        worker: &'a CacheWorker,
+        data: &'a Arc<FileData>,
+        range: Range<u64>,
+        report: &'a SinkReport,
+    ) -> Self {
         let (detector, received) =
             (HoleDetector::at(range.start), Received { length: 0, holes: Ranges::new() });
-        CacheSink { worker, data, range, detector, received }
+        *report.0.lock() = None;
+        CacheSink { worker, data, range, detector, received, report }
     }
 
     pub fn received(self) -> Received {
@@ -50,20 +68,22 @@ impl<'a> CacheSink<'a> {
             }
         }
         self.data.forget_mark();
-        let data = self.data.clone();
+        let (data, failure) = (self.data.clone(), self.report.0.clone());
         self.worker.run(Stall::Any, move || {
-            updates.into_iter().try_for_each(|update| match update {
+            let done = updates.into_iter().try_for_each(|update| match update {
                 FileUpdate::Write(at, bytes) => data.file.write_at(at, &bytes),
                 // An earlier version may have left data there.
                 FileUpdate::Hole(hole) => data.file.zero(hole.start, hole.end - hole.start),
-            })
+            });
+            *failure.lock() = done.as_ref().err().map(kind_of_failure);
+            done
         })
     }
 }
 
 impl Sink for CacheSink<'_> {
     fn begin(&mut self, _: u64) {
-        *self = CacheSink::new(self.worker, self.data, self.range.clone());
+        *self = CacheSink::new(self.worker, self.data, self.range.clone(), self.report);
     }
 
     fn put(&mut self, parts: Vec<Bytes>) -> CacheIo<()> {

@@ -13,7 +13,7 @@ mod memory_sink;
 mod path;
 mod rpc;
 
-pub(crate) use cache_sink::{CacheSink, Received};
+pub(crate) use cache_sink::{CacheSink, Received, SinkReport};
 pub(crate) use cache_source::{CacheSource, SourceFailure, SourceReport};
 pub(crate) use fetched::{Fetched, Wanted, directory_of};
 pub(crate) use memory_sink::MemorySink;

@@ -38,8 +38,9 @@ fn done<T>(work: CacheIo<T>) -> Result<T> {
 #[test]
 fn more_bytes_than_requested_are_refused_whatever_was_announced() {
     let (worker, data) = here();
+    let report = SinkReport::default();
     let sinks: [Box<dyn Sink>; 2] =
-        [Box::new(MemorySink::new(100)), Box::new(CacheSink::new(&worker, &data, 50..150))];
+        [Box::new(MemorySink::new(100)), Box::new(CacheSink::new(&worker, &data, 50..150, &report))];
     for mut sink in sinks {
         sink.begin(u64::MAX);
         assert!(done(sink.put(part(1, 60))).is_ok() && done(sink.put(part(1, 41))).is_err());
@@ -50,7 +51,8 @@ fn more_bytes_than_requested_are_refused_whatever_was_announced() {
 fn bytes_of_an_earlier_route_are_discarded() {
     let (worker, data) = here();
     let mut memory = MemorySink::new(100);
-    let mut sink = CacheSink::new(&worker, &data, 50..150);
+    let report = SinkReport::default();
+    let mut sink = CacheSink::new(&worker, &data, 50..150, &report);
     for sink in [&mut memory as &mut dyn Sink, &mut sink] {
         for (byte, len) in [(1, 90), (2, 70)] {
             sink.begin(100);

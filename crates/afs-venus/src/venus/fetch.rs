@@ -15,7 +15,7 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::key::Key;
 use crate::location::Volume;
-use crate::transfer::{CacheSink, FETCH, Fetched, MemorySink, Received, Wanted, directory_of};
+use crate::transfer::{CacheSink, FETCH, Fetched, MemorySink, Received, SinkReport, Wanted, directory_of};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
@@ -188,16 +188,20 @@ impl Venus {
     ) -> Result<CallReply<(Received, Fetched)>> {
         let volume = self.volume_of(vnode.key).await?;
         let wanted = &wanted_of(vnode, data, range);
+        let report = &SinkReport::default();
         let outcome = self
             .on_sites(&volume, vnode.key, FETCH, |target| {
-                let mut sink = CacheSink::new(self.files.worker(), data, wanted.range.clone());
+                let mut sink = CacheSink::new(self.files.worker(), data, wanted.range.clone(), report);
                 async move {
                     let fetched = self.transfer.fetch(&target, wanted, &mut sink).await?;
                     Ok((sink.received(), fetched))
                 }
             })
             .await;
-        let answered = outcome.result?;
+        let answered = outcome.result.map_err(|error| match report.failure() {
+            Some(kind) => VenusError::new(kind, FETCH).of(vnode.key.fid),
+            None => error,
+        })?;
         add(&self.counters.bytes_fetched, answered.value.0.length);
         Ok(answered)
     }
