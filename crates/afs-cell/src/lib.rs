@@ -14,6 +14,7 @@ pub mod fuzzing;
 mod mount;
 pub mod mounts;
 pub mod process;
+mod reserve;
 mod servers;
 pub mod socket;
 pub mod state;

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use andrew_tests::hostile::acknowledged::{Acknowledged, Version};
 use andrew_tests::hostile::small_disk::SmallDisk;
+use andrew_tests::live::cell::{CELL, command};
 use andrew_tests::live::closing::write_and_close;
 use andrew_tests::live::manifest::fs_do;
+use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::setup::Setup;
@@ -59,6 +61,62 @@ fn a_full_disk_is_told_of_and_loses_nothing() {
     let last = setup.mount("last", &[]);
     expected.verify(&last.path().join("folder"));
     drop((user, last));
+    cell.stop();
+}
+
+/// State, cache and log of the cell are on the disk: whatever is written there, also the line that says so, finds no room.
+#[test]
+fn a_cell_whose_disk_is_full_goes_on_and_starts_again() {
+    if !all_there(&[Need::Fuse, Need::Root]) {
+        return;
+    }
+    let setup = Setup::new("full_cell", 17, seconds(240));
+    let disk = SmallDisk::new(setup.scratch().folder("disk"), 200);
+    let start = || {
+        let cell = setup.serve_in(disk.path(), "rlidwk");
+        (cell, Mount::new(setup.netns(), CELL, setup.address(), disk.path(), "user", &[]))
+    };
+    let (mut cell, mut user) = start();
+    let folder = user.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let mut expected = Acknowledged::default();
+    (0..30).for_each(|number| written(&mut expected, &folder, number, 100_000).unwrap());
+
+    let full = disk.fill();
+    let shown = folder.display().to_string();
+    for round in 0..2 {
+        let _ = command(setup.netns(), &["fs", "flush", &shown]);
+        let _ = command(setup.netns(), &["fs", "flushvolume", &shown]);
+        expected.verify(&folder);
+        // As on a local disk, a file of which a part was written is there with that part.
+        let spare = |number| folder.join(format!("spare{number}"));
+        let refused = (0..5).filter(|number| std::fs::write(spare(*number), vec![7; 50_000]).is_err());
+        assert!(refused.count() > 0, "a full disk took files");
+        (0..5).for_each(|number| drop(std::fs::remove_file(spare(number))));
+        let name = format!("file{round}");
+        expected.attempt(&name, None);
+        std::fs::remove_file(folder.join(&name)).unwrap();
+        expected.acknowledge(&name);
+    }
+    assert_calm(&mut cell);
+    assert!(!user.process.is_over());
+
+    user.kill();
+    cell.kill();
+    drop((user, cell, full));
+    let full = disk.fill();
+    let (mut cell, user) = start();
+    expected.verify(&folder);
+    for name in expected.present().iter().take(8) {
+        expected.attempt(name, None);
+        std::fs::remove_file(folder.join(name)).unwrap();
+        expected.acknowledge(name);
+    }
+    drop(full);
+    goes_on(&mut expected, &folder, 5000);
+    expected.verify(&folder);
+    assert_calm(&mut cell);
+    drop(user);
     cell.stop();
 }
 

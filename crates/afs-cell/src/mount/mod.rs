@@ -21,6 +21,7 @@ pub use store_reader::StoreOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
+use crate::reserve::Reserves;
 use crate::tokens::{MountLocation, MountProperties, MountTokens, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
@@ -62,6 +63,7 @@ pub struct Client {
     cache: PathBuf,
     /// Held as long as the cache is in use.
     _cache_lock: File,
+    reserves: Reserves,
 }
 
 impl Client {
@@ -70,6 +72,7 @@ impl Client {
     /// # Errors
     /// The socket cannot be opened, or the cache is in use or cannot be opened.
     pub fn open(system: &Arc<System>, options: &ClientOptions) -> CellResult<Self> {
+        let reserves = Reserves::before_start([options.cache.clone()]);
         let lock = cache_directory::lock(&options.cache, &options.directory)?;
         let uuid = client_uuid(system, &options.cache)
             .map_err(|error| ClientError::Cache { path: options.cache.clone(), error })?;
@@ -89,6 +92,7 @@ impl Client {
             tokens: None,
             cache: options.cache.clone(),
             _cache_lock: lock,
+            reserves,
         })
     }
 
@@ -128,6 +132,7 @@ impl Client {
         let all = crate::mounts::list().unwrap_or_default();
         let own = all.into_iter().rev().find(|mount| mount.directory == options.directory);
         self.device = own.map(|own| own.device).unwrap_or_default();
+        self.reserves.keep();
         Ok(())
     }
 

@@ -33,6 +33,7 @@ use crate::configuration::options::ServerOptions;
 use crate::control::Handler;
 use crate::drives::AttachedDrives;
 use crate::error::CellResult;
+use crate::reserve::Reserves;
 use crate::servers::import::Importer;
 use crate::servers::owner_requests::{OwnerRequests, owner_calls};
 use crate::servers::remote_databases::RemoteDatabases;
@@ -80,6 +81,8 @@ impl Servers {
         let identity = identity(system, options)?;
         // Sockets first: a port in use is the likeliest error, and nothing has been changed then.
         let sockets = Sockets::bind(system, options)?;
+        let of_partitions = options.partitions.iter().map(|partition| partition.path.clone());
+        let reserves = Reserves::before_start([options.directory.clone()].into_iter().chain(of_partitions));
         identity.write(&options.directory)?;
         let security = CellSecurity::open(system, options)?;
         let remote = RemoteDatabases { system, rx: sockets.overseer.rx(), options, security: &security };
@@ -96,6 +99,7 @@ impl Servers {
         let roles = start_roles(roles, overseer, host)?;
         let owner_calls = owner_calls(&roles, &owner, options, &security);
         let (system, indexes) = (system.clone(), stores.indexes());
+        reserves.keep();
         Ok(Self {
             system,
             roles,
