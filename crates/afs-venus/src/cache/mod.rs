@@ -30,7 +30,6 @@ pub use ranges::Ranges;
 pub use unsaved::UnsavedRecord;
 #[cfg(feature = "fuzzing")]
 pub(crate) use unsaved::read_any as read_any_unsaved;
-use worker::lacks_descriptors;
 pub(crate) use worker::{CacheIo, CacheWorker, kind_of_failure};
 
 /// Key of cached data: one version of one file of one cell. Data of two versions is never mixed.

@@ -35,9 +35,9 @@ use parking_lot::Mutex;
 use crate::cache::kept::KeptFiles;
 use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
+use crate::cache::worker::lacks_descriptors;
 use crate::cache::{
     CacheFile, CacheKey, CacheStore, Kept, OfflineRecord, PinRecord, UnsavedRecord, UnsavedTicket,
-    lacks_descriptors,
 };
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
