@@ -1,5 +1,5 @@
 //! Copies of trees by programs that keep what a file has: they take nothing along that is the place's, its access list and its quota. And
-//! what tools ask of a mount in the place of attributes is told to no user who has no path to it.
+//! what tools ask of a mount in the place of attributes is shown only to users who can reach the object by a path.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -174,7 +174,7 @@ fn a_guessed_number_tells_no_more_than_a_path() {
                 bob.sh(&path, &format!("{} fs getfid $A", andrew_tests::live::cell::andrew().display()));
             assert!(said(&by_path).contains("required access rights"), "{}", said(&by_path));
         }
-        // Of what he has a path to he is told what he was told by it.
+        // What bob can reach by a path, bob can ask for by its number.
         assert!(asked(&bob, number(&hers), "afs.fid", None).starts_with("value "));
         assert_eq!(asked(&bob, number(&hers), "afs.acl", None), "error 13");
         assert_eq!(asked(&bob, 1 << 40, "afs.fid", None), "error 116");

@@ -12,7 +12,7 @@ use crate::index_walk::IndexWalk;
 use crate::log;
 use crate::log_survey::LogSurvey;
 use crate::medium::{Blob, Medium};
-use crate::pages::{Bounds, LostPage, Visit};
+use crate::pages::{Bounds, LostPage, PageVisitor};
 use crate::recovery::LogFormat;
 
 /// Reads everything of a store that is not open, and says what is damaged and what is lost. Writes nothing. An empty medium is a store that is whole.
@@ -20,18 +20,18 @@ use crate::recovery::LogFormat;
 ///
 /// # Errors
 /// The medium cannot be listed, or another version of this program wrote the store. Parts that cannot be read are damage.
-pub fn check(medium: &dyn Medium, rows: &mut dyn SeeRows) -> Result<Report, OpenError> {
+pub fn check(medium: &dyn Medium, rows: &mut dyn RowVisitor) -> Result<Report, OpenError> {
     Ok(Examined::of(medium, rows)?.report)
 }
 
 /// Sees the rows of a store that is checked.
-pub trait SeeRows {
+pub trait RowVisitor {
     /// A row of a table.
     fn row(&mut self, table: &str, key: &[u8], value: &[u8]);
 }
 
 /// Sees nothing.
-impl SeeRows for () {
+impl RowVisitor for () {
     fn row(&mut self, _: &str, _: &[u8], _: &[u8]) {}
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Examined {
 struct Counted<'a> {
     report: &'a mut Report,
     tables: &'a [(String, u8)],
-    row: &'a mut dyn SeeRows,
+    row: &'a mut dyn RowVisitor,
 }
 
 impl Examined {
-    pub(crate) fn of(medium: &dyn Medium, row: &mut dyn SeeRows) -> Result<Self, OpenError> {
+    pub(crate) fn of(medium: &dyn Medium, row: &mut dyn RowVisitor) -> Result<Self, OpenError> {
         let there = medium.list()?;
         let blob =
             |name: &str| there.iter().any(|found| found == name).then(|| medium.open(name)).transpose();
@@ -94,7 +94,7 @@ fn index(
     blob: Option<Arc<dyn Blob>>,
     there: &[String],
     report: &mut Report,
-    row: &mut dyn SeeRows,
+    row: &mut dyn RowVisitor,
 ) -> IndexWalk {
     let Some(blob) = blob else {
         let mut index = IndexWalk::default();
@@ -137,7 +137,7 @@ fn held(blob: Option<Arc<dyn Blob>>, has_log: bool, report: &mut Report) -> Opti
     held
 }
 
-impl Visit for Counted<'_> {
+impl PageVisitor for Counted<'_> {
     type Error = Infallible;
 
     fn rows(&mut self, rows: Vec<(Bytes, Bytes)>) -> Result<(), Infallible> {

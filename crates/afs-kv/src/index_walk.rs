@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::medium::Blob;
 use crate::page::{Shape, array};
 use crate::page_header::PageHeader;
-use crate::pages::{Link, LostPage, Pages, Visit};
+use crate::pages::{Link, LostPage, PageVisitor, Pages};
 
 /// What an index says of itself.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl IndexWalk {
     }
 
     /// Reads the rows that are there, in the order of their keys.
-    pub(crate) fn rows<V: Visit>(&self, visit: &mut V) -> Result<(), V::Error> {
+    pub(crate) fn rows<V: PageVisitor>(&self, visit: &mut V) -> Result<(), V::Error> {
         match (&self.pages, self.rows) {
             (Some(pages), Some(root)) => pages.walk(root, Shape::default(), visit),
             _ => Ok(()),
@@ -128,7 +128,7 @@ impl IndexWalk {
     }
 }
 
-impl Visit for All {
+impl PageVisitor for All {
     type Error = Infallible;
 
     fn rows(&mut self, rows: Vec<(Bytes, Bytes)>) -> Result<(), Infallible> {

@@ -45,7 +45,7 @@ mod writer;
 pub use cursor::{Range, Row};
 pub use damage::{Damage, LostBatches, LostRows, Report};
 pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};
-pub use examine::{SeeRows, check};
+pub use examine::{RowVisitor, check};
 pub use file_medium::FileMedium;
 pub use kv::{Config, Done, Kv, Operation, Outcome};
 pub use medium::{Blob, Medium};

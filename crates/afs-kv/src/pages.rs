@@ -42,7 +42,7 @@ pub(crate) struct Bounds {
 }
 
 /// Receives what a walk finds.
-pub(crate) trait Visit {
+pub(crate) trait PageVisitor {
     type Error;
 
     /// The rows of a leaf, in order.
@@ -95,7 +95,12 @@ impl Pages {
     }
 
     /// Reads a tree in the order of its keys, and passes over what is damaged. Reads at most twice the bytes of the file.
-    pub(crate) fn walk<V: Visit>(&self, root: Link, shape: Shape, visit: &mut V) -> Result<(), V::Error> {
+    pub(crate) fn walk<V: PageVisitor>(
+        &self,
+        root: Link,
+        shape: Shape,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
         let left = self.len.saturating_mul(2);
         Walk { pages: self, shape, visit, left }.page(root, Bounds::default(), DEPTH_MAX)
     }
@@ -126,7 +131,7 @@ impl Pages {
     }
 }
 
-impl<V: Visit> Walk<'_, V> {
+impl<V: PageVisitor> Walk<'_, V> {
     fn page(&mut self, link: Link, bounds: Bounds, depth: usize) -> Result<(), V::Error> {
         let page = if depth > 0 { self.read(link) } else { None };
         match page.as_ref().and_then(|page| verified(page, link, self.shape)) {

@@ -13,7 +13,7 @@ use crate::kv::{Config, Kv};
 use crate::log_file::Rows;
 use crate::medium::Medium;
 use crate::memtable::Memtable;
-use crate::pages::{LostPage, Visit};
+use crate::pages::{LostPage, PageVisitor};
 
 /// What becomes of batches behind the first that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl New {
     }
 }
 
-impl Visit for New {
+impl PageVisitor for New {
     type Error = KvError;
 
     fn rows(&mut self, rows: Vec<(Bytes, Bytes)>) -> Result<(), KvError> {

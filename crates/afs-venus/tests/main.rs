@@ -15,6 +15,7 @@ mod drives;
 mod economy;
 mod explaining;
 mod files;
+mod full_cache;
 mod fuzzing;
 mod groups;
 mod growing;

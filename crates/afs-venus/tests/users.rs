@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common;
+mod reachable;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -85,39 +86,6 @@ fn data_cached_for_one_user_is_not_shown_to_users_without_the_right() {
         let public = alice.find("home").await.unwrap();
         assert!(public.attr.is_public && here.venus.names_are_public(NodeId::ROOT));
         assert!(!alice.venus.getattr(file).await.unwrap().is_public && !here.venus.names_are_public(dir));
-    });
-}
-
-#[test]
-fn an_object_named_by_number_is_there_for_those_who_may_list_its_directory() {
-    let cell = cell(4);
-    let machine = cell.client(1);
-    let here = machine.clone();
-    cell.on(&machine, async move {
-        log_in(&here).await;
-        home_of_alice(&here).await;
-        let (alice, bob, nobody) = (here.user(ALICE), here.user(BOB), here.user(NOBODY));
-        let home = alice.find("home").await.unwrap().node;
-        let inside = ["home/secret", "home/sub"];
-        for path in inside {
-            let node = alice.find(path).await.unwrap().node;
-            alice.venus.require_reachable(node).await.unwrap();
-            for other in [&bob, &nobody] {
-                denied(other.venus.require_reachable(node).await);
-            }
-        }
-        for user in [&alice, &bob, &nobody] {
-            user.venus.require_reachable(home).await.unwrap();
-            user.venus.require_reachable(NodeId::ROOT).await.unwrap();
-        }
-        let unknown = bob.venus.require_reachable(NodeId(1 << 40)).await.unwrap_err();
-        assert_eq!(unknown.errno(), 116);
-        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "l"), ("system:anyuser", "")]).await.unwrap();
-        for path in inside {
-            let node = alice.find(path).await.unwrap().node;
-            bob.venus.require_reachable(node).await.unwrap();
-            denied(nobody.venus.require_reachable(node).await);
-        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use afs_kv::SeeRows;
+use afs_kv::RowVisitor;
 use bytes::Bytes;
 
 use crate::header::VolumeHeader;
@@ -16,7 +16,7 @@ use crate::key::{
 pub struct DamageWords(BTreeMap<GroupId, Vec<String>>);
 
 /// Headers of volumes tell their names.
-impl SeeRows for DamageWords {
+impl RowVisitor for DamageWords {
     fn row(&mut self, table: &str, _: &[u8], value: &[u8]) {
         if table == HEADERS
             && let Ok(header) = VolumeHeader::decode(Bytes::copy_from_slice(value))

@@ -1,4 +1,4 @@
-//! Log of a daemon: a line that cannot be written is counted and dropped; whoever logs never fails or waits for room.
+//! Log of a daemon: a line that cannot be written is dropped and counted, so that logging never fails.
 
 use parking_lot::Mutex;
 use std::io::{self, Write};

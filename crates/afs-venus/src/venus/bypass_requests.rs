@@ -1,4 +1,4 @@
-//! Requests of users whether a file bypasses the disk cache, and what is told of it (the property `afs.bypass`).
+//! The property `afs.bypass`: a user requests that a file bypasses the disk cache, and reads whether it does and why.
 
 use afs_wire::fs::FileKind;
 

@@ -61,8 +61,8 @@ impl Venus {
         }
     }
 
-    /// The outcome of a fetch into the cache. If the cache's disk is full or fails, a file that nobody changes here is read past it until
-    /// somebody opens it again: that is no error.
+    /// The outcome of a fetch into the cache. If the cache's disk is full or fails, the error is dropped for a file that nobody changes here:
+    /// the file bypasses the cache until its next open.
     pub(super) fn unless_past_the_cache(
         &self,
         handle: &Handle,
