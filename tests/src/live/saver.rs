@@ -118,6 +118,11 @@ impl Saver {
     fn read_once(&self, path: &str) -> io::Result<()> {
         let begin = self.history.now();
         match fs::read(self.top.join(path)) {
+            // OpenAFS's client in user space answers for an open file by its path: the bytes are of what was opened, the length of what has
+            // the name (so it does at OpenAFS's own servers too).
+            Ok(data) if self.is_late && self.history.is_cut_to_another(path, &data) => {
+                return Err(io::ErrorKind::StaleNetworkFileHandle.into());
+            }
             Ok(data) => self.history.read(self.number, path, content::identify(&data), begin),
             // Replaced between the look-up and the open.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ESTALE)) => {}
@@ -127,7 +132,9 @@ impl Saver {
     }
 }
 
-/// Whether OpenAFS's client says so of a file that was replaced: before its open it does not find it, after it, it cannot fetch its data.
+/// Whether OpenAFS's client says so of a file that was replaced: before its open it does not find it, after it, it cannot fetch its data, or
+/// tells the length of the other.
 fn was_replaced(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::EIO)
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
+        || error.raw_os_error() == Some(libc::EIO)
 }

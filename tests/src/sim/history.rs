@@ -135,6 +135,19 @@ impl History {
         }
     }
 
+    /// Whether data are the beginning of contents, as long as other contents of that file: a program had the bytes of one and the length
+    /// of the other.
+    #[must_use]
+    pub fn is_cut_to_another(&self, file: &str, data: &[u8]) -> bool {
+        let Some(head) = data.first_chunk() else { return false };
+        let number = Content::from_be_bytes(*head);
+        let of_length = |op: &Op| op.kind == Kind::Store && content::bytes(op.content).len() == data.len();
+        let whole = content::bytes(number);
+        whole.len() > data.len()
+            && whole.starts_with(data)
+            && self.with(|inner| inner.files.get(file).is_some_and(|ops| ops.iter().any(of_length)))
+    }
+
     /// Form of new contents from now on.
     pub fn form(&self, form: ContentForm) {
         self.with(|inner| inner.form = form.base());
@@ -367,3 +380,33 @@ fn nanos(time: Duration) -> Time {
 const SENT_WITHIN: Duration = Duration::from_secs(2);
 /// Numbers from here on are of contents that users have made from others.
 const MADE: Content = 1 << 48;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Stopped;
+
+    impl Timeline for Stopped {
+        fn now(&self) -> Time {
+            0
+        }
+
+        fn note(&self, _text: &str) {}
+    }
+
+    #[test]
+    fn contents_cut_to_the_length_of_others_of_their_file_are_known() {
+        let history = History::new(Stopped);
+        let (long, short) = (content::bytes(4), content::bytes(7));
+        history.storing(0, "file", 4);
+        assert!(!history.is_cut_to_another("file", &long[..short.len()]), "nothing else was stored");
+        history.storing(0, "file", 7);
+        assert!(history.is_cut_to_another("file", &long[..short.len()]));
+        assert!(!history.is_cut_to_another("file", &long), "whole");
+        assert!(!history.is_cut_to_another("file", &long[..short.len() + 1]), "the length of neither");
+        assert!(!history.is_cut_to_another("other", &long[..short.len()]));
+        let mixed = [&long[..100], &short[100..]].concat();
+        assert!(!history.is_cut_to_another("file", &mixed), "bytes of both");
+    }
+}
