@@ -1,13 +1,30 @@
 //! Round-trip estimator and retransmission time-out: docs/protocol/rx.md "7. Windows, RTT, ...".
 
+use crate::call::SOFT_DELAY;
 use core::time::Duration;
 
-/// Smoothed round trip of one peer.
+/// Smoothed round trip of one peer, and how soon it replies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rtt {
     smoothed: Duration,
     deviation: Duration,
     samples: u64,
+    /// Smoothed time from a request's end to its reply.
+    turnaround: Option<Duration>,
+}
+
+/// What shows that the packets in flight have arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Awaited {
+    /// An ack that the peer sends at once, or nearly.
+    Ack,
+    /// An ack that it may delay, as that of a single packet.
+    DelayedAck,
+    /// The reply to a request.
+    Reply,
+    /// The next call after a reply of one packet. If that reply is lost, the client repeats its request, which is not
+    /// acked.
+    NextCall,
 }
 
 /// A sample below the peer's clock resolution counts as this.
@@ -17,11 +34,13 @@ const VARIANCE_MIN: Duration = Duration::from_millis(20);
 const ACK_DELAY: Duration = Duration::from_millis(200);
 /// A client's last packet may wait this much longer for its ack.
 const LAST_ACK_DELAY: Duration = Duration::from_millis(400);
+/// Added to twice the usual time until a probe is sent: the pauses of busy processes.
+pub(crate) const PROBE_MARGIN: Duration = Duration::from_millis(4);
 const BACKED_OFF_MAX: Duration = Duration::from_secs(60);
 
 impl Rtt {
     pub(crate) fn new(initial: Duration) -> Self {
-        Rtt { smoothed: initial, deviation: Duration::ZERO, samples: 0 }
+        Rtt { smoothed: initial, deviation: Duration::ZERO, samples: 0, turnaround: None }
     }
 
     pub(crate) fn sample(&mut self, measured: Duration) {
@@ -47,6 +66,14 @@ impl Rtt {
         }
     }
 
+    /// A reply began this long after the request's last packet was first sent. Later than an ack is delayed the time
+    /// says nothing, since the ack has stopped the timer. A repeated request counts as well: otherwise requests that
+    /// were repeated too early would never tell so.
+    pub(crate) fn sample_turnaround(&mut self, measured: Duration) {
+        let measured = measured.min(SOFT_DELAY);
+        self.turnaround = Some(self.turnaround.map_or(measured, |smoothed| (smoothed * 7 + measured) / 8));
+    }
+
     pub(crate) fn smoothed(&self) -> Duration {
         self.smoothed
     }
@@ -63,10 +90,32 @@ impl Rtt {
     /// RTO = max(srtt + 4 dev, 20 ms) + 200 ms, doubled for each time-out in a row.
     pub(crate) fn timeout(&self, doublings: u32, last_of_request: bool) -> Duration {
         let base = (self.smoothed + 4 * self.deviation).max(VARIANCE_MIN) + ACK_DELAY;
-        let backed_off = base.saturating_mul(1 << doublings.min(16)).min(BACKED_OFF_MAX);
         match last_of_request {
-            true => backed_off + LAST_ACK_DELAY,
-            false => backed_off,
+            true => backed_off(base, doublings) + LAST_ACK_DELAY,
+            false => backed_off(base, doublings),
+        }
+    }
+
+    /// When the packets in flight are to be probed, at most `timeout`; none without a measurement, or where the peer
+    /// notices the loss before.
+    pub(crate) fn probe_after(&self, awaited: Awaited) -> Option<Duration> {
+        let usual = match awaited {
+            Awaited::Ack => self.measured()? * 2,
+            Awaited::DelayedAck => self.measured()? * 2 + SOFT_DELAY,
+            Awaited::Reply => self.turnaround? * 2,
+            Awaited::NextCall => return None,
+        };
+        Some((usual + PROBE_MARGIN).min(self.timeout(0, false)))
+    }
+
+    /// Time until what is in flight counts as lost or is probed, doubled for each time-out in a row; true for a probe.
+    pub(crate) fn wait(&self, awaited: Awaited, doublings: u32) -> (Duration, bool) {
+        match self.probe_after(awaited) {
+            Some(probe) => {
+                let wait = backed_off(probe, doublings);
+                (wait, wait < self.timeout(0, false))
+            }
+            None => (self.timeout(doublings, awaited == Awaited::Reply), false),
         }
     }
 
@@ -80,6 +129,10 @@ impl Rtt {
     pub(crate) fn reordering(&self) -> Duration {
         (self.smoothed * 5 / 4 + self.deviation).max(REORDERING_MIN)
     }
+}
+
+fn backed_off(base: Duration, doublings: u32) -> Duration {
+    base.saturating_mul(1 << doublings.min(16)).min(BACKED_OFF_MAX)
 }
 
 const REORDERING_MIN: Duration = Duration::from_millis(5);

@@ -98,8 +98,10 @@ pub struct Stats {
     pub calls_received: u64,
     /// Calls opened here.
     pub calls_opened: u64,
-    /// Retransmission timers that fired.
+    /// Retransmission timers that fired, probes apart.
     pub timeouts: u64,
+    /// Packets sent again to learn whether those in flight have arrived.
+    pub probes: u64,
     /// Packets declared lost after later acks.
     pub losses: u64,
     /// Payload bytes received, in order of arrival, duplicates excluded.
@@ -125,6 +127,7 @@ impl Default for Stats {
             calls_received: 0,
             calls_opened: 0,
             timeouts: 0,
+            probes: 0,
             losses: 0,
             bytes_received: 0,
             bytes_sent: 0,

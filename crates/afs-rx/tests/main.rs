@@ -8,6 +8,7 @@ mod bulk;
 mod captures;
 mod client_rules;
 mod faulty_network;
+mod losses;
 mod memory;
 mod opening;
 mod outages;

@@ -4,8 +4,8 @@ mod pending_ack;
 mod receive;
 mod send;
 
-pub(crate) use pending_ack::PendingAck;
-pub(crate) use receive::{Arrival, KEPT_COST, ReceiveStream, Received, ack_delay, final_ack_at};
+pub(crate) use pending_ack::{PendingAck, SOFT_DELAY};
+pub(crate) use receive::{Arrival, KEPT_COST, ReceiveStream, Received};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
 use crate::Instant;
@@ -14,6 +14,7 @@ use crate::error::CallError;
 use crate::ids::{CallId, Side};
 use crate::slab::Key;
 use core::time::Duration;
+use pending_ack::{FINAL_DELAY, FINAL_DELAY_PROBED};
 
 /// A call exists from its first packet (or `open_call`) until it is both over and released.
 pub(crate) struct Call {
@@ -44,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) read_blocked: bool,
     pub(crate) write_blocked: bool,
     pub(crate) request_done_told: bool,
+    /// Client: the request was acked before the reply began.
+    pub(crate) request_was_acked: bool,
     /// Packets of the peer that failed to open.
     pub(crate) rejected: u32,
     /// Deadline for the retransmission of a packet that failed to open.
@@ -148,6 +151,7 @@ impl Call {
             read_blocked: false,
             write_blocked: false,
             request_done_told: false,
+            request_was_acked: false,
             rejected: 0,
             retransmission_by: Instant::FAR_FUTURE,
             last_sent: Instant::ZERO,
@@ -174,6 +178,7 @@ impl Call {
         self.read_blocked = side == Side::Client;
         self.write_blocked = false;
         self.request_done_told = false;
+        self.request_was_acked = false;
         self.rejected = 0;
         self.retransmission_by = Instant::FAR_FUTURE;
         self.last_sent = now;
@@ -188,6 +193,15 @@ impl Call {
         match self.side {
             Side::Client => !self.receive.has_begun(),
             Side::Server => self.send.has_begun(),
+        }
+    }
+
+    /// Longest delay of a client's ack for the complete reply. A server that cannot count on a repetition of the request
+    /// waits for the ack only for some round trips.
+    pub(crate) fn final_ack_delay(&self) -> Duration {
+        match self.request_was_acked || self.receive.highest() > 1 {
+            true => FINAL_DELAY_PROBED,
+            false => FINAL_DELAY,
         }
     }
 

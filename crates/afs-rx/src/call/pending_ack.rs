@@ -26,6 +26,8 @@ pub(crate) const SOFT_DELAY: Duration = Duration::from_millis(100);
 /// Longest delay of a client's ack for a complete reply. Peers expect up to 400 ms, yet a server on a fast network
 /// declares its last packet lost after 220 ms.
 pub(crate) const FINAL_DELAY: Duration = Duration::from_millis(150);
+/// The same where the server would soon probe for it.
+pub(crate) const FINAL_DELAY_PROBED: Duration = Duration::from_millis(2);
 const NEGATIVES_MAX: u8 = 3;
 /// In-order packets whose ack may be delayed; one more makes it due.
 const SOFT_MAX: u32 = 1;

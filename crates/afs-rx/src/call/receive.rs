@@ -1,6 +1,5 @@
 //! Reassembly buffer of a call's receiving half: packets in, a byte stream out.
 
-use crate::Instant;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -311,19 +310,6 @@ impl ReceiveStream {
     pub(crate) fn is_being_read(&self) -> bool {
         self.next > 1 || self.out > 0
     }
-}
-
-/// Longest delay of an ack for a packet.
-pub(crate) fn ack_delay(completes_reply: bool) -> core::time::Duration {
-    match completes_reply {
-        true => super::pending_ack::FINAL_DELAY,
-        false => super::pending_ack::SOFT_DELAY,
-    }
-}
-
-/// When a client acks a reply that was read to its end.
-pub(crate) fn final_ack_at(now: Instant, pending: Instant) -> Instant {
-    pending.min(now + super::pending_ack::FINAL_DELAY)
 }
 
 #[cfg(test)]

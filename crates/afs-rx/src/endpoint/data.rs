@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::Instant;
-use crate::call::{Arrival, Call, KEPT_COST, Phase, Received, ack_delay};
+use crate::call::{Arrival, Call, KEPT_COST, Phase, Received, SOFT_DELAY};
 use crate::event::Event;
 use crate::ids::Side;
 use crate::packet::{Header, flags, reason};
@@ -75,9 +75,13 @@ impl Endpoint {
             peer.bytes_received += len as u64;
             if call.side == Side::Client && !call.receive.has_begun() {
                 // The first DATA of the reply acknowledges the whole request.
+                if let Some(turnaround) = call.send.turnaround(now) {
+                    peer.rtt.sample_turnaround(turnaround);
+                }
                 if let Some(bound) = call.send.round_trip_bound(now) {
                     peer.rtt.sample_bound(bound);
                 }
+                call.request_was_acked = !call.send.has_unacked();
                 call.send.close();
                 // The ids of a connection opened here are known to its peer only.
                 self.amplification.validate(peer, now + self.config.reachable_for);
@@ -99,10 +103,13 @@ impl Endpoint {
         let Some(call) = self.calls.get_mut(key) else { return };
         let serial = header.serial;
         let requested = header.has(flags::REQUEST_ACK);
-        let completes_reply = call.side == Side::Client && call.receive.is_complete();
+        let delay = match call.side == Side::Client && call.receive.is_complete() {
+            true => call.final_ack_delay(),
+            false => SOFT_DELAY,
+        };
         match arrival {
             Arrival::InOrder | Arrival::FillsGap if requested => call.ack.demand(reason::REQUESTED, serial),
-            Arrival::InOrder => call.ack.arrived(now, serial, ack_delay(completes_reply)),
+            Arrival::InOrder => call.ack.arrived(now, serial, delay),
             Arrival::FillsGap => call.ack.demand(reason::IDLE, serial),
             Arrival::OutOfOrder => call.ack.demand(reason::OUT_OF_SEQUENCE, serial),
             Arrival::Duplicate => {

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::Instant;
-use crate::call::{Call, Phase, final_ack_at};
+use crate::call::{Call, Phase};
 use crate::connection::Ended;
 use crate::error::CallError;
 use crate::event::Event;
@@ -46,7 +46,7 @@ impl Endpoint {
             return;
         }
         let first = call.receive.past_contiguous();
-        let ack_at = final_ack_at(now, call.ack.delayed_until());
+        let ack_at = call.ack.delayed_until().min(now + call.final_ack_delay());
         let congestion_window = call.send.congestion_window();
         self.stats.buffered_bytes -= call.clear();
         let (side, channel, connection, id, released) =

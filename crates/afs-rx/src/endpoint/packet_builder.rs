@@ -212,6 +212,9 @@ impl PacketBuilder<'_> {
         ack.encode(buf);
         self.stats.packets_sent[1] += 1;
         self.sent();
+        if self.call.side == Side::Server && self.call.receive.is_complete() {
+            self.call.send.ack_request();
+        }
     }
 
     fn trailer(&self, first: u32) -> AckTrailer {

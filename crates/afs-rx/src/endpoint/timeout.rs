@@ -129,13 +129,17 @@ impl Endpoint {
             self.stats.losses += u64::from(call.send.detect_losses(now, &peer.rtt));
         }
         if call.send.resend_at <= now {
-            self.stats.timeouts += 1;
-            match call.send.handle_timeout() {
-                Timeout::Probe => {
+            let timeout = call.send.handle_timeout();
+            match timeout == Timeout::Probe {
+                true => self.stats.probes += 1,
+                false => self.stats.timeouts += 1,
+            }
+            match timeout {
+                Timeout::Ping => {
                     call.ping = true;
                     call.send.arm(now, &peer.rtt, call.side == Side::Client);
                 }
-                Timeout::Resend | Timeout::Nothing => {}
+                Timeout::Resend | Timeout::Probe | Timeout::Nothing => {}
             }
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod pcapng;
 pub mod script;
+pub mod sequence;
 pub mod toy;
 
 use afs_rx::{Config, Endpoint, Instant};
@@ -71,10 +72,16 @@ pub struct World {
     pub now: Instant,
     pub dice: Dice,
     pub weather: Weather,
+    /// What the path carries in each direction; its queue is unbounded.
+    pub bytes_per_second: u64,
+    /// Datagrams larger than this are swallowed.
+    pub size_max: usize,
     pub ends: [Endpoint; 2],
     wire: BTreeMap<(Instant, u64), (usize, Bytes)>,
     sent: u64,
     last_arrival: [Instant; 2],
+    /// Until when each direction is taken by what was sent before.
+    busy_until: [Instant; 2],
     buf: Vec<u8>,
 }
 
@@ -86,10 +93,13 @@ impl World {
             now: Instant::ZERO + Duration::from_secs(1),
             dice,
             weather,
+            bytes_per_second: u64::MAX,
+            size_max: usize::MAX,
             ends,
             wire: BTreeMap::new(),
             sent: 0,
             last_arrival: [Instant::ZERO; 2],
+            busy_until: [Instant::ZERO; 2],
             buf: Vec::new(),
         }
     }
@@ -109,14 +119,17 @@ impl World {
     }
 
     fn launch(&mut self, to: usize, datagram: Bytes) {
-        if self.dice.per_mille(self.weather.loss) {
+        let transmission =
+            Duration::from_nanos(datagram.len() as u64 * 1_000_000_000 / self.bytes_per_second);
+        self.busy_until[to] = self.busy_until[to].max(self.now) + transmission;
+        if datagram.len() > self.size_max || self.dice.per_mille(self.weather.loss) {
             return;
         }
         let copies = 1 + u64::from(self.dice.per_mille(self.weather.repeat));
         for _ in 0..copies {
             let spread = self.weather.delay_max_us - self.weather.delay_min_us;
             let delay = self.weather.delay_min_us + self.dice.below(spread + 1);
-            let mut at = self.now + Duration::from_micros(delay);
+            let mut at = self.busy_until[to] + Duration::from_micros(delay);
             if self.weather.in_order {
                 at = at.max(self.last_arrival[to]);
                 self.last_arrival[to] = at;

@@ -1,6 +1,7 @@
 //! Retransmission queue of a call's sending half: a byte stream in, numbered packets out, kept until each is
 //! acknowledged.
 
+mod probe;
 mod received_acks;
 mod retransmit;
 #[cfg(test)]
@@ -14,7 +15,7 @@ pub(crate) use retransmit::Timeout;
 
 use crate::Instant;
 use crate::congestion::{Congestion, NewReno};
-use crate::rtt::Rtt;
+use crate::rtt::{Awaited, Rtt};
 use bytes::Bytes;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -61,7 +62,13 @@ pub(crate) struct SendStream {
     limited: bool,
     timeouts_in_row: u32,
     resent_any: bool,
-    /// When the oldest unacked packet is declared lost, or a closed window is probed.
+    /// When the last packet was first sent.
+    last_sent_at: Option<Instant>,
+    /// Server: the request was acked, so that its client will not repeat it where the reply is lost.
+    request_acked: bool,
+    /// At `resend_at` one packet is sent again, to learn about the others.
+    probes: bool,
+    /// When what is in flight is probed or declared lost, or a ping asks about a closed window.
     pub(crate) resend_at: Instant,
     /// When a packet that others have overtaken is declared lost.
     pub(crate) reorder_at: Instant,
@@ -138,6 +145,9 @@ impl SendStream {
             limited: false,
             timeouts_in_row: 0,
             resent_any: false,
+            last_sent_at: None,
+            request_acked: false,
+            probes: false,
             resend_at: Instant::FAR_FUTURE,
             reorder_at: Instant::FAR_FUTURE,
         }
@@ -161,6 +171,8 @@ impl SendStream {
         self.limited = false;
         self.timeouts_in_row = 0;
         self.resent_any = false;
+        self.last_sent_at = None;
+        self.request_acked = false;
     }
 
     /// Drops all packets and data.
@@ -301,6 +313,7 @@ impl SendStream {
         let (seq, request_ack) = (self.next(), self.wants_ack(packet.1));
         let transmission = self.transmit(seq, FIRST);
         self.in_flight += 1;
+        self.last_sent_at = packet.1.then_some(now);
         self.ring.push_back(Sent {
             payload: packet.0,
             is_last: packet.1,
@@ -327,22 +340,5 @@ impl SendStream {
     /// congestion window is tiny, and (see `retransmit`) on every retransmission.
     fn wants_ack(&self, is_last: bool) -> bool {
         !is_last && self.congestion.window() <= 2
-    }
-
-    /// Arms the retransmission timer if a packet is in flight and it is not armed.
-    pub(crate) fn arm(&mut self, now: Instant, rtt: &Rtt, is_client: bool) {
-        if self.resend_at.is_set() {
-            return;
-        }
-        if self.has_unacked() || self.is_blocked_by_peer() && self.waiting() > 0 {
-            self.resend_at = now + rtt.timeout(self.timeouts_in_row, is_client && self.last_cut);
-        }
-    }
-
-    /// Upper bound of the round trip from a reply that acknowledges the whole request; none if anything was
-    /// retransmitted.
-    pub(crate) fn round_trip_bound(&self, now: Instant) -> Option<Duration> {
-        let last = self.ring.back().filter(|last| last.is_last && !self.resent_any)?;
-        Some(now - last.sent_at)
     }
 }

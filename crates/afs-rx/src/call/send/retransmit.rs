@@ -11,6 +11,8 @@ pub(crate) enum Timeout {
     /// Packets must be retransmitted.
     Resend,
     /// The peer's window has been closed for long: a ping asks whether it still is.
+    Ping,
+    /// One packet must be retransmitted.
     Probe,
     /// No packet was in flight, and no window closed.
     Nothing,
@@ -60,14 +62,17 @@ impl SendStream {
         }
     }
 
-    /// The retransmission timer fired: everything unacked is declared lost.
+    /// The retransmission timer fired: one packet is sent again, or everything unacked is declared lost.
     pub(crate) fn handle_timeout(&mut self) -> Timeout {
         self.resend_at = Instant::FAR_FUTURE;
         if !self.has_unacked() {
             self.timeouts_in_row += 1;
-            return if self.is_blocked_by_peer() { Timeout::Probe } else { Timeout::Nothing };
+            return if self.is_blocked_by_peer() { Timeout::Ping } else { Timeout::Nothing };
         }
         self.timeouts_in_row += 1;
+        if std::mem::take(&mut self.probes) && self.probe() {
+            return Timeout::Probe;
+        }
         for sent in self.ring.iter_mut().filter(|sent| sent.state == State::InFlight) {
             sent.state = State::Lost;
         }

@@ -69,6 +69,40 @@ fn a_timeout_resends_everything_slowly() {
     assert_eq!(burst(&mut stream, Instant(2)).len(), 2);
 }
 
+/// Sends one packet to a peer a millisecond away that says nothing for 12 s; returns when each copy was sent.
+fn unanswered(stream: &mut SendStream, rtt: &Rtt) -> Vec<Duration> {
+    let (mut now, mut sent_at) = (Instant::ZERO, Vec::new());
+    while now < Instant::ZERO + Duration::from_secs(12) {
+        sent_at.extend(burst(stream, now).iter().map(|_| now - Instant::ZERO));
+        stream.arm(now, rtt, true);
+        now = stream.resend_at;
+        stream.handle_timeout();
+    }
+    sent_at
+}
+
+#[test]
+fn a_silent_peer_is_sent_less_and_less() {
+    let mut rtt = Rtt::new(Duration::from_millis(600));
+    rtt.sample(Duration::from_millis(1));
+    rtt.sample_turnaround(Duration::from_millis(1));
+    let sent_at = unanswered(&mut stream(1, 40), &rtt);
+    let gaps: Vec<u128> = sent_at.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect();
+    assert_eq!(gaps, (0..gaps.len()).map(|doublings| 6 << doublings).collect::<Vec<_>>());
+    assert_eq!(sent_at.len(), 11);
+}
+
+#[test]
+fn a_probe_declares_nothing_lost() {
+    let mut stream = stream(9, 40);
+    burst(&mut stream, Instant(0));
+    let mut rtt = Rtt::new(Duration::from_millis(600));
+    rtt.sample(Duration::from_millis(1));
+    stream.arm(Instant(0), &rtt, true);
+    assert_eq!(stream.handle_timeout(), retransmit::Timeout::Probe);
+    assert_eq!((burst(&mut stream, Instant(1)), stream.congestion_window()), (vec![9], 10));
+}
+
 #[test]
 fn a_soft_ack_can_be_taken_back() {
     let mut stream = stream(3, 40);
@@ -134,7 +168,7 @@ fn a_closed_window_is_probed() {
     ack(&mut stream, Instant(1), 1, &[1, 1]);
     stream.arm(Instant(1), &Rtt::new(Duration::from_millis(100)), true);
     assert!(stream.resend_at.is_set());
-    assert_eq!(stream.handle_timeout(), retransmit::Timeout::Probe);
+    assert_eq!(stream.handle_timeout(), retransmit::Timeout::Ping);
 }
 
 #[test]
