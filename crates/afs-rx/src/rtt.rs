@@ -8,6 +8,7 @@ use core::time::Duration;
 pub(crate) struct Rtt {
     smoothed: Duration,
     deviation: Duration,
+    shortest: Duration,
     samples: u64,
     /// Smoothed time from a request's end to its reply.
     turnaround: Option<Duration>,
@@ -29,6 +30,8 @@ pub(crate) enum Awaited {
 
 /// A sample below the peer's clock resolution counts as this.
 const SAMPLE_MIN: Duration = Duration::from_micros(1);
+/// Variation of the round trip that shows no queue.
+const JITTER: Duration = Duration::from_micros(100);
 const VARIANCE_MIN: Duration = Duration::from_millis(20);
 /// Peers delay their acks by up to 100 ms.
 const ACK_DELAY: Duration = Duration::from_millis(200);
@@ -40,7 +43,13 @@ const BACKED_OFF_MAX: Duration = Duration::from_secs(60);
 
 impl Rtt {
     pub(crate) fn new(initial: Duration) -> Self {
-        Rtt { smoothed: initial, deviation: Duration::ZERO, samples: 0, turnaround: None }
+        Rtt {
+            smoothed: initial,
+            deviation: Duration::ZERO,
+            shortest: Duration::MAX,
+            samples: 0,
+            turnaround: None,
+        }
     }
 
     pub(crate) fn sample(&mut self, measured: Duration) {
@@ -56,7 +65,14 @@ impl Rtt {
             };
             self.deviation = (self.deviation * 3 + error) / 4;
         }
+        self.shortest = self.shortest.min(measured);
         self.samples += 1;
+    }
+
+    /// Round trips are longer than the shortest by what says that packets queue on the path. After a change to a
+    /// longer path it stays true, which is the careful side.
+    pub(crate) fn is_queueing(&self) -> bool {
+        self.samples == 0 || self.smoothed > self.shortest + self.shortest / 4 + JITTER
     }
 
     /// A reply that implies an ack is an upper bound of the round trip, used where it lowers the estimate.

@@ -8,6 +8,8 @@ use core::time::Duration;
 const GIGABIT: u64 = 125_000_000;
 const SEEDS: u64 = 5;
 const BULK: Sequence = Sequence { calls: 20, bytes_per_second: GIGABIT, ..Sequence::SMALL };
+const FETCH: Sequence = Sequence { reply: 1 << 20, ..BULK };
+const STORE: Sequence = Sequence { request: 1 << 20, ..BULK };
 
 fn path(loss: u64) -> Weather {
     Weather { loss, repeat: 0, delay_min_us: 500, delay_max_us: 520, in_order: true }
@@ -31,6 +33,14 @@ fn a_loss_costs_rare_calls_some_round_trips() {
     let outcomes = (0..SEEDS).map(|seed| rare.run(seed, path(10)));
     let timeouts: u64 = outcomes.map(|outcome| outcome.timeouts).sum();
     assert!(timeouts <= 1, "{timeouts} of 1000 calls waited for the retransmission time-out");
+}
+
+#[test]
+fn a_bad_path_carries_transfers_nearly_as_a_good_one() {
+    for transfer in [FETCH, STORE] {
+        let speeds = [10, 50].map(|loss| speed(transfer, loss));
+        assert!(speeds[0] > 0.8 && speeds[1] > 0.3, "{speeds:?}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) use received_acks::Freshness;
 pub(crate) use retransmit::Timeout;
 
 use crate::Instant;
-use crate::congestion::{Congestion, NewReno};
+use crate::congestion::{Congestion, Loss, NewReno};
 use crate::rtt::{Awaited, Rtt};
 use bytes::Bytes;
 use core::time::Duration;

@@ -35,7 +35,7 @@ impl SendStream {
                         self.reorder_at = self.reorder_at.min(lost_at);
                         break;
                     }
-                    self.mark_lost(transmission, seq);
+                    self.mark_lost(transmission, seq, rtt.is_queueing());
                 }
                 self.transmissions[kind].pop_front();
             }
@@ -49,17 +49,18 @@ impl SendStream {
         (sent.transmission == transmission && sent.state == State::InFlight).then_some(sent)
     }
 
-    fn mark_lost(&mut self, transmission: u64, seq: u32) {
+    fn mark_lost(&mut self, transmission: u64, seq: u32, is_queueing: bool) {
         let offset = (seq - self.first) as usize;
         self.ring[offset].state = State::Lost;
         self.count(State::InFlight, -1);
         self.count(State::Lost, 1);
         self.resend_from = self.resend_from.min(seq);
-        if transmission >= self.recovery {
+        let is_first = transmission >= self.recovery;
+        if is_first {
             self.recovery = self.next_transmission;
             self.fast_resend = true;
-            self.congestion.on_loss();
         }
+        self.congestion.on_loss(Loss { is_first, is_queueing });
     }
 
     /// The retransmission timer fired: one packet is sent again, or everything unacked is declared lost.
