@@ -14,6 +14,7 @@ mod opening;
 mod outages;
 mod queries;
 mod random_bytes;
+mod restarts;
 mod sealing;
 mod security;
 mod server_rules;

@@ -36,7 +36,16 @@ pub struct Connection {
     key: PoolKey,
     security: Security,
     channels: Arc<Channels>,
-    options: CallOptions,
+    limits: CallLimits,
+}
+
+/// Limits of a call beside those of its connection.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CallLimits {
+    /// Longest duration of the whole call.
+    pub(crate) hard: Option<Duration>,
+    /// How long the begin of the request is sent again.
+    pub(crate) repeat: Option<Duration>,
 }
 
 impl fmt::Debug for Connection {
@@ -49,7 +58,7 @@ impl Connection {
     pub(crate) fn new(rx: Rx, peer: SocketAddr, service: ServiceId, security: Security) -> Self {
         let key = PoolKey { peer, service: service.0, security: security.name(), dead: None };
         let channels = rx.channels(&key);
-        Self { rx, key, security, channels, options: CallOptions::default() }
+        Self { rx, key, security, channels, limits: CallLimits::default() }
     }
 
     /// The same service with other time limits.
@@ -59,7 +68,16 @@ impl Connection {
             self.key.dead = options.dead;
             self.channels = self.rx.channels(&self.key);
         }
-        self.options = options;
+        self.limits.hard = options.hard;
+        self
+    }
+
+    /// The same service, where the begin of a request is sent again only for this long while the peer has not acknowledged it. Otherwise it is
+    /// until the call ends, and a peer that is restarted meanwhile gets the call too: for requests with a number that only one process of the
+    /// peer knows.
+    #[must_use]
+    pub fn repeating_for(mut self, limit: Duration) -> Self {
+        self.limits.repeat = Some(limit);
         self
     }
 
@@ -116,7 +134,7 @@ impl Connection {
     }
 
     fn open_call(&self, head: &mut Bytes, whole: bool) -> Result<Option<CallId>, CallError> {
-        self.rx.open(&self.channels, self.key.peer, &self.security, self.options.hard, head, whole)
+        self.rx.open(&self.channels, self.key.peer, &self.security, self.limits, head, whole)
     }
 
     /// A permit is held, so a channel is about to become free: its last call is ending.

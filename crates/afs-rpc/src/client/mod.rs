@@ -5,5 +5,6 @@ mod connection;
 mod security;
 
 pub use call::ClientCall;
+pub(crate) use connection::CallLimits;
 pub use connection::{CallOptions, Connection};
 pub use security::{Security, SecuritySource};

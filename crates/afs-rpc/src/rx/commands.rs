@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use afs_rx::{CallError as RxError, CallId, Endpoint, Instant, Opened, Read, ReadStart, Sealed};
 use bytes::{Bytes, BytesMut};
@@ -11,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use super::pools::{Channels, PoolKey};
 use super::state::State;
 use super::{Claimant, Rx};
-use crate::client::Security;
+use crate::client::{CallLimits, Security};
 use crate::error::CallError;
 
 /// Data read under one hold of the lock.
@@ -155,7 +154,7 @@ impl Rx {
         channels: &Channels,
         peer: SocketAddr,
         security: &Security,
-        hard: Option<Duration>,
+        limits: CallLimits,
         head: &mut Bytes,
         whole: bool,
     ) -> Result<Option<CallId>, CallError> {
@@ -166,8 +165,11 @@ impl Rx {
             let Some(call) = state.pools.open(now, channels, security, &mut state.endpoint) else {
                 return Ok(None);
             };
-            if let Some(hard) = hard {
+            if let Some(hard) = limits.hard {
                 state.endpoint.set_deadline(call, now + hard);
+            }
+            if let Some(repeat) = limits.repeat {
+                state.endpoint.set_repeat_limit(call, now + repeat);
             }
             let begun = begin(&mut state.endpoint, now, call, head, whole);
             if let Err(error) = begun {

@@ -81,12 +81,15 @@ pub(crate) struct Limits {
     base: Duration,
     pub(crate) idle: Duration,
     pub(crate) deadline: Instant,
+    /// Until when the first packet is sent again.
+    pub(crate) repeat_until: Instant,
 }
 
 impl Limits {
     /// Limits without a deadline, before the peer's fudge is known.
     pub(crate) fn new(dead: Duration, idle: Duration) -> Self {
-        Limits { dead, dead_with_fudge: dead, base: dead, idle, deadline: Instant::FAR_FUTURE }
+        let never = Instant::FAR_FUTURE;
+        Limits { dead, dead_with_fudge: dead, base: dead, idle, deadline: never, repeat_until: never }
     }
 
     /// Keepalive interval.
@@ -280,6 +283,7 @@ impl Call {
             at = at.min(self.dead_at());
         }
         at = at.min(self.send.resend_at).min(self.send.reorder_at).min(self.ack.delayed_until());
+        at = at.min(self.limits.repeat_until);
         if self.limits.idle != Duration::MAX && self.waits_for_peer() {
             at = at.min(self.last_progress + self.limits.idle);
         }
@@ -297,6 +301,14 @@ impl Call {
         }
         let idle = self.limits.idle != Duration::MAX && self.waits_for_peer();
         (idle && now >= self.last_progress + self.limits.idle).then_some(Expired::Idle)
+    }
+
+    /// Stops repeating the first packet when it is time.
+    pub(crate) fn check_repeating(&mut self, now: Instant) {
+        if self.limits.repeat_until <= now {
+            self.limits.repeat_until = Instant::FAR_FUTURE;
+            self.send.end_head();
+        }
     }
 
     /// Drops all data and timers; only the outcome remains. Returns the bytes freed.

@@ -154,6 +154,15 @@ impl Endpoint {
         }
     }
 
+    /// The first packet of a client's call is not sent again from then on; without it nothing of the call is. A peer that has not got it by
+    /// then, or has forgotten it, as one that was restarted, never begins the call, which fails when the peer counts as dead.
+    pub fn set_repeat_limit(&mut self, call: CallId, limit: Instant) {
+        if let Some(state) = self.calls.get_mut(call.0) {
+            state.limits.repeat_until = limit;
+            self.reschedule(call.0);
+        }
+    }
+
     /// Limits how long a call waits for the peer's data or for room to send before it fails with
     /// `CallError::Timeout`. Unlimited for client calls at first; `Config::idle_time` for server calls.
     pub fn set_idle_time(&mut self, call: CallId, idle_time: Duration) {

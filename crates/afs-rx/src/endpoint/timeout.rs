@@ -116,6 +116,7 @@ impl Endpoint {
             return;
         }
         call.check_keepalive(now);
+        call.check_repeating(now);
         call.ack.handle_timeout(now);
         self.send_timeouts(now, key);
         self.reschedule(key);

@@ -62,6 +62,8 @@ pub(crate) struct SendStream {
     limited: bool,
     timeouts_in_row: u32,
     resent_any: bool,
+    /// The first packet is not sent again.
+    head_is_final: bool,
     /// When the last packet was first sent.
     last_sent_at: Option<Instant>,
     /// Server: the request was acked, so that its client will not repeat it where the reply is lost.
@@ -145,6 +147,7 @@ impl SendStream {
             limited: false,
             timeouts_in_row: 0,
             resent_any: false,
+            head_is_final: false,
             last_sent_at: None,
             request_acked: false,
             probes: false,
@@ -171,6 +174,7 @@ impl SendStream {
         self.limited = false;
         self.timeouts_in_row = 0;
         self.resent_any = false;
+        self.head_is_final = false;
         self.last_sent_at = None;
         self.request_acked = false;
     }
@@ -273,7 +277,18 @@ impl SendStream {
     }
 
     fn may_resend(&self) -> bool {
-        self.fast_resend || self.in_flight < self.congestion.window()
+        !self.lacks_head() && (self.fast_resend || self.in_flight < self.congestion.window())
+    }
+
+    /// From now on the first packet is not sent again, and nothing else while that is lost: without it the rest is nothing
+    /// to a peer.
+    pub(crate) fn end_head(&mut self) {
+        self.head_is_final = true;
+    }
+
+    fn lacks_head(&self) -> bool {
+        let head_is_lost = |head: &Sent| head.state == State::Lost;
+        self.head_is_final && self.first == 1 && self.ring.front().is_some_and(head_is_lost)
     }
 
     fn has_new(&self, capacity: usize) -> bool {

@@ -114,6 +114,18 @@ fn a_soft_ack_can_be_taken_back() {
     assert_eq!(burst(&mut stream, Instant(2)), [2]);
 }
 
+#[test]
+fn a_head_that_is_final_is_not_sent_to_a_receiver_that_has_forgotten_it() {
+    let mut stream = stream(3, 40);
+    burst(&mut stream, Instant(0));
+    ack(&mut stream, Instant(1), 1, &[1, 1, 1]);
+    stream.end_head();
+    ack(&mut stream, Instant(2), 1, &[0, 0, 0]);
+    assert_eq!((burst(&mut stream, Instant(2)), stream.can_send(1)), (vec![], false));
+    ack(&mut stream, Instant(3), 1, &[1, 0, 1]);
+    assert_eq!(burst(&mut stream, Instant(3)), [2], "who has the head gets the rest");
+}
+
 /// A restarted server has nothing of the call; packets that reach it are acked from the beginning.
 #[test]
 fn a_receiver_that_has_forgotten_is_sent_everything_again() {
