@@ -85,7 +85,7 @@ impl Admin {
             return None;
         }
         let server = held.place.server;
-        let mut call = self.volume_server(server).open(request).await.ok()?;
+        let mut call = held.server().open(request).await.ok()?;
         call.finish_request().ok()?;
         let bytes = call.read_opaque(STREAM_GRANT_MAX).await.ok()?;
         let grant = StreamGrant::from_bytes(&bytes).ok()?;

@@ -2,22 +2,27 @@
 //!
 //! OpenAFS's volume server numbers transactions from 1 on each time it starts (`docs/protocol/volserver.md`
 //! "4. Transactions"). A tool that continues with an id after a restart may meet another user's volume under
-//! it, and take that off line, overwrite or delete it.
+//! it, and take that off line, overwrite or delete it. So may a call that is sent again: each is proven to be a transaction's shortly before, and
+//! sent again shortly.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{CallError, Instant};
+use afs_rpc::{CallError, Connection, Instant};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::rpc::Request;
 use afs_wire::vol::GetStatus;
 use parking_lot::Mutex;
 
 use super::transaction::Transaction;
+use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 
-/// No server restarts and assigns as many ids in a shorter time.
-const FRESH: Duration = Duration::from_secs(1);
+/// No server restarts and assigns as many ids in the sum of these times: from a proof to a call, and from there to the last repetition of its
+/// request.
+const FRESH: Duration = Duration::from_millis(500);
+const REPEATED: Duration = Duration::from_millis(500);
 
 /// Time of the last check.
 #[derive(Clone, Debug)]
@@ -34,6 +39,13 @@ impl Proof {
 
     fn renew(&self, now: Instant) {
         *self.0.lock() = now;
+    }
+}
+
+impl Admin {
+    /// A volume server, for calls with a transaction's number.
+    pub(crate) fn transaction_server(&self, server: Ipv4Addr) -> Connection {
+        self.volume_server(server).repeating_for(REPEATED)
     }
 }
 
@@ -55,13 +67,18 @@ impl Transaction {
         if self.proof.is_fresh(self.admin.env().now()) {
             return Ok(true);
         }
-        let reply = self.admin.at(self.place.server, &GetStatus { transaction: self.id }).await?;
+        let reply = self.server().call(&GetStatus { transaction: self.id }).await?;
         Ok(reply.status.id == self.volume)
+    }
+
+    /// The server, for calls with this transaction's number.
+    pub(crate) fn server(&self) -> Connection {
+        self.admin.transaction_server(self.place.server)
     }
 
     /// A call, with the check that its reply is this transaction's.
     pub(super) async fn ask<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
-        let reply = self.admin.at(self.place.server, request).await?;
+        let reply = self.server().call(request).await?;
         self.proof.renew(self.admin.env().now());
         Ok(reply)
     }

@@ -146,7 +146,7 @@ impl Admin {
         if self.read_by_path(held, &by_path, &mut reading).await? {
             return Ok(reading.done);
         }
-        let server = self.volume_server(held.place.server);
+        let server = held.server();
         let mut call = if omit_directories {
             server.open(&DumpV2 { transaction: held.id, from_date: since, flags }).await
         } else {
@@ -172,7 +172,7 @@ impl Admin {
         let by_path = RestoreByPath { transaction: held.id, flags, cookie };
         if !self.write_by_path(held, &by_path, &mut writing).await? {
             let request = Restore { transaction: held.id, flags, cookie };
-            let call = self.volume_server(place.server).open(&request).await;
+            let call = held.server().open(&request).await;
             let call = call.map_err(|error| writing.failed(error))?;
             writing.write(call).await?;
         }
@@ -182,7 +182,7 @@ impl Admin {
     /// Estimated length of a dump, if the server can tell.
     pub(crate) async fn dump_size(&self, held: &Transaction, since: UnixSeconds) -> Option<u64> {
         let request = GetSize { transaction: held.id, from_date: since };
-        let reply: Result<_, CallError> = self.at(held.place.server, &request).await;
+        let reply: Result<_, CallError> = held.server().call(&request).await;
         reply.ok().map(|r| r.dump_size)
     }
 }

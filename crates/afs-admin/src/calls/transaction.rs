@@ -162,7 +162,7 @@ impl Admin {
         let all = self.transactions(place.server).await?;
         for one in all.iter().filter(|t| t.volume == volume && t.partition == place.partition) {
             // It may have ended by itself meanwhile.
-            let _ = self.at(place.server, &EndTrans { transaction: one.id }).await;
+            let _ = self.transaction_server(place.server).call(&EndTrans { transaction: one.id }).await;
         }
         Ok(())
     }

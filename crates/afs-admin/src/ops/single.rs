@@ -235,7 +235,8 @@ impl Admin {
     /// # Errors
     /// There is none with that id.
     pub async fn end_transaction(&self, server: Ipv4Addr, transaction: TransactionId) -> AdminResult {
-        let ended: Result<_, CallError> = self.at(server, &EndTrans { transaction }).await;
+        let ended: Result<_, CallError> =
+            self.transaction_server(server).call(&EndTrans { transaction }).await;
         let doing = || format!("Could not end transaction {transaction}");
         ended.map(drop).map_err(|e| {
             AdminError::call(doing(), Some(server), e)

@@ -66,7 +66,7 @@ impl Delivery {
     /// Begins by a call.
     pub(super) async fn by_call(server: &VolumeServer, to: To<'_>) -> Result<Self, Undelivered> {
         let request = Restore { transaction: to.transaction, flags: to.flags(), cookie: to.cookie };
-        let call = server.peer(to.server).map_err(Undelivered::Code)?.open(&request).await;
+        let call = server.receiver(to.server).map_err(Undelivered::Code)?.open(&request).await;
         call.map(Delivery::Call).map_err(|error| Undelivered::Code(code(&error)))
     }
 
@@ -87,7 +87,7 @@ impl Delivery {
 
     async fn by_path(server: &VolumeServer, to: To<'_>, path: PathUse) -> Option<Self> {
         let request = RestoreByPath { transaction: to.transaction, flags: to.flags(), cookie: to.cookie };
-        let mut call = server.peer(to.server).ok()?.open(&request).await.ok()?;
+        let mut call = server.receiver(to.server).ok()?.open(&request).await.ok()?;
         call.finish_request().ok()?;
         let bytes = call.read_opaque(STREAM_GRANT_MAX).await.ok()?;
         let grant = StreamGrant::from_bytes(&bytes).ok()?;

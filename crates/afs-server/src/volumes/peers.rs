@@ -20,6 +20,10 @@ pub type OwnSecurity = Arc<dyn Fn() -> Security + Send + Sync>;
 /// Longest silence of a peer before it counts as dead. A live one answers pings however busy its disks are.
 const DEAD: Duration = Duration::from_secs(30);
 
+/// How long the begin of a request is sent again that has the number of a peer's transaction. With the times of the tool that has proven it
+/// (`afs_admin`), shorter than a restart and the assignment of as many numbers.
+const REPEATED: Duration = Duration::from_millis(500);
+
 /// How long the data path of a peer is left alone after it failed, and most peers for which that is noted.
 const PAUSE: Duration = Duration::from_secs(60);
 const PAUSES_MAX: usize = 256;
@@ -46,6 +50,11 @@ impl VolumeServer {
         let address = SocketAddr::from((server.host, port));
         let options = CallOptions { dead: Some(DEAD), hard: None };
         Ok(rx.connection(address, ServiceId::VOLUME, (peers.security)()).with_options(options))
+    }
+
+    /// A peer, for calls with the number of a transaction there, which is another's after a restart.
+    pub(super) fn receiver(&self, server: &Destination) -> Result<Connection, AbortCode> {
+        Ok(self.peer(server)?.repeating_for(REPEATED))
     }
 
     /// Notes that the data path of a peer failed.

@@ -210,7 +210,7 @@ impl ReleasePlan {
             cookie,
         };
         let doing = |o: &ReceivingSite| format!("Could not send volume {} to {}", self.name, o.held.place);
-        match admin.at(self.home.server, &request).await {
+        match clone.server().call(&request).await {
             Ok(reply) => {
                 let result = |(o, code): (&&ReceivingSite, Option<&i32>)| match code {
                     Some(0) => Ok(()),
