@@ -20,6 +20,7 @@ mod kafs_token;
 mod kept;
 mod kerberos;
 mod moves;
+mod narrow_paths;
 mod new_user;
 mod openafs_auth;
 mod openafs_check;

@@ -13,6 +13,9 @@ pub struct Config {
     pub packet_size: usize,
     /// The same for peers on a loopback address. Default 16384.
     pub packet_size_loopback: usize,
+    /// Largest packet sent to a peer that is not on loopback before a padded ping has shown that larger ones arrive. Default 1232: what the path
+    /// of an IPv6 packet must carry, 1280 bytes, without the headers of IPv6 and UDP. At least 520.
+    pub packet_size_unproven: usize,
     /// Packets accepted in one datagram (jumbogram), as advertised. Default 1: none requested, since a jumbogram is
     /// fragmented by IP. They are decoded whatever this says. 1 to 6.
     pub jumbo_packets: u32,
@@ -88,6 +91,7 @@ impl Default for Config {
         Config {
             packet_size: 1444,
             packet_size_loopback: 16384,
+            packet_size_unproven: 1232,
             jumbo_packets: 1,
             receive_buffer: 4 << 20,
             receive_buffer_total: 256 << 20,
@@ -130,6 +134,7 @@ impl Config {
     pub(crate) fn bounded(mut self) -> Self {
         self.packet_size = self.packet_size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
         self.packet_size_loopback = self.packet_size_loopback.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
+        self.packet_size_unproven = self.packet_size_unproven.max(PACKET_SIZE_MIN);
         self.jumbo_packets = self.jumbo_packets.clamp(1, 6);
         self.batch_packets = self.batch_packets.clamp(1, BATCH_PACKETS_MAX);
         self.dead_time = self.dead_time.max(DEAD_TIME_MIN);
@@ -145,6 +150,14 @@ impl Config {
         match peer.ip().to_canonical().is_loopback() {
             true => self.packet_size_loopback,
             false => self.packet_size,
+        }
+    }
+
+    /// Largest packet sent to this peer before a ping has shown more.
+    pub(crate) fn packet_size_before_proof(&self, peer: &SocketAddr) -> usize {
+        match peer.ip().to_canonical().is_loopback() {
+            true => PACKET_SIZE_MAX,
+            false => self.packet_size_unproven,
         }
     }
 

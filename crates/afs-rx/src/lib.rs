@@ -30,6 +30,7 @@ pub mod fuzzing;
 mod hash;
 mod ids;
 pub mod packet;
+mod path_size;
 mod peer;
 mod rtt;
 mod security;

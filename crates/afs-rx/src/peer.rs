@@ -4,6 +4,7 @@
 use crate::Instant;
 use crate::config::{Config, PACKET_SIZE_DEFAULT, PACKET_SIZE_MAX, PACKET_SIZE_MIN};
 use crate::packet::AckTrailer;
+use crate::path_size::PathSize;
 use crate::rtt::Rtt;
 use crate::slab::Key;
 use std::net::SocketAddr;
@@ -12,8 +13,9 @@ use std::net::SocketAddr;
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) rtt: Rtt,
-    /// Largest packet, header included, sent to it.
-    pub(crate) packet_size: usize,
+    /// Largest packet, header included, that both sides would use.
+    agreed_size: usize,
+    pub(crate) path: PathSize,
     /// Largest packet used with it, whatever it advertises.
     pub(crate) packet_size_own: usize,
     /// The receive window it advertised last.
@@ -57,7 +59,8 @@ impl Peer {
         Peer {
             address,
             rtt: Rtt::new(config.initial_rtt),
-            packet_size: packet_size_own.min(PACKET_SIZE_DEFAULT),
+            agreed_size: packet_size_own.min(PACKET_SIZE_DEFAULT),
+            path: PathSize::new(config.packet_size_before_proof(&address)),
             packet_size_own,
             window: WINDOW_INITIAL,
             congestion_window: CONGESTION_WINDOW_INITIAL,
@@ -75,6 +78,16 @@ impl Peer {
             bytes_sent: 0,
             bytes_received: 0,
         }
+    }
+
+    /// Largest packet, header included, sent to it.
+    pub(crate) fn packet_size(&self) -> usize {
+        self.path.limit(self.agreed_size)
+    }
+
+    /// The size of a ping that is to be sent now, padded, to learn whether packets of the agreed size arrive.
+    pub(crate) fn path_ping(&self, now: Instant) -> Option<usize> {
+        self.path.wants_ping(now, self.agreed_size).then_some(self.agreed_size)
     }
 
     /// Congestion window of a new call.
@@ -95,7 +108,7 @@ impl Peer {
         if let Some(interface) = trailer.mtu_interface {
             let whole = clamp(interface).min(self.packet_size_own);
             let most = trailer.mtu_max.map_or(PACKET_SIZE_DEFAULT, clamp);
-            self.packet_size = adjust(whole).min(most);
+            self.agreed_size = adjust(whole).min(most);
         }
         if let Some(window) = trailer.window {
             self.window = window.max(1);
@@ -144,14 +157,14 @@ mod tests {
     fn large_packets_need_both_sides() {
         let mut far = peer("192.0.2.1:7001");
         far.apply_trailer(&trailer(16384, 16384));
-        assert_eq!(far.packet_size, 1444);
+        assert_eq!((far.packet_size(), far.agreed_size), (1232, 1444));
         let mut near = peer("127.0.0.1:7001");
-        assert_eq!(near.packet_size, 1444, "before it has told");
+        assert_eq!(near.packet_size(), 1444, "before it has told");
         near.apply_trailer(&trailer(5692, 1444));
-        assert_eq!(near.packet_size, 1444);
+        assert_eq!(near.packet_size(), 1444);
         near.apply_trailer(&trailer(16384, 16384));
-        assert_eq!(near.packet_size, 15604);
+        assert_eq!(near.packet_size(), 15604);
         near.apply_trailer(&trailer(0, 0));
-        assert_eq!((near.packet_size, near.window), (520, 1));
+        assert_eq!((near.packet_size(), near.window), (520, 1));
     }
 }

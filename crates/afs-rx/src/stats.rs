@@ -88,6 +88,8 @@ pub struct Stats {
     pub packets_read: [u64; 13],
     /// Packets sent by type; index is type - 1.
     pub packets_sent: [u64; 13],
+    /// Paths that swallow large packets since the middle of a call.
+    pub narrow_paths: u64,
     /// DATA packets retransmitted.
     pub data_resent: u64,
     /// Pings sent.
@@ -121,6 +123,7 @@ impl Default for Stats {
         Stats {
             packets_read: [0; 13],
             packets_sent: [0; 13],
+            narrow_paths: 0,
             data_resent: 0,
             pings_sent: 0,
             dropped: [0; DropReason::COUNT],

@@ -12,6 +12,7 @@ mod losses;
 mod memory;
 mod opening;
 mod outages;
+mod path_sizes;
 mod queries;
 mod random_bytes;
 mod restarts;

@@ -5,7 +5,9 @@
 use crate::support;
 
 use afs_rx::packet::{PacketType, flags};
-use afs_rx::{CallError, CallId, Config, Event, Instant, NullClient, NullServer, Read, ServiceOptions};
+use afs_rx::{
+    CallError, CallId, Config, ConnId, Event, Instant, NullClient, NullServer, Read, ServiceOptions,
+};
 use core::time::Duration;
 use support::script::{SERVICE, Script, ack_payload, from_client};
 use support::{CLIENT, SERVER, Weather, World, address, pattern};
@@ -18,6 +20,7 @@ const STORED: usize = 1 << 20;
 /// A store whose client has a longer time-out than a server has by itself.
 struct Store {
     world: World,
+    connection: ConnId,
     call: CallId,
     written: usize,
     incoming: Option<CallId>,
@@ -34,7 +37,13 @@ impl Store {
             world.ends[CLIENT].connect(world.now, address(SERVER), SERVICE, Box::new(NullClient));
         world.ends[CLIENT].set_dead_time(connection, PATIENCE + Duration::from_secs(5));
         let call = world.ends[CLIENT].open_call(world.now, connection).unwrap();
-        Store { world, call, written: 0, incoming: None, received: Vec::new(), ended: None }
+        Store { world, connection, call, written: 0, incoming: None, received: Vec::new(), ended: None }
+    }
+
+    /// The same once more, on the same connection.
+    fn again(mut self) -> Self {
+        let call = self.world.ends[CLIENT].open_call(self.world.now, self.connection).unwrap();
+        Store { call, written: 0, incoming: None, received: Vec::new(), ended: None, ..self }
     }
 
     /// Runs to `until`, or to the end.
@@ -101,6 +110,27 @@ fn a_store_outlasts_a_cut_as_long_as_its_client_is_patient() {
     store.run_to(store.world.now + Duration::from_secs(60));
     assert_eq!(store.ended, Some(Ok(())));
     assert!(store.received == pattern(3, 0, STORED), "what arrived is what was sent");
+}
+
+#[test]
+fn a_path_that_becomes_narrow_costs_one_call_two_seconds() {
+    let mut store = Store::begin();
+    store.run_to(store.world.now + Duration::from_secs(5));
+    assert_eq!(store.ended, Some(Ok(())));
+    let mut store = store.again();
+    store.run_to(store.world.now + Duration::from_millis(60));
+    assert!(!store.received.is_empty() && store.received.len() < STORED);
+    store.world.size_max = 1300;
+    let narrow_at = store.world.now;
+    store.run_to(narrow_at + Duration::from_secs(10));
+    assert_eq!(store.ended, Some(Err(CallError::Unreachable)));
+    assert!(store.world.now - narrow_at < Duration::from_secs(2), "{:?}", store.world.now - narrow_at);
+    let mut store = store.again();
+    let again_at = store.world.now;
+    store.run_to(again_at + Duration::from_secs(10));
+    assert_eq!(store.ended, Some(Ok(())));
+    assert!(store.received == pattern(3, 0, STORED), "what arrived is what was sent");
+    assert!(store.world.now - again_at < Duration::from_millis(600), "{:?}", store.world.now - again_at);
 }
 
 #[test]

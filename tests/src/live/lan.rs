@@ -9,6 +9,7 @@ use super::process::{run, seconds};
 #[derive(Debug)]
 pub struct Lan {
     hosts: Vec<(u8, String, Netns)>,
+    hub: String,
     _hub: Netns,
 }
 
@@ -30,7 +31,7 @@ impl Lan {
             ip(&["-n", &host, "link", "set", "eth0", "up"]);
             (*number, host, netns)
         };
-        Self { hosts: numbers.iter().map(host).collect(), _hub: lan_hub }
+        Self { hosts: numbers.iter().map(host).collect(), hub, _hub: lan_hub }
     }
 
     /// The namespace of a host.
@@ -56,6 +57,16 @@ impl Lan {
         // One datagram may pass at once, and none is dropped.
         command.args(["tbf", "rate", &rate, "burst", "1600", "limit", "1000000"]);
         drop(run(command, seconds(60)));
+    }
+
+    /// Lets the network swallow, without a word, what a host sends or is sent in packets over this size, as a tunnel does whose routers send no
+    /// messages.
+    pub fn narrow(&self, number: u8, bytes: u32) {
+        // A batch of packets that the kernel divides only at the other end would pass whatever its size.
+        for (_, host, _) in &self.hosts {
+            ip(&["-n", host, "link", "set", "eth0", "gso_max_segs", "1"]);
+        }
+        ip(&["-n", &self.hub, "link", "set", &format!("v{number}"), "mtu", &bytes.to_string()]);
     }
 
     fn name(&self, number: u8) -> &str {

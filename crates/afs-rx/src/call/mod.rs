@@ -38,6 +38,10 @@ pub(crate) struct Call {
     pub(crate) in_turn: bool,
     /// A ping must be sent.
     pub(crate) ping: bool,
+    /// When and since when the peer has been asked whether it lives, though large packets do not arrive.
+    pub(crate) narrow: Option<NarrowPath>,
+    /// A ping as large as the packets that are not yet known to arrive is to be sent.
+    pub(crate) path_ping: bool,
     /// Time of the next keepalive check.
     pub(crate) ping_check_at: Instant,
     /// Abort code that late packets are answered with.
@@ -114,6 +118,15 @@ impl Limits {
     }
 }
 
+/// Suspicion that the path of a call swallows large packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NarrowPath {
+    /// When a small ping was sent.
+    pub(crate) asked_at: Instant,
+    /// When its answer decides.
+    pub(crate) decided_at: Instant,
+}
+
 /// The limit that a call has exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expired {
@@ -148,6 +161,8 @@ impl Call {
             queued: false,
             in_turn: false,
             ping: false,
+            narrow: None,
+            path_ping: false,
             ping_check_at: Instant::FAR_FUTURE,
             abort_code: None,
             admitted_as: None,
@@ -175,6 +190,8 @@ impl Call {
         self.queued = false;
         self.in_turn = false;
         self.ping = false;
+        self.path_ping = false;
+        self.narrow = None;
         self.ping_check_at = now + limits.ping();
         self.abort_code = None;
         self.admitted_as = None;
@@ -215,7 +232,7 @@ impl Call {
 
     /// True when something can be sent now.
     pub(crate) fn has_output(&self, capacity: usize) -> bool {
-        self.ping || self.ack.is_due() || self.send.can_send(capacity)
+        self.ping || self.path_ping || self.ack.is_due() || self.send.can_send(capacity)
     }
 
     /// The peer can know of the call. Before that its silence means nothing.
@@ -284,6 +301,9 @@ impl Call {
         }
         at = at.min(self.send.resend_at).min(self.send.reorder_at).min(self.ack.delayed_until());
         at = at.min(self.limits.repeat_until);
+        if let Some(narrow) = self.narrow {
+            at = at.min(narrow.decided_at);
+        }
         if self.limits.idle != Duration::MAX && self.waits_for_peer() {
             at = at.min(self.last_progress + self.limits.idle);
         }
@@ -315,6 +335,8 @@ impl Call {
     pub(crate) fn clear(&mut self) -> usize {
         self.phase = Phase::Over;
         self.ping = false;
+        self.path_ping = false;
+        self.narrow = None;
         self.ack = PendingAck::default();
         self.send.clear();
         self.receive.clear()

@@ -40,6 +40,9 @@ impl Endpoint {
             self.connections.slab.get_mut(call.connection).ok_or(DropReason::NoSuchConnection)?;
         let peer = self.peers.get_mut(connection.peer).ok_or(DropReason::NoSuchConnection)?;
         peer.apply_trailer(&ack.trailer);
+        if ack.reason == reason::PING_RESPONSE {
+            peer.path.answered(call.connection, ack.serial);
+        }
         if call.send.is_closed() {
             return Ok(());
         }

@@ -221,7 +221,12 @@ impl Endpoint {
 
 /// Bytes of data that one packet to this peer holds.
 fn capacity(connection: &Connection, peer: &Peer) -> usize {
+    data_in(connection, peer.packet_size())
+}
+
+/// Bytes of data in a packet of this size.
+fn data_in(connection: &Connection, packet_size: usize) -> usize {
     let overhead = connection.overhead();
-    let room = peer.packet_size.max(PACKET_SIZE_MIN) - HEADER_LEN;
+    let room = packet_size.max(PACKET_SIZE_MIN) - HEADER_LEN;
     room.saturating_sub(overhead.header + overhead.trailer).max(1)
 }

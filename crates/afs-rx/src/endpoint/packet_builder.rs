@@ -44,10 +44,14 @@ impl PacketBuilder<'_> {
         }
         if let Some((kind, serial)) = self.call.ack.take() {
             self.write_ack(kind, serial, buf);
+            self.request_is_acked();
             return Built::Packets(1, buf.len());
         }
         if self.call.ping {
             return self.ping(buf);
+        }
+        if std::mem::take(&mut self.call.path_ping) && self.path_ping(buf) {
+            return Built::Packets(1, buf.len());
         }
         if !self.call.send.was_sent() && self.call.side == Side::Client {
             // The peer's silence counts from here on.
@@ -60,7 +64,24 @@ impl PacketBuilder<'_> {
         self.call.ping = false;
         self.stats.pings_sent += 1;
         self.write_ack(reason::PING, 0, buf);
+        self.request_is_acked();
         Built::Packets(1, buf.len())
+    }
+
+    fn request_is_acked(&mut self) {
+        if self.call.side == Side::Server && self.call.receive.is_complete() {
+            self.call.send.ack_request();
+        }
+    }
+
+    /// A ping as large as a packet of data would be, if the peer's path is to be asked now.
+    fn path_ping(&mut self, buf: &mut Vec<u8>) -> bool {
+        let Some(size) = self.peer.path_ping(self.now) else { return false };
+        self.stats.pings_sent += 1;
+        let serial = self.write_ack(reason::PING, 0, buf);
+        buf.resize(size.max(buf.len()), 0);
+        self.peer.path.pinged(self.now, size, self.connection.id.0, serial);
+        true
     }
 
     fn data(&mut self, buf: &mut Vec<u8>) -> Built {
@@ -180,6 +201,7 @@ impl PacketBuilder<'_> {
         self.call.ack.data_sent();
         self.sent();
         let is_client = self.call.side == Side::Client;
+        self.call.path_ping |= self.call.send.is_long() && self.peer.path_ping(self.now).is_some();
         self.call.send.arm(self.now, &self.peer.rtt, is_client);
     }
 
@@ -188,7 +210,8 @@ impl PacketBuilder<'_> {
         self.connection.last_active = self.now;
     }
 
-    fn write_ack(&mut self, kind: u8, serial: u32, buf: &mut Vec<u8>) {
+    /// Writes an ACK; returns the serial of its packet.
+    fn write_ack(&mut self, kind: u8, serial: u32, buf: &mut Vec<u8>) -> u32 {
         let mut header = self.connection.header(PacketType::ACK, self.call.channel, self.call.number);
         header.flags |= flags::SLOW_START_OK;
         if kind == reason::PING {
@@ -212,9 +235,7 @@ impl PacketBuilder<'_> {
         ack.encode(buf);
         self.stats.packets_sent[1] += 1;
         self.sent();
-        if self.call.side == Side::Server && self.call.receive.is_complete() {
-            self.call.send.ack_request();
-        }
+        header.serial
     }
 
     fn trailer(&self, first: u32) -> AckTrailer {

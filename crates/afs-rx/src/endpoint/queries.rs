@@ -112,7 +112,7 @@ impl Endpoint {
             is_server: true,
             security_index: connection.security_index,
             security: connection.security.report(),
-            mtu: self.peers.get(connection.peer).map_or(0, |peer| peer.packet_size as u32),
+            mtu: self.peers.get(connection.peer).map_or(0, |peer| peer.packet_size() as u32),
             ..DebugConnection::default()
         };
         for (index, channel) in connection.channels.iter().enumerate() {
@@ -192,7 +192,7 @@ fn describe_peer(peer: &Peer) -> DebugPeer {
         deviation_ms_times_4: peer.rtt.deviation().as_millis() as u32 * 4,
         sent: peer.sent as u32,
         resent: peer.resent as u32,
-        mtu: peer.packet_size as u16,
+        mtu: peer.packet_size() as u16,
         mtu_max: peer.packet_size_own as u16,
         jumbo_packets: 1,
         window: peer.congestion_window.min(u32::from(u16::MAX)) as u16,

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::Instant;
-use crate::call::{Expired, Timeout};
+use crate::call::{Expired, NarrowPath, Timeout};
 use crate::error::{CallError, code};
 use crate::ids::Side;
 use crate::packet::reason;
@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 
 /// An owner that was just examined is not examined again sooner.
 const RESOLUTION: Duration = Duration::from_micros(100);
+/// Shortest wait for the answer to a ping.
+const PING_ANSWERED_MIN: Duration = Duration::from_millis(100);
 /// At most one report of an unreachable peer counts in this interval.
 const HINT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -115,6 +117,10 @@ impl Endpoint {
             self.expire(now, key, expired);
             return;
         }
+        if self.decide_path(now, key) {
+            return;
+        }
+        let Some(call) = self.calls.get_mut(key) else { return };
         call.check_keepalive(now);
         call.check_repeating(now);
         call.ack.handle_timeout(now);
@@ -140,9 +146,50 @@ impl Endpoint {
                     call.ping = true;
                     call.send.arm(now, &peer.rtt, call.side == Side::Client);
                 }
-                Timeout::Resend | Timeout::Probe | Timeout::Nothing => {}
+                Timeout::Resend | Timeout::Probe => self.suspect_path(now, key),
+                Timeout::Nothing => {}
             }
         }
+    }
+
+    /// Packets too large for the path are not told from a dead peer but by a small ping.
+    fn suspect_path(&mut self, now: Instant, key: Key) {
+        let data_max = self.data_max_before_proof(key);
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if call.narrow.is_some() || !call.send.is_swallowed(now, data_max) {
+            return;
+        }
+        let round_trip = self.connections.slab.get(call.connection).and_then(|c| self.peers.get(c.peer));
+        let wait =
+            round_trip.map_or(PING_ANSWERED_MIN, |peer| peer.rtt.smoothed() * 2).max(PING_ANSWERED_MIN);
+        call.narrow = Some(NarrowPath { asked_at: now, decided_at: now + wait });
+        call.ping = true;
+    }
+
+    /// The answer to that ping decides. A packet that has a number cannot be divided, so the call fails; the next one has smaller packets.
+    /// Returns whether the call is over.
+    fn decide_path(&mut self, now: Instant, key: Key) -> bool {
+        let data_max = self.data_max_before_proof(key);
+        let Some(call) = self.calls.get_mut(key) else { return false };
+        let Some(narrow) = call.narrow.take_if(|narrow| now >= narrow.decided_at) else { return false };
+        if call.last_heard <= narrow.asked_at || !call.send.is_swallowed(now, data_max) {
+            return false;
+        }
+        let peer = self.connections.slab.get(call.connection).map(|connection| connection.peer);
+        if let Some(peer) = peer.and_then(|peer| self.peers.get_mut(peer)) {
+            peer.path.narrowed(now, self.config.packet_size_before_proof(&peer.address));
+            self.stats.narrow_paths += 1;
+        }
+        self.expire(now, key, Expired::Dead);
+        true
+    }
+
+    /// Bytes of data in the largest packet that is sent on an unknown path.
+    fn data_max_before_proof(&self, key: Key) -> usize {
+        let connection = self.calls.get(key).and_then(|call| self.connections.slab.get(call.connection));
+        let peer = connection.and_then(|connection| self.peers.get(connection.peer));
+        let Some((connection, peer)) = connection.zip(peer) else { return usize::MAX };
+        super::data_in(connection, self.config.packet_size_before_proof(&peer.address))
     }
 
     /// A call exceeded one of its limits. The peer is sent an abort, in case it still receives.

@@ -24,11 +24,13 @@ pub struct Sequence {
 /// Measurements; the counts are of both sides together.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    /// Without the first call, whose lost packets are missed by the time-out of a peer that was never measured.
     pub took: Duration,
     pub resent: u64,
     pub timeouts: u64,
     pub probes: u64,
     pub acks: u64,
+    pub data_packets: u64,
 }
 
 struct Run {
@@ -42,6 +44,8 @@ struct Run {
     /// Bytes that each side has still to write to its call, if it writes now.
     left: [Option<usize>; 2],
     done: usize,
+    /// When the first call was over.
+    warm_at: Option<Instant>,
 }
 
 impl Sequence {
@@ -73,6 +77,7 @@ impl Sequence {
             reply_at: None,
             left: [None; 2],
             done: 0,
+            warm_at: None,
         };
         while run.done < self.calls {
             while run.step() {}
@@ -82,19 +87,20 @@ impl Sequence {
             run.world.advance(next);
             assert!(run.world.now < start + Duration::from_secs(3600), "calls take for ever");
         }
-        run.outcome(start)
+        run.outcome()
     }
 }
 
 impl Run {
-    fn outcome(&self, start: Instant) -> Outcome {
+    fn outcome(&self) -> Outcome {
         let sum = |of: fn(&Stats) -> u64| self.world.ends.iter().map(|end| of(end.stats())).sum();
         Outcome {
-            took: self.world.now - start,
+            took: self.world.now - self.warm_at.unwrap(),
             resent: sum(|stats| stats.data_resent),
             timeouts: sum(|stats| stats.timeouts),
             probes: sum(|stats| stats.probes),
             acks: sum(|stats| stats.packets_sent[1]),
+            data_packets: sum(|stats| stats.packets_sent[0]),
         }
     }
 
@@ -149,6 +155,7 @@ impl Run {
                 if side == CLIENT {
                     self.client = None;
                     self.done += 1;
+                    self.warm_at.get_or_insert(now);
                     self.next_call_at = now + self.sequence.pause;
                 }
             }

@@ -256,6 +256,11 @@ impl SendStream {
         self.next_transmission > 0
     }
 
+    /// More than one packet was sent.
+    pub(crate) fn is_long(&self) -> bool {
+        self.next() > 2
+    }
+
     pub(crate) fn window(&self) -> u32 {
         self.window
     }

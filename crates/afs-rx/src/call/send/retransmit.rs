@@ -5,6 +5,10 @@ use super::*;
 /// A transmission is lost when one that follows it by more than this has arrived.
 const REORDERING_PACKETS: u64 = 3;
 
+/// A packet that so many time-outs and so much time did not bring through is too large for its path, if the peer lives.
+const SWALLOWED_TIMEOUTS: u32 = 4;
+const SWALLOWED_TIME: Duration = Duration::from_secs(1);
+
 /// Result of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timeout {
@@ -84,6 +88,15 @@ impl SendStream {
         self.recovery = self.next_transmission;
         self.congestion.on_timeout();
         Timeout::Resend
+    }
+
+    /// Whether the oldest packet that is not acked has more data than this, and was sent so often and for so long without an ack that it is not
+    /// lost by chance.
+    pub(crate) fn is_swallowed(&self, now: Instant, data_max: usize) -> bool {
+        let oldest = self.ring.iter().find(|sent| sent.state != State::SoftAcked);
+        let is_old =
+            |sent: &Sent| sent.payload.len() > data_max && now >= sent.first_sent_at + SWALLOWED_TIME;
+        self.timeouts_in_row >= SWALLOWED_TIMEOUTS && oldest.is_some_and(is_old)
     }
 
     /// The lost packet with the lowest number. The search resumes where the last one ended.
