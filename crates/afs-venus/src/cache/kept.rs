@@ -8,6 +8,10 @@ use afs_wire::ids::{CellName, DataVersion, Fid};
 
 use crate::cache::{CacheKey, Kept, OfflineRecord};
 
+/// Modification time of a file of the local disk, in nanoseconds since 1970.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Modified(pub u64);
+
 /// Record of the kept file of a fid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Record {
@@ -15,6 +19,8 @@ pub(super) struct Record {
     /// Number of the file in the store.
     pub file: u64,
     pub kept: Kept,
+    /// When the file was modified last before it was kept.
+    pub modified: Modified,
     /// `None`: the file is pinned.
     age: Option<u64>,
 }
@@ -34,13 +40,14 @@ pub(super) struct KeptFiles {
 }
 
 impl KeptFiles {
-    /// Adds a file as the youngest. Returns the record that it replaces.
-    pub fn keep(&mut self, key: &CacheKey, file: u64, kept: Kept) -> Option<Record> {
+    /// Adds a file, by its number and time, as the youngest. Returns the record that it replaces.
+    pub fn keep(&mut self, key: &CacheKey, file: (u64, Modified), kept: Kept) -> Option<Record> {
         let old = self.forget(&key.cell, key.fid);
         self.bytes += u128::from(kept.room());
         let name = (key.cell.clone(), key.fid);
         let age = (!self.pinned.contains(&name)).then(|| self.youngest(&name));
-        self.records.insert(name, Record { version: key.version, file, kept, age });
+        let (file, modified) = file;
+        self.records.insert(name, Record { version: key.version, file, kept, modified, age });
         old
     }
 
@@ -180,6 +187,8 @@ mod tests {
     use super::*;
     use crate::cache::Ranges;
 
+    const FILE: (u64, Modified) = (1, Modified(0));
+
     #[test]
     fn pinned_files_have_no_age_and_are_kept_in_the_index() {
         let key = |vnode, version| CacheKey {
@@ -190,15 +199,15 @@ mod tests {
         let (mut kept, whole) =
             (KeptFiles::default(), || Kept { length: 1, present: Ranges::whole(1), holes: Ranges::new() });
         let cell = key(0, 0).cell;
-        (1..4).for_each(|vnode| drop(kept.keep(&key(vnode, 1), 1, whole())));
+        (1..4).for_each(|vnode| drop(kept.keep(&key(vnode, 1), FILE, whole())));
         kept.set_pinned(&cell, key(2, 1).fid, true);
         kept.set_pinned(&cell, key(9, 1).fid, true);
         let old = |kept: &KeptFiles| kept.oldest_first().map(|(name, _)| name.1.vnode.0).collect::<Vec<_>>();
         assert_eq!(old(&kept), [1, 3]);
         // Neither use, nor another version, nor being kept later gives it an age.
         assert!(kept.touch(&key(2, 1)).is_some());
-        kept.keep(&key(2, 2), 1, whole());
-        kept.keep(&key(9, 1), 1, whole());
+        kept.keep(&key(2, 2), FILE, whole());
+        kept.keep(&key(9, 1), FILE, whole());
         assert_eq!(old(&kept), [1, 3]);
         assert_eq!((kept.all().count(), kept.bytes()), (4, 4));
         kept.set_pinned(&cell, key(2, 1).fid, false);
@@ -218,8 +227,8 @@ mod tests {
         let whole = || Kept { length: 1, present: Ranges::whole(1), holes: Ranges::new() };
         let cell = key(1, 1).cell;
         for vnode in [7, 3, 5, 1, 9] {
-            kept.keep(&key(1, vnode), 1, whole());
-            kept.keep(&key(2, vnode), 1, whole());
+            kept.keep(&key(1, vnode), FILE, whole());
+            kept.keep(&key(2, vnode), FILE, whole());
         }
         let near = |kept: &KeptFiles, vnode, examined| -> Vec<u32> {
             kept.near(&cell, key(1, vnode).fid, examined).iter().map(|fid| fid.vnode.0).collect()
@@ -243,7 +252,7 @@ mod tests {
         for vnode in 1..4 {
             kept.keep(
                 &key(vnode),
-                1,
+                FILE,
                 Kept { length: u64::MAX, present: Ranges::whole(u64::MAX), holes: Ranges::new() },
             );
         }

@@ -10,7 +10,7 @@ use afs_wire::ids::{CellName, Fid};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::cache::kept::KeptFiles;
+use crate::cache::kept::{KeptFiles, Modified};
 use crate::cache::{
     CacheFile, CacheKey, CacheStore, Kept, OfflineRecord, PinRecord, Ranges, UnsavedRecord, UnsavedTicket,
 };
@@ -85,7 +85,7 @@ impl CacheStore for MemoryCache {
 
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = self.state.lock();
-        if let Some(old) = state.kept.keep(key, file.id(), kept.clone())
+        if let Some(old) = state.kept.keep(key, (file.id(), Modified::default()), kept.clone())
             && old.file != file.id()
         {
             state.files.remove(&old.file);

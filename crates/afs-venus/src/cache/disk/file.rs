@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 
 use crate::cache::disk::holes;
+use crate::cache::kept::Modified;
 use crate::cache::{CacheFile, Ranges};
 
 /// Modification time that no write sets by itself: a file that has it was not written to since it was marked.
@@ -75,6 +76,18 @@ impl DiskFile {
     /// Records that the store does not keep it open any longer.
     pub fn leave_warm(&self) {
         self.warm.store(false, Ordering::Relaxed);
+    }
+
+    /// When it was modified last.
+    pub fn modified(&self) -> io::Result<Modified> {
+        let since = self.file.metadata()?.modified()?.duration_since(SystemTime::UNIX_EPOCH);
+        Ok(Modified(since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))))
+    }
+
+    /// Whether nobody has written to it since it had this time. What was written through Venus since then has a newer record, or was marked.
+    pub fn is_as_kept(&self, kept: Modified) -> io::Result<bool> {
+        let modified = self.modified()?;
+        Ok(modified == kept || modified.0 == MARK.as_nanos() as u64)
     }
 
     pub fn number(&self) -> u64 {

@@ -3,7 +3,7 @@
 //! A record is `length u32, crc32c u32` (of the rest, big-endian like everything here) and then
 //!
 //! ```text
-//! keep     6u8, cell, fid 3*u32, version u64, file u64, length u64, ranges present, ranges that are holes
+//! keep     7u8, cell, fid 3*u32, version u64, file u64, modified u64, length u64, ranges present, ranges that are holes
 //! ranges   count u32, count * (start u64, end u64)
 //! forget   2u8, cell, fid 3*u32
 //! offline  4u8, cell, fid 3*u32, what is known of a pinned object (`crate::cache::offline`)
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
 use crate::cache::codec::{cell_of, fid_of, framed, long, put_name, put_ranges, ranges, take};
-use crate::cache::kept::KeptFiles;
+use crate::cache::kept::{KeptFiles, Modified};
 use crate::cache::{CacheKey, Kept, OfflineRecord};
 
 /// Longest record; a file with more ranges is not kept.
@@ -32,15 +32,16 @@ const RANGES_MAX: usize = 4000;
 /// Bytes that are read of the log at once.
 const READ: usize = 256 << 10;
 
-/// Kinds of records. Kind 1 was a record without holes, and kind 3 one of a file in another directory: such files are fetched again.
-const KEEP: u8 = 6;
+/// Kinds of records. Kind 1 was a record without holes, kind 3 one of a file in another directory, and kind 6 one without a time: such files are
+/// fetched again.
+const KEEP: u8 = 7;
 const FORGET: u8 = 2;
 const OFFLINE: u8 = 4;
 const NOT_OFFLINE: u8 = 5;
 
 /// A record of the log.
 pub(super) enum IndexRecord {
-    Keep { key: CacheKey, file: u64, kept: Kept },
+    Keep { key: CacheKey, file: u64, modified: Modified, kept: Kept },
     Forget { cell: CellName, fid: Fid },
     Offline { cell: CellName, fid: Fid, record: OfflineRecord },
     NotOffline { cell: CellName, fid: Fid },
@@ -86,7 +87,8 @@ impl Index {
         let mut out = Vec::new();
         for ((cell, fid), record) in kept.all() {
             let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
-            out.extend(encode(&IndexRecord::Keep { key, file: record.file, kept: record.kept.clone() }));
+            let (file, modified, kept) = (record.file, record.modified, record.kept.clone());
+            out.extend(encode(&IndexRecord::Keep { key, file, modified, kept }));
         }
         for ((cell, fid), record) in kept.all_offline() {
             out.extend(encode(&IndexRecord::Offline {
@@ -105,7 +107,9 @@ impl Index {
 
 fn apply(kept: &mut KeptFiles, record: IndexRecord) {
     match record {
-        IndexRecord::Keep { key, file, kept: what } => drop(kept.keep(&key, file, what)),
+        IndexRecord::Keep { key, file, modified, kept: what } => {
+            drop(kept.keep(&key, (file, modified), what));
+        }
         IndexRecord::Forget { cell, fid } => drop(kept.forget(&cell, fid)),
         IndexRecord::Offline { cell, fid, record } => drop(kept.keep_offline((cell, fid), record)),
         IndexRecord::NotOffline { cell, fid } => drop(kept.forget_offline(&cell, fid)),
@@ -115,10 +119,10 @@ fn apply(kept: &mut KeptFiles, record: IndexRecord) {
 fn encode(record: &IndexRecord) -> Vec<u8> {
     let mut body = Vec::with_capacity(96);
     match record {
-        IndexRecord::Keep { key, file, kept } => {
+        IndexRecord::Keep { key, file, modified, kept } => {
             body.push(KEEP);
             put_name(&mut body, &key.cell, key.fid);
-            for number in [key.version.0, *file, kept.length] {
+            for number in [key.version.0, *file, modified.0, kept.length] {
                 body.extend(number.to_be_bytes());
             }
             put_ranges(&mut body, &kept.present, RANGES_MAX);
@@ -212,9 +216,10 @@ fn decode(body: &[u8], last: &mut Option<CellName>) -> Option<IndexRecord> {
     let fid = fid_of(&mut rest)?;
     match kind {
         KEEP => {
-            let (version, file, length) = (DataVersion(long(&mut rest)?), long(&mut rest)?, long(&mut rest)?);
+            let (version, file) = (DataVersion(long(&mut rest)?), long(&mut rest)?);
+            let (modified, length) = (Modified(long(&mut rest)?), long(&mut rest)?);
             let kept = Kept { length, present: ranges(&mut rest)?, holes: ranges(&mut rest)? };
-            Some(IndexRecord::Keep { key: CacheKey { cell, fid, version }, file, kept })
+            Some(IndexRecord::Keep { key: CacheKey { cell, fid, version }, file, modified, kept })
         }
         FORGET => Some(IndexRecord::Forget { cell, fid }),
         OFFLINE => Some(IndexRecord::Offline { cell, fid, record: OfflineRecord::decode(rest)? }),

@@ -32,7 +32,7 @@ use std::sync::{Arc, Weak};
 use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 
-use crate::cache::kept::KeptFiles;
+use crate::cache::kept::{KeptFiles, Record};
 use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
 use crate::cache::worker::lacks_descriptors;
@@ -57,6 +57,8 @@ pub struct DiskCache {
     /// Held as long as the cache is open.
     _lock: fs::File,
     bytes_max: u64,
+    /// The first number of this run.
+    first_id: u64,
     next_id: AtomicU64,
     /// Bytes written to files that are not kept.
     unkept: Arc<AtomicU64>,
@@ -115,6 +117,7 @@ impl DiskCache {
             dir: dir.to_owned(),
             _lock: held,
             bytes_max,
+            first_id: first,
             next_id: AtomicU64::new(first),
             unkept: Arc::new(AtomicU64::new(0)),
             state: Mutex::new(state),
@@ -141,9 +144,12 @@ impl DiskCache {
         used.saturating_add(wanted) <= self.bytes_max
     }
 
-    /// The file of a number, opened if needed.
-    fn file(&self, state: &mut State, id: u64) -> io::Result<Arc<DiskFile>> {
+    /// The file of a record, opened if needed. One of an earlier run is refused if anybody has changed it: what is cached is not served without a
+    /// look.
+    fn file(&self, state: &mut State, record: &Record) -> io::Result<Arc<DiskFile>> {
+        let id = record.file;
         let open = state.open.get(&id).and_then(Weak::upgrade);
+        let is_new = open.is_none();
         let file = match open {
             Some(file) => file,
             None => Arc::new(with_descriptor(
@@ -151,6 +157,10 @@ impl DiskCache {
                 || state.close_unused(),
             )?),
         };
+        if is_new && id < self.first_id && !file.is_as_kept(record.modified)? {
+            let text = format!("{} was changed by another program", self.path(id).display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         state.open.insert(id, Arc::downgrade(&file));
         state.keep_warm(&file);
         Ok(file)
@@ -237,11 +247,11 @@ impl CacheStore for DiskCache {
     fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
         let mut state = self.state.lock();
         let record = state.kept.touch(key)?.clone();
-        match self.file(&mut state, record.file) {
+        match self.file(&mut state, &record) {
             Ok(file) => Some((file, record.kept)),
             Err(error) if lacks_descriptors(&error) => None,
             Err(error) => {
-                tracing::warn!(%error, fid = %key.fid, "a cache file cannot be opened; it is fetched anew");
+                tracing::warn!(%error, fid = %key.fid, "a cache file cannot be used; it is fetched anew");
                 state.remove(&key.cell, key.fid, |id| self.path(id));
                 None
             }
@@ -283,18 +293,20 @@ impl CacheStore for DiskCache {
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = self.state.lock();
         let id = file.id();
-        let old = state.kept.keep(key, id, kept.clone());
+        let open = state.open.get(&id).and_then(Weak::upgrade);
+        let modified = open.as_ref().and_then(|file| file.modified().ok()).unwrap_or_default();
+        let old = state.kept.keep(key, (id, modified), kept.clone());
         if let Some(old) = old.filter(|old| old.file != id) {
             state.cool(old.file);
             state.open.remove(&old.file);
             remove_if_there(&self.path(old.file))?;
         }
-        if let Some(file) = state.open.get(&id).and_then(Weak::upgrade) {
+        if let Some(file) = open {
             file.set_kept(true);
             // A new file is often read next.
             state.keep_warm(&file);
         }
-        state.record(&IndexRecord::Keep { key: key.clone(), file: id, kept: kept.clone() })
+        state.record(&IndexRecord::Keep { key: key.clone(), file: id, modified, kept: kept.clone() })
     }
 
     fn forget(&self, cell: &CellName, fid: Fid) {

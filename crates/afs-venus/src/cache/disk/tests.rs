@@ -40,6 +40,60 @@ fn keep(cache: &DiskCache, vnode: u32, data: &[u8]) -> u64 {
     file.id()
 }
 
+/// What may happen to a file while no process uses the cache.
+const DAMAGES: [(&str, fn(&Path, &Path)); 6] = [
+    ("missing", |path, _| fs::remove_file(path).unwrap()),
+    ("emptied", |path, _| fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap()),
+    ("zeroed", |path, _| fs::write(path, vec![0; fs::metadata(path).unwrap().len() as usize]).unwrap()),
+    ("cut in half", |path, _| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    }),
+    ("one bit flipped", |path, _| {
+        let mut bytes = fs::read(path).unwrap();
+        bytes[3] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }),
+    ("an older copy", |path, older| fs::rename(older, path).unwrap()),
+];
+
+#[test]
+fn a_file_that_was_changed_while_the_cache_was_not_in_use_is_not_served() {
+    for (damage, harm) in DAMAGES {
+        for is_orderly in [false, true] {
+            let (dir, before) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+            let (harmed, whole) =
+                (keep(&cache, 2, b"to be damaged"), keep(&cache, 4, b"nobody touches this"));
+            let path = path_of(dir.path(), harmed);
+            let older = before.path().join("older");
+            fs::write(&older, b"was something").unwrap();
+            let an_hour_ago =
+                fs::metadata(&path).unwrap().modified().unwrap() - std::time::Duration::from_secs(3600);
+            fs::File::open(&older)
+                .unwrap()
+                .set_modified(an_hour_ago - std::time::Duration::from_secs(9))
+                .unwrap();
+            // Files that are kept for some time.
+            for (vnode, number) in [(2, harmed), (4, whole)] {
+                fs::File::open(path_of(dir.path(), number)).unwrap().set_modified(an_hour_ago).unwrap();
+                let (file, kept) = cache.find(&key(vnode)).unwrap();
+                cache.keep(&key(vnode), &file, &kept).unwrap();
+            }
+            if is_orderly {
+                cache.shut_down().unwrap();
+            }
+            drop(cache);
+            harm(&path, &older);
+            let cache = DiskCache::open(dir.path(), 1 << 20, "boot").unwrap();
+            assert_eq!(cache.find(&key(2)).map(|(file, _)| file.read_at(0, 99).unwrap()), None, "{damage}");
+            let (file, _) = cache.find(&key(4)).unwrap();
+            assert_eq!(file.read_at(0, 99).unwrap(), &b"nobody touches this"[..], "{damage}");
+            assert!(!path.exists(), "{damage}");
+        }
+    }
+}
+
 /// A record of a pinned object.
 fn offline(promised_at: u32) -> OfflineRecord {
     let status = afs_wire::fs::Status { kind: afs_wire::fs::FileKind::File, ..Default::default() };
