@@ -215,10 +215,97 @@ fn a_user_of_the_cell_sees_her_files_as_her_own_after_the_login() {
     assert_eq!(owner(&file), (0, 0));
     chown(&file, Some(ALICE), Some(ALICE)).unwrap();
     assert_eq!(owner(&file), (ALICE, ALICE));
-    chown(&file, Some(60_123), Some(456)).unwrap();
-    assert_eq!(owner(&file), (60_123, 456));
+    // Users of the machine whom the cell does not know are kept as numbers, with and without accounts here; and the groups of root.
+    for (uid, gid) in [(60_123, 456), (1, 1), (65_534, 0), (2_000_200_000, 100), (60_123, 0)] {
+        chown(&file, Some(uid), Some(gid)).unwrap();
+        assert_eq!(owner(&file), (uid, gid));
+    }
     chown(&file, Some(0), Some(0)).unwrap();
     assert_eq!(owner(&file), (0, 0));
+    cell.stop();
+}
+
+/// Trees with owners of many kinds, by the programs that keep owners: `$1` is the mount, `$2` a directory of the machine, in which `list` is
+/// what the copies must show. The second run of a program changes nothing.
+const MOVING_IN: &str = r#"
+set -e
+mkdir -p "$2/home/a" "$2/home/b"
+cd "$2/home"
+for owner in 0:0 1:1 1000:1000 4000:4000 65534:0 60123:456; do
+    echo "$owner" > "a/$owner"
+    ln -s "$owner" "b/$owner"
+    chown -h "$owner" "a/$owner" "b/$owner"
+done
+chown 4000:4000 a
+chown 1000:1000 b
+list() { (cd "$1" && find . -printf '%p %U %G\n' | sort); }
+list . > "$2/list"
+tar cf "$2/home.tar" .
+cp -a "$2/home" "$1/by-cp"
+mkdir "$1/by-tar"
+tar xpf "$2/home.tar" -C "$1/by-tar"
+copies="by-cp by-tar"
+if command -v rsync > /dev/null; then
+    rsync -a "$2/home/" "$1/by-rsync"
+    # A symbolic link has its own mode here.
+    test -z "$(rsync -ai --no-perms "$2/home/" "$1/by-rsync")"
+    copies="$copies by-rsync"
+fi
+for copy in $copies; do
+    list "$1/$copy" | diff - "$2/list" || { echo "$copy differs"; exit 1; }
+done
+"#;
+
+/// What `$2/list` has, on the mount `$1` of another machine. There root is not the administrator of the cell, and the accounts of the
+/// system own nothing that the cell says is theirs.
+const SEEN_ELSEWHERE: &str = r#"
+cd "$1/by-cp"
+find . -printf '%p %U %G\n' | sort > "$2/elsewhere"
+sed 's/ 0 0$/ 2147483649 65534/; s/ 1 1$/ 65534 1/' "$2/list" | diff - "$2/elsewhere"
+"#;
+
+#[test]
+fn root_moves_homes_in_and_keeps_owners_that_the_cell_does_not_know() {
+    if !all_there(&[Need::Root, Need::Fuse, Need::Copiers]) {
+        return;
+    }
+    let scratch = Scratch::new("moving-in");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("moving_in", seconds(300), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-moving-in");
+    let more = vec!["--allow-other".into(), "--lease".into()];
+    let cell = Cell::up(&netns, scratch.path(), &CellOptions { more, ..CellOptions::at("127.0.0.1", "rl") });
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let as_root = |script: &str, mount: &std::path::Path| {
+        let mut command = netns.command("sh");
+        command.args(["-c", script, "sh"]).arg(mount).arg(scratch.path());
+        run(command, seconds(100))
+    };
+    // A user of the cell has the number of a user of the machine, whose files are hers by no means.
+    let state = cell.state().display().to_string();
+    let _ = command(&netns, &["pts", "createuser", "mallory", "-id", "4000", "--state", &state]);
+    let mallory = User::new(&netns, cell.state(), scratch.path(), "mallory", 61_002);
+    mallory.log_in(CELL, "127.0.0.1");
+    let _ = as_root(MOVING_IN, cell.mount());
+    let drop_box = cell.mount().join("by-cp/a");
+    let _ = command(
+        &netns,
+        &["fs", "setacl", drop_box.to_str().unwrap(), "system:anyuser", "none", "mallory", "li"],
+    );
+    assert!(mallory.sh(&drop_box, "echo hers > $A/hers && cat $A/hers").status.success());
+    assert!(!mallory.sh(&drop_box, "cat $A/4000:4000").status.success());
+    assert!(!mallory.sh(&drop_box, "echo more >> $A/4000:4000").status.success());
+    fs::remove_file(drop_box.join("hers")).unwrap();
+    let _ = command(
+        &netns,
+        &["fs", "setacl", drop_box.to_str().unwrap(), "system:anyuser", "rl", "mallory", "none"],
+    );
+    let other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &["--allow-other"]);
+    let _ = as_root(SEEN_ELSEWHERE, other.path());
+    // Of a machine whose root is a user of the cell all numbers are seen.
+    User::known(&netns, scratch.path(), "mallory", 0).log_in(CELL, "127.0.0.1");
+    let _ = as_root(&SEEN_ELSEWHERE.replace("; s/ 1 1$/ 65534 1/", ""), other.path());
+    drop(other);
     cell.stop();
 }
 

@@ -1,6 +1,6 @@
 //! Conversion between the types of Venus and those of the FUSE binding.
 
-use crate::accounts::Account;
+use crate::accounts::{Account, shown_group};
 use afs_venus::{Attr, Kind, NewTime, NodeId, OpenFlags, VenusError};
 use afs_wire::ids::{FileTime, UnixSeconds};
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
@@ -93,12 +93,6 @@ pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
             )
         }
     }
-}
-
-/// The group to show for the one that the server has. Servers have 0 for a group that was never set: it is shown as
-/// that of the owner.
-pub(crate) fn shown_group(group: u32, owner: Account) -> u32 {
-    if group == 0 { owner.gid } else { group }
 }
 
 /// The kernel's open flags in the form of Venus.

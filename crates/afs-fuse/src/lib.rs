@@ -36,7 +36,10 @@ mod signals;
 mod sink;
 mod unmount;
 
-pub use accounts::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY};
+pub use accounts::{
+    Account, AccountFuture, Accounts, CELL_UIDS, NO_GROUP, NOBODY, NoOwner, cell_user_of_uid,
+    uid_of_cell_user,
+};
 pub use error::MountError;
 pub use fuser::INodeNo;
 pub use inodes::Inodes;

@@ -21,7 +21,7 @@ pub struct MountOptions {
     pub cache_is_stacked: bool,
     /// A user of the cell that is shown as the user who mounted, if `accounts` is not given. Default none.
     pub owner: Option<Owner>,
-    /// Map of the users of the cell. Default: ids are shown unchanged, except that of `owner`.
+    /// Map of the users of the cell. Default: [`NumericAccounts`](crate::accounts::NumericAccounts).
     pub accounts: Option<Arc<dyn Accounts>>,
     /// The table of inode numbers of this one mount, for who is to find nodes by them. Default: an empty one.
     pub inodes: Arc<Inodes>,

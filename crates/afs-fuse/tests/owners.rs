@@ -7,7 +7,7 @@
 use crate::kit;
 
 use afs_venus::TokenOwner;
-use kit::{ALICE, BOB, MountedCell, NOBODY, can_mount};
+use kit::{ALICE, BOB, MountedCell, NOBODY, SILENT, can_mount};
 
 fn with_alice() -> MountedCell {
     let cell = MountedCell::new();
@@ -99,10 +99,15 @@ fn chown_does_what_it_says_or_says_that_it_does_not() {
         }
         assert_eq!(look(file), before);
     }
-    // A user who is not one of the cell, and a group that would be shown as the owner's.
-    for wanted in [format!("chown {NOBODY}"), "chgrp 0".to_owned()] {
+    // Users of the machine who are none of the cell, and the group 0: who may not is told so, as on a local disk.
+    for wanted in [format!("chown {NOBODY}"), "chown 0".into(), "chgrp 0".into()] {
         let said = cell.sh(ALICE, &format!("{wanted} $M/home/f"));
-        assert!(said.unwrap_err().contains("Invalid argument"), "{wanted}");
+        assert!(said.unwrap_err().contains("not permitted"), "{wanted}");
+    }
+    // A number that cannot be kept, and one of which nothing is known now.
+    for (number, complaint) in [(2_130_706_432, "Invalid argument"), (SILENT, "timed out")] {
+        let said = cell.sh(ALICE, &format!("chown {number} $M/home/f"));
+        assert!(said.unwrap_err().contains(complaint), "{number}");
     }
 }
 

@@ -164,9 +164,13 @@ impl AccessRequest<'_> {
         self.subject.is_administrator()
     }
 
-    /// A volume may belong to a group; all members of the group then own it.
+    /// A volume may belong to a group; all members of the group then own it. One whose root directory was given to a user of a
+    /// machine belongs to nobody, also where a group has the same number.
     fn is_volume_owner(&self) -> bool {
         let owner = self.object.volume_owner;
+        if owner.machine_uid().is_some() {
+            return false;
+        }
         if owner.is_group() { self.subject.is(owner) } else { self.subject.id() == owner }
     }
 

@@ -1,7 +1,9 @@
-//! Map of owners of files to users of this machine: token holders, then accounts of the same name, then plain numbers.
+//! Map of owners of files to users of this machine: token holders, then accounts of the same name, then numbers.
 
 use crate::mount::local_accounts::{AccountLookup, LocalUser, by_name, by_uid};
-use afs_fuse::{Account, AccountFuture, Accounts, NO_GROUP, NOBODY, Owner};
+use afs_fuse::{
+    Account, AccountFuture, Accounts, NO_GROUP, NOBODY, NoOwner, Owner, cell_user_of_uid, uid_of_cell_user,
+};
 use afs_rpc::{Connection, EnvExt, EnvRef, Instant};
 use afs_venus::{TokenInfo, Venus};
 use afs_wire::ids::{CellName, ViceId};
@@ -11,14 +13,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Time-out of a call to the protection service.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a result is kept.
 const GOOD_FOR: Duration = Duration::from_secs(3600);
-/// How long it is kept that the protection service did not reply.
-const SILENT_FOR: Duration = Duration::from_secs(10);
+/// How long it is kept that the protection service did not reply, and whom it has for a user of this machine: who is made a user of
+/// the cell becomes the owner of what is given to him then.
+const FRESH_FOR: Duration = Duration::from_secs(10);
 /// Most results kept; beyond that all are dropped.
 const KEPT_MAX: usize = 4096;
 /// Lowest user id of an ordinary account.
@@ -42,6 +45,8 @@ struct AccountCache {
     /// Version of the tokens at which these results were found.
     tokens: u64,
     accounts: HashMap<ViceId, (Account, Instant)>,
+    /// Owner numbers of users of this machine: `tar` and `rsync` ask for one with each file.
+    ids: HashMap<u32, (ViceId, Instant)>,
 }
 
 /// Result of a look-up at the protection service.
@@ -70,14 +75,24 @@ impl CellAccounts {
         Self { env, venus, cell, servers, owner, kept: Mutex::default() }
     }
 
-    fn known(&self, id: ViceId) -> Option<Account> {
+    /// The results that are good for the tokens of now.
+    fn kept(&self) -> MutexGuard<'_, AccountCache> {
         let mut kept = self.kept.lock();
         let tokens = self.venus.token_changes();
-        if kept.tokens != tokens || kept.accounts.len() > KEPT_MAX {
-            *kept = AccountCache { tokens, accounts: HashMap::new() };
+        if kept.tokens != tokens || kept.accounts.len().max(kept.ids.len()) > KEPT_MAX {
+            *kept = AccountCache { tokens, ..AccountCache::default() };
         }
-        let (account, until) = kept.accounts.get(&id)?;
-        (self.env.now() < *until).then_some(*account)
+        kept
+    }
+
+    fn known(&self, id: ViceId) -> Option<Account> {
+        let (account, until) = *self.kept().accounts.get(&id)?;
+        (self.env.now() < until).then_some(account)
+    }
+
+    fn known_id(&self, uid: u32) -> Option<ViceId> {
+        let (id, until) = *self.kept().ids.get(&uid)?;
+        (self.env.now() < until).then_some(id)
     }
 
     async fn find(&self, id: ViceId) -> Account {
@@ -87,7 +102,7 @@ impl CellAccounts {
             Lookup::NotFound => self.numbered(id).await,
             Lookup::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
         };
-        let until = self.env.now() + if account.is_settled { GOOD_FOR } else { SILENT_FOR };
+        let until = self.env.now() + if account.is_settled { GOOD_FOR } else { FRESH_FOR };
         let mut kept = self.kept.lock();
         if kept.tokens == tokens {
             kept.accounts.insert(id, (account, until));
@@ -113,15 +128,26 @@ impl CellAccounts {
         }
     }
 
-    /// A number is shown unchanged if no account of this machine has it.
+    /// A user of a cell who is known by number only. Accounts of this machine in the range of these numbers are not pretended to own
+    /// the file.
     async fn numbered(&self, id: ViceId) -> Account {
         let nobody = Account { uid: NOBODY, gid: NO_GROUP, is_settled: true };
-        let number = u32::try_from(id.0).ok().filter(|_| id != ViceId::ANONYMOUS && id.0 > 0);
-        let Some(uid) = number else { return nobody };
+        let Some(uid) = uid_of_cell_user(id) else { return nobody };
         match self.local(uid, by_uid).await {
             AccountLookup::NotFound => Account { uid, ..nobody },
             _ => nobody,
         }
+    }
+
+    /// A number of a machine, which administrators of the cell alone can have given to a file. Machines show it alike; but what is
+    /// called a file of root or of the system is shown as one only where root takes part in the cell.
+    fn of_machine(&self, uid: u32) -> Account {
+        let has_root = || {
+            let mounted = self.owner.is_some_and(|owner| owner.uid == 0);
+            mounted || self.tokens().any(|token| token.owner.uid() == 0)
+        };
+        let uid = if uid >= FIRST_USER || has_root() { uid } else { NOBODY };
+        Account { uid, gid: NO_GROUP, is_settled: true }
     }
 
     async fn local<K: Send + 'static>(&self, key: K, look: fn(K) -> AccountLookup) -> AccountLookup {
@@ -175,26 +201,31 @@ impl CellAccounts {
         self.tokens().filter(|token| token.owner.uid() == uid).map(|token| token.label).collect()
     }
 
-    async fn find_id(&self, uid: u32) -> Option<ViceId> {
+    async fn find_id(&self, uid: u32) -> Result<ViceId, NoOwner> {
         let mut names: Vec<String> = self.labels_of(uid);
         match self.local(uid, by_uid).await {
             AccountLookup::User(user) => names.push(user.name),
-            AccountLookup::NotFound => {
-                let id = i32::try_from(uid).ok().map(ViceId)?;
-                if names.is_empty() && self.account(id).await.uid == uid {
-                    return Some(id);
-                }
-            }
-            AccountLookup::Unknown => {}
+            AccountLookup::NotFound => {}
+            AccountLookup::Unknown => return Err(NoOwner::NoReply),
         }
         for name in names {
-            if let Lookup::Known(id) = self.id_of(&name).await
-                && self.account(id).await.uid == uid
-            {
-                return Some(id);
+            match self.id_of(&name).await {
+                // Without a reply a user of the cell could be taken for a number of the machine.
+                Lookup::Nothing => return Err(NoOwner::NoReply),
+                Lookup::Known(id) if self.is_shown_as(id, uid).await? => return Ok(id),
+                Lookup::Known(_) | Lookup::NotFound => {}
             }
         }
-        None
+        match cell_user_of_uid(uid) {
+            Some(id) if self.is_shown_as(id, uid).await? => Ok(id),
+            Some(_) => Err(NoOwner::OutOfRange),
+            None => ViceId::of_machine(uid).ok_or(NoOwner::OutOfRange),
+        }
+    }
+
+    async fn is_shown_as(&self, id: ViceId, uid: u32) -> Result<bool, NoOwner> {
+        let account = self.account(id).await;
+        if account.is_settled { Ok(account.uid == uid) } else { Err(NoOwner::NoReply) }
     }
 }
 
@@ -204,6 +235,9 @@ impl Accounts for CellAccounts {
             if let Some(owner) = self.owner.filter(|owner| owner.vice == id) {
                 return Account { uid: owner.uid, gid: owner.gid, is_settled: true };
             }
+            if let Some(uid) = id.machine_uid() {
+                return self.of_machine(uid);
+            }
             match self.known(id) {
                 Some(account) => account,
                 None => self.find(id).await,
@@ -211,12 +245,21 @@ impl Accounts for CellAccounts {
         })
     }
 
-    fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>> {
+    fn id(&self, uid: u32) -> AccountFuture<'_, Result<ViceId, NoOwner>> {
         Box::pin(async move {
-            match self.owner.filter(|owner| owner.uid == uid) {
-                Some(owner) => Some(owner.vice),
-                None => self.find_id(uid).await,
+            if let Some(owner) = self.owner.filter(|owner| owner.uid == uid) {
+                return Ok(owner.vice);
             }
+            if let Some(id) = self.known_id(uid) {
+                return Ok(id);
+            }
+            let tokens = self.venus.token_changes();
+            let id = self.find_id(uid).await?;
+            let mut kept = self.kept();
+            if kept.tokens == tokens {
+                kept.ids.insert(uid, (id, self.env.now() + FRESH_FOR));
+            }
+            Ok(id)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Choice of the attribute changes of a SETATTR request that the server has to make.
 
-use crate::convert::{self, errno, shown_group};
+use crate::accounts::{NoOwner, kept_group, shown_group};
+use crate::convert::{self, errno};
 use crate::ops::Operation;
 use afs_venus::{NewTime, NodeId, SetAttr};
 use afs_wire::ids::Mode;
@@ -32,8 +33,8 @@ impl Operation {
     /// The changes to make to a node. An owner or group as which the node is shown already is no change: `tar` and `cp
     /// -p` set the owner of every file, which only administrators may do at a server.
     ///
-    /// EINVAL for an owner who is not a user of the cell, or of another cell than the home cell, and for a group that would be shown as
-    /// another one.
+    /// EINVAL for an owner of another cell than the home cell, or one whose number is too large to be kept; ETIMEDOUT if nothing can be
+    /// known of the owner now.
     pub(super) async fn wanted(&self, node: NodeId, change: Change) -> Result<SetAttr, Errno> {
         let Change { mode, uid, gid, size, mtime } = change;
         let mut wanted =
@@ -45,17 +46,16 @@ impl Operation {
         let before = self.account(&attr).await;
         let mut after = before;
         if let Some(uid) = uid.filter(|uid| *uid != before.uid) {
-            let known = if attr.is_home { self.accounts.id(uid).await } else { None };
-            let owner = known.ok_or(Errno::EINVAL)?;
+            let owner = match self.accounts.id(uid).await {
+                Ok(owner) if attr.is_home => owner,
+                Err(NoOwner::NoReply) if attr.is_home => return Err(Errno::ETIMEDOUT),
+                _ => return Err(Errno::EINVAL),
+            };
             after = self.accounts.account(owner).await;
             wanted.owner = Some(owner);
         }
         if let Some(gid) = gid.filter(|gid| *gid != shown_group(attr.group, after)) {
-            let group = if gid == after.gid { 0 } else { gid };
-            if shown_group(group, after) != gid {
-                return Err(Errno::EINVAL);
-            }
-            wanted.group = Some(group);
+            wanted.group = Some(kept_group(gid, after));
         }
         Ok(wanted)
     }

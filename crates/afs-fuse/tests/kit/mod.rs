@@ -12,8 +12,8 @@ use std::time::Duration;
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
 use afs_fuse::{
-    Account, AccountFuture, Accounts, KernelSink, MountOptions, Mounted, NO_GROUP, ProcessSessions,
-    SESSION_VARIABLE,
+    Account, AccountFuture, Accounts, KernelSink, MountOptions, Mounted, NO_GROUP, NoOwner, ProcessSessions,
+    SESSION_VARIABLE, cell_user_of_uid, uid_of_cell_user,
 };
 use afs_kv::{Kv, MemoryMedium};
 use afs_net::{System, Udp};
@@ -36,6 +36,8 @@ const SETTLE_MAX: Duration = Duration::from_secs(3);
 pub const ALICE: u32 = 61_001;
 pub const BOB: u32 = 61_002;
 pub const NOBODY: u32 = 61_003;
+/// A user of whom the cell does not say whether it knows the name.
+pub const SILENT: u32 = 61_004;
 
 /// A cell, and one machine that has mounted it.
 pub struct MountedCell {
@@ -199,29 +201,30 @@ impl Drop for Machine {
     }
 }
 
-/// Alice and Bob are users of this machine; other ids are shown unchanged.
+/// Alice and Bob are users of this machine who are known in the cell. The cell's users and those of the machine who are not are numbers.
 #[derive(Debug)]
 struct Users;
 
 impl Accounts for Users {
     fn account(&self, id: ViceId) -> AccountFuture<'_, Account> {
-        let uid = match id.0 {
-            11 => ALICE,
-            12 => BOB,
-            id => id as u32,
+        let known = match id.0 {
+            11 => Some(ALICE),
+            12 => Some(BOB),
+            _ => None,
         };
-        let gid = if uid == id.0 as u32 { NO_GROUP } else { uid };
+        let number = || id.machine_uid().or(uid_of_cell_user(id)).unwrap_or(65_534);
+        let (uid, gid) = known.map_or_else(|| (number(), NO_GROUP), |uid| (uid, uid));
         Box::pin(std::future::ready(Account { uid, gid, is_settled: true }))
     }
 
-    fn id(&self, uid: u32) -> AccountFuture<'_, Option<ViceId>> {
+    fn id(&self, uid: u32) -> AccountFuture<'_, Result<ViceId, NoOwner>> {
         let id = match uid {
-            ALICE => Some(11),
-            BOB => Some(12),
-            NOBODY => None,
-            uid => i32::try_from(uid).ok(),
+            ALICE => Ok(ViceId(11)),
+            BOB => Ok(ViceId(12)),
+            SILENT => Err(NoOwner::NoReply),
+            uid => cell_user_of_uid(uid).or(ViceId::of_machine(uid)).ok_or(NoOwner::OutOfRange),
         };
-        Box::pin(std::future::ready(id.map(ViceId)))
+        Box::pin(std::future::ready(id))
     }
 
     fn foreign_account(&self, _: ViceId) -> AccountFuture<'_, Account> {

@@ -158,6 +158,23 @@ fn administrators_look_everywhere_and_owners_administer_their_files() {
     assert_eq!(rights(&user(BOB), &object(FILE, BOB, 0, &acl)), Rights::ADMINISTER);
 }
 
+/// `tar x` by an administrator keeps the numbers of a machine, and a user of the cell, or a group, may have the same.
+#[test]
+fn the_number_of_a_user_of_a_machine_gives_no_user_or_group_of_the_cell_a_right() {
+    let everything = acl(&[(ALICE, "rlidwka"), (BOB, "i")]);
+    let nothing = acl(&[]);
+    for uid in [0, ALICE.0 as u32, 1000, ViceId::ANONYMOUS.0 as u32, ViceId::MACHINE_UID_MAX] {
+        let kept = ViceId::of_machine(uid).unwrap();
+        let of_same_number = Subject::new(ViceId(uid as i32), [kept, ViceId::AUTHUSER]);
+        let file = object(FILE, kept, 0, &everything);
+        assert!(!rights(&user(ALICE), &file).contains(Rights::ADMINISTER));
+        assert_eq!(check(&user(BOB), &file, Operation::FetchData), EACCES);
+        assert_eq!(check(&of_same_number, &object(FILE, kept, 0, &nothing), Operation::FetchData), EACCES);
+        let root = Object { volume_owner: kept, ..object(DIR, kept, 0o777, &nothing) };
+        assert_eq!(check(&of_same_number, &root, Operation::StoreAcl), EACCES, "{uid}");
+    }
+}
+
 #[test]
 fn a_volume_may_belong_to_a_group() {
     let acl = acl(&[]);

@@ -35,6 +35,21 @@ impl ViceId {
     /// `system:backup`.
     pub const BACKUP: Self = Self(-205);
 
+    /// The greatest number of a user of a machine that a file can have as its owner.
+    pub const MACHINE_UID_MAX: u32 = 0x7eff_ffff;
+
+    /// The owner number of a file whose owner is a user of a machine and none of the cell: -2^31 + `uid`. `None` beyond
+    /// [`Self::MACHINE_UID_MAX`]. No caller has such an id, since those of users are positive, so that it gives rights to nobody.
+    pub const fn of_machine(uid: u32) -> Option<Self> {
+        if uid <= Self::MACHINE_UID_MAX { Some(Self((uid | 1 << 31) as i32)) } else { None }
+    }
+
+    /// The user of a machine for which this number stands; see [`Self::of_machine`].
+    pub const fn machine_uid(self) -> Option<u32> {
+        let uid = self.0 as u32 ^ 1 << 31;
+        if self.0 < 0 && uid <= Self::MACHINE_UID_MAX { Some(uid) } else { None }
+    }
+
     /// Groups have negative ids.
     pub const fn is_group(self) -> bool {
         self.0 < 0
