@@ -65,6 +65,8 @@ pub enum ErrorKind {
     Interrupted,
     /// Another owner holds a conflicting lock.
     WouldBlock,
+    /// The owner of the lock waits for one that this process holds.
+    Deadlock,
     /// No lock is available.
     NoLock,
     /// A lock on the file was lost: data written since the file was opened is not stored.
@@ -115,6 +117,7 @@ impl ErrorKind {
             ErrorKind::TooManyLinks => 31,
             ErrorKind::Range => 34,
             ErrorKind::NameTooLong => 36,
+            ErrorKind::Deadlock => 35,
             ErrorKind::NoLock => 37,
             ErrorKind::NotEmpty => 39,
             ErrorKind::Loop => 40,
@@ -279,6 +282,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::ServerUnreachable => "no answer",
             ErrorKind::Interrupted => "the process that waited is being killed",
             ErrorKind::WouldBlock => "locked by somebody else",
+            ErrorKind::Deadlock => "its holder waits for a lock that this process holds",
             ErrorKind::NoLock => "no lock can be had",
             ErrorKind::LockLost => "a lock on the file was lost",
             ErrorKind::NotSupported => "not supported",

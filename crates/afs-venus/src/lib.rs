@@ -29,6 +29,7 @@
 //! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `data` | data of open files: which bytes are cached, which are dirty |
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
+//! | `lock_waits` | which processes wait for which locks, to find circles |
 //! | `pins` | what is to be complete in the cache, and which of it is to be looked at |
 //! | `promises` | which objects are promised, ends of promises, and the invalidations that follow |
 //! | `calls` | calls to the sites of a volume, with the retry ladder |
@@ -61,6 +62,7 @@ mod leases;
 mod leftover_locks;
 mod location;
 mod lock_queue;
+mod lock_waits;
 mod locks;
 mod names;
 mod objects;

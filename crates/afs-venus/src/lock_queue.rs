@@ -18,7 +18,7 @@ const WAITING_MAX: usize = 10_000;
 const PASSES_MAX: u32 = 16;
 
 /// A lock of one owner, held or wanted.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Claim {
     pub owner: u64,
     pub pid: u32,

@@ -44,14 +44,16 @@ impl LockTable {
         (self.extended, self.extended_since) = (Some(now), since);
     }
 
-    /// A conflicting lock of another owner.
+    /// The owners whose locks conflict with a claim.
+    pub fn owners_in_the_way(&self, claim: &Claim) -> Vec<u64> {
+        self.held.iter().filter(|held| held.conflicts_with(claim)).map(|held| held.owner).collect()
+    }
+
+    /// The first lock in the file, by its range, of another owner that conflicts.
     pub fn conflict(&self, owner: u64, range: LockRange, kind: LockKind) -> Option<LockHolder> {
         let claim = Claim { owner, pid: 0, range, kind };
-        self.held.iter().find(|held| held.conflicts_with(&claim)).map(|held| LockHolder {
-            kind: held.kind,
-            range: held.range,
-            pid: held.pid,
-        })
+        let first = self.held.iter().filter(|held| held.conflicts_with(&claim)).min_by_key(|h| h.range.first);
+        first.map(|held| LockHolder { kind: held.kind, range: held.range, pid: held.pid })
     }
 
     /// Whether a lock, or a process that was called before, is in the way of a claim; `number`: its own in the queue.
@@ -79,13 +81,24 @@ impl LockTable {
         at_server.is_some_and(|kind| self.queue.pass_on(kind, self.taken_with))
     }
 
-    /// Takes a lock, in place of the owner's locks in its range. `false` if there are too many.
+    /// Takes a lock, in place of the owner's locks in its range, and as one with those of its kind that touch it. `false` if there are
+    /// too many.
     pub fn take(&mut self, claim: &Claim) -> bool {
         self.remove(claim.owner, claim.range);
         if self.held.len() >= HELD_MAX {
             return false;
         }
-        self.held.push(claim.clone());
+        let mut whole = claim.clone();
+        self.held.retain(|held| {
+            let touches =
+                held.owner == claim.owner && held.kind == claim.kind && held.range.touches(&claim.range);
+            if touches {
+                whole.range.first = whole.range.first.min(held.range.first);
+                whole.range.last = whole.range.last.max(held.range.last);
+            }
+            !touches
+        });
+        self.held.push(whole);
         let kind = claim.kind;
         self.strongest = self.strongest.filter(|strongest| *strongest == LockKind::Write).or(Some(kind));
         true
@@ -200,6 +213,28 @@ mod tests {
         assert!(table.conflict(2, range(0, 39), LockKind::Read).is_some());
         assert!(table.conflict(2, range(40, 59), LockKind::Read).is_none());
         assert!(table.conflict(2, range(60, 60), LockKind::Read).is_some());
+    }
+
+    #[test]
+    fn a_query_names_the_first_lock_of_the_file_in_the_way_and_its_whole_length() {
+        let mut table = LockTable::default();
+        let seen = |table: &LockTable, first| {
+            let holder = table.conflict(2, range(first, u64::MAX), LockKind::Write).unwrap();
+            (holder.kind, holder.range)
+        };
+        take(&mut table, 1, 1, range(10, 14), LockKind::Write);
+        take(&mut table, 1, 1, range(1, 4), LockKind::Read);
+        assert_eq!(seen(&table, 0), (LockKind::Read, range(1, 4)));
+        assert_eq!(seen(&table, 5), (LockKind::Write, range(10, 14)));
+        // Locks of one kind that touch are one lock, on either side; the others stay.
+        take(&mut table, 1, 1, range(7, 9), LockKind::Write);
+        take(&mut table, 1, 1, range(5, 5), LockKind::Write);
+        take(&mut table, 1, 1, range(6, 6), LockKind::Write);
+        take(&mut table, 3, 3, range(15, 15), LockKind::Write);
+        assert_eq!(seen(&table, 0), (LockKind::Read, range(1, 4)));
+        assert_eq!(seen(&table, 5), (LockKind::Write, range(5, 14)));
+        table.release(1, range(0, 8));
+        assert_eq!(seen(&table, 0), (LockKind::Write, range(9, 14)));
     }
 
     #[test]

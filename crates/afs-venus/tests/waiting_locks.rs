@@ -282,3 +282,61 @@ fn processes_of_two_machines_that_take_turns_lose_no_change() {
         assert_eq!(read, (6 * EACH).to_string().into_bytes(), "seed {seed}");
     }
 }
+
+/// Three processes and two files: 1 waits for 2, 2 waits for 3, and 3 would wait for 1.
+#[test]
+fn who_would_wait_in_a_circle_of_this_machine_is_told_at_once() {
+    let (cell, [machine, _]) = scene(6);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        here.user(ALICE).put("home/other", b"0").await.unwrap();
+        let bytes = |first| LockRange { first, last: first };
+        let (file, other) = ("home/file", "home/other");
+        let mut processes = Vec::new();
+        for number in 1..=4u64 {
+            let client = here.process(ALICE, number as u32).await;
+            let handles = [file, other].map(|name| client.open(name, OpenFlags::READ_WRITE));
+            processes.push((number, client.clone(), join_all(handles).await));
+        }
+        let lock = |at: usize, of: usize, first, wait| {
+            let (number, client, handles) = processes[at - 1].clone();
+            let handle = *handles[of].as_ref().unwrap();
+            async move {
+                let venus = &client.venus;
+                venus.lock(handle, number, number as u32, bytes(first), LockKind::Write, wait).await
+            }
+        };
+        lock(1, 0, 1, true).await.unwrap();
+        lock(2, 0, 2, true).await.unwrap();
+        lock(3, 1, 0, true).await.unwrap();
+        let first = here.env.spawn_with_result(lock(1, 0, 2, true));
+        here.env.sleep(TRIP).await;
+        let second = here.env.spawn_with_result(lock(2, 1, 0, true));
+        here.env.sleep(TRIP).await;
+        // A process outside of the circle waits, and so does one of the circle for what nobody in it holds.
+        let outside = here.env.spawn_with_result(lock(4, 0, 1, true));
+        here.env.sleep(TRIP).await;
+        let before = here.env.now();
+        assert_eq!(lock(3, 0, 1, true).await.map_err(|error| error.kind), Err(ErrorKind::Deadlock));
+        assert_eq!(here.env.now(), before);
+        assert_eq!(lock(3, 0, 1, false).await.map_err(|error| error.kind), Err(ErrorKind::WouldBlock));
+        // The third gives up what it has, and all of them go on.
+        let unlock = |at: usize, of: usize| {
+            let (number, client, handles) = processes[at - 1].clone();
+            let handle = *handles[of].as_ref().unwrap();
+            async move { client.venus.unlock(handle, number, LockRange::WHOLE).await.unwrap() }
+        };
+        unlock(3, 1).await;
+        second.await.unwrap().unwrap();
+        unlock(2, 0).await;
+        first.await.unwrap().unwrap();
+        unlock(1, 0).await;
+        outside.await.unwrap().unwrap();
+        // What is over counts no more: the first may wait for the third again.
+        lock(3, 0, 7, true).await.unwrap();
+        let again = here.env.spawn_with_result(lock(1, 0, 7, true));
+        here.env.sleep(TRIP).await;
+        unlock(3, 0).await;
+        again.await.unwrap().unwrap();
+    });
+}

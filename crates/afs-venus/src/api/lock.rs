@@ -28,6 +28,11 @@ impl LockRange {
     pub fn overlaps(&self, other: &LockRange) -> bool {
         self.first <= other.last && other.first <= self.last
     }
+
+    /// True if together the two ranges have no gap.
+    pub fn touches(&self, other: &LockRange) -> bool {
+        self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1)
+    }
 }
 
 /// A lock that is held, and its holder.

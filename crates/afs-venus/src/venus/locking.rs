@@ -25,6 +25,7 @@ use crate::identity::TokenId;
 use crate::key::Key;
 use crate::location::Volume;
 use crate::lock_queue::Claim;
+use crate::lock_waits::LockWaits;
 use crate::venus::Venus;
 use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
@@ -37,8 +38,9 @@ const POLL: Duration = Duration::from_millis(500);
 pub(super) const HELD_AT_LEAST: Duration = LOCK_LIFETIME.saturating_sub(Duration::from_secs(30));
 
 impl Venus {
-    /// Takes a lock, or waits for it if `wait`, in the order of asking. Without `wait` a conflicting lock gives EAGAIN. A
-    /// signal of the process `pid` ends the wait with EINTR, see [`Venus::set_signal_check`].
+    /// Takes a lock, or waits for it if `wait`, in the order of asking. Without `wait` a conflicting lock gives EAGAIN. A wait for a
+    /// process of this machine that waits for a lock of `owner` gives EDEADLK at once. A signal of the process `pid` ends the wait with
+    /// EINTR, see [`Venus::set_signal_check`].
     #[boxed]
     pub async fn lock(
         &self,
@@ -61,7 +63,7 @@ impl Venus {
     /// Waits in the queue of the file. Whoever is called asks the server, and again when that says that the lock is free.
     async fn await_lock(&self, handle: &Arc<Handle>, claim: &Claim) -> Result<()> {
         let vnode = &handle.vnode;
-        let place = Waiter::join(vnode, claim.clone(), self.token_for(vnode.key.cell))?;
+        let place = Waiter::join(&self.lock_waits, vnode, claim, self.token_for(vnode.key.cell))?;
         loop {
             if place.is_called() {
                 match self.try_lock(handle, Some(place.number), claim).await {
@@ -413,16 +415,23 @@ pub(super) fn has_no_lock(error: &VenusError) -> bool {
 
 /// A waiter in the queue of locks of a file; it leaves the queue when it is dropped.
 struct Waiter<'a> {
-    vnode: &'a Vnode,
+    waits: &'a LockWaits,
+    vnode: &'a Arc<Vnode>,
+    claim: &'a Claim,
     number: u64,
     wake: Arc<Notify>,
 }
 
 impl<'a> Waiter<'a> {
-    fn join(vnode: &'a Vnode, claim: Claim, token: TokenId) -> Result<Self> {
-        let ticket = vnode.state().locks.join(claim, token);
-        let (number, wake) = ticket.ok_or(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid))?;
-        Ok(Waiter { vnode, number, wake })
+    fn join(waits: &'a LockWaits, vnode: &'a Arc<Vnode>, claim: &'a Claim, token: TokenId) -> Result<Self> {
+        let refused = |kind| VenusError::new(kind, "SetLock").of(vnode.key.fid);
+        let ticket = vnode.state().locks.join(claim.clone(), token);
+        let (number, wake) = ticket.ok_or(refused(ErrorKind::NoLock))?;
+        if !waits.begin(vnode, claim) {
+            vnode.state().locks.leave(number);
+            return Err(refused(ErrorKind::Deadlock));
+        }
+        Ok(Waiter { waits, vnode, claim, number, wake })
     }
 
     fn is_called(&self) -> bool {
@@ -432,6 +441,7 @@ impl<'a> Waiter<'a> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
+        self.waits.end(self.vnode, self.claim);
         self.vnode.state().locks.leave(self.number);
     }
 }

@@ -84,6 +84,7 @@ use crate::key::{Key, NodeTarget};
 use crate::leases::Leases;
 use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, CellFinder, Location};
+use crate::lock_waits::LockWaits;
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::promises::Promises;
@@ -138,6 +139,8 @@ pub struct Shared {
     retry_orders: RetryOrders,
     /// Locks that servers may still hold for this client.
     leftover_locks: LeftoverLocks,
+    /// Who waits for which lock.
+    lock_waits: LockWaits,
     /// Tells whether a signal ends the wait of a process.
     signalled: OnceLock<fn(u32) -> bool>,
     wake: Arc<Notify>,

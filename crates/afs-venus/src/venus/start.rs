@@ -23,6 +23,7 @@ use crate::key::{CellIndex, Key, NodeTarget};
 use crate::leases::Leases;
 use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, CellFinder, Location};
+use crate::lock_waits::LockWaits;
 use crate::names::Names;
 use crate::pins::{PinBounds, Pins};
 use crate::promises::{self, Promises};
@@ -140,6 +141,7 @@ impl Venus {
             pins,
             retry_orders: RetryOrders::default(),
             leftover_locks: LeftoverLocks::new(),
+            lock_waits: LockWaits::default(),
             signalled: OnceLock::new(),
             wake: Arc::default(),
         });
