@@ -37,6 +37,28 @@ fn lists_are_read_stored_and_inherited() {
     assert_eq!(list(&owner, file), list(&client, root), "a file shows its directory's");
 }
 
+/// `fs setacl` reads a list, changes an entry and writes all of it back.
+#[test]
+fn the_numbers_of_deleted_users_stay_on_a_list_that_has_them() {
+    let cell = Cell::new(47);
+    let owner = cell.owner();
+    let (root, dir) = (cell.root(), owner.make_dir(cell.root(), "d").unwrap().fid);
+    let store = |fid, entries: &str| owner.ask(fs::StoreAcl { fid, acl: text(entries) });
+    store(dir, "1\n1\nalice\t127\nalice\t1\n").unwrap();
+    cell.people.delete("alice");
+    assert_eq!(list(&owner, dir), "1\n1\n5\t127\n5\t1\n\0");
+    let more = "2\n1\n5\t127\nsystem:anyuser\t9\n5\t1\n";
+    store(dir, more).unwrap();
+    assert_eq!(list(&owner, dir), format!("{more}\0"));
+    // Not on another list, no other number, and no number of somebody who has a name.
+    for (fid, entries) in [(root, more), (dir, "1\n0\n4000\t1\n"), (dir, "1\n0\n-101\t9\n")] {
+        let refused = store(fid, entries).unwrap_err();
+        assert_eq!(refused.abort_code(), Some(Errno::EINVAL.to_uae()), "{entries}");
+    }
+    store(dir, "1\n0\nsystem:anyuser\t9\n").unwrap();
+    assert!(store(dir, more).is_err());
+}
+
 #[test]
 fn bad_lists_are_refused_and_change_nothing() {
     let cell = Cell::new(42);

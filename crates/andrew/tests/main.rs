@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
+mod administrators;
 mod bench_bulk;
 mod bench_load;
 mod cells_of_a_user;

@@ -25,6 +25,10 @@ pub(super) fn delete(
     }
     let entry = rows::find(rows, id)?;
     access::check(requester, &known, &entry, Right::Change)?;
+    // Without an administrator nobody could make another one over the network.
+    if members::members_of(rows, ViceId::ADMINISTRATORS)? == [id] {
+        return Err(Refusal::Permission.into());
+    }
     if names::is_foreign_group(&entry.name) && rows::count(rows, id)? != 0 {
         return Err(Refusal::BadArgument.into());
     }

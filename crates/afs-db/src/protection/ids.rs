@@ -9,6 +9,8 @@ use crate::{Rows, RowsMut};
 const TRIES: i32 = 50;
 /// The group id before the first: the ids of the groups that every cell has come before.
 const FIRST_GROUP: ViceId = ViceId::BACKUP;
+/// The group id after which there is none.
+const LAST_GROUP: i32 = BAD_ID.0 + 1;
 /// Foreign ids have the user's number above the 16 bits of its cell, and are positive.
 const FOREIGN_NUMBER_MAX: u32 = 0x7fff;
 
@@ -46,10 +48,15 @@ pub(super) fn next(rows: &(impl Rows + ?Sized), group: bool) -> Result<ViceId, P
     Err(Refusal::NoIds.into())
 }
 
-/// Moves the counter to an id that is beyond it.
+/// Moves the counter to an id that is beyond it, except one after which there is none: new users would find no id any more.
 pub(super) fn taken(rows: &mut (impl RowsMut + ?Sized), id: ViceId) -> Result<(), ProtectionError> {
     let (user_max, group_max) = max(rows)?;
-    if id > user_max || id < group_max { rows::set_max(rows, id, id.is_group()) } else { Ok(()) }
+    let is_last = matches!(id.0, i32::MAX | LAST_GROUP);
+    if !is_last && (id > user_max || id < group_max) {
+        rows::set_max(rows, id, id.is_group())
+    } else {
+        Ok(())
+    }
 }
 
 /// The next free number of a user of a foreign cell, and its id: the number above the low half of the id of the

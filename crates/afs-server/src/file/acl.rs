@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_wire::acl::{Acl, NamedAcl, Names};
+use afs_wire::acl::{Acl, NamedAcl, NamedEntry, Names};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::ids::{Fid, ViceId};
@@ -48,7 +48,8 @@ impl FileServer {
         self.recall_from_others(fid, None).await?;
         let invalid = |_| Errno::EINVAL.to_uae();
         let named = NamedAcl::from_opaque(text).map_err(invalid)?;
-        let acl = named.resolve(&Known::of_names(self.guard.names(), &named).await?).map_err(invalid)?;
+        let known = Known::of_names_and(self.guard.names(), &named, &found.acl).await?;
+        let acl = named.resolve(&known).map_err(invalid)?;
         let subject = context.subject.clone();
         let change = self.change(&found.served, None, fid, move |tx| {
             let record = tx.vnode(fid)?;
@@ -73,6 +74,27 @@ impl Known {
         let ids: Vec<ViceId> = acl.positive.iter().chain(&acl.negative).map(|entry| entry.0).collect();
         let found = names.names_of(&ids).await?;
         Ok(Known(found.into_iter().zip(ids).filter_map(|(name, id)| Some((name?, id))).collect()))
+    }
+
+    /// The ids of the names, and those that the present list has of deleted users and groups: they are shown as numbers, and who changes
+    /// another entry writes them back.
+    async fn of_names_and(
+        names: &dyn NameService,
+        named: &NamedAcl,
+        present: &Acl,
+    ) -> Result<Self, AbortCode> {
+        let mut known = Known::of_names(names, named).await?;
+        let number = |entry: &NamedEntry| Some((entry.name.clone(), ViceId(entry.name.parse().ok()?)));
+        let unknown = |entry: &&NamedEntry| known.id_of(&entry.name).is_none();
+        let entries = named.positive.iter().chain(&named.negative).filter(unknown);
+        let mut numbers: Vec<_> = entries.filter_map(number).collect();
+        if !numbers.is_empty() {
+            let with_names = Known::of_ids(names, present).await?;
+            let is_present = |id| present.positive.iter().chain(&present.negative).any(|entry| entry.0 == id);
+            numbers.retain(|(_, id)| is_present(*id) && with_names.name_of(*id).is_none());
+            known.0.append(&mut numbers);
+        }
+        Ok(known)
     }
 
     async fn of_names(names: &dyn NameService, acl: &NamedAcl) -> Result<Self, AbortCode> {

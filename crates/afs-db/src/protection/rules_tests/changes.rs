@@ -3,6 +3,18 @@
 use super::*;
 
 #[test]
+fn the_last_administrator_is_not_deleted() {
+    let mut rows = cell();
+    let (admin, alice) = (ViceId(1), ViceId(2));
+    for by in [CELL, as_user("admin")] {
+        assert_eq!(delete::delete(&mut rows, &by, admin), refused(Refusal::Permission));
+    }
+    join(&mut rows, "alice", "system:administrators").unwrap();
+    delete::delete(&mut rows, &CELL, admin).unwrap();
+    assert_eq!(delete::delete(&mut rows, &as_user("alice"), alice), refused(Refusal::Permission));
+}
+
+#[test]
 fn deletion_leaves_no_trace_but_orphans() {
     let mut rows = cell();
     let alice = as_user("alice");

@@ -110,9 +110,18 @@ fn a_used_up_quota_refuses_and_deleting_gives_back() {
 fn counters_of_ids_end_where_numbers_end() {
     let mut rows = cell();
     let max = |id| NewId::Given(ViceId(id));
-    new(&mut rows, &CELL, "last", max(i32::MAX)).unwrap();
+    let last = |rows: &mut MemoryRows| {
+        let ends = [new(rows, &CELL, "last", max(i32::MAX)), new(rows, &CELL, "lowest", max(i32::MIN + 1))];
+        assert!(ends.iter().all(Result::is_ok));
+    };
+    // One entry at the end of the numbers, by mistake, ends nothing.
+    last(&mut rows);
+    assert_eq!(new(&mut rows, &CELL, "dave", NewId::User), Ok(ViceId(5)));
+    assert_eq!(new(&mut rows, &CELL, "f", NewId::Group), Ok(ViceId(-206)));
+    new(&mut rows, &CELL, "last but one", max(i32::MAX - 1)).unwrap_err();
+    new(&mut rows, &CELL, "second-to-last", max(i32::MAX - 1)).unwrap();
     assert_eq!(new(&mut rows, &CELL, "eve", NewId::User), refused(Refusal::NoIds));
-    new(&mut rows, &CELL, "lowest", max(i32::MIN + 1)).unwrap();
+    new(&mut rows, &CELL, "second-lowest", max(i32::MIN + 2)).unwrap();
     assert_eq!(new(&mut rows, &CELL, "g", NewId::Group), refused(Refusal::NoIds));
     for (id, group) in [(-1, false), (1, true), (i32::MIN, true), (i32::MIN, false)] {
         assert_eq!(ids::set_max(&mut rows, &CELL, ViceId(id), group), refused(Refusal::BadArgument));

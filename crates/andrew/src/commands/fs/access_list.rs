@@ -1,9 +1,12 @@
 //! Access lists as text: parser of the form that servers exchange, and changes of entries (docs/protocol/volumes.md "6.
 //! ACLs").
 
+use super::attribute;
 use crate::error::{CommandError, CommandResult};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::fmt::{self, Write};
+use std::path::Path;
 
 /// Letters of the rights with their bits, in the order in which they are shown.
 const LETTERS: [(char, u32); 15] = [
@@ -128,6 +131,25 @@ impl AccessList {
             return Err(wrong());
         }
         Ok(list)
+    }
+
+    /// Without the entries that are shown as numbers: of users and groups that were deleted.
+    pub(super) fn without_numbers(&self) -> Self {
+        let named = |list: &[Entry]| {
+            list.iter().filter(|entry| entry.name.parse::<i64>().is_err()).cloned().collect::<Vec<_>>()
+        };
+        Self { normal: named(&self.normal), negative: named(&self.negative) }
+    }
+
+    /// Stores it as the list of a directory. A server may refuse the numbers of deleted users (one of another implementation, or where
+    /// the list comes from another directory): they give nobody a right, and must not keep a list from being changed.
+    pub(super) fn store(&self, directory: &Path) -> Result<(), Errno> {
+        let set = |list: &Self| attribute::try_set(directory, "afs.acl", list.to_string().as_bytes());
+        let named = self.without_numbers();
+        match set(self) {
+            Err(Errno::INVAL) if named != *self => set(&named),
+            stored => stored,
+        }
     }
 
     /// Changes the entry of `name`. An entry without rights is removed.

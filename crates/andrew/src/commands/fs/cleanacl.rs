@@ -1,6 +1,6 @@
 //! `andrew fs cleanacl`: removes access list entries without a name.
 
-use super::access_list::{AccessList, Entry};
+use super::access_list::AccessList;
 use super::attribute;
 use super::paths::Paths;
 use crate::error::CommandResult;
@@ -41,12 +41,10 @@ impl Args {
 }
 
 fn clean(path: PathBuf) -> CommandResult<Cleaned> {
-    let mut list = AccessList::parse(&attribute::get_text(&path, "afs.acl")?)?;
-    let before = list.normal.len() + list.negative.len();
-    let named = |entry: &Entry| entry.name.parse::<i64>().is_err();
-    list.normal.retain(named);
-    list.negative.retain(named);
-    let dropped = before - list.normal.len() - list.negative.len();
+    let before = AccessList::parse(&attribute::get_text(&path, "afs.acl")?)?;
+    let list = before.without_numbers();
+    let entries = |list: &AccessList| list.normal.len() + list.negative.len();
+    let dropped = entries(&before) - entries(&list);
     if dropped > 0 {
         attribute::set(&path, "afs.acl", list.to_string().as_bytes())?;
     }

@@ -50,7 +50,7 @@ impl Args {
                     list.change(&entry.name, Change::Set(entry.rights), negative)?;
                 }
             }
-            attribute::set(&directory, "afs.acl", list.to_string().as_bytes())?;
+            list.store(&directory).map_err(|error| attribute::explain(&directory, error))?;
         }
         Ok(())
     }

@@ -103,7 +103,13 @@ fn change(directory: &Path, changes: &[(String, Change)], clear: bool, negative:
     for (name, rights) in changes {
         list.change(name, *rights, negative)?;
     }
-    attribute::try_set(directory, "afs.acl", list.to_string().as_bytes()).map_err(|error| match error {
+    let is_number = |(name, _): &(String, Change)| name.parse::<i64>().is_ok();
+    let stored = match changes.iter().any(is_number) {
+        // A number that was typed is refused, not left out.
+        true => attribute::try_set(directory, "afs.acl", list.to_string().as_bytes()),
+        false => list.store(directory),
+    };
+    stored.map_err(|error| match error {
         Errno::INVAL => {
             unknown_name(directory, changes).unwrap_or_else(|| attribute::explain(directory, error))
         }

@@ -1,10 +1,13 @@
 //! `andrew pts delete`: removes users and groups.
 
+use super::control_call::Failure;
 use super::names;
 use super::route::{Target, refused};
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_wire::pt::Delete;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::{Delete, ListElements};
 use serde::Serialize;
 use std::fmt;
 
@@ -25,6 +28,13 @@ pub struct Args {
     nameorid: Vec<String>,
 }
 
+/// Whether a deletion was refused because it would leave no administrator.
+fn is_last_administrator(target: &mut Target, failure: &Failure, id: ViceId) -> bool {
+    let members = ListElements { id: ViceId::ADMINISTRATORS };
+    matches!(failure, Failure::Code(AbortCode::PRPERM))
+        && target.call(&members).is_ok_and(|reply| reply.ids.iter().eq([&id]))
+}
+
 #[derive(Serialize)]
 struct Deleted {
     deleted: Vec<i32>,
@@ -40,8 +50,15 @@ impl Args {
         let mut deleted = Vec::new();
         let outcome = names::find_all(target, &wanted).and_then(|parties| {
             target.for_each(parties, |target, party| {
-                let outcome = target.call(&Delete { id: party.id });
-                outcome.map_err(|f| refused(f, &format!("unable to delete user {}", party.text)))?;
+                if let Err(failure) = target.call(&Delete { id: party.id }) {
+                    let what = format!("unable to delete user {}", party.text);
+                    return Err(match is_last_administrator(target, &failure, party.id) {
+                        true => CommandError::failed(format!(
+                            "pts: {what}: nobody else is in system:administrators; add another user first: andrew pts adduser NAME system:administrators"
+                        )),
+                        false => refused(failure, &what),
+                    });
+                }
                 deleted.push(party.id.0);
                 Ok(())
             })

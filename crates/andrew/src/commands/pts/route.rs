@@ -198,6 +198,7 @@ pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
         Failure::Code(AbortCode::PRNOENT) => "User or group doesn't exist".into(),
         Failure::Code(AbortCode::PRPERM) => "Permission denied".into(),
         Failure::Code(AbortCode::PRBADNAM) => BAD_NAME.into(),
+        Failure::Code(AbortCode::PRNOIDS) => NO_IDS.into(),
         Failure::Code(code) => code.meaning().map_or_else(|| code.to_string(), capitalized),
         Failure::NoReply(line) => line,
     };
@@ -205,6 +206,10 @@ pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
 }
 
 /// Message for an invalid name (docs/protocol/ptserver.md "5. Creation, naming, ownership").
+/// Message where the counter of ids is at its end.
+const NO_IDS: &str =
+    "No id is left after the largest one; `andrew pts setmax` sets from which on the next ones are";
+
 const BAD_NAME: &str = "Not a valid name: a user's has 1 to 63 bytes without blanks and colons, and is no number; a group's is OWNER:NAME, with the name of its owner";
 
 fn capitalized(text: &str) -> String {
