@@ -84,9 +84,24 @@ pub fn run<D: Daemon>(
         Some(child) => child.ready(&daemon.output())?,
         None => output::show(json, &daemon.output()),
     }
-    let signal = signals.wait().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
+    let signal = stop_signal(&signals, options.child)?;
     tracing::info!("signal {signal}: stopping");
     daemon.stop()
+}
+
+/// Waits for a signal that stops the daemon. SIGHUP stops one in the foreground, whose terminal is closed; what runs in the background
+/// has no terminal, and to administrators the signal is an order to read options again.
+fn stop_signal(signals: &StopSignals, is_in_background: bool) -> CommandResult<i32> {
+    loop {
+        let signal = signals.wait();
+        let signal = signal.map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
+        if signal != libc::SIGHUP || !is_in_background {
+            return Ok(signal);
+        }
+        tracing::warn!(
+            "signal {signal}: ignored; options are read at the start, and SIGTERM stops this process"
+        );
+    }
 }
 
 /// Raises the limit of open files to its maximum: every file open in a mount is a cache file open here, and the usual

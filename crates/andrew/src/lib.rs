@@ -7,6 +7,7 @@ pub mod commands;
 pub mod daemon;
 mod detach;
 pub mod error;
+mod host_names;
 mod log;
 pub mod open_files;
 pub mod output;

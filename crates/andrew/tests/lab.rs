@@ -28,6 +28,15 @@ fn the_list_has_every_table_with_what_it_lacks() {
 }
 
 #[test]
+fn a_directory_that_is_not_there_is_told_before_the_first_experiment() {
+    let home = Home::new();
+    assert_eq!(
+        home.refused(2, "lab run all --quick --local nowhere"),
+        "andrew: lab: nowhere is not a directory; give an existing one with --local\n"
+    );
+}
+
+#[test]
 fn all_is_run_and_nothing_twice() {
     let home = Home::new();
     let run = |line: &str| -> Value { serde_json::from_str(&home.done(line)).unwrap() };

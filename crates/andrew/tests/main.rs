@@ -8,6 +8,7 @@ mod bench_load;
 mod cells_of_a_user;
 mod command_line;
 mod core_files;
+mod daemons;
 mod home;
 mod lab;
 mod login;

@@ -9,6 +9,7 @@ use crate::commands::server_wait::ServerWait;
 use crate::commands::up::{MountPoint, cache_size};
 use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
+use crate::host_names;
 use afs_cell::state::default_cache;
 use afs_cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
 use afs_net::System;
@@ -37,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = cell_name)]
     cell: CellName,
     /// Addresses of its location servers [default: those of --cellservdb, or of DNS with --dns]
-    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    #[arg(long, value_name = "HOST", value_parser = host_names::address, value_delimiter = ',')]
     servers: Vec<Ipv4Addr>,
     #[command(flatten)]
     cells: CellsOptions,

@@ -53,10 +53,13 @@ struct Served {
 
 impl Args {
     pub(super) fn run(self, json: bool) -> CommandResult {
-        make_directory(&self.dir, DirBuilder::new().mode(0o700))
-            .map_err(|error| CommandError::failed(format!("drive: {}: {error}", self.dir.display())))?;
-        let options = DriveDaemonOptions { directory: self.dir.clone(), listen: self.listen };
-        daemon::run(self.daemon, json, &self.dir.join("log"), || {
+        // The drive opens files below it as long as it runs, and a daemon leaves the directory in which it was started.
+        let directory = afs_cell::mounts::absolute(&self.dir)?;
+        make_directory(&directory, DirBuilder::new().mode(0o700))
+            .map_err(|error| CommandError::failed(format!("drive: {}: {error}", directory.display())))?;
+        let log = directory.join("log");
+        let options = DriveDaemonOptions { directory, listen: self.listen };
+        daemon::run(self.daemon, json, &log, || {
             let system = serve::new_system()?;
             let drive = DriveDaemon::start(&system, &options).map_err(afs_cell::CellError::from)?;
             Ok(Serving { system, drive })

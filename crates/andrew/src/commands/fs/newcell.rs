@@ -2,12 +2,13 @@
 
 use super::taken::of_mounts_that_took;
 use crate::error::{CommandError, CommandResult};
+use crate::host_names;
 use crate::output;
 use afs_cell::cells::OtherCell;
 use afs_cell::tokens::Mounts;
 use serde::Serialize;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// Port of location servers of which none is given.
@@ -85,29 +86,18 @@ impl Args {
         let given = if self.servers.is_empty() { &self.named_servers } else { &self.servers };
         let mut servers = Vec::new();
         for host in given {
-            servers.extend(addresses(host)?);
+            servers.extend(addresses_of(host)?);
         }
         Ok(OtherCell { name, servers, base_port })
     }
 }
 
-/// The IPv4 addresses of a host, given by its name or address.
+/// The IPv4 addresses of a host that a command of `fs` names.
 ///
 /// # Errors
 /// It has none.
-pub(super) fn addresses(host: &str) -> CommandResult<Vec<Ipv4Addr>> {
-    let v4 = |ip| match ip {
-        IpAddr::V4(ip) => Some(ip),
-        IpAddr::V6(_) => None,
-    };
-    let found = (host, 0).to_socket_addrs();
-    let found: Vec<Ipv4Addr> = found.into_iter().flatten().filter_map(|at| v4(at.ip())).collect();
-    if found.is_empty() {
-        return Err(CommandError::usage(format!(
-            "fs: the host '{host}' has no IPv4 address; give the address itself"
-        )));
-    }
-    Ok(found)
+pub(super) fn addresses_of(host: &str) -> CommandResult<Vec<Ipv4Addr>> {
+    host_names::addresses(host).map_err(|error| CommandError::usage(format!("fs: {error}")))
 }
 
 impl fmt::Display for Added {

@@ -1,6 +1,6 @@
 //! `andrew fs setserverprefs`: gives ranks to the addresses of file servers.
 
-use super::newcell::addresses;
+use super::newcell::addresses_of;
 use super::taken::of_mounts_that_took;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -120,7 +120,7 @@ fn ranks_of(words: &[String]) -> CommandResult<Vec<(Ipv4Addr, u16)>> {
         let wrong =
             || CommandError::usage(format!("fs: '{rank}' is not a rank of '{host}': give 1 to 65534, or 0"));
         let rank = rank.parse::<u16>().ok().filter(|rank| *rank < u16::MAX).ok_or_else(wrong)?;
-        ranks.extend(addresses(host)?.into_iter().map(|address| (address, rank)));
+        ranks.extend(addresses_of(host)?.into_iter().map(|address| (address, rank)));
     }
     Ok(ranks)
 }

@@ -87,6 +87,13 @@ impl Args {
         let papers = embedded()?;
         let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
         let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
+        // Said now, not by each experiment at its end.
+        if !local.is_dir() {
+            let shown = local.display();
+            return Err(CommandError::usage(format!(
+                "lab: {shown} is not a directory; give an existing one with --local"
+            )));
+        }
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
         let process = |pid: Option<u32>| pid.map(|pid| self.process(pid)).transpose();
         let server = process(self.server)?;

@@ -1,6 +1,7 @@
 //! Choice of the cell that a login command refers to, with its servers.
 
 use crate::error::{CommandError, CommandResult};
+use crate::host_names;
 use crate::running_cells;
 use afs_cell::state::StateDir;
 use afs_cell::tokens::{KeptToken, TokenStore, home_cells, known_cells};
@@ -16,7 +17,7 @@ pub(in crate::commands) struct CellOptions {
     #[arg(long, value_name = "NAME")]
     pub(in crate::commands) cell: Option<CellName>,
     /// Database servers of the cell, if they are not known on this machine
-    #[arg(long, value_name = "IP", value_delimiter = ',', requires = "cell")]
+    #[arg(long, value_name = "HOST", value_parser = host_names::address, value_delimiter = ',', requires = "cell")]
     servers: Vec<Ipv4Addr>,
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000)]

@@ -5,6 +5,7 @@ use crate::commands::login::cell_choice::mounted_or_logged_in;
 use crate::commands::pts::control_call::{Failure, through_control};
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
+use crate::host_names;
 use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::state::{CellProcess, StateDir};
@@ -25,7 +26,7 @@ use std::sync::Arc;
 pub(crate) struct RouteOptions {
     /// Protection servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
     /// the one that is mounted here]
-    #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
+    #[arg(long, value_name = "HOST", value_parser = host_names::address, value_delimiter = ',', global = true)]
     servers: Vec<Ipv4Addr>,
     /// Name of the cell [default: the one that runs here]
     #[arg(long, value_name = "NAME", global = true)]
@@ -197,19 +198,19 @@ pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
         Failure::Code(AbortCode::PRIDEXIST) => "Entry for id already exists".into(),
         Failure::Code(AbortCode::PRNOENT) => "User or group doesn't exist".into(),
         Failure::Code(AbortCode::PRPERM) => "Permission denied".into(),
-        Failure::Code(AbortCode::PRBADNAM) => BAD_NAME.into(),
         Failure::Code(AbortCode::PRNOIDS) => NO_IDS.into(),
+        Failure::Code(AbortCode::PRBADNAM) => BAD_NAME.into(),
         Failure::Code(code) => code.meaning().map_or_else(|| code.to_string(), capitalized),
         Failure::NoReply(line) => line,
     };
     CommandError::failed(format!("pts: {reason}; {what}"))
 }
 
-/// Message for an invalid name (docs/protocol/ptserver.md "5. Creation, naming, ownership").
 /// Message where the counter of ids is at its end.
 const NO_IDS: &str =
     "No id is left after the largest one; `andrew pts setmax` sets from which on the next ones are";
 
+/// Message for an invalid name (docs/protocol/ptserver.md "5. Creation, naming, ownership").
 const BAD_NAME: &str = "Not a valid name: a user's has 1 to 63 bytes without blanks and colons, and is no number; a group's is OWNER:NAME, with the name of its owner";
 
 fn capitalized(text: &str) -> String {

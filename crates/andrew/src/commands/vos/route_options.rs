@@ -1,6 +1,7 @@
 //! Options of `andrew vos` that select the cell and the journal.
 
 use crate::commands::auth_options::AuthOptions;
+use crate::host_names;
 use afs_cell::tokens::CellLocation;
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::commands) struct RouteOptions {
     /// Location servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
     /// the one that is mounted here]
-    #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
+    #[arg(long, value_name = "HOST", value_parser = host_names::address, value_delimiter = ',', global = true)]
     pub(super) servers: Vec<Ipv4Addr>,
     /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
