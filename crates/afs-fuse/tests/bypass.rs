@@ -131,6 +131,36 @@ fn bypassing_files_are_read_and_mapped_and_take_no_room_in_the_cache() {
     }
 }
 
+/// The kernel has read the file past the cache, and would go on to give it from its own pages.
+#[test]
+fn a_request_to_cache_a_file_fills_the_cache_at_the_next_read() {
+    if !can_mount() {
+        return;
+    }
+    for passthrough in [true, false] {
+        let (cell, writer, reader) = two_machines(passthrough);
+        let data = pattern(LENGTH, 3);
+        fs::write(writer.mount.join("film"), &data).unwrap();
+        let ours = reader.mount.join("film");
+        let request = |word: &'static [u8]| {
+            let venus = reader.venus.clone();
+            cell.system.block_on(async move {
+                let node = venus.walk(b"film", true).await.unwrap().node;
+                venus.set_property(node, b"afs.bypass", word).await.unwrap();
+                venus.property(node, b"afs.settled").await.unwrap();
+                venus.forget(node, 1);
+            });
+        };
+        request(b"on");
+        let before = cached(&reader);
+        assert!(fs::read(&ours).unwrap() == data);
+        assert!(cached(&reader) < before + (1 << 20));
+        request(b"off");
+        assert!(fs::read(&ours).unwrap() == data);
+        assert!(cached(&reader) >= before + LENGTH as u64, "with passthrough: {passthrough}");
+    }
+}
+
 #[test]
 fn a_writer_turns_what_is_open_and_mapped_to_caching() {
     if !can_mount() {

@@ -3,7 +3,9 @@
 use crate::common;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use afs_rpc::EnvExt;
 use afs_venus::{Kind, MemoryCache, NewTime, NodeId, OpenFlags, RootKind, SetAttr};
 use afs_wire::ids::{FileTime, UnixSeconds};
 use bytes::Bytes;
@@ -177,6 +179,7 @@ fn symbolic_links_and_their_loops() {
         one.put("dir/file", b"data").await.unwrap();
         let link = one.mount("link", "dir/file").await.unwrap();
         assert_eq!((link.attr.kind, link.attr.size), (Kind::Symlink, 8));
+        assert_eq!(one.venus.link(link.node, NodeId::ROOT, b"second").await.unwrap_err().errno(), 1);
         assert_eq!(one.venus.readlink(link.node).await.unwrap(), "dir/file");
         one.mount("dir/up", "../link").await.unwrap();
         let found = one.venus.walk(b"dir/up", true).await.unwrap();
@@ -212,6 +215,26 @@ fn at_sys_stands_for_the_first_name_that_exists() {
         assert_eq!(one.get("bin.@sys").await.unwrap(), b"any");
         one.put("bin.amd64_linux26", b"amd64").await.unwrap();
         assert_eq!(one.get("bin.@sys").await.unwrap(), b"amd64");
+    });
+}
+
+/// An archive of `node_modules/@sys` is unpacked like any other.
+#[test]
+fn a_name_that_ends_in_at_sys_is_itself_where_it_stands_for_nothing() {
+    let cell = Cell::new(8);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.mkdir("@sys").await.unwrap();
+        one.put("@sys/index.js", b"x").await.unwrap();
+        one.put("mail@sys", b"y").await.unwrap();
+        assert_eq!(one.get("@sys/index.js").await.unwrap(), b"x");
+        assert_eq!(one.get("mail@sys").await.unwrap(), b"y");
+        let dir = one.find("@sys").await.unwrap().node;
+        one.venus.unlink(dir, b"index.js").await.unwrap();
+        one.venus.rmdir(NodeId::ROOT, b"@sys").await.unwrap();
+        one.venus.unlink(NodeId::ROOT, b"mail@sys").await.unwrap();
+        assert_eq!(one.names("").await.unwrap(), [".", ".."]);
     });
 }
 
@@ -397,6 +420,51 @@ fn properties_that_tools_read_and_set() {
         assert_eq!(one.get("file").await.unwrap(), b"x");
         // The directory, whose list has changed, and the file.
         assert!(one.calls_since(&before).iter().any(|call| call == "FetchData64 2"));
+    });
+}
+
+/// A shell stands in a directory that another machine removes.
+#[test]
+fn a_look_up_in_a_removed_directory_is_one_call() {
+    let cell = Cell::new(15);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let dir = cell.on(&a, async move {
+        one.mkdir("d").await.unwrap();
+        let dir = one.find("d").await.unwrap().node;
+        one.names("d").await.unwrap();
+        dir
+    });
+    cell.on(&b, async move { two.venus.rmdir(NodeId::ROOT, b"d").await.unwrap() });
+    let one = a.clone();
+    cell.on(&a, async move {
+        let before = one.venus.counters();
+        assert_eq!(one.venus.lookup(dir, b"new").await.unwrap_err().errno(), 116);
+        assert_eq!(one.calls_since(&before), ["FetchData64 1"]);
+    });
+}
+
+/// `cp` has ended, and the kernel releases the file some time later.
+#[test]
+fn a_flush_right_after_a_close_drops_the_file() {
+    let cell = Cell::new(14);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let handle = one.open_new("file").await.unwrap();
+        one.write_all(handle, b"text").await.unwrap();
+        let node = one.find("file").await.unwrap().node;
+        one.venus.flush(handle, 0).await.unwrap();
+        let flushing = one.clone();
+        let flushed = one.env.spawn_with_result(async move {
+            flushing.venus.set_property(node, b"afs.flush", b"file").await.unwrap();
+        });
+        one.env.sleep(Duration::from_millis(100)).await;
+        one.venus.release(handle).await.unwrap();
+        flushed.await.unwrap();
+        let before = one.venus.counters();
+        assert_eq!(one.get("file").await.unwrap(), b"text");
+        assert!(one.calls_since(&before).iter().any(|call| call.starts_with("FetchData64")));
     });
 }
 

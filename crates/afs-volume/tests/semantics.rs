@@ -115,7 +115,7 @@ fn names_of_every_length_and_any_bytes() {
         assert_eq!(found.unwrap(), Some((fid.vnode, fid.unique)));
     }
     assert_eq!(refused(create(&volume, ROOT, &[b'x'; 257])), "NameTooLong");
-    for bad in [&b""[..], b"a/b", b"a\0b", b"lib@sys", b"@sys"] {
+    for bad in [&b""[..], b"a/b", b"a\0b"] {
         assert_eq!(refused(create(&volume, ROOT, bad)), "Invalid");
     }
     for taken in [b".", &b".."[..]] {
@@ -256,7 +256,7 @@ fn rename_asks_before_replacing_and_refuses_loops() {
     assert_eq!(answer(rename(ROOT, "f", ROOT, "outer"), Allowed), "IsDirectory");
     assert_eq!(answer(rename(ROOT, "outer", ROOT, "f"), Allowed), "NotDirectory");
     assert_eq!(answer(rename(outer, "inner", ROOT, "outer"), Allowed), "Invalid");
-    assert_eq!(answer(rename(ROOT, "f", ROOT, "a@sys"), Allowed), "Invalid");
+    assert_eq!(answer(rename(ROOT, "f", ROOT, "a/b"), Allowed), "Invalid");
     assert_eq!(answer(rename(ROOT, "f", Fid::root(VolumeId(8)), "x"), Allowed), "CrossDevice");
     assert_eq!(answer(rename(ROOT, "none", ROOT, "x"), Allowed), "NotFound");
     let done =

@@ -48,6 +48,9 @@ impl Venus {
             // What is kept of it would be of no use.
             self.files.forget_kept_on_disk(key).await?;
         }
+        // What the kernel has read past the cache would keep the reads away that are to fill it.
+        vnode.state().file.set_pages(None);
+        self.invalidate(key);
         Ok(())
     }
 }

@@ -14,10 +14,14 @@ impl Venus {
         }
     }
 
-    /// Removes what is cached, except dirty data.
+    /// Removes what is cached, except dirty data and that of open files. A file that was just closed is waited for.
     pub(super) async fn flush_cached(&self, node_target: NodeTarget, what: &[u8]) -> Result<()> {
         let vnodes = match (what.strip_suffix(b"\0").unwrap_or(what), node_target) {
-            (b"" | b"file" | b"1", NodeTarget::Object(key)) => vec![self.vnode(key)],
+            (b"" | b"file" | b"1", NodeTarget::Object(key)) => {
+                let vnode = self.vnode(key);
+                self.await_release(&vnode).await;
+                vec![vnode]
+            }
             (b"volume", NodeTarget::Object(key)) => self.vnodes.of_volume(key.cell, key.fid.volume),
             (b"all", _) => self.vnodes.all(),
             (b"locations", _) => {

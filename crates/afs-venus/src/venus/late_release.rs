@@ -25,10 +25,25 @@ impl Venus {
             return Ok(());
         }
         self.files.note_kernel_writes_in(&data).await?;
+        self.released(vnode, &data, || is_outdated(&data, status)).await;
+        Ok(())
+    }
+
+    /// Waits for the release of a file that all its writers have closed: until then its data is in use, and the kernel has the file open
+    /// some time after `cp` has ended.
+    pub(super) async fn await_release(&self, vnode: &Vnode) {
+        let Some(data) = vnode.state().file.data().cloned() else { return };
+        if self.files.writers_have_closed(&data) {
+            self.released(vnode, &data, || data.content().uses.writers() > 0).await;
+            self.files.retire(vnode, &data, self.context.user).await;
+        }
+    }
+
+    async fn released(&self, vnode: &Vnode, data: &FileData, is_awaited: impl Fn() -> bool + Sync) {
         let released = async {
             loop {
                 let released = data.released.notified();
-                if !is_outdated(&data, status) {
+                if !is_awaited() {
                     return;
                 }
                 released.await;
@@ -37,7 +52,6 @@ impl Venus {
         if self.env.timeout(RELEASE_WAIT_MAX, released).await.is_err() {
             tracing::debug!(fid = %vnode.key.fid, "a writer that has closed the file still holds it");
         }
-        Ok(())
     }
 }
 

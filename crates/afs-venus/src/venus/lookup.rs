@@ -255,7 +255,8 @@ impl Venus {
         let mut looks = Looks::default();
         loop {
             match self.child_of_copy(dir, name).await {
-                Err(error) if looks.again(&error) => {
+                // A directory that was removed itself is asked for once: servers delay the replies to a client of which many calls fail.
+                Err(error) if !dir.state().is_gone && looks.again(&error) => {
                     self.distrust(dir);
                     self.invalidate(dir.key);
                 }

@@ -175,6 +175,10 @@ impl Venus {
         let outcome = self.change_names(&seat, &dir, &volume, request).await;
         let answered = match outcome.result {
             Ok(answered) => answered,
+            // AFS's word for what is no file, such as a symbolic link; link(2) has another one.
+            Err(error) if error.kind == ErrorKind::IsDirectory => {
+                return Err(VenusError { kind: ErrorKind::NotPermitted, ..error });
+            }
             Err(error) => return self.adopt(parent, &dir, name, outcome.doubt, error).await,
         };
         let reply = &answered.value;

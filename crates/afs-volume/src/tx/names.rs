@@ -4,12 +4,13 @@ use afs_wire::dir;
 
 use crate::error::VolumeError;
 
-/// Checks a name to be added.
+/// Checks a name to be added. One that ends in `@sys` is a name like any other; AFS-3 servers refuse it, because clients look for what
+/// it stands for first.
 pub(super) fn check_new(name: &[u8]) -> Result<(), VolumeError> {
     if name.len() > dir::NAME_MAX {
         return Err(VolumeError::NameTooLong);
     }
-    let bad = name.is_empty() || name.ends_with(b"@sys") || name.iter().any(|byte| matches!(byte, 0 | b'/'));
+    let bad = name.is_empty() || name.iter().any(|byte| matches!(byte, 0 | b'/'));
     if bad { Err(VolumeError::Invalid) } else { Ok(()) }
 }
 

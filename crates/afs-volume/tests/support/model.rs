@@ -239,7 +239,7 @@ fn check_new(name: &[u8]) -> Answer<()> {
     if name.len() > 256 {
         return Err("NameTooLong");
     }
-    let bad = name.is_empty() || name.ends_with(b"@sys") || name.contains(&b'/') || name.contains(&0);
+    let bad = name.is_empty() || name.contains(&b'/') || name.contains(&0);
     if bad { Err("Invalid") } else { Ok(()) }
 }
 
