@@ -19,11 +19,13 @@ use crate::memtable::Memtable;
 use crate::page_header::MAGIC;
 use crate::pages::PAGE_LEN;
 use crate::recovery::LogFormat;
+use crate::spare::Spare;
 use crate::tables::Tables;
 
 /// The database file; only the checkpoint writes it.
 pub(crate) struct Base {
     blob: Arc<dyn Blob>,
+    spare: Option<Arc<Spare>>,
     cache_bytes: usize,
     /// `None` after a failure whose repair failed too.
     database: Option<Database>,
@@ -37,13 +39,19 @@ pub(crate) struct BaseView {
 
 impl Base {
     /// Opens the database file, creating the database in an empty file. `is_new`: nothing was ever committed.
-    pub(crate) fn open(blob: Arc<dyn Blob>, cache_bytes: usize, is_new: bool) -> Result<Self, OpenError> {
+    pub(crate) fn open(
+        blob: Arc<dyn Blob>,
+        spare: Option<Arc<Spare>>,
+        cache_bytes: usize,
+        is_new: bool,
+    ) -> Result<Self, OpenError> {
         check_beginning(blob.as_ref(), is_new)?;
         if !is_new {
             check_tables(&blob)?;
         }
-        let database = open_database(&blob, cache_bytes)?;
-        Ok(Self { blob, cache_bytes, database: Some(database) })
+        let mut base = Self { blob, spare, cache_bytes, database: None };
+        base.database = Some(base.open_database()?);
+        Ok(base)
     }
 
     /// Checks the format, numbers the tables, and makes both durable if they are new.
@@ -109,11 +117,38 @@ impl Base {
     /// Writes the newest rows of a memory table, and `sequence` as the last one applied, in one durable transaction.
     /// On failure the base is unchanged.
     pub(crate) fn absorb(&mut self, memtable: &Memtable, sequence: u64) -> Result<(), KvError> {
-        let result = self.write_rows(memtable, sequence);
+        self.change(|base, txn| {
+            base.write_rows(txn, memtable, None, usize::MAX)?;
+            let mut meta = txn.open_table(META).map_err(table_error)?;
+            meta.insert(APPLIED_KEY, sequence)?;
+            meta.insert(FORMAT_KEY, FORMAT)?;
+            Ok(())
+        })
+    }
+
+    /// Writes some of the newest rows of a memory table, those behind a key, in one durable transaction: few, so that it takes little room on a
+    /// medium that is full. Returns the last one's key; `None` when all are written. The batches do not count as applied: a crash before
+    /// [`Base::absorb`] replays them, which writes the same rows.
+    pub(crate) fn absorb_piece(
+        &mut self,
+        memtable: &Memtable,
+        after: Option<&Bytes>,
+    ) -> Result<Option<Bytes>, KvError> {
+        self.change(|base, txn| base.write_rows(txn, memtable, after.cloned(), ROWS_PER_PIECE))
+    }
+
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&Self, &WriteTransaction) -> Result<T, KvError>,
+    ) -> Result<T, KvError> {
+        let result = self.begin().and_then(|txn| {
+            let changed = change(self, &txn)?;
+            commit(txn).map(|()| changed)
+        });
         if result.is_err() {
             // After an I/O error redb refuses every operation; opening it again restores the last checkpoint.
             self.database = None;
-            match open_database(&self.blob, self.cache_bytes) {
+            match self.open_database() {
                 Ok(database) => self.database = Some(database),
                 Err(error) => tracing::error!(%error, "the index cannot be opened again"),
             }
@@ -121,27 +156,28 @@ impl Base {
         result
     }
 
-    fn write_rows(&self, memtable: &Memtable, sequence: u64) -> Result<(), KvError> {
-        let txn = self.begin()?;
-        {
-            let mut rows = txn.open_table(ROWS).map_err(table_error)?;
-            let mut after: Option<Bytes> = None;
-            loop {
-                let part = memtable.newest_after(after.as_ref(), ROWS_PER_STEP);
-                let Some((last, _)) = part.last() else { break };
-                after = Some(last.clone());
-                for (key, value) in &part {
-                    match value {
-                        Some(value) => drop(rows.insert(&key[..], &value[..])?),
-                        None => drop(rows.remove(&key[..])?),
-                    }
+    /// Returns the key of the last row if there may be more than `limit`.
+    fn write_rows(
+        &self,
+        txn: &WriteTransaction,
+        memtable: &Memtable,
+        mut after: Option<Bytes>,
+        limit: usize,
+    ) -> Result<Option<Bytes>, KvError> {
+        let mut rows = txn.open_table(ROWS).map_err(table_error)?;
+        let mut written = 0;
+        while written < limit {
+            let part = memtable.newest_after(after.as_ref(), ROWS_PER_STEP.min(limit - written));
+            let Some((last, _)) = part.last() else { return Ok(None) };
+            (after, written) = (Some(last.clone()), written + part.len());
+            for (key, value) in &part {
+                match value {
+                    Some(value) => drop(rows.insert(&key[..], &value[..])?),
+                    None => drop(rows.remove(&key[..])?),
                 }
             }
-            let mut meta = txn.open_table(META).map_err(table_error)?;
-            meta.insert(APPLIED_KEY, sequence)?;
-            meta.insert(FORMAT_KEY, FORMAT)?;
         }
-        commit(txn)
+        Ok(after)
     }
 
     fn begin(&self) -> Result<WriteTransaction, KvError> {
@@ -152,6 +188,16 @@ impl Base {
         // then fast at any size.
         txn.set_quick_repair(true);
         Ok(txn)
+    }
+
+    fn open_database(&self) -> Result<Database, KvError> {
+        complete_length(self.blob.as_ref())?;
+        let backend = BlobBackend { blob: self.blob.clone(), spare: self.spare.clone() };
+        let opened = Database::builder().set_cache_size(self.cache_bytes).create_with_backend(backend);
+        opened.map_err(|error| match error {
+            redb::DatabaseError::Storage(error) => error.into(),
+            other => KvError::Corrupt(format!("the index cannot be opened: {other}")),
+        })
     }
 
     fn database(&self) -> Result<&Database, KvError> {
@@ -251,16 +297,6 @@ fn complete_length(blob: &dyn Blob) -> io::Result<()> {
     }
 }
 
-fn open_database(blob: &Arc<dyn Blob>, cache_bytes: usize) -> Result<Database, KvError> {
-    complete_length(blob.as_ref())?;
-    Database::builder().set_cache_size(cache_bytes).create_with_backend(BlobBackend(blob.clone())).map_err(
-        |error| match error {
-            redb::DatabaseError::Storage(error) => error.into(),
-            other => KvError::Corrupt(format!("the index cannot be opened: {other}")),
-        },
-    )
-}
-
 fn commit(txn: WriteTransaction) -> Result<(), KvError> {
     txn.commit().map_err(|error| match error {
         redb::CommitError::Storage(error) => error.into(),
@@ -292,3 +328,5 @@ const FORMAT: u64 = 2;
 /// The log has records without a salt. The base is unchanged.
 const FORMAT_1: u64 = 1;
 const ROWS_PER_STEP: usize = 256;
+/// Each may be on a page of its own, of which a new copy is written.
+const ROWS_PER_PIECE: usize = 128;

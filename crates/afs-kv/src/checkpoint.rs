@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::base::Base;
 use crate::error::KvError;
 use crate::kv::Kv;
+use crate::log::Log;
+use crate::memtable::Memtable;
 use crate::snapshot::Layers;
 
 /// Progress of the checkpoint.
@@ -15,6 +18,8 @@ pub(crate) struct Progress {
     /// The writer stopped because the log is full; the checkpoint restarts it at its end.
     writer_waits: bool,
     needs_reopen: bool,
+    /// The medium was full when the memory table was frozen.
+    is_tight: bool,
 }
 
 #[derive(Default)]
@@ -27,7 +32,8 @@ enum State {
 
 /// Whether the log has room for a batch.
 pub(crate) enum Room {
-    Ready,
+    /// For one with at most this many bytes of rows.
+    Ready(usize),
     /// Not before the running checkpoint has ended, which restarts the writer.
     Later,
     Refused(KvError),
@@ -80,7 +86,7 @@ impl Kv {
                 State::Failed => progress.state = State::Running,
                 State::Idle if progress.needs_reopen => return Err(KvError::NeedsReopen),
                 State::Idle => {
-                    self.freeze(&mut progress);
+                    self.freeze(&mut progress, &log);
                     log.rotate();
                 }
             }
@@ -97,16 +103,17 @@ impl Kv {
 
     fn next_step(&self) -> Step {
         let mut log = self.engine.log.lock();
+        let is_full = log.is_full();
         let mut progress = self.engine.progress.lock();
         if progress.needs_reopen {
             return Step::Done(Room::Refused(KvError::NeedsReopen));
         }
-        if !log.is_full() {
-            return Step::Done(Room::Ready);
+        if !is_full {
+            return Step::Done(Room::Ready(log.batch_bytes()));
         }
         match progress.state {
             State::Idle => {
-                self.freeze(&mut progress);
+                self.freeze(&mut progress, &log);
                 log.rotate();
                 Step::Start
             }
@@ -121,7 +128,8 @@ impl Kv {
         }
     }
 
-    fn freeze(&self, progress: &mut Progress) {
+    fn freeze(&self, progress: &mut Progress, log: &Log) {
+        progress.is_tight = log.is_tight();
         progress.begin(self.engine.published.visible());
         self.engine.published.replace(|layers| Layers {
             active: Arc::default(),
@@ -149,16 +157,44 @@ impl Kv {
     }
 
     fn absorb(&self, through: u64) -> Result<(), KvError> {
+        let is_tight = self.engine.progress.lock().is_tight;
         let mut base = self.engine.base.lock();
         let Some(frozen) = self.engine.published.layers().frozen.clone() else { return Ok(()) };
-        let result = base.absorb(&frozen, through);
+        let mut result = Err(KvError::NoSpace);
+        if !is_tight {
+            result = base.absorb(&frozen, through);
+        }
+        if matches!(result, Err(KvError::NoSpace)) {
+            result = self.absorb_in_pieces(&mut base, &frozen, through);
+        }
+        if result.is_ok() {
+            self.engine.spare.checkpoint_ended();
+        }
         // After a failure the base was opened again, and older views of it are invalid.
+        self.show(&base, result.is_ok())?;
+        result
+    }
+
+    /// Takes the least room on the medium: each piece has the pages that those before it no longer need, since nobody reads them.
+    fn absorb_in_pieces(&self, base: &mut Base, frozen: &Memtable, through: u64) -> Result<(), KvError> {
+        let mut after = None;
+        loop {
+            self.show(base, false)?;
+            after = base.absorb_piece(frozen, after.as_ref())?;
+            if after.is_none() {
+                return base.absorb(&Memtable::default(), through);
+            }
+        }
+    }
+
+    /// Lets readers see the base as it is, in the place of the frozen memory table or below it.
+    fn show(&self, base: &Base, has_frozen: bool) -> Result<(), KvError> {
         let view = Arc::new(base.view()?);
         self.engine.published.replace(|layers| Layers {
             active: layers.active.clone(),
-            frozen: if result.is_ok() { None } else { layers.frozen.clone() },
+            frozen: if has_frozen { None } else { layers.frozen.clone() },
             base: view,
         });
-        result
+        Ok(())
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::spare;
+
 /// A read or a commit failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,10 +48,7 @@ impl KvError {
 
 impl From<io::Error> for KvError {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace,
-            _ => Self::Io(Arc::new(error)),
-        }
+        if spare::is_full(&error) { Self::NoSpace } else { Self::Io(Arc::new(error)) }
     }
 }
 

@@ -6,6 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
 use crate::medium::{Blob, Medium};
 
 /// A directory with one file for each blob. Held exclusively, by a lock on its `lock` file, while it or one of its blobs is open: a store keeps its blobs and
@@ -101,6 +104,20 @@ struct FileBlob {
     _lock: Option<Arc<File>>,
 }
 
+impl FileBlob {
+    /// Takes room where the file system has no call for it.
+    fn fill(&self, len: u64) -> io::Result<()> {
+        let zeros = vec![0; 64 << 10];
+        let mut end = self.len()?;
+        while end < len {
+            let piece = (len - end).min(zeros.len() as u64);
+            self.write_at(end, &zeros[..piece as usize])?;
+            end += piece;
+        }
+        Ok(())
+    }
+}
+
 impl Blob for FileBlob {
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
@@ -112,6 +129,13 @@ impl Blob for FileBlob {
 
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.file.write_all_at(data, offset)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, len) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.fill(len),
+            result => Ok(result?),
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -16,6 +16,7 @@ use crate::medium::Medium;
 use crate::memtable::Memtable;
 use crate::recovery::{self, LogFormat};
 use crate::snapshot::{Layers, Published, Snapshot};
+use crate::spare::Spare;
 use crate::txn::{Abandon, Txn};
 
 /// Configuration of a store.
@@ -70,6 +71,7 @@ pub(crate) struct Engine {
     /// The base, held by the thread that runs the checkpoint.
     pub(crate) base: Mutex<Base>,
     pub(crate) progress: Mutex<Progress>,
+    pub(crate) spare: Arc<Spare>,
     pub(crate) env: EnvRef,
     pub(crate) config: Config,
 }
@@ -93,7 +95,8 @@ impl Kv {
         env: EnvRef,
         config: Config,
     ) -> Result<Self, OpenError> {
-        let base = open_base(medium.as_ref(), config.cache_bytes)?;
+        let spare = Arc::new(Spare::open(medium.as_ref(), config.log_bytes)?);
+        let base = open_base(medium.as_ref(), &spare, config.cache_bytes)?;
         let tables = base.prepare(tables)?;
         let format = base.log_format()?;
         if format == LogFormat::Two {
@@ -102,7 +105,7 @@ impl Kv {
         let current = open_current(medium.as_ref(), &base, format)?;
         let replayed = Memtable::default();
         let last = recovery::replay(medium.as_ref(), format, current.held(), base.applied()?, &replayed)?;
-        let mut log = Log::open(medium.as_ref(), env.clone(), config.log_bytes, current)?;
+        let mut log = Log::open(medium.as_ref(), env.clone(), config.log_bytes, current, spare.clone())?;
         let mut progress = Progress::default();
         let mut layers = Layers { active: Arc::default(), frozen: None, base: Arc::new(base.view()?) };
         if !replayed.is_empty() || format == LogFormat::One {
@@ -118,6 +121,7 @@ impl Kv {
             log: Mutex::new(log),
             base: Mutex::new(base),
             progress: Mutex::new(progress),
+            spare,
             env,
             config,
         };
@@ -134,6 +138,13 @@ impl Kv {
     /// A snapshot of everything committed so far.
     pub fn snapshot(&self) -> Snapshot {
         self.engine.published.snapshot()
+    }
+
+    /// Whether the medium is full, so that a change which needs more room is to be refused: what room the store keeps for itself is for changes
+    /// that free some. Asks the medium only after it was full; call it in an operation.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.engine.spare.is_short()
     }
 
     /// Ready when a snapshot has another sequence number than this one.
@@ -223,12 +234,13 @@ fn open_current(medium: &dyn Medium, base: &Base, format: LogFormat) -> Result<C
 
 /// Opens the base. The log is created after it: where there is no log, an unreadable base is one whose creation was
 /// interrupted, with nothing in it yet, and it is created again.
-fn open_base(medium: &dyn Medium, cache_bytes: usize) -> Result<Base, OpenError> {
+fn open_base(medium: &dyn Medium, spare: &Arc<Spare>, cache_bytes: usize) -> Result<Base, OpenError> {
     let unfinished = !medium.list()?.iter().any(|name| name.starts_with("log."));
-    match Base::open(medium.open("index")?, cache_bytes, unfinished) {
+    let open = || Base::open(medium.open("index")?, Some(spare.clone()), cache_bytes, unfinished);
+    match open() {
         Err(OpenError::Kv(error)) if unfinished && error.is_damage() => {
             medium.remove("index")?;
-            Base::open(medium.open("index")?, cache_bytes, unfinished)
+            open()
         }
         opened => opened,
     }

@@ -38,6 +38,7 @@ mod record;
 mod recovery;
 mod salvage;
 mod snapshot;
+mod spare;
 mod tables;
 mod txn;
 mod writer;

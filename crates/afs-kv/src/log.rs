@@ -1,6 +1,7 @@
 //! Write-ahead log: two blobs used in turn, each overwritten from its start.
 //!
 //! While one blob is being written, the other holds the batches that the running checkpoint is moving into the base.
+//! A blob that finds no room to grow ends its turn early; the first [`ROOM`] bytes of both are allocated from the start.
 //! Overwriting in place keeps the file's blocks, so that a sync need not write the file system's own metadata.
 
 use std::io;
@@ -15,6 +16,7 @@ use crate::log_turn::{RECORDS_START, Salt, Turn};
 use crate::medium::{Blob, Medium};
 use crate::record;
 use crate::recovery::LogFormat;
+use crate::spare::{self, Spare};
 use crate::txn::Overlay;
 
 /// Invariant: everything in the inactive blob has a sequence number that the base or the frozen memory table
@@ -30,6 +32,10 @@ pub(crate) struct Log {
     salt: Salt,
     current: CurrentTurn,
     limit: u64,
+    /// Room for the checkpoint of the turn.
+    spare: Arc<Spare>,
+    /// The last turn ended early.
+    is_tight: bool,
 }
 
 /// Why a record was not appended.
@@ -78,19 +84,53 @@ impl Log {
         env: EnvRef,
         limit: u64,
         current: CurrentTurn,
+        spare: Arc<Spare>,
     ) -> io::Result<Self> {
         let blobs = open_blobs(medium, LogFormat::Two)?;
+        for refused in blobs.iter().filter_map(|blob| blob.allocate(ROOM).err()) {
+            tracing::debug!(%refused, "a log has no room that is certain");
+        }
         let allocated = [blobs[0].len()?, blobs[1].len()?];
         let active = match current.held() {
             Some(Held::Turn { file, .. }) => 1 - file,
             Some(Held::Nothing { .. }) | None => 0,
         };
         let limit = RECORDS_START + limit;
-        Ok(Self { env, blobs, allocated, active, offset: 0, salt: Salt([0; 16]), current, limit })
+        Ok(Self {
+            env,
+            blobs,
+            allocated,
+            active,
+            offset: 0,
+            salt: Salt([0; 16]),
+            current,
+            limit,
+            spare,
+            is_tight: false,
+        })
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.offset >= self.limit
+    /// Whether the next batch belongs to the other blob: this one has its records, or no room for more.
+    pub(crate) fn is_full(&mut self) -> bool {
+        if self.offset == 0 || self.offset >= self.limit {
+            return self.offset > 0;
+        }
+        let end = self.offset + HEADROOM;
+        let is_refused = self.allocate(end).is_err_and(|error| spare::is_full(&error))
+            || end > ROOM && !self.spare.covers_turn(end);
+        // From the first step that is allowed again on, not from the next short turn on.
+        self.is_tight = is_refused || self.is_tight && end <= ROOM;
+        is_refused
+    }
+
+    /// Whether the medium was full when the last turn ended.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.is_tight
+    }
+
+    /// Most bytes of rows that a batch is to have: on a full medium it must not be refused for its length, with all operations in it.
+    pub(crate) fn batch_bytes(&self) -> usize {
+        if self.is_tight { HEADROOM as usize / 2 } else { usize::MAX }
     }
 
     /// Marks both blobs as needed. The next turn begins where it would have begun.
@@ -148,5 +188,9 @@ impl Log {
     }
 }
 
+/// Room that a blob has from the start.
+const ROOM: u64 = STEP;
+/// Room before a batch.
+const HEADROOM: u64 = 64 << 10;
 const STEP: u64 = 256 << 10;
 static ZEROS: [u8; STEP as usize] = [0; STEP as usize];

@@ -37,6 +37,12 @@ pub trait Blob: Debug + Send + Sync + 'static {
     /// the data may then have been written.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
+    /// Makes room for all bytes before `len`: a later write there does not find the medium full. The blob may then have that length, the new
+    /// bytes being zeros. A full medium returns `StorageFull`.
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        if self.len()? < len { self.set_len(len) } else { Ok(()) }
+    }
+
     /// Truncates the blob, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 

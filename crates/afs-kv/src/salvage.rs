@@ -64,7 +64,7 @@ struct New {
 
 impl New {
     fn create(medium: &dyn Medium, known: &[(String, u8)], names: &[&str]) -> Result<Self, OpenError> {
-        let base = Base::open(medium.open("index")?, CACHE_BYTES, true)?;
+        let base = Base::open(medium.open("index")?, None, CACHE_BYTES, true)?;
         base.prepare_numbered(known)?;
         if known.is_empty() {
             base.prepare(names)?;

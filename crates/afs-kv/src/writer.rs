@@ -49,8 +49,8 @@ impl Kv {
         let mut turn = WriterTurn { kv: self, over: false };
         while self.has_work() {
             match self.make_room() {
-                Room::Ready => {
-                    self.commit();
+                Room::Ready(bytes) => {
+                    self.commit(bytes);
                     // Replies must not wait for the next batch. While some of them are sent here, operations for it arrive.
                     self.engine.env.release_woken();
                 }
@@ -79,8 +79,8 @@ impl Kv {
         self.engine.queue.lock().waiting.pop_front()
     }
 
-    fn commit(&self) {
-        let Batch { rows, hooks, answers, .. } = self.run();
+    fn commit(&self, bytes: usize) {
+        let Batch { rows, hooks, answers, .. } = self.run(bytes);
         let sequence = self.engine.published.visible() + 1;
         let result = match rows.is_empty() {
             true => Ok(()),
@@ -95,10 +95,10 @@ impl Kv {
     }
 
     /// Runs operations until none waits or the batch is large enough. Those that arrive meanwhile share its flush.
-    fn run(&self) -> Batch {
+    fn run(&self, bytes: usize) -> Batch {
         let committed = self.snapshot();
         let mut batch = Batch::default();
-        while batch.is_below(&self.engine.config) {
+        while batch.is_below(&self.engine.config) && batch.bytes < bytes {
             let Some((operation, done)) = self.take_operation() else { break };
             let mut txn = Txn::new(&committed, &batch.rows);
             let answer = operation(&mut txn);

@@ -84,7 +84,7 @@ fn refusals(disk: &CrashDisk, batches: u64, older: &BTreeMap<String, Vec<u8>>) -
                 }
                 Err(OpenError::Kv(KvError::Corrupt(_)) | OpenError::NotAStore) => {
                     let after = contents(&image);
-                    let of_log = |name: &String| name != "index";
+                    let of_log = |name: &String| name.starts_with("log.");
                     let log = |files: &BTreeMap<String, Vec<u8>>| -> Vec<_> {
                         files
                             .iter()

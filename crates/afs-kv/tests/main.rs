@@ -4,6 +4,7 @@
 
 mod basics;
 mod crash;
+mod full;
 mod fuzzing;
 mod lost_files;
 mod parts;

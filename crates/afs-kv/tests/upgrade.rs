@@ -101,7 +101,7 @@ fn a_log_of_format_1_is_taken_over_and_older_programs_are_told() {
     let kv = open(&disk).unwrap();
     put(&kv, b"zz");
     drop(kv);
-    assert_eq!(disk.names(), ["index", "log.a", "log.b", "log.turn"]);
+    assert_eq!(disk.names(), ["index", "log.a", "log.b", "log.turn", "spare"]);
     assert_eq!(keys(&open(&disk).unwrap()).len(), 4);
 }
 

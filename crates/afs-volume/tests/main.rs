@@ -13,6 +13,7 @@ mod depths;
 mod drives;
 mod dumps;
 mod format_2;
+mod full_disk;
 mod fuzzing;
 mod holes;
 mod lent;

@@ -64,6 +64,44 @@ fn a_full_disk_is_told_of_and_loses_nothing() {
     cell.stop();
 }
 
+/// Far more removals than the log of an index has room for on a disk that was never full.
+#[test]
+fn a_full_disk_lets_files_be_removed_by_the_thousand() {
+    if !all_there(&[Need::Fuse, Need::Root]) {
+        return;
+    }
+    let setup = Setup::new("full_removals", 18, seconds(240));
+    let disk = SmallDisk::new(setup.scratch().folder("disk"), 64);
+    let mut cell = setup.serve_in(disk.path(), "rlidwk");
+    let user = setup.mount("user", &[]);
+    let folder = user.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let mut expected = Acknowledged::default();
+    (0..100).for_each(|number| written(&mut expected, &folder, number, 9_000).unwrap());
+    let ballast = disk.fill();
+    let refused = (100..6000).find_map(|number| written(&mut expected, &folder, number, 9_000).err());
+    let refused = refused.unwrap_or_else(|| panic!("a full disk took 50 MB"));
+    assert_eq!(refused.raw_os_error(), Some(libc::ENOSPC), "{refused}");
+
+    // The last one may be there, without its bytes.
+    let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for name in &names {
+        std::fs::remove_file(name).unwrap_or_else(|error| panic!("{}: {error}", name.display()));
+    }
+    // As many changes as a log of 16 MiB has.
+    let directory = folder.join("emptied");
+    for round in 0..1500 {
+        if std::fs::create_dir(&directory).is_ok() {
+            std::fs::remove_dir(&directory).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        }
+    }
+    drop(ballast);
+    goes_on(&mut Acknowledged::default(), &folder, 10_000);
+    assert_calm(&mut cell);
+    drop(user);
+    cell.stop();
+}
+
 /// State, cache and log of the cell are on the disk: whatever is written there, also the line that says so, finds no room.
 #[test]
 fn a_cell_whose_disk_is_full_goes_on_and_starts_again() {

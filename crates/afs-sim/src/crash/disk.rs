@@ -56,7 +56,13 @@ impl CrashDisk {
         self.lock().changes
     }
 
-    /// Growth of all files beyond this many bytes fails with `StorageFull`. `None`: no limit.
+    /// Bytes that the files take: those of the blocks that were written or allocated.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.lock().files.values().map(File::used).sum()
+    }
+
+    /// Writes for which the files would take more than this many bytes fail with `StorageFull`. `None`: no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.lock().capacity = bytes;
     }
@@ -119,7 +125,7 @@ impl CrashDisk {
     /// The power is off, there is no such file, or the disk is full or fails.
     pub fn write_at(&self, name: &str, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
-        state.grow(name, offset + data.len() as u64)?;
+        state.grow(name, offset, offset + data.len() as u64)?;
         let change = Pending::Write { offset: offset as usize, data: data.to_vec() };
         state.change(name, change)
     }
@@ -130,8 +136,19 @@ impl CrashDisk {
     /// The power is off, there is no such file, or the disk is full or fails.
     pub fn set_len(&self, name: &str, len: u64) -> io::Result<()> {
         let mut state = self.lock();
-        state.grow(name, len)?;
+        state.alive()?;
+        if let Some(file) = state.files.get_mut(name) {
+            file.cut(len);
+        }
         state.change(name, Pending::SetLen(len as usize))
+    }
+
+    /// Takes the room of the first bytes of a file.
+    ///
+    /// # Errors
+    /// The power is off, there is no such file, or the disk is full or fails.
+    pub fn allocate(&self, name: &str, len: u64) -> io::Result<()> {
+        self.lock().alive()?.grow(name, 0, len)
     }
 
     /// Makes what was written to a file durable.
@@ -257,15 +274,15 @@ impl State {
         Ok(())
     }
 
-    fn grow(&mut self, name: &str, end: u64) -> io::Result<()> {
-        let now = self.files.get(name).map_or(0, |file| file.current.len() as u64);
-        let used: u64 = self.files.values().map(|file| file.current.len() as u64).sum();
-        match self.capacity {
-            Some(capacity) if end > now && used + end - now > capacity => {
-                Err(io::ErrorKind::StorageFull.into())
-            }
-            _ => Ok(()),
+    fn grow(&mut self, name: &str, from: u64, to: u64) -> io::Result<()> {
+        let used: u64 = if self.capacity.is_some() { self.files.values().map(File::used).sum() } else { 0 };
+        let file = self.files.entry(name.to_owned()).or_default();
+        let missing = file.missing(from, to);
+        if missing > 0 && self.capacity.is_some_and(|capacity| used + missing > capacity) {
+            return Err(io::ErrorKind::StorageFull.into());
         }
+        file.take(from, to);
+        Ok(())
     }
 
     /// Applies a change; one that the crash interrupts may have reached the disk in part.
@@ -315,6 +332,10 @@ impl Blob for CrashBlob {
 
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.disk.write_at(&self.name, offset, data)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.disk.allocate(&self.name, len)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -8,9 +8,35 @@ pub(super) struct File {
     pub(super) durable: Vec<u8>,
     pub(super) current: Vec<u8>,
     pub(super) pending: Vec<Pending>,
+    /// Which of its blocks have room on the disk: those that were written or allocated, and not the holes.
+    blocks: Vec<bool>,
 }
 
 impl File {
+    /// Bytes that it takes on the disk.
+    pub(super) fn used(&self) -> u64 {
+        self.blocks.iter().filter(|has_room| **has_room).count() as u64 * BLOCK
+    }
+
+    /// Bytes that a write of these bytes would take in addition.
+    pub(super) fn missing(&self, from: u64, to: u64) -> u64 {
+        let blocks = from / BLOCK..to.div_ceil(BLOCK);
+        let has_room = |block: &u64| self.blocks.get(*block as usize).copied().unwrap_or(false);
+        blocks.filter(|block| !has_room(block)).count() as u64 * BLOCK
+    }
+
+    /// Takes them.
+    pub(super) fn take(&mut self, from: u64, to: u64) {
+        let blocks = (from / BLOCK) as usize..to.div_ceil(BLOCK) as usize;
+        self.blocks.resize(self.blocks.len().max(blocks.end), false);
+        self.blocks[blocks].fill(true);
+    }
+
+    /// Gives up what is behind a length.
+    pub(super) fn cut(&mut self, len: u64) {
+        self.blocks.truncate(len.div_ceil(BLOCK) as usize);
+    }
+
     pub(super) fn image(&self, rng: &mut Rng) -> Self {
         let mut bytes = self.durable.clone();
         let mut pending = self.pending.clone();
@@ -24,7 +50,8 @@ impl File {
         for change in &pending {
             apply_in_part(change, &mut bytes, kept, rng);
         }
-        Self { durable: bytes.clone(), current: bytes, pending: Vec::new() }
+        let blocks = vec![true; (bytes.len() as u64).div_ceil(BLOCK) as usize];
+        Self { durable: bytes.clone(), current: bytes, pending: Vec::new(), blocks }
     }
 }
 
@@ -51,3 +78,4 @@ fn apply_in_part(change: &Pending, bytes: &mut Vec<u8>, kept: u64, rng: &mut Rng
 }
 
 const SECTOR: usize = 512;
+const BLOCK: u64 = 4096;

@@ -41,6 +41,9 @@ impl Restore {
         if batch.is_empty() {
             return Ok(());
         }
+        if self.store().kv.is_short() {
+            return Err(VolumeError::DiskFull);
+        }
         self.write(move |tx| batch.into_iter().try_for_each(|(image, data)| tx.put_image(image, data))).await
     }
 

@@ -10,6 +10,7 @@ impl VolumeTx<'_, '_> {
     /// Charges a new object, if the partition and both quotas, of bytes and of files, permit it. Objects take space beside
     /// the index, wherever their data go.
     pub(super) fn charge_object(&mut self, blocks: u64) -> Result<(), VolumeError> {
+        self.require_room()?;
         if blocks > self.store.drives.own().usage()?.free / 1024 {
             return Err(VolumeError::DiskFull);
         }
@@ -25,11 +26,19 @@ impl VolumeTx<'_, '_> {
     pub(super) fn charge(&mut self, growth: u64, spare: u64) -> Result<(), VolumeError> {
         let wanted = growth.saturating_sub(spare);
         let quota = u64::from(self.header.max_quota);
+        if growth > 0 {
+            self.require_room()?;
+        }
         if growth > 0 && quota != 0 && self.header.blocks_used + wanted > quota {
             return Err(VolumeError::OverQuota);
         }
         self.charge_anyway(growth);
         Ok(())
+    }
+
+    /// What room the index keeps for itself on a full disk is for changes that free some.
+    fn require_room(&self) -> Result<(), VolumeError> {
+        if self.store.kv.is_short() { Err(VolumeError::DiskFull) } else { Ok(()) }
     }
 
     /// Charges an amount that is never refused.
