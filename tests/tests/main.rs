@@ -34,6 +34,7 @@ mod openafs_tools;
 mod openafs_vos;
 mod openafs_words;
 mod own_mounts;
+mod partitions;
 mod peers;
 mod picture;
 mod real_input;

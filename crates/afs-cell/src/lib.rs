@@ -24,12 +24,12 @@ pub mod tokens;
 pub use afs_venus::BypassLimits;
 pub use configuration::{
     BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DataPathUse, DatabaseLocation, DnsUse, EtcdOptions,
-    FileError, HARD_SERVER_WAIT, JoinFile, KeptCells, KeptDataPath, KeptOptions, NewServer,
-    PartitionDirectory, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
+    FileError, HARD_SERVER_WAIT, Inventory, JoinFile, KeptCells, KeptDataPath, KeptOptions, MissingFile,
+    NewServer, PartitionDirectory, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
 };
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen, NotStored, StoreOptions};
 pub use servers::{
     ADMIN_NAME, Collisions, DataPathState, DataPathTable, DriveCounts, ImportRequest, Imported, ImportedFile,
-    PartitionScrub, ScrubPass, Servers, StartError,
+    PartitionReport, PartitionScrub, ScrubPass, Servers, StartError,
 };

@@ -33,9 +33,9 @@ impl Reserves {
         Self(all)
     }
 
-    /// When all is open: makes the reserves that are missing, where there is room for much more.
-    pub(crate) fn keep(&self) {
-        for directory in &self.0 {
+    /// When all is open: makes the reserves that are missing, where there is room for much more, except in some of the directories.
+    pub(crate) fn keep(&self, left_alone: &[PathBuf]) {
+        for directory in self.0.iter().filter(|directory| !left_alone.contains(directory)) {
             if let Err(error) = keep(directory) {
                 tracing::debug!(%error, directory = %directory.display(), "no reserve can be kept");
             }
@@ -69,11 +69,11 @@ mod tests {
     fn a_reserve_is_made_once_and_stays_while_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
         let reserves = || Reserves::before_start([dir.path().to_owned(), dir.path().join("none")]);
-        reserves().keep();
+        reserves().keep(&[]);
         let path = dir.path().join(NAME);
         let made = room(dir.path()).unwrap() >= SHARE * BYTES;
         assert_eq!(fs::metadata(&path).ok().map(|file| file.len()), made.then_some(BYTES));
-        reserves().keep();
+        reserves().keep(&[]);
         assert_eq!(path.exists(), made);
     }
 }

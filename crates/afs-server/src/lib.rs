@@ -17,6 +17,7 @@ mod kept_locks;
 mod leases;
 pub mod location;
 pub mod locks;
+mod partition_health;
 mod partitions;
 pub mod policy;
 pub mod protection;
@@ -41,6 +42,7 @@ pub use file::{FileServer, FileServerConfig, FileServerLimits, Statistics, Stati
 pub use guard::Guard;
 pub use journal::JournalServer;
 pub use location::{LocationServer, VoteServer};
+pub use partition_health::PartitionState;
 pub use partitions::Partitions;
 pub use policy::{Policy, Requirement, SharedPolicy};
 pub use protection::{ProtectionNames, ProtectionOptions, ProtectionServer};

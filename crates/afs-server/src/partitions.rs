@@ -1,6 +1,6 @@
 //! Map from the partitions of a server to their volume stores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use afs_datapath::capability::DriveId as NamedDrive;
@@ -9,6 +9,8 @@ use afs_remote::DirectDrive;
 use afs_volume::{Volume, VolumeStore};
 use afs_wire::ids::{PartitionId, VolumeId};
 use parking_lot::RwLock;
+
+use crate::partition_health::Health;
 
 /// Drives of whose chunks clients may have addresses.
 type Buckets = BTreeMap<(PartitionId, DriveId), Arc<dyn Addressed>>;
@@ -19,6 +21,7 @@ pub struct Partitions {
     stores: Arc<BTreeMap<PartitionId, VolumeStore>>,
     direct: Arc<RwLock<BTreeMap<(PartitionId, DriveId), DirectDrive>>>,
     addressed: Arc<RwLock<Buckets>>,
+    health: Arc<Health>,
 }
 
 impl Partitions {
@@ -28,7 +31,27 @@ impl Partitions {
             stores: Arc::new(stores.into_iter().collect()),
             direct: Arc::default(),
             addressed: Arc::default(),
+            health: Arc::default(),
         }
+    }
+
+    /// The same server with partitions that are off line, and why. One of them that is in the map stays on line.
+    #[must_use]
+    pub fn with_offline(mut self, offline: impl IntoIterator<Item = (PartitionId, String)>) -> Self {
+        let offline = offline.into_iter().filter(|(partition, _)| !self.stores.contains_key(partition));
+        let health = Health { offline: offline.collect(), ..Health::default() };
+        self.health = Arc::new(health);
+        self
+    }
+
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The partitions of the server, those that are off line among them, in ascending order.
+    pub fn ids(&self) -> impl Iterator<Item = PartitionId> {
+        let all: BTreeSet<_> = self.stores.keys().chain(self.health.offline.keys()).copied().collect();
+        all.into_iter()
     }
 
     /// A map with one partition, `/vicepa`.
@@ -80,7 +103,7 @@ impl Partitions {
         self.direct.read().values().cloned().collect()
     }
 
-    /// All partitions in ascending order.
+    /// The partitions that serve, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (PartitionId, &VolumeStore)> {
         self.stores.iter().map(|(partition, store)| (*partition, store))
     }

@@ -10,6 +10,7 @@ use std::slice::from_ref;
 use std::time::Duration;
 
 use afs_server::FileServerLimits;
+use afs_server::PartitionState;
 use afs_server::callbacks::{Callbacks, Grant};
 use afs_server::hosts::HostId;
 use afs_sim::crash::{Rng, seeds};
@@ -113,6 +114,11 @@ fn a_power_failure_within_a_list_leaves_all_of_it_or_nothing() {
         // At the write, at the sync, or behind it.
         cell.fail_after(1 + seed % 3);
         let replied = a.ask(all.clone()).is_ok();
+        if !replied {
+            let states = cell.partitions().states();
+            let is_failing = |state: &PartitionState| matches!(state, PartitionState::Failing(_));
+            assert!(states.values().all(is_failing), "seed {seed}: {states:?}");
+        }
         cell.restart_after_power_failure(&mut Rng(seed));
         refused(a.ask(all), ESTALE);
         let after = entries(&a, dir);

@@ -126,6 +126,20 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
+    /// Whether the disk of the partition fails, or its index is damaged: other volumes there may be unusable too.
+    #[must_use]
+    pub fn is_of_partition(&self) -> bool {
+        match self {
+            Self::Index(error) => {
+                matches!(error, KvError::Io(_) | KvError::Corrupt(_) | KvError::NeedsReopen)
+            }
+            Self::Drive(error) => {
+                matches!(error, DriveError::Io(_) | DriveError::Unreadable { .. } | DriveError::NeedsReopen)
+            }
+            _ => false,
+        }
+    }
+
     /// The abort code for a client.
     pub fn code(&self) -> AbortCode {
         let errno = match self {

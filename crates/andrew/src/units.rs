@@ -10,6 +10,14 @@ pub fn bytes<S: Serializer>(kib: &(impl Copy + TryInto<i64>), serializer: S) -> 
     serializer.serialize_i64(number(*kib).saturating_mul(1024))
 }
 
+/// As [`bytes`]; `None` is null.
+pub fn some_bytes<S: Serializer>(kib: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match kib {
+        Some(kib) => bytes(kib, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 /// As [`bytes`], for a quota: 0 (no limit) is null.
 pub fn limit<S: Serializer>(kib: &(impl Copy + TryInto<i64>), serializer: S) -> Result<S::Ok, S::Error> {
     match number(*kib) {

@@ -10,6 +10,7 @@ use std::net::Ipv4Addr;
 use afs_wire::ids::{KindNumber, PartitionId, VolumeId, VolumeKind};
 use afs_wire::vl::{Entry, Site, SiteFlags};
 
+use super::PartitionState;
 use super::{EntryFilter, MoveOptions, ReleaseOptions, RemoveOptions};
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, ServerPartition};
@@ -142,7 +143,10 @@ impl Admin {
             };
             for partition in partitions {
                 let place = ServerPartition::new(server, partition);
-                space.0.insert(place, self.free_space(place).await?.free_kib);
+                match self.partition_state(place).await? {
+                    PartitionState::Online(found) => drop(space.0.insert(place, found.free_kib)),
+                    ill => self.progress().warn(&format!("nothing goes to {place}: it is {}", ill.word())),
+                }
             }
         }
         if space.0.is_empty() {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use afs_wire::ids::PartitionId;
 use afs_wire::vl::{Attributes, Entry, EntryFlags, ListAttributesN2, NameText};
-use afs_wire::vol::{ListVolumes, PartitionInfo64, PartitionText, TransactionInfo, VolumeInfo};
+use afs_wire::vol::{ListVolumes, TransactionInfo, VolumeInfo};
 
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, ServerPartition};
@@ -45,20 +45,6 @@ impl Admin {
             AdminError::call(format!("Could not list the volumes on {place}"), Some(place.server), e)
         })?;
         Ok(reply.volumes.iter().copied().collect())
-    }
-
-    /// Space on a partition.
-    ///
-    /// # Errors
-    /// As [`Admin::volumes_on`].
-    pub async fn free_space(&self, place: ServerPartition) -> AdminResult<FreeSpace> {
-        let name = place.partition.check().map(|p| p.to_string()).unwrap_or_default();
-        let request = PartitionInfo64 { name: PartitionText::truncated(name.as_bytes()) };
-        let reply = self.at(place.server, &request).await;
-        let reply = reply.map_err(|e| {
-            AdminError::call(format!("Could not get the room on {place}"), Some(place.server), e)
-        })?;
-        Ok(FreeSpace { free_kib: reply.partition.free, total_kib: reply.partition.total })
     }
 
     /// The transactions of a server.

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
+use afs_wire::error::AbortCode;
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::operations::SnapshotSchedule;
 use afs_wire::vol::VolumeInfo;
@@ -73,7 +74,11 @@ impl Snapshotter {
             return Ok(done);
         }
         for partition in self.admin.partitions(self.server).await? {
-            let all = self.admin.volumes_on(ServerPartition::new(self.server, partition)).await?;
+            let all = match self.admin.volumes_on(ServerPartition::new(self.server, partition)).await {
+                // The others have theirs.
+                Err(error) if error.code() == Some(AbortCode::VOFFLINE) => continue,
+                listed => listed?,
+            };
             for volume in volumes(&all).into_values() {
                 self.one(&volume, &schedule, Day::of(now), &mut done).await;
             }

@@ -2,8 +2,8 @@
 //! there is nothing to report.
 
 use afs_admin::{
-    CheckDirection, CheckOptions, CheckResult, CopyOptions, CreateOptions, Fault, ReleaseOptions, Remedy,
-    ServerPartition,
+    CheckDirection, CheckOptions, CheckResult, CopyOptions, CreateOptions, Fault, GivenUp, ReleaseOptions,
+    Remedy, ServerPartition,
 };
 use afs_wire::ids::VolumeId;
 use afs_wire::vl::Entry;
@@ -103,7 +103,10 @@ fn lost_volumes_leave_their_entries() {
     zap(&cell, place(0, 0), read_only);
     zap(&cell, place(0, 0), snapshot);
     zap(&cell, place(0, 0), volume);
-    is_mended(&cell, &[(Fault::Missing, true); 3]);
+    is_mended(&cell, &[(Fault::Missing, false), (Fault::Missing, false), (Fault::Missing, true)]);
+    let given_up = GivenUp::Named(vec!["v".into(), snapshot.to_string()]);
+    look(&cell, CheckOptions { repair: true, given_up, ..CheckOptions::default() });
+    assert_eq!(look(&cell, CheckOptions::default()).findings, []);
     let names: Vec<_> = entries(&cell).iter().map(|e| e.name.to_string()).collect();
     assert_eq!(names, ["other"]);
 }

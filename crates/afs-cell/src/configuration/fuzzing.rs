@@ -1,6 +1,6 @@
 //! Fuzzing of the decoders of the files of a state directory.
 
-use super::{identity, join_file, kept_options, security_file, server_file};
+use super::{identity, inventory, join_file, kept_options, partition_identity, security_file, server_file};
 use crate::servers::ImportRequest;
 
 /// Decodes bytes as each of the files; true if one of them succeeds.
@@ -9,6 +9,8 @@ pub(crate) fn settings(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let read = [
         identity::fuzz(bytes),
+        inventory::fuzz(bytes),
+        partition_identity::fuzz(bytes),
         join_file::fuzz(bytes),
         server_file::fuzz(text),
         security_file::fuzz(text),
@@ -18,8 +20,10 @@ pub(crate) fn settings(bytes: &[u8]) -> bool {
 }
 
 /// Valid files, as seeds.
-pub(crate) const SAMPLES: [&str; 5] = [
+pub(crate) const SAMPLES: [&str; 7] = [
     r#"{"format":1,"cell":"example.org","file_server":"07070707-0707-0707-0707-070707070707"}"#,
+    r#"{"format":1,"partitions":{"/vicepa":"07070707-0707-0707-0707-070707070707"},"files":["keys/login"]}"#,
+    r#"{"format":1,"id":"07070707-0707-0707-0707-070707070707"}"#,
     r#"base_port = 7200
 listen = "192.0.2.1"
 mount = "/afs"

@@ -4,7 +4,7 @@ use super::error::ControlError;
 use super::frame::{ControlReply, ControlRequest, Statistics};
 use crate::drives::{DriveAnswer, DriveRequest};
 use crate::error::CellResult;
-use crate::servers::{DriveCounts, ImportRequest, Imported, PartitionScrub};
+use crate::servers::{DriveCounts, ImportRequest, Imported, PartitionReport, PartitionScrub};
 use crate::socket;
 use crate::state::StateDir;
 use serde::de::DeserializeOwned;
@@ -75,6 +75,14 @@ impl ControlClient {
     /// As [`ControlClient::statistics`]; also of a cell of an earlier version, which does not know the request.
     pub fn data_path(&mut self) -> io::Result<Option<DriveCounts>> {
         self.json(&ControlRequest::DataPath)
+    }
+
+    /// Requests the states of the partitions.
+    ///
+    /// # Errors
+    /// As [`ControlClient::data_path`].
+    pub fn partitions(&mut self) -> io::Result<Vec<PartitionReport>> {
+        self.json(&ControlRequest::Partitions)
     }
 
     /// Imports the databases of another cell.

@@ -35,6 +35,8 @@ pub enum ControlRequest {
     Drives(Vec<u8>),
     /// The counters of the data path.
     DataPath,
+    /// The states of the partitions.
+    Partitions,
 }
 
 /// Reply of the cell.
@@ -72,6 +74,7 @@ impl RequestFrame for ControlRequest {
             Self::Import(json) => write_frame(to, 5, &[json], REQUEST_LEN_MAX),
             Self::Drives(json) => write_frame(to, DRIVES, &[json], REQUEST_LEN_MAX),
             Self::DataPath => write_frame(to, 6, &[], REQUEST_LEN_MAX),
+            Self::Partitions => write_frame(to, 7, &[], REQUEST_LEN_MAX),
         }
     }
 
@@ -87,6 +90,7 @@ impl RequestFrame for ControlRequest {
             (5, _) => Ok(Some(Self::Import(body))),
             (DRIVES, _) => Ok(Some(Self::Drives(body))),
             (6, None) if body.is_empty() => Ok(Some(Self::DataPath)),
+            (7, None) if body.is_empty() => Ok(Some(Self::Partitions)),
             _ => Err(damaged("not a request")),
         }
     }

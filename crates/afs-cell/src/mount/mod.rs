@@ -132,7 +132,7 @@ impl Client {
         let all = crate::mounts::list().unwrap_or_default();
         let own = all.into_iter().rev().find(|mount| mount.directory == options.directory);
         self.device = own.map(|own| own.device).unwrap_or_default();
-        self.reserves.keep();
+        self.reserves.keep(&[]);
         Ok(())
     }
 

@@ -1,11 +1,12 @@
 //! Errors of starting the servers of a host.
 
+use crate::configuration::inventory::MissingFile;
 use afs_db::LocationError;
 use afs_db::shared::SharedError;
 use afs_etcd::ConfigError;
 use afs_login::BadLoginSecret;
 use afs_rx::ListenError;
-use afs_wire::ids::CellName;
+use afs_wire::ids::{CellName, PartitionId};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,8 +50,37 @@ pub enum StartError {
         /// The fault.
         why: String,
     },
+    /// What was there at an earlier start is missing.
+    #[error(
+        "{}/{} is missing, and was there at an earlier start; {}: put it back; to go on without it: `andrew store forget {} --state {}`",
+        .state.display(), .missing.name, .missing.meaning, .missing.name, .state.display()
+    )]
+    Missing {
+        /// The state directory.
+        state: PathBuf,
+        /// The file.
+        missing: MissingFile,
+    },
+    /// In the place of a partition is nothing, or another one.
+    #[error(
+        "{} {found}: mount its disk there, and start again; to take what is there in its place, or make a new partition if there is none: `andrew store forget {place} --state {}`",
+        .path.display(), .state.display()
+    )]
+    NotThePartition {
+        /// The directory.
+        path: PathBuf,
+        /// What is there, and what was expected.
+        found: String,
+        /// The partition's name at this server.
+        place: PartitionId,
+        /// The state directory.
+        state: PathBuf,
+    },
     /// A store is damaged.
-    #[error("cannot open {}: {why}", .path.display())]
+    #[error(
+        "cannot open {0}: {1}; `andrew store check {0}` says what is lost, `andrew store repair {0}` keeps the rest",
+        .path.display(), .why
+    )]
     DamagedStore {
         /// Where it is.
         path: PathBuf,

@@ -12,6 +12,8 @@ mod login_stores;
 mod owner_requests;
 #[cfg(test)]
 mod owner_tests;
+mod partition_admission;
+mod partition_reports;
 mod remote_databases;
 mod roles;
 mod scrub;
@@ -24,6 +26,7 @@ pub(crate) use databases::LOGIN_SECRET;
 pub use drive_counts::DriveCounts;
 pub use error::StartError;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
+pub use partition_reports::PartitionReport;
 pub use scrub::{PartitionScrub, ScrubPass, ScrubTable};
 pub use security::ADMIN_NAME;
 pub(crate) use shared_rows::EMBEDDED;
@@ -36,6 +39,7 @@ use crate::error::CellResult;
 use crate::reserve::Reserves;
 use crate::servers::import::Importer;
 use crate::servers::owner_requests::{OwnerRequests, owner_calls};
+use crate::servers::partition_admission::Admission;
 use crate::servers::remote_databases::RemoteDatabases;
 use crate::servers::roles::{Host, Overseer, Role, SocketServices};
 use crate::servers::security::CellSecurity;
@@ -44,6 +48,7 @@ use afs_auth::rxgk::CallbackOffer;
 use afs_kv::Kv;
 use afs_net::{System, Udp};
 use afs_rpc::{Connection, EnvExt, Security};
+use afs_server::Partitions;
 use afs_server::scrub::Scrubber;
 use afs_wire::ids::{CellName, Uuid};
 use std::collections::BTreeMap;
@@ -66,6 +71,7 @@ pub struct Servers {
     drives: AttachedDrives,
     /// The indexes of the stores, which take over what is in their logs when the servers stop.
     indexes: Vec<Kv>,
+    partitions: Partitions,
 }
 
 /// Longest time that disk operations in progress may take when the servers stop.
@@ -78,6 +84,8 @@ impl Servers {
     /// A port is in use, the address does not belong to this host, the state directory belongs to another cell, or a
     /// store cannot be opened.
     pub fn start(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
+        let was_in_use = CellIdentity::read(&options.directory)?.is_some();
+        let mut admission = Admission::begin(&options.directory, was_in_use)?;
         let identity = identity(system, options)?;
         // Sockets first: a port in use is the likeliest error, and nothing has been changed then.
         let sockets = Sockets::bind(system, options)?;
@@ -87,10 +95,10 @@ impl Servers {
         let security = CellSecurity::open(system, options)?;
         let remote = RemoteDatabases { system, rx: sockets.overseer.rx(), options, security: &security };
         let uuid = identity.file_server;
-        let stores = system.block_on(open_stores(&remote, uuid))?;
+        let stores = system.block_on(open_stores(&remote, uuid, &mut admission))?;
         let (guard, scrubber) = (stores.guard(system, &security), stores.scrubber(&remote));
-        let (env, partitions) = (system.env(), stores.partitions());
-        let drives = AttachedDrives::open(&env, &options.directory, partitions, options.key_age)?;
+        let (env, partitions) = (system.env(), stores.partitions().clone());
+        let drives = AttachedDrives::open(&env, &options.directory, &partitions, options.key_age)?;
         let importer = stores.databases().map(|databases| databases.importer.clone());
         let overseen = Vec::new();
         let host =
@@ -99,7 +107,8 @@ impl Servers {
         let roles = start_roles(roles, overseer, host)?;
         let owner_calls = owner_calls(&roles, &owner, options, &security);
         let (system, indexes) = (system.clone(), stores.indexes());
-        reserves.keep();
+        reserves.keep(stores.left_alone());
+        admission.end();
         Ok(Self {
             system,
             roles,
@@ -111,6 +120,7 @@ impl Servers {
             importer,
             drives,
             indexes,
+            partitions,
         })
     }
 
@@ -145,6 +155,7 @@ impl Servers {
             scrubber: self.scrubber.clone(),
             importer: self.importer.clone(),
             drives: self.drives.clone(),
+            partitions: self.partitions.clone(),
             file_server: self.roles.iter().find_map(|role| role.file_server()).map(Arc::downgrade),
         };
         Arc::new(move |request| requests.serve(request))
@@ -182,8 +193,12 @@ impl Sockets {
 }
 
 /// Opens the stores of the host; creates the first contents of a new cell.
-async fn open_stores(remote: &RemoteDatabases<'_>, uuid: Uuid) -> CellResult<Stores> {
-    let stores = Stores::open(remote, uuid).await?;
+async fn open_stores(
+    remote: &RemoteDatabases<'_>,
+    uuid: Uuid,
+    admission: &mut Admission,
+) -> CellResult<Stores> {
+    let stores = Stores::open(remote, uuid, admission).await?;
     stores.first_start(remote, uuid).await?;
     Ok(stores)
 }

@@ -1,5 +1,5 @@
 //! Requests of a cell's owner on the control socket: calls to its services, statistics, reload, scrub reports, imports,
-//! counters of the data path.
+//! counters of the data path, states of partitions.
 
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
@@ -7,13 +7,14 @@ use crate::control::{ControlReply, ControlRequest, Statistics};
 use crate::drives::AttachedDrives;
 use crate::servers::DriveCounts;
 use crate::servers::import::{self, Importer};
+use crate::servers::partition_reports;
 use crate::servers::roles::Role;
 use crate::servers::scrub;
 use crate::servers::security::CellSecurity;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, Rx};
-use afs_server::FileServer;
 use afs_server::scrub::Scrubber;
+use afs_server::{FileServer, Partitions};
 use afs_wire::rpc::ServiceId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub(super) struct OwnerRequests {
     /// On a host that serves the databases.
     pub(super) importer: Option<Importer>,
     pub(super) drives: AttachedDrives,
+    pub(super) partitions: Partitions,
     /// On a host with a file server.
     pub(super) file_server: Option<Weak<FileServer>>,
 }
@@ -45,6 +47,7 @@ impl OwnerRequests {
             },
             ControlRequest::Statistics => statistics(&self.transports),
             ControlRequest::Scrub => json(&scrub::reports(self.scrubber.as_ref())),
+            ControlRequest::Partitions => json(&partition_reports::reports(&self.partitions)),
             ControlRequest::DataPath => {
                 let server = self.file_server.as_ref().and_then(Weak::upgrade);
                 json(&server.map(|server| DriveCounts::of(&server)))

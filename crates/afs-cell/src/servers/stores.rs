@@ -5,19 +5,19 @@ use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::audit_log::AuditLog;
 use crate::servers::databases::Databases;
+use crate::servers::partition_admission::Admission;
 use crate::servers::remote_databases::RemoteDatabases;
 use crate::servers::security::{ADMIN_NAME, CellSecurity};
 use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
-use afs_files::make_directory;
 use afs_kv::{FileMedium, Kv};
 use afs_net::System;
+use afs_rpc::EnvExt;
 use afs_server::scrub::Scrubber;
 use afs_server::{Audit, AuditOptions, CellSpec, Guard, Partitions, ProtectionNames, bootstrap};
 use afs_volume::VolumeStore;
 use afs_wire::ids::Uuid;
 use std::fmt::Display;
-use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,24 +29,48 @@ pub(super) struct Stores {
     /// Users and groups: from the databases here, or from other hosts.
     protection: Arc<dyn ProtectionDb>,
     partitions: Partitions,
+    /// The directories of those that are off line.
+    left_alone: Vec<PathBuf>,
 }
 
 impl Stores {
-    /// Opens the stores that the host's roles need.
-    pub(super) async fn open(remote: &RemoteDatabases<'_>, uuid: Uuid) -> CellResult<Self> {
+    /// Opens the stores that the host's roles need. A partition that cannot be opened is off line, if there is another one.
+    pub(super) async fn open(
+        remote: &RemoteDatabases<'_>,
+        uuid: Uuid,
+        admission: &mut Admission,
+    ) -> CellResult<Self> {
         let (system, options) = (remote.system, remote.options);
         let databases = match options.roles.has(RoleName::Database) {
             true => Some(Databases::open(system, options, uuid).await?),
             false => None,
         };
         let protection = databases.as_ref().map_or_else(|| remote.protection(), |d| d.names.clone());
-        let mut stores = Vec::with_capacity(options.partitions.len());
-        for PartitionDirectory { id, path } in &options.partitions {
-            make_directory(path, &mut DirBuilder::new()).map_err(|e| cannot_open(path, e))?;
-            stores.push((*id, volumes(system, path).await?));
+        let (mut online, mut offline, mut left_alone) = (Vec::new(), Vec::new(), Vec::new());
+        for partition in &options.partitions {
+            match open_partition(system, admission, partition).await {
+                Ok(volumes) => online.push((partition.id, volumes)),
+                Err(error) => {
+                    tracing::error!("partition {} is off line: {error}", partition.id);
+                    left_alone.push(partition.path.clone());
+                    offline.push((partition.id, error));
+                }
+            }
         }
-        let (directory, partitions) = (options.directory.clone(), Partitions::new(stores));
-        Ok(Self { directory, databases, protection, partitions })
+        if online.is_empty()
+            && let Some((_, error)) = offline.pop()
+        {
+            return Err(error);
+        }
+        let offline = offline.into_iter().map(|(partition, error)| (partition, error.to_string()));
+        let (directory, partitions) =
+            (options.directory.clone(), Partitions::new(online).with_offline(offline));
+        Ok(Self { directory, databases, protection, partitions, left_alone })
+    }
+
+    /// The directories of the partitions that are off line: nothing is written there.
+    pub(super) fn left_alone(&self) -> &[PathBuf] {
+        &self.left_alone
     }
 
     /// The databases, on a host that serves them.
@@ -100,6 +124,12 @@ impl Stores {
         let cannot = |e: &dyn Display| StartError::FirstStart(e.to_string());
         bootstrap_protection(&*databases.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
         let Some(first) = options.partitions.first() else { return Ok(()) };
+        if self.partitions.store(first.id).is_none() {
+            // It may have the first volumes.
+            let addresses = vec![options.listen];
+            databases.location.register(uuid, addresses).await.map_err(|e| cannot(&e))?;
+            return Ok(());
+        }
         let cell = CellSpec {
             cell: options.cell.clone(),
             server: uuid,
@@ -111,6 +141,15 @@ impl Stores {
         bootstrap(&*databases.location, &self.partitions, &cell).await.map_err(|e| cannot(&e))?;
         Ok(())
     }
+}
+
+async fn open_partition(
+    system: &Arc<System>,
+    admission: &mut Admission,
+    partition: &PartitionDirectory,
+) -> CellResult<VolumeStore> {
+    admission.admit(partition, || Uuid(system.random_bytes()))?;
+    volumes(system, &partition.path).await
 }
 
 /// Volumes of a partition. Garbage of an earlier crash is collected in the background.

@@ -185,6 +185,7 @@ impl FileServer {
             }
             VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_) => {
                 tracing::error!(%fid, %error, "a volume cannot be used");
+                self.partitions.note(fid.volume, error);
             }
             _ => {}
         }

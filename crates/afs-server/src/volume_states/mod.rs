@@ -19,6 +19,7 @@ use waiting::Waiting;
 
 use crate::file::FileServer;
 use crate::leases::Bar;
+use crate::partitions::Partitions;
 
 /// Volumes remembered as moved. For one that is no longer remembered clients get "not here", on which they
 /// ask for its location as well.
@@ -102,10 +103,10 @@ impl VolumeStates {
     }
 
     /// The code for a volume that is on no partition.
-    fn of_absent(&self, volume: VolumeId) -> AbortCode {
+    fn of_absent(&self, partitions: &Partitions, volume: VolumeId) -> AbortCode {
         let table = self.table.read();
         let moved = table.everywhere.get(&volume) == Some(&VolumeState::Moved);
-        if moved { AbortCode::VMOVED } else { AbortCode::VNOVOL }
+        if moved { AbortCode::VMOVED } else { partitions.code_of_absent() }
     }
 
     /// The file server whose volumes these are.
@@ -194,7 +195,7 @@ mod tests {
             states.set(VolumeId(volume), Some(VolumeState::Moved));
         }
         assert_eq!(states.count.load(Ordering::Relaxed), MOVED_MAX);
-        assert_eq!(states.of_absent(VolumeId(1)), AbortCode::VNOVOL);
-        assert_eq!(states.of_absent(VolumeId(MOVED_MAX as u32)), AbortCode::VMOVED);
+        assert_eq!(states.of_absent(&Partitions::new([]), VolumeId(1)), AbortCode::VNOVOL);
+        assert_eq!(states.of_absent(&Partitions::new([]), VolumeId(MOVED_MAX as u32)), AbortCode::VMOVED);
     }
 }

@@ -41,7 +41,7 @@ impl VolumeStates {
                 Some(_) => {}
             }
         }
-        Err(nearest.map_or_else(|| self.of_absent(id), |(_, code)| code))
+        Err(nearest.map_or_else(|| self.of_absent(partitions, id), |(_, code)| code))
     }
 
     /// What keeps a volume from serving, with a rank of how close it is to serving.

@@ -41,6 +41,7 @@ use crate::clients::Clients;
 use crate::file::FileServer;
 use crate::file::server::untranslated;
 use crate::guard::{Guard, Guarded};
+use crate::partition_health::PartitionState;
 use crate::partitions::Partitions;
 use crate::volume_states::{Site, VolumeStates};
 use peers::Peers;
@@ -129,12 +130,15 @@ impl VolumeServer {
 
     /// A partition of this server.
     fn partition(&self, number: PartitionNumber) -> Result<PartitionId, AbortCode> {
-        let attached = |partition: &PartitionId| self.partitions.store(*partition).is_some();
-        number.check().filter(attached).ok_or(AbortCode::VOLSERILLEGAL_PARTITION)
+        let partition = number.check().ok_or(AbortCode::VOLSERILLEGAL_PARTITION)?;
+        self.store(partition).map(|_| partition)
     }
 
     fn store(&self, partition: PartitionId) -> Result<&VolumeStore, AbortCode> {
-        self.partitions.store(partition).ok_or(AbortCode::VOLSERILLEGAL_PARTITION)
+        self.partitions.store(partition).ok_or_else(|| match self.partitions.state(partition) {
+            PartitionState::Offline(_) => AbortCode::VOFFLINE,
+            _ => AbortCode::VOLSERILLEGAL_PARTITION,
+        })
     }
 
     /// Changes the header of a volume.
@@ -154,6 +158,7 @@ impl VolumeServer {
     fn code(&self, volume: VolumeId, error: &VolumeError) -> AbortCode {
         if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
             tracing::error!(%volume, %error, "a volume cannot be used");
+            self.partitions.note(volume, error);
         }
         if matches!(error, VolumeError::Sparse { .. }) {
             tracing::warn!(%volume, %error, "a volume is not dumped");

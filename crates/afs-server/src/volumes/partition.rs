@@ -15,11 +15,11 @@ use crate::guard::anyone;
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     type Server = Arc<VolumeServer>;
     let table = anyone(table, |server: Server, _: vol::ListPartitions| async move {
-        let partitions = PartitionSlots::of(server.partitions.iter().map(|(partition, _)| partition));
+        let partitions = PartitionSlots::of(server.partitions.ids());
         Ok(vol::ListPartitionsReply { partitions })
     });
     let table = anyone(table, |server: Server, _: vol::XListPartitions| async move {
-        let numbers = server.partitions.iter().map(|(partition, _)| partition.into());
+        let numbers = server.partitions.ids().map(Into::into);
         Ok(vol::XListPartitionsReply { partitions: BoundedVec::first_of(numbers) })
     });
     let table = anyone(table, |server: Server, call: vol::PartitionInfo| async move {
@@ -47,12 +47,15 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// Name, free KiB and total KiB of a partition.
+    /// Name, free KiB and total KiB of a partition that is well.
     fn room(&self, name: &[u8]) -> Result<(String, u64, u64), AbortCode> {
         let illegal = AbortCode::VOLSERILLEGAL_PARTITION;
         let text = std::str::from_utf8(name).map_err(|_| illegal)?;
         let partition: PartitionId = text.parse().map_err(|_| illegal)?;
-        let store = self.partitions.store(partition).ok_or(illegal)?;
+        if let Some(code) = self.partitions.state(partition).code() {
+            return Err(code);
+        }
+        let store = self.store(partition)?;
         let usage = store.usage().map_err(|error| self.code(afs_wire::ids::VolumeId(0), &error))?;
         Ok((partition.to_string(), usage.free / 1024, usage.total / 1024))
     }

@@ -10,7 +10,7 @@ use afs_cell::control::ControlClient;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::state::{CellProcess, StateDir};
 use afs_cell::tokens::properties;
-use afs_cell::{DataPathState, DriveCounts, PartitionScrub, ScrubPass};
+use afs_cell::{DataPathState, DriveCounts, PartitionReport, PartitionScrub, ScrubPass};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,8 @@ struct Cell {
     #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
     cell: Option<CellProcess>,
+    /// States of its partitions, where this user may ask.
+    partitions: Vec<PartitionReport>,
     /// Reports of the scrubs, by partition.
     scrubs: Vec<PartitionScrub>,
     /// Counters of the data path of its file server, where this user may ask.
@@ -127,8 +129,9 @@ impl Args {
         let told = |state: &StateDir| -> CommandResult<Cell> {
             let cell = state.running()?;
             let scrubs = if cell.is_some() { scrubs(state) } else { Vec::new() };
+            let partitions = if cell.is_some() { partitions(state) } else { Vec::new() };
             let data_path_counts = cell.as_ref().and_then(|_| data_path_counts(state));
-            Ok(Cell { state: state.path().to_owned(), cell, scrubs, data_path_counts })
+            Ok(Cell { state: state.path().to_owned(), cell, partitions, scrubs, data_path_counts })
         };
         let others = all.iter().skip(1).map(|one| told(&one.state)).collect::<CommandResult<_>>()?;
         output::show(json, &Status { first: told(&state)?, others, mounts: seen()? });
@@ -176,6 +179,11 @@ fn lines<T>(text: &str, one: impl Fn(String, String) -> Option<T>) -> Vec<T> {
 /// Reports of the scrubs; empty if this user may not read them.
 fn scrubs(state: &StateDir) -> Vec<PartitionScrub> {
     ControlClient::of(state).ok().and_then(|mut cell| cell.scrubs().ok()).unwrap_or_default()
+}
+
+/// States of the partitions; empty if this user may not read them.
+fn partitions(state: &StateDir) -> Vec<PartitionReport> {
+    ControlClient::of(state).ok().and_then(|mut cell| cell.partitions().ok()).unwrap_or_default()
 }
 
 /// Counters of the data path; `None` without a file server, or if this user may not read them.
@@ -239,6 +247,11 @@ impl fmt::Display for Cell {
                 self.data_path_counts.iter().try_for_each(|counts| drive(f, counts))?;
             }
             None => writeln!(f, "no cell runs on {}; `andrew up` starts one", self.state.display())?,
+        }
+        for PartitionReport { partition, state, why } in &self.partitions {
+            if let Some(why) = why {
+                writeln!(f, "partition {partition} is {state}: {why}")?;
+            }
         }
         self.scrubs.iter().try_for_each(|scrub| data(f, scrub))
     }

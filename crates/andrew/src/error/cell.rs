@@ -64,10 +64,6 @@ fn of_start(error: &StartError) -> String {
         }
         StartError::PortTaken(_) => ", or give other ports with --base-port".to_owned(),
         StartError::NotOfThisHost(_) => "; give one with --listen (`ip -4 addr` shows them)".to_owned(),
-        StartError::DamagedStore { path, .. } => format!(
-            "; `andrew store check {0}` says what is lost, `andrew store repair {0}` keeps the rest",
-            path.display()
-        ),
         StartError::NotJoined(_) => {
             "; on a server of the cell make a file with `andrew server add`, and start this one with `andrew serve --join FILE`".to_owned()
         }
@@ -130,6 +126,8 @@ fn is_input_of_start(error: &StartError) -> bool {
         | StartError::NotJoined(_) => true,
         StartError::Listen { .. }
         | StartError::Offer(_)
+        | StartError::Missing { .. }
+        | StartError::NotThePartition { .. }
         | StartError::Store { .. }
         | StartError::DamagedStore { .. }
         | StartError::FirstStart(_)

@@ -11,6 +11,7 @@ use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{Entry, EntryFlags, Site};
 use afs_wire::xdr::BoundedVec;
 
+use super::CheckOptions;
 use super::entry::is_locked;
 use super::finding::{CheckDirection, Fault, Finding, Remedy};
 use super::snapshot::{GroupState, SiteVolume};
@@ -27,16 +28,16 @@ pub(super) struct Diagnosis {
 /// State of a diagnosis.
 struct Diagnoser<'a> {
     case: &'a GroupState,
-    direction: CheckDirection,
+    options: &'a CheckOptions,
     /// The corrected entry so far.
     entry: Entry,
     findings: Vec<Finding>,
 }
 
 /// Diagnoses a group.
-pub(super) fn diagnose(case: &GroupState, direction: CheckDirection) -> Diagnosis {
+pub(super) fn diagnose(case: &GroupState, options: &CheckOptions) -> Diagnosis {
     let entry = case.entry.clone().unwrap_or_default();
-    let mut diagnoser = Diagnoser { case, direction, entry, findings: Vec::new() };
+    let mut diagnoser = Diagnoser { case, options, entry, findings: Vec::new() };
     diagnoser.leftovers();
     if case.entry.is_none() && !diagnoser.enter() {
         return Diagnosis { findings: diagnoser.findings, entry: None };
@@ -82,11 +83,11 @@ impl Diagnoser<'_> {
     }
 
     fn looks_at_volumes(&self) -> bool {
-        self.direction != CheckDirection::Entries
+        self.options.direction != CheckDirection::Entries
     }
 
     fn looks_at_entries(&self) -> bool {
-        self.direction != CheckDirection::Volumes
+        self.options.direction != CheckDirection::Volumes
     }
 
     /// Volumes of the group that are not temporary.

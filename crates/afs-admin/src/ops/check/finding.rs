@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use afs_wire::ids::VolumeId;
 
 use crate::ServerPartition;
+use crate::ops::IllPartition;
 
 /// Direction of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,21 @@ pub enum CheckDirection {
     Entries,
 }
 
+/// Volumes that the administrator knows to be lost where they are nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// Those with these names or ids.
+    Named(Vec<String>),
+    /// All, as OpenAFS's `syncserv` has it.
+    All,
+}
+
+impl Default for GivenUp {
+    fn default() -> Self {
+        Self::Named(Vec::new())
+    }
+}
+
 /// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckResult {
@@ -25,6 +41,8 @@ pub struct CheckResult {
     pub findings: Vec<Finding>,
     /// Servers that did not reply: their volumes were left alone.
     pub silent: Vec<SilentServer>,
+    /// Partitions that are off line, whose volumes were left alone, or that fail.
+    pub partitions: Vec<IllPartition>,
     /// Number of servers to be asked.
     pub servers: usize,
     /// Number of volumes that they have.
@@ -37,7 +55,10 @@ impl CheckResult {
     /// Whether there are no findings left, as far as servers replied.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        !self.more && self.silent.is_empty() && self.findings.iter().all(|f| f.remedy == Remedy::Mended)
+        !self.more
+            && self.silent.is_empty()
+            && self.partitions.is_empty()
+            && self.findings.iter().all(|f| f.remedy == Remedy::Mended)
     }
 }
 

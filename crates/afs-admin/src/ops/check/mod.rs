@@ -13,7 +13,7 @@ mod repair;
 mod scan;
 mod snapshot;
 
-pub use finding::{CheckDirection, CheckResult, Fault, Finding, Remedy, SilentServer};
+pub use finding::{CheckDirection, CheckResult, Fault, Finding, GivenUp, Remedy, SilentServer};
 
 use std::net::Ipv4Addr;
 
@@ -21,8 +21,9 @@ use afs_wire::ids::VolumeId;
 
 use crate::Admin;
 use crate::error::AdminResult;
+use crate::ops::{IllPartition, PartitionState};
 use diagnose::Diagnosis;
-use scan::{ScanResult, Servers, UnlistedVolumes};
+use scan::{ScanResult, UnlistedVolumes};
 use snapshot::GroupState;
 
 /// Snapshots of one group; if no two in a row agree, an operation is in progress.
@@ -39,6 +40,9 @@ pub struct CheckOptions {
     pub direction: CheckDirection,
     /// Repair what needs no decision by the administrator. Without this nothing is changed.
     pub repair: bool,
+    /// The read-write volumes of which a repair may drop the place where they are nowhere. Default: none, since a disk that is missing
+    /// looks like volumes that are.
+    pub given_up: GivenUp,
 }
 
 impl Admin {
@@ -57,12 +61,18 @@ impl Admin {
             volumes: scanned.volumes,
             more: scanned.more,
             silent: scanned.silent(),
+            partitions: scanned.ill.clone(),
             findings: Vec::new(),
         };
         for (key, suspect) in &scanned.suspects {
             self.progress().step(&format!("looking at volume {key}"));
-            let found = self.diagnose_group(*key, suspect, &scanned.servers, options.direction).await?;
+            let found = self.diagnose_group(*key, suspect, &scanned, options).await?;
             let Some((case, mut diagnosis)) = found else { continue };
+            for place in case.offline() {
+                if !checked.partitions.iter().any(|ill| ill.place == place) {
+                    checked.partitions.push(IllPartition { place, state: PartitionState::Offline });
+                }
+            }
             if options.repair {
                 self.repair_group(&case, &mut diagnosis).await;
             }
@@ -78,16 +88,16 @@ impl Admin {
         &self,
         key: VolumeId,
         suspect: &UnlistedVolumes,
-        servers: &Servers,
-        direction: CheckDirection,
+        scanned: &ScanResult,
+        options: &CheckOptions,
     ) -> AdminResult<Option<(GroupState, Diagnosis)>> {
         let mut before = None;
         for _ in 0..SNAPSHOTS_MAX {
-            let case = self.take_snapshot(key, suspect, servers).await?;
+            let case = self.take_snapshot(key, suspect, scanned).await?;
             if self.is_under_way(&case.ids()).await? {
                 return Ok(None);
             }
-            let diagnosis = diagnose::diagnose(&case, direction);
+            let diagnosis = diagnose::diagnose(&case, options);
             if diagnosis.findings.is_empty() || before.as_ref() == Some(&diagnosis.findings) {
                 return Ok(Some((case, diagnosis)));
             }

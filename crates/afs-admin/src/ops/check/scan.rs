@@ -15,6 +15,7 @@ use afs_wire::vol::{InfoStatus, VolumeInfo};
 use super::entry::{expected, fits, is_locked};
 use super::finding::SilentServer;
 use crate::error::{AdminError, AdminResult};
+use crate::ops::{IllPartition, PartitionState};
 use crate::{Admin, ServerPartition};
 
 /// Servers that are scanned concurrently.
@@ -35,6 +36,8 @@ pub(super) type Servers = BTreeMap<Ipv4Addr, Result<Vec<PartitionId>, String>>;
 #[derive(Default)]
 pub(super) struct ScanResult {
     pub(super) servers: Servers,
+    /// Partitions that are not well.
+    pub(super) ill: Vec<IllPartition>,
     /// By an id of the group.
     pub(super) suspects: BTreeMap<VolumeId, UnlistedVolumes>,
     pub(super) volumes: u64,
@@ -81,6 +84,7 @@ impl ScanResult {
         self.largest = self.largest.max(other.largest);
         self.more |= other.more;
         self.servers.extend(other.servers);
+        self.ill.extend(other.ill);
         for (key, suspect) in other.suspects {
             self.suspect(key, None);
             if let Some(into) = self.suspects.get_mut(&key) {
@@ -131,11 +135,19 @@ impl Admin {
             // A server that becomes unreachable counts as one that was.
             let volumes = match self.volumes_on(place).await {
                 Ok(volumes) => volumes,
+                Err(error) if error.code() == Some(AbortCode::VOFFLINE) => {
+                    scanned.ill.push(IllPartition { place, state: PartitionState::Offline });
+                    known.leave_alone(place);
+                    continue;
+                }
                 Err(error) => {
                     scanned.servers.insert(server, Err(error.to_string()));
                     return Ok(scanned);
                 }
             };
+            if matches!(self.partition_state(place).await, Ok(PartitionState::Failing)) {
+                scanned.ill.push(IllPartition { place, state: PartitionState::Failing });
+            }
             for info in &volumes {
                 self.compare(&mut scanned, &mut known, place, info).await?;
             }
@@ -263,6 +275,11 @@ pub(super) fn key_of(entry: &Entry) -> VolumeId {
 }
 
 impl ServerEntries {
+    /// Nothing is known of the volumes of a partition: they are not missing.
+    fn leave_alone(&mut self, place: ServerPartition) {
+        self.entries.values_mut().for_each(|known| known.missing.retain(|(at, _)| *at != place));
+    }
+
     fn remember(&mut self, entry: &Entry, server: Ipv4Addr) {
         let here = entry.sites.iter().filter(|site| site.server == server);
         let missing =

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use afs_wire::error::AbortCode;
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::Entry;
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 use afs_wire::volname;
 
-use super::scan::{Servers, UnlistedVolumes};
+use super::scan::{ScanResult, Servers, UnlistedVolumes};
 use crate::error::AdminResult;
+use crate::ops::{IllPartition, PartitionState};
 use crate::{Admin, ServerPartition};
 
 /// The state of a group.
@@ -24,7 +26,7 @@ pub(super) struct GroupState {
     pub(super) snapshots: BTreeSet<VolumeId>,
     /// Names in the headers that belong to other groups.
     pub(super) taken: BTreeSet<String>,
-    /// Whether some server of the cell does not reply.
+    /// Whether some server of the cell does not reply, or some partition is off line.
     pub(super) some_silent: bool,
 }
 
@@ -44,6 +46,8 @@ pub(super) enum SiteReply {
     Silent,
     /// Its server has no such partition at present.
     NoPartition,
+    /// The partition is off line.
+    Offline,
 }
 
 impl SiteVolume {
@@ -78,6 +82,12 @@ impl GroupState {
         all.into_iter().collect()
     }
 
+    /// The sites whose partitions are off line.
+    pub(super) fn offline(&self) -> impl Iterator<Item = ServerPartition> {
+        let offline = self.asked.iter().filter(|(_, reply)| **reply == SiteReply::Offline);
+        offline.map(|(place, _)| *place)
+    }
+
     pub(super) fn answers(&self, place: ServerPartition) -> bool {
         self.asked.get(&place) == Some(&SiteReply::Answered)
     }
@@ -88,13 +98,15 @@ impl Admin {
         &self,
         key: VolumeId,
         suspect: &UnlistedVolumes,
-        servers: &Servers,
+        scanned: &ScanResult,
     ) -> AdminResult<GroupState> {
+        let servers = &scanned.servers;
+        let is_offline = |ill: &IllPartition| ill.state == PartitionState::Offline;
         let entry = self.entry(key).await?;
         let mut case = GroupState {
             key,
             entry,
-            some_silent: servers.values().any(Result::is_err),
+            some_silent: servers.values().any(Result::is_err) || scanned.ill.iter().any(is_offline),
             ..GroupState::default()
         };
         let sites = case.entry.iter().flat_map(|e| e.sites.iter().map(ServerPartition::from));
@@ -102,6 +114,7 @@ impl Admin {
         let ids: BTreeSet<_> = case.ids().into_iter().chain(suspect.iter().map(|(_, id)| *id)).collect();
         for place in places {
             let asked = self.look_at(&mut case.seen, place, &ids, servers).await;
+            case.some_silent |= asked == SiteReply::Offline;
             case.asked.insert(place, asked);
         }
         self.look_for_snapshots(&mut case).await?;
@@ -131,6 +144,7 @@ impl Admin {
             match self.volume_at(place, *id).await {
                 Ok(Some(info)) => seen.push(SiteVolume { place, info }),
                 Ok(None) => {}
+                Err(error) if error.code() == Some(AbortCode::VOFFLINE) => return SiteReply::Offline,
                 Err(_) => return SiteReply::Silent,
             }
         }

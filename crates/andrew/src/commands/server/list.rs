@@ -30,10 +30,13 @@ const SERVICES: [(&str, u16); 4] = [("files", 0), ("users", 2), ("locations", 3)
 #[derive(Serialize)]
 struct Partition {
     name: String,
-    #[serde(rename = "free_bytes", serialize_with = "units::bytes")]
-    free_kib: i64,
-    #[serde(rename = "total_bytes", serialize_with = "units::bytes")]
-    total_kib: i64,
+    /// `online`, `failing` or `offline`.
+    state: &'static str,
+    /// Null where it is not on line.
+    #[serde(rename = "free_bytes", serialize_with = "units::some_bytes")]
+    free_kib: Option<i64>,
+    #[serde(rename = "total_bytes", serialize_with = "units::some_bytes")]
+    total_kib: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -138,8 +141,14 @@ fn shown(
 async fn partitions(admin: &Admin, server: Ipv4Addr) -> AdminResult<Vec<Partition>> {
     let mut found = Vec::new();
     for id in admin.partitions(server).await?.into_iter().collect::<BTreeSet<_>>() {
-        let room = admin.free_space(ServerPartition::new(server, id)).await?;
-        found.push(Partition { name: id.to_string(), free_kib: room.free_kib, total_kib: room.total_kib });
+        let state = admin.partition_state(ServerPartition::new(server, id)).await?;
+        let room = state.room();
+        found.push(Partition {
+            name: id.to_string(),
+            state: state.word(),
+            free_kib: room.map(|room| room.free_kib),
+            total_kib: room.map(|room| room.total_kib),
+        });
     }
     Ok(found)
 }
@@ -164,8 +173,11 @@ impl fmt::Display for Server {
         if let Some(told) = self.clock_ahead_seconds.and_then(clock_text::told) {
             writeln!(f, "    its clock is {told}")?;
         }
-        for Partition { name, free_kib, total_kib } in &self.partitions {
-            writeln!(f, "    {name}: {free_kib} K free of {total_kib} K")?;
+        for Partition { name, state, free_kib, total_kib } in &self.partitions {
+            match free_kib.zip(*total_kib) {
+                Some((free, total)) => writeln!(f, "    {name}: {free} K free of {total} K")?,
+                None => writeln!(f, "    {name}: {state}; `andrew status` there says why")?,
+            }
         }
         if let Some(trouble) = &self.trouble {
             writeln!(f, "    {trouble}")?;

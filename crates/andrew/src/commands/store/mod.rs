@@ -1,6 +1,7 @@
 //! `andrew store`: the stores of a cell that does not run, checked and repaired.
 
 mod check;
+mod forget;
 mod repair;
 mod text;
 
@@ -13,7 +14,7 @@ use clap::Subcommand;
     arg_required_else_help = true,
     after_help = "\
 A server keeps the names, rights and small files of each partition, and the databases of the cell, in stores: an index
-and a log. Where a store has lost something its server does not start, and says which file it is. If there is a good copy of that
+and a log. Where a store has lost something its partition is off line, or its server does not start, and says which file it is. If there is a good copy of that
 file, put it back; otherwise check says what is lost, and repair keeps the rest.
 
 Examples:
@@ -32,6 +33,8 @@ enum Command {
     Check(check::Args),
     /// Make new stores of what is left of damaged ones, which are set aside
     Repair(repair::Args),
+    /// Let the next start take or make another partition or secret
+    Forget(forget::Args),
 }
 
 impl Args {
@@ -43,6 +46,7 @@ impl Args {
         match self.command {
             Command::Check(args) => args.run(json),
             Command::Repair(args) => args.run(json),
+            Command::Forget(args) => args.run(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_admin::{CheckDirection, CheckOptions, CheckResult, Finding, Remedy};
+use afs_admin::{CheckDirection, CheckOptions, CheckResult, Finding, GivenUp, IllPartition, Remedy};
 use serde::Serialize;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -13,14 +13,16 @@ use std::net::Ipv4Addr;
 #[command(after_help = "\
 Compares the location database with the servers, and lists the inconsistencies; the exit
 status is 1 if there are any. With --repair the database is corrected wherever that can be
-decided: a volume without an entry gets one, a site without a volume is removed, a lost
+decided: a volume without an entry gets one, a lost
 read-only copy waits for the next release. Volumes are neither changed nor deleted: problems
-that need a decision are listed with the command to run. Volumes of operations in progress, and
-volumes on servers that do not reply, are left alone.
+that need a decision are listed with the command to run. The entry of a read-write volume that is
+nowhere stays, unless --lost names it: a disk may be missing. Volumes of operations in progress, and
+volumes on servers that do not reply or on partitions that are off line, are left alone.
 
 Examples:
   andrew vos check
   andrew vos check 192.0.2.2 --repair
+  andrew vos check --repair --lost user.alice
   andrew vos check --volume projects --json")]
 pub struct Args {
     /// Only what is on this server, or should be
@@ -35,13 +37,16 @@ pub struct Args {
     /// Repair the location database
     #[arg(long)]
     repair: bool,
+    /// With --repair: remove the entries of these read-write volumes, which are lost
+    #[arg(long, value_name = "NAME", num_args = 1.., requires = "repair")]
+    lost: Vec<String>,
 }
 
 /// Options of `andrew vos syncvldb` and `syncserv`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 One direction of `andrew vos check --repair`, as in OpenAFS's vos: syncvldb enters the volumes that the
-servers have, syncserv removes entries of volumes that they do not have.
+servers have, syncserv removes entries of volumes that they do not have, of read-write volumes too.
 
 Examples:
   andrew vos syncvldb -server 192.0.2.2
@@ -85,12 +90,22 @@ struct Unreachable {
     why: String,
 }
 
+/// A partition that is not well.
+#[derive(Serialize)]
+struct ShownPartition {
+    server: Ipv4Addr,
+    partition: String,
+    /// `offline` or `failing`.
+    state: &'static str,
+}
+
 #[derive(Serialize)]
 struct CheckReport {
     servers: usize,
     volumes: u64,
     findings: Vec<Shown>,
     silent: Vec<Unreachable>,
+    partitions: Vec<ShownPartition>,
     /// Whether there were more faults than one check lists.
     more: bool,
 }
@@ -110,6 +125,7 @@ impl Args {
                 volume: self.volume,
                 direction: CheckDirection::Both,
                 repair: self.repair,
+                given_up: GivenUp::Named(self.lost),
             },
         )
     }
@@ -122,7 +138,8 @@ impl SyncArgs {
     /// As [`Args::run`].
     pub fn run(self, ops: &Ops, json: bool, direction: CheckDirection) -> CommandResult {
         let server = self.server.or(self.bare).map(|s| ops.server(&s)).transpose()?;
-        check(ops, json, CheckOptions { server, volume: self.volume, direction, repair: !self.dryrun })
+        let (repair, given_up) = (!self.dryrun, GivenUp::All);
+        check(ops, json, CheckOptions { server, volume: self.volume, direction, repair, given_up })
     }
 }
 
@@ -154,8 +171,16 @@ impl From<CheckResult> for CheckReport {
             volumes: checked.volumes,
             findings: checked.findings.into_iter().map(Shown::from).collect(),
             silent: silent.collect(),
+            partitions: checked.partitions.iter().map(ShownPartition::from).collect(),
             more: checked.more,
         }
+    }
+}
+
+impl From<&IllPartition> for ShownPartition {
+    fn from(ill: &IllPartition) -> Self {
+        let partition = super::entries::partition(ill.place.partition.check());
+        Self { server: ill.place.server, partition, state: ill.state.word() }
     }
 }
 
@@ -200,10 +225,15 @@ impl fmt::Display for CheckReport {
         for Unreachable { server, why } in &self.silent {
             writeln!(f, "server {server} does not reply, and its volumes were left alone: {why}")?;
         }
+        for ShownPartition { server, partition, state } in &self.partitions {
+            let so =
+                if *state == "offline" { "off line, and its volumes were left alone" } else { "failing" };
+            writeln!(f, "partition {partition} of server {server} is {so}; `andrew status` there says why")?;
+        }
         if self.more {
             writeln!(f, "there are more problems than one check can list: check again afterwards")?;
         }
-        let nothing = self.findings.is_empty() && self.silent.is_empty();
+        let nothing = self.findings.is_empty() && self.silent.is_empty() && self.partitions.is_empty();
         let came = if nothing { ": all is well" } else { "" };
         let servers = if self.servers == 1 { "server" } else { "servers" };
         writeln!(f, "Checked {} volumes on {} {servers}{came}", self.volumes, self.servers)

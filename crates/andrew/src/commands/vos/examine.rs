@@ -6,7 +6,7 @@ use super::ops::{Ops, told};
 use super::volume_text::ShownVolume;
 use crate::error::CommandResult;
 use crate::output;
-use afs_admin::{Admin, AdminResult, Group, ServerPartition};
+use afs_admin::{Admin, AdminResult, Group, PartitionState, ServerPartition, where_it_is_told};
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Site, SiteFlags};
 use afs_wire::vol::{DataRoute, DriveCount, Lending};
@@ -77,6 +77,7 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
             )),
             Err(error) => unreachable.push(told(&error).message),
         }
+        unreachable.extend(ill_partition(admin, ServerPartition::from(site)).await);
     }
     let entry = ShownEntry::from(&group.entry);
     // Users who may not read the journal see the volume all the same.
@@ -105,6 +106,15 @@ async fn examine(admin: &Admin, name: &str) -> AdminResult<VolumeDetails> {
         operation,
         held_by_nobody,
     })
+}
+
+/// A line about a partition that is not well.
+async fn ill_partition(admin: &Admin, place: ServerPartition) -> Option<String> {
+    let word = match admin.partition_state(place).await.ok()? {
+        PartitionState::Online(_) => return None,
+        ill => ill.word(),
+    };
+    Some(format!("vos: the partition {place} is {word}; {}", where_it_is_told(place)))
 }
 
 /// Whether a site has a volume of this kind. A backup volume is at the site of its read-write volume.

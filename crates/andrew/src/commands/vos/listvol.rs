@@ -5,6 +5,7 @@ use super::volume_text::ShownVolume;
 use crate::error::CommandResult;
 use crate::output;
 use afs_admin::{Admin, AdminError, AdminResult, ServerPartition};
+use afs_wire::error::AbortCode;
 use afs_wire::ids::PartitionId;
 use serde::Serialize;
 use std::fmt::{self, Write};
@@ -37,6 +38,8 @@ pub struct Args {
 struct Partition {
     server: Ipv4Addr,
     partition: String,
+    /// `online` or `offline`.
+    state: &'static str,
     volumes: Vec<ShownVolume>,
     #[serde(skip)]
     long: bool,
@@ -69,11 +72,18 @@ async fn list(
     let mut partitions = Vec::new();
     for place in places(admin, server, wanted).await? {
         let partition = super::entries::partition(place.partition.check());
-        let found = admin.volumes_on(place).await?;
+        let found = match admin.volumes_on(place).await {
+            // The others are listed all the same.
+            Err(error) if wanted.is_none() && error.code() == Some(AbortCode::VOFFLINE) => {
+                partitions.push(Partition { server, partition, state: "offline", volumes: Vec::new(), long });
+                continue;
+            }
+            found => found?,
+        };
         let mut volumes: Vec<_> =
             found.iter().map(|info| ShownVolume::new(info, server, partition.clone())).collect();
         volumes.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
-        partitions.push(Partition { server, partition, volumes, long });
+        partitions.push(Partition { server, partition, state: "online", volumes, long });
     }
     Ok(partitions)
 }
@@ -100,7 +110,14 @@ pub(super) async fn places(
 
 impl fmt::Display for VolumeList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Partition { server, partition, volumes, long } in &self.0 {
+        for Partition { server, partition, state, volumes, long } in &self.0 {
+            if *state == "offline" {
+                writeln!(
+                    f,
+                    "Partition {partition} of server {server} is off line; `andrew status` there says why\n"
+                )?;
+                continue;
+            }
             let mut text = String::new();
             writeln!(
                 text,

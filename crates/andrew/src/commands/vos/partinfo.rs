@@ -31,10 +31,13 @@ pub struct Args {
 #[derive(Serialize)]
 struct FreeSpace {
     partition: String,
-    #[serde(rename = "free_bytes", serialize_with = "units::bytes")]
-    free_kib: i64,
-    #[serde(rename = "total_bytes", serialize_with = "units::bytes")]
-    total_kib: i64,
+    /// `online`, `failing` or `offline`.
+    state: &'static str,
+    /// Null where it is not on line.
+    #[serde(rename = "free_bytes", serialize_with = "units::some_bytes")]
+    free_kib: Option<i64>,
+    #[serde(rename = "total_bytes", serialize_with = "units::some_bytes")]
+    total_kib: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -59,17 +62,29 @@ impl Args {
 async fn free_space(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>) -> AdminResult<Vec<FreeSpace>> {
     let mut free_space = Vec::new();
     for place in places(admin, server, wanted).await? {
-        let afs_admin::FreeSpace { free_kib, total_kib } = admin.free_space(place).await?;
-        let partition = super::entries::partition(place.partition.check());
-        free_space.push(FreeSpace { partition, free_kib, total_kib });
+        let state = admin.partition_state(place).await?;
+        let room = state.room();
+        free_space.push(FreeSpace {
+            partition: super::entries::partition(place.partition.check()),
+            state: state.word(),
+            free_kib: room.map(|room| room.free_kib),
+            total_kib: room.map(|room| room.total_kib),
+        });
     }
     Ok(free_space)
 }
 
 impl fmt::Display for PartitionSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for FreeSpace { partition, free_kib, total_kib } in &self.0 {
-            writeln!(f, "Free space on partition {partition}: {free_kib} K blocks out of total {total_kib}")?;
+        for FreeSpace { partition, state, free_kib, total_kib } in &self.0 {
+            match free_kib.zip(*total_kib) {
+                Some((free, total)) => {
+                    writeln!(f, "Free space on partition {partition}: {free} K blocks out of total {total}")?;
+                }
+                None => {
+                    writeln!(f, "Partition {partition} is {state}; `andrew status` on its server says why")?;
+                }
+            }
         }
         Ok(())
     }

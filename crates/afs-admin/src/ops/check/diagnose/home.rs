@@ -7,7 +7,7 @@ use super::{Diagnoser, Fault, SiteVolume, change_location, zap};
 use crate::ServerPartition;
 use crate::group::home;
 use crate::ops::check::entry::is_kind;
-use crate::ops::check::finding::Remedy;
+use crate::ops::check::finding::{GivenUp, Remedy};
 use crate::ops::check::snapshot::SiteReply;
 
 impl Diagnoser<'_> {
@@ -134,8 +134,23 @@ impl Diagnoser<'_> {
             self.find(id, home, Fault::Missing, says, Remedy::Person(run));
             return;
         }
+        if !self.is_given_up(id) {
+            let name = self.name();
+            let run = format!("andrew vos check --repair --lost {name} (if no disk has it any more)");
+            self.find(id, home, Fault::Missing, says, Remedy::Person(run));
+            return;
+        }
         self.repair(id, home, Fault::Missing, says);
         self.move_home(None);
+    }
+
+    /// Whether the administrator has named the volume as lost.
+    fn is_given_up(&self, id: VolumeId) -> bool {
+        let (name, number) = (self.name(), id.to_string());
+        match &self.options.given_up {
+            GivenUp::All => true,
+            GivenUp::Named(lost) => lost.iter().any(|lost| *lost == name || *lost == number),
+        }
     }
 
     fn move_home(&mut self, to: Option<ServerPartition>) {

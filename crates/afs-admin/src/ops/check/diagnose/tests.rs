@@ -3,6 +3,7 @@ use afs_wire::ids::{KindNumber, PartitionId, VolumeKind};
 use afs_wire::vl::SiteFlags;
 use afs_wire::vol::{InfoStatus, NameChars, VolumeInfo};
 
+use crate::ops::check::finding::GivenUp;
 use crate::ops::check::snapshot::SiteReply;
 use crate::ops::check::snapshot::SiteVolume;
 
@@ -44,14 +45,18 @@ fn good() -> GroupState {
     }
 }
 
+fn diagnosed(case: &GroupState, direction: CheckDirection) -> Diagnosis {
+    diagnose(case, &CheckOptions { direction, ..CheckOptions::default() })
+}
+
 fn faults(case: &GroupState) -> Vec<(Fault, bool)> {
-    let diagnosis = diagnose(case, CheckDirection::Both);
+    let diagnosis = diagnosed(case, CheckDirection::Both);
     diagnosis.findings.iter().map(|f| (f.fault, f.remedy == Remedy::Repair)).collect()
 }
 
 /// Checks that a repaired case is consistent.
 fn mended(case: &mut GroupState) -> Option<Entry> {
-    let diagnosis = diagnose(case, CheckDirection::Both);
+    let diagnosis = diagnosed(case, CheckDirection::Both);
     assert!(diagnosis.findings.iter().all(|f| f.remedy == Remedy::Repair), "{diagnosis:?}");
     assert!(!diagnosis.findings.is_empty());
     case.entry = diagnosis.entry;
@@ -102,13 +107,21 @@ fn two_read_write_volumes_are_for_a_person() {
 }
 
 #[test]
-fn an_entry_without_volumes_goes_unless_they_may_be_on_a_silent_server() {
+fn the_entry_of_a_read_write_volume_that_is_nowhere_goes_if_it_is_given_up_alone() {
     let mut case = good();
     case.seen.clear();
     case.some_silent = true;
     assert_eq!(faults(&case), [(Fault::Missing, false)]);
     case.some_silent = false;
-    assert_eq!(mended(&mut case), None);
+    assert_eq!(faults(&case), [(Fault::Missing, false)]);
+    let diagnosed = |given_up| diagnose(&case, &CheckOptions { given_up, ..CheckOptions::default() });
+    let of_another = diagnosed(GivenUp::Named(vec!["w".into()]));
+    assert_eq!(of_another.entry, case.entry);
+    for given_up in [GivenUp::All, GivenUp::Named(vec!["v".into()]), GivenUp::Named(vec!["10".into()])] {
+        let diagnosis = diagnosed(given_up);
+        assert!(matches!(diagnosis.findings[..], [ref f] if f.remedy == Remedy::Repair));
+        assert_eq!(diagnosis.entry, None);
+    }
 }
 
 #[test]
@@ -124,7 +137,7 @@ fn a_volume_without_an_entry_gets_one() {
     case.entry = None;
     case.taken.insert("v".into());
     assert!(faults(&case).iter().all(|(fault, repair)| *fault == Fault::NoEntry && !repair));
-    assert!(diagnose(&case, CheckDirection::Both).entry.is_none());
+    assert!(diagnosed(&case, CheckDirection::Both).entry.is_none());
 }
 
 #[test]
@@ -192,11 +205,11 @@ fn clones_of_operations_that_are_gone_are_told() {
 fn each_half_sees_its_own() {
     let mut case = good();
     case.seen = vec![seen(2, VolumeKind::ReadWrite)];
-    assert_eq!(diagnose(&case, CheckDirection::Entries).findings.len(), 0);
-    assert_eq!(diagnose(&case, CheckDirection::Volumes).findings.len(), 1);
+    assert_eq!(diagnosed(&case, CheckDirection::Entries).findings.len(), 0);
+    assert_eq!(diagnosed(&case, CheckDirection::Volumes).findings.len(), 1);
     case.seen.clear();
-    assert_eq!(diagnose(&case, CheckDirection::Entries).findings.len(), 1);
-    assert_eq!(diagnose(&case, CheckDirection::Volumes).findings.len(), 0);
+    assert_eq!(diagnosed(&case, CheckDirection::Entries).findings.len(), 1);
+    assert_eq!(diagnosed(&case, CheckDirection::Volumes).findings.len(), 0);
 }
 
 #[test]
