@@ -283,7 +283,7 @@ fn root_moves_homes_in_and_keeps_owners_that_the_cell_does_not_know() {
     };
     // A user of the cell has the number of a user of the machine, whose files are hers by no means.
     let state = cell.state().display().to_string();
-    let _ = command(&netns, &["pts", "createuser", "mallory", "-id", "4000", "--state", &state]);
+    let _ = command(&netns, &["pts", "setmax", "-user", "3999", "--state", &state]);
     let mallory = User::new(&netns, cell.state(), scratch.path(), "mallory", 61_002);
     mallory.log_in(CELL, "127.0.0.1");
     let _ = as_root(MOVING_IN, cell.mount());
@@ -303,6 +303,7 @@ fn root_moves_homes_in_and_keeps_owners_that_the_cell_does_not_know() {
     let other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &["--allow-other"]);
     let _ = as_root(SEEN_ELSEWHERE, other.path());
     // Of a machine whose root is a user of the cell all numbers are seen.
+    chown(mallory.home().join("passphrase"), Some(0), Some(0)).unwrap();
     User::known(&netns, scratch.path(), "mallory", 0).log_in(CELL, "127.0.0.1");
     let _ = as_root(&SEEN_ELSEWHERE.replace("; s/ 1 1$/ 65534 1/", ""), other.path());
     drop(other);

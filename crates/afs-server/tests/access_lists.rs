@@ -47,7 +47,7 @@ fn the_numbers_of_deleted_users_stay_on_a_list_that_has_them() {
     store(dir, "1\n1\nalice\t127\nalice\t1\n").unwrap();
     cell.people.delete("alice");
     assert_eq!(list(&owner, dir), "1\n1\n5\t127\n5\t1\n\0");
-    let more = "2\n1\n5\t127\nsystem:anyuser\t9\n5\t1\n";
+    let more = "2\n1\nsystem:anyuser\t9\n5\t127\n5\t1\n";
     store(dir, more).unwrap();
     assert_eq!(list(&owner, dir), format!("{more}\0"));
     // Not on another list, no other number, and no number of somebody who has a name.
