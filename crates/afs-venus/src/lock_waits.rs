@@ -3,7 +3,7 @@
 //! An edge leads from an owner who waits to each owner whose lock is in its way, and is read from the tables of the files at the moment
 //! of the search. Owners begin to wait one after another, and who waits keeps its locks: what the search finds is a circle.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use crate::vnode::Vnode;
 /// What each owner waits for. An entry belongs to a request of the kernel that has no reply yet.
 #[derive(Default)]
 pub(crate) struct LockWaits {
-    by_owner: Mutex<HashMap<u64, Vec<Wait>>>,
+    by_owner: Mutex<BTreeMap<u64, Vec<Wait>>>,
 }
 
 struct Wait {
@@ -49,8 +49,8 @@ impl LockWaits {
     }
 }
 
-fn leads_back(waits: &HashMap<u64, Vec<Wait>>, vnode: &Vnode, claim: &Claim) -> bool {
-    let mut seen = HashSet::new();
+fn leads_back(waits: &BTreeMap<u64, Vec<Wait>>, vnode: &Vnode, claim: &Claim) -> bool {
+    let mut seen = BTreeSet::new();
     let mut next = vnode.state().locks.owners_in_the_way(claim);
     while let Some(owner) = next.pop() {
         if owner == claim.owner {
