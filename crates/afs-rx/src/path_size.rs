@@ -53,6 +53,11 @@ impl PathSize {
         *self = PathSize { ask_at: self.ask_at, ..PathSize::new(self.proven.max(size)) };
     }
 
+    /// Packets over `size` did not arrive, and nothing else did: the peer may be dead, or its path have become narrow.
+    pub(crate) fn doubted(&mut self, size: usize) {
+        *self = PathSize::new(size.min(self.proven));
+    }
+
     /// Packets over `size` do not arrive any more.
     pub(crate) fn narrowed(&mut self, now: Instant, size: usize) {
         let proven = size.min(self.proven);

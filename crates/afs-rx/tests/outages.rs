@@ -22,6 +22,7 @@ struct Store {
     world: World,
     connection: ConnId,
     call: CallId,
+    len: usize,
     written: usize,
     incoming: Option<CallId>,
     received: Vec<u8>,
@@ -30,6 +31,7 @@ struct Store {
 
 impl Store {
     fn begin() -> Self {
+        let len = STORED;
         let slow = Weather { delay_min_us: 20_000, delay_max_us: 20_000, ..Weather::FAIR };
         let mut world = World::new(7, slow, &Config::default());
         world.ends[SERVER].listen_with(SERVICE, vec![Box::new(NullServer)], REACH).unwrap();
@@ -37,7 +39,7 @@ impl Store {
             world.ends[CLIENT].connect(world.now, address(SERVER), SERVICE, Box::new(NullClient));
         world.ends[CLIENT].set_dead_time(connection, PATIENCE + Duration::from_secs(5));
         let call = world.ends[CLIENT].open_call(world.now, connection).unwrap();
-        Store { world, connection, call, written: 0, incoming: None, received: Vec::new(), ended: None }
+        Store { world, connection, call, len, written: 0, incoming: None, received: Vec::new(), ended: None }
     }
 
     /// The same once more, on the same connection.
@@ -67,10 +69,10 @@ impl Store {
 
     fn write(&mut self) {
         let (now, client) = (self.world.now, &mut self.world.ends[CLIENT]);
-        let mut rest = pattern(3, self.written, STORED - self.written);
+        let mut rest = pattern(3, self.written, self.len - self.written);
         if !rest.is_empty() {
             self.written += client.write(now, self.call, &mut rest).unwrap_or(0);
-            if self.written == STORED {
+            if self.written == self.len {
                 client.finish_send(now, self.call).unwrap();
             }
         }
@@ -131,6 +133,22 @@ fn a_path_that_becomes_narrow_costs_one_call_two_seconds() {
     assert_eq!(store.ended, Some(Ok(())));
     assert!(store.received == pattern(3, 0, STORED), "what arrived is what was sent");
     assert!(store.world.now - again_at < Duration::from_millis(600), "{:?}", store.world.now - again_at);
+}
+
+#[test]
+fn a_request_of_one_packet_that_is_swallowed_leaves_its_path_unknown() {
+    let mut store = Store::begin();
+    store.run_to(store.world.now + Duration::from_secs(5));
+    let mut store = store.again();
+    store.run_to(store.world.now + Duration::from_secs(5));
+    assert_eq!(store.ended, Some(Ok(())));
+    store.world.size_max = 1300;
+    let mut store = Store { len: 1400, ..store }.again();
+    store.run_to(store.world.now + Duration::from_secs(60));
+    assert_eq!((store.ended, store.received.len()), (Some(Err(CallError::Unreachable)), 0));
+    let mut store = store.again();
+    store.run_to(store.world.now + Duration::from_secs(2));
+    assert_eq!((store.ended, store.received.len()), (Some(Ok(())), 1400));
 }
 
 #[test]

@@ -114,6 +114,7 @@ impl Endpoint {
             call.limits.dead_with_fudge = call.limits.dead + peer.rtt.fudge();
         }
         if let Some(expired) = call.expired(now) {
+            self.doubt_path(now, key);
             self.expire(now, key, expired);
             return;
         }
@@ -182,6 +183,19 @@ impl Endpoint {
         }
         self.expire(now, key, Expired::Dead);
         true
+    }
+
+    /// A call that ends without an ack of a large packet leaves its path unknown. A peer does not answer pings for a call whose first packet has not
+    /// arrived, so that a path that swallowed it looks like a dead peer.
+    fn doubt_path(&mut self, now: Instant, key: Key) {
+        let data_max = self.data_max_before_proof(key);
+        let Some(call) = self.calls.get(key).filter(|call| call.send.is_swallowed(now, data_max)) else {
+            return;
+        };
+        let peer = self.connections.slab.get(call.connection).map(|connection| connection.peer);
+        if let Some(peer) = peer.and_then(|peer| self.peers.get_mut(peer)) {
+            peer.path.doubted(self.config.packet_size_before_proof(&peer.address));
+        }
     }
 
     /// Bytes of data in the largest packet that is sent on an unknown path.
