@@ -70,7 +70,8 @@ fn a_check_understands_openafs_servers() {
     theirs(&hosts, "clone cloned srv1 a -toname by.hand");
     let wrong = [
         ("elsewhere", "repair"),
-        ("missing", "repair"),
+        // A read-write volume that is nowhere: its entry goes if it is given up alone.
+        ("missing", "person"),
         ("missing", "repair"),
         ("no-entry", "person"),
         ("no-entry", "repair"),
@@ -81,6 +82,10 @@ fn a_check_understands_openafs_servers() {
 
     let mended = wrong.map(|(fault, remedy)| (fault, if remedy == "repair" { "mended" } else { remedy }));
     assert_eq!(found(&hosts, "check --repair"), pairs(&mended));
+    assert_eq!(
+        found(&hosts, "check --repair --lost gone"),
+        pairs(&[("missing", "mended"), ("no-entry", "person")])
+    );
     assert_eq!(found(&hosts, "check"), pairs(&[("no-entry", "person")]));
 
     let listed = theirs(&hosts, "listvldb");
