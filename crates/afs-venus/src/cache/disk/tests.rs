@@ -40,8 +40,11 @@ fn keep(cache: &DiskCache, vnode: u32, data: &[u8]) -> u64 {
     file.id()
 }
 
+/// Harms a file; the second one is an older copy.
+type Harm = fn(&Path, &Path);
+
 /// What may happen to a file while no process uses the cache.
-const DAMAGES: [(&str, fn(&Path, &Path)); 6] = [
+const DAMAGES: [(&str, Harm); 6] = [
     ("missing", |path, _| fs::remove_file(path).unwrap()),
     ("emptied", |path, _| fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap()),
     ("zeroed", |path, _| fs::write(path, vec![0; fs::metadata(path).unwrap().len() as usize]).unwrap()),
