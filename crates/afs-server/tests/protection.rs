@@ -337,8 +337,10 @@ fn odd_numbers_have_their_codes() {
         let new = pt::INewEntry { name: text("frank"), id: ViceId(id), owner: ViceId(0) };
         assert_eq!(cell.code(key, new), code, "{id}");
     }
+    let before = pt::INewEntry { name: text("grace"), id: ViceId(i32::MAX - 1), owner: ViceId(0) };
+    assert_eq!(cell.code(key, before), AbortCode::OK);
     assert_eq!(cell.code(key, new_user()), AbortCode::PRNOIDS, "the counter does not wrap");
-    for id in [0, i32::MIN, i32::MAX - 1, -1] {
+    for id in [0, i32::MIN, i32::MAX - 2, -1] {
         let id = ViceId(id);
         assert_eq!(cell.code(key, pt::ListEntry { id }), AbortCode::PRNOENT);
         assert_eq!(cell.code(key, pt::GetCps { id }), AbortCode::PRNOENT);

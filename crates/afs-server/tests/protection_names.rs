@@ -119,6 +119,9 @@ fn a_membership_that_is_revoked_is_missing_at_the_next_call() {
     assert!(!subject(&names, &admin).is_administrator());
     cell.ask(Role::CellKey, pt::AddToGroup { member: ViceId(1), group }).unwrap();
     assert!(subject(&names, &admin).is_administrator());
+    // The last administrator is not deleted.
+    let alice = cell.user("alice");
+    cell.ask(Role::CellKey, pt::AddToGroup { member: alice, group }).unwrap();
     cell.ask(Role::CellKey, pt::Delete { id: ViceId(1) }).unwrap();
     assert!(subject(&names, &admin).is_anonymous());
 }

@@ -67,7 +67,7 @@ fn bad_input_is_one_line_and_status_2() {
         ("umount /proc", "/proc is not a mount of andrew; `andrew status` shows those there are"),
         (
             "mount --cell x --servers 300.1.1.1 d",
-            "invalid value '300.1.1.1' for '--servers <IP>': invalid IPv4 address syntax; see `andrew mount --help`",
+            "invalid value '300.1.1.1' for '--servers <HOST>': invalid IPv4 address syntax; see `andrew mount --help`",
         ),
         ("fs listacl no/such", "fs: File 'no/such' doesn't exist; give a path that does"),
         (
