@@ -92,7 +92,7 @@ mod tests {
                 path.pinged(now, 1444, KEY, 7);
                 pings += 1;
             }
-            now = now + Duration::from_millis(50);
+            now += Duration::from_millis(50);
         }
         assert_eq!(pings, 17);
         path.answered(KEY, 7);
