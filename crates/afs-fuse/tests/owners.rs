@@ -99,7 +99,7 @@ fn chown_does_what_it_says_or_says_that_it_does_not() {
         }
         assert_eq!(look(file), before);
     }
-    // Users of the machine who are none of the cell, and the group 0: who may not is told so, as on a local disk.
+    // Users of the machine whom the cell does not know, and the group 0: Alice is no administrator and gets EPERM, as on a local disk.
     for wanted in [format!("chown {NOBODY}"), "chown 0".into(), "chgrp 0".into()] {
         let said = cell.sh(ALICE, &format!("{wanted} $M/home/f"));
         assert!(said.unwrap_err().contains("not permitted"), "{wanted}");

@@ -50,7 +50,7 @@ fn the_numbers_of_deleted_users_stay_on_a_list_that_has_them() {
     let more = "2\n1\nsystem:anyuser\t9\n5\t127\n5\t1\n";
     store(dir, more).unwrap();
     assert_eq!(list(&owner, dir), format!("{more}\0"));
-    // Not on another list, no other number, and no number of somebody who has a name.
+    // Refused: the number on a list that did not have it, a number that no list has, and the number of a group that has a name.
     for (fid, entries) in [(root, more), (dir, "1\n0\n4000\t1\n"), (dir, "1\n0\n-101\t9\n")] {
         let refused = store(fid, entries).unwrap_err();
         assert_eq!(refused.abort_code(), Some(Errno::EINVAL.to_uae()), "{entries}");
