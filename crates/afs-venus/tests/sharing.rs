@@ -174,6 +174,28 @@ fn an_open_file_keeps_its_version() {
     });
 }
 
+/// The kernel may take note of the second open first, or of one of them only.
+#[test]
+fn the_pages_of_an_older_version_are_dropped_by_each_open_until_the_kernel_has_dropped_them() {
+    let cell = Cell::new(8);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("file", b"bytes").await.unwrap();
+        let node = one.find("file").await.unwrap().node;
+        one.venus.set_property(node, b"afs.flush", b"file").await.unwrap();
+        let open = async || one.venus.open(node, OpenFlags::READ).await.unwrap();
+        let refused = open().await;
+        one.venus.cancel_open(refused.handle).await;
+        let (first, second) = (open().await, open().await);
+        assert!(!refused.keep_cache && !first.keep_cache && !second.keep_cache);
+        assert_eq!(one.read_all(second.handle).await.unwrap(), b"bytes");
+        assert!(open().await.keep_cache);
+        one.venus.release(first.handle).await.unwrap();
+        assert!(open().await.keep_cache);
+    });
+}
+
 /// Replies to the first reader may reach the kernel after the directory has changed.
 #[test]
 fn a_kernel_keeps_no_listing_of_a_directory_that_is_open_in_an_older_version() {

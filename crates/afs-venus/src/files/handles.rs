@@ -26,6 +26,8 @@ pub(crate) struct Handle {
     pub(super) passthrough: AtomicBool,
     /// close(2) was called; other descriptors may share this handle.
     closed: AtomicBool,
+    /// The kernel has sent a request on it.
+    requested: AtomicBool,
     /// The open truncated data that was not dirty.
     cut_clean_data: AtomicBool,
     data: Mutex<Arc<FileData>>,
@@ -63,6 +65,11 @@ impl Handle {
         self.closed.load(Ordering::SeqCst)
     }
 
+    /// True for the first request on it, and noted.
+    pub(super) fn is_first_request(&self) -> bool {
+        !self.requested.load(Ordering::Relaxed) && !self.requested.swap(true, Ordering::SeqCst)
+    }
+
     /// Called before the open truncates the file.
     pub fn note_cut_at_open(&self) {
         let was_saved = !self.data().content().is_dirty();
@@ -97,6 +104,7 @@ impl HandleTable {
             user,
             passthrough: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            requested: AtomicBool::new(false),
             cut_clean_data: AtomicBool::new(false),
             data: Mutex::new(data.clone()),
             run: Run::default(),

@@ -199,11 +199,14 @@ impl Files {
             (content.version, content.uses)
         };
         let is_alone = state.file.opens() <= users.count();
-        let keeps = is_alone && state.file.pages() == Some(version);
-        if is_alone {
-            state.file.set_pages(Some(version));
+        is_alone && state.file.keeps_pages(version, handle.id)
+    }
+
+    /// The kernel has sent a request on a handle, so that it has the reply to its open.
+    pub fn note_request(&self, handle: &Handle) {
+        if handle.is_first_request() {
+            handle.vnode.state().file.pages_opened(handle.id);
         }
-        keeps
     }
 
     /// True if close(2) was called on all handles that may change this data.

@@ -49,7 +49,7 @@ impl Venus {
             self.files.forget_kept_on_disk(key).await?;
         }
         // What the kernel has read past the cache would keep the reads away that are to fill it.
-        vnode.state().file.set_pages(None);
+        vnode.state().file.forget_pages();
         self.invalidate(key);
         Ok(())
     }

@@ -17,6 +17,7 @@ impl Venus {
     #[boxed]
     pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
         let handle = self.files.handle(handle, "close")?;
+        self.files.note_request(&handle);
         let me = self.as_user(handle.user);
         let stored = match handle.may_change() {
             true => me.store(&handle.vnode, &handle.data(), StoreReason::Close).await,
@@ -107,6 +108,7 @@ impl Venus {
         let Ok(handle) = self.files.handle(id, "release") else {
             return Err(VenusError::new(ErrorKind::BadHandle, "release"));
         };
+        self.files.note_request(&handle);
         self.as_user(handle.user).release_held(&handle).await
     }
 

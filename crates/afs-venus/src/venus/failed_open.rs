@@ -15,6 +15,8 @@ impl Venus {
     #[boxed]
     pub async fn cancel_open(&self, id: HandleId) {
         let Some(gone) = self.files.release_handle(id) else { return };
+        // The kernel was not told to drop them.
+        gone.handle.vnode.state().file.forget_pages();
         if self.files.undo_cut(&gone.handle) {
             self.invalidate(gone.handle.vnode.key);
         }

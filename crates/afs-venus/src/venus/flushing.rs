@@ -38,7 +38,7 @@ impl Venus {
                 let mut state = vnode.state();
                 state.directory = None;
                 state.link = None;
-                state.file.set_pages(None);
+                state.file.forget_pages();
                 state.listing.forget();
             }
             if vnode.state().file.data().is_none() {

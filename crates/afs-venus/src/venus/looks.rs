@@ -34,7 +34,11 @@ impl Looks {
         self.all += 1;
         self.same += u32::from(self.found == error.fid);
         self.found = error.fid;
-        self.all < LOOKS_MAX && self.same < SAME_MAX
+        let goes_on = self.all < LOOKS_MAX && self.same < SAME_MAX;
+        if !goes_on {
+            tracing::info!(looks = self.all, same = self.same, "a name is not looked at again: {error}");
+        }
+        goes_on
     }
 }
 

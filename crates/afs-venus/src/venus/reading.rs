@@ -21,6 +21,7 @@ impl Venus {
         if !handle.flags.read && !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "read"));
         }
+        self.files.note_request(&handle);
         self.as_user(handle.user).read_held(&handle, pos, len).await
     }
 

@@ -166,8 +166,8 @@ impl Venus {
         {
             let mut state = vnode.state();
             let current = state.file.data().is_some_and(|current| std::ptr::eq(&**current, data));
-            if current && state.file.pages().is_some() {
-                state.file.set_pages(Some(version));
+            if current {
+                state.file.pages_stored(version);
             }
         }
         if !data.shown.swap(false, Ordering::SeqCst) {

@@ -22,6 +22,7 @@ impl Venus {
         if !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "write"));
         }
+        self.files.note_request(&handle);
         let (file, me) = (handle.data(), self.as_user(handle.user));
         if handle.flags.append {
             let _guard = file.appending.lock().await;

@@ -26,6 +26,18 @@ pub(crate) enum CacheUse {
     Judged,
 }
 
+/// What the kernel's pages of a file are of.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Pages {
+    /// Not known, or nothing.
+    #[default]
+    Unknown,
+    /// The kernel drops them when it has the reply to this open, and then reads this version.
+    Opening(DataVersion, HandleId),
+    /// This version.
+    Of(DataVersion),
+}
+
 /// Local state of a file.
 #[derive(Default)]
 pub(crate) struct LocalFile {
@@ -33,8 +45,7 @@ pub(crate) struct LocalFile {
     data: Option<Arc<FileData>>,
     /// Bytes in holes of a version, known when its data was retired.
     holes: Option<(DataVersion, u64)>,
-    /// Version of which the kernel may hold pages.
-    pages: Option<DataVersion>,
+    pages: Pages,
     /// Number of handles.
     opens: u32,
     /// The user who made the last one.
@@ -81,14 +92,34 @@ impl LocalFile {
         self.holes.filter(|(of, _)| *of == version).map(|(_, bytes)| bytes)
     }
 
-    /// Version of which the kernel may hold pages.
-    pub fn pages(&self) -> Option<DataVersion> {
-        self.pages
+    /// Whether the kernel's pages are of a version that a handle opens. If not, the kernel is to drop them.
+    pub fn keeps_pages(&mut self, version: DataVersion, opening: HandleId) -> bool {
+        let keeps = self.pages == Pages::Of(version);
+        if !keeps {
+            self.pages = Pages::Opening(version, opening);
+        }
+        keeps
     }
 
-    /// Sets the version of the kernel's pages; `None`: unknown.
-    pub fn set_pages(&mut self, version: Option<DataVersion>) {
-        self.pages = version;
+    /// The kernel has the reply to the open of a handle.
+    pub fn pages_opened(&mut self, opened: HandleId) {
+        if let Pages::Opening(version, by) = self.pages
+            && by == opened
+        {
+            self.pages = Pages::Of(version);
+        }
+    }
+
+    /// The kernel's pages became those of another version, if they were of any.
+    pub fn pages_stored(&mut self, version: DataVersion) {
+        if let Pages::Of(_) = self.pages {
+            self.pages = Pages::Of(version);
+        }
+    }
+
+    /// The next open drops the kernel's pages.
+    pub fn forget_pages(&mut self) {
+        self.pages = Pages::Unknown;
     }
 
     /// Number of handles.
