@@ -1,6 +1,7 @@
 //! Notifications to the kernel on the mount's FUSE descriptor.
 
 use crate::inodes::Inodes;
+use crate::lengths::Lengths;
 use crate::name_queue::NameInvalidation;
 use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
@@ -19,6 +20,7 @@ pub(crate) struct Kernel {
     /// The same descriptor, for notifications that the binding does not have.
     pub(crate) device: OwnedFd,
     pub(crate) inodes: Arc<Inodes>,
+    pub(crate) lengths: Arc<Lengths>,
     pub(crate) negatives: Arc<NegativeEntries>,
     pub(crate) passthrough: Arc<Passthrough>,
 }
@@ -32,17 +34,20 @@ impl Kernel {
     /// Invalidates the attributes of an inode. Returns whether that was too early: the kernel does not know the inode,
     /// although it was handed out.
     pub(crate) fn invalidate_attributes(&self, ino: INodeNo, node: NodeId) -> bool {
-        match self.notify_attributes(ino) {
+        match self.lengths.notify(node, || self.notify_attributes(ino), || self.lookups(node) > 0) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let lookups = self.venus.upgrade().map_or(0, |venus| venus.lookups(node));
-                self.inodes.is_handed_out(ino, node, lookups)
+                self.inodes.is_handed_out(ino, node, self.lookups(node))
             }
             Err(error) => {
                 tracing::debug!("the kernel did not take back attributes of {}: {error}", ino.0);
                 false
             }
         }
+    }
+
+    fn lookups(&self, node: NodeId) -> u64 {
+        self.venus.upgrade().map_or(0, |venus| venus.lookups(node))
     }
 
     /// Sends the notification itself, since the binding's method hides that an inode is not known. A negative offset
@@ -64,9 +69,10 @@ impl Kernel {
     }
 
     /// Invalidates the pages of an inode. Waits for reads in progress.
-    pub(crate) fn invalidate_pages(&self, ino: INodeNo) {
+    pub(crate) fn invalidate_pages(&self, ino: INodeNo, node: NodeId) {
         self.passthrough.stale(ino);
-        if let Err(error) = self.notifier.inval_inode(ino, 0, 0) {
+        let write = || self.notifier.inval_inode(ino, 0, 0);
+        if let Err(error) = self.lengths.notify(node, write, || self.lookups(node) > 0) {
             tracing::debug!("the kernel did not take back pages of {}: {error}", ino.0);
         }
     }

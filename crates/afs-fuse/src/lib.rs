@@ -23,6 +23,7 @@ mod error;
 mod filesystem;
 mod inodes;
 mod kernel;
+mod lengths;
 mod mount;
 mod name_queue;
 mod negative_entries;

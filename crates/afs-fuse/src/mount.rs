@@ -60,6 +60,7 @@ pub fn mount(
         venus,
         sink: sink.clone(),
         inodes: options.inodes.clone(),
+        lengths: Arc::default(),
         negatives: Arc::new(NegativeEntries::default()),
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
         accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(NumericAccounts(options.owner))),
@@ -68,7 +69,7 @@ pub fn mount(
         allow_other: options.allow_other,
     });
     let (inodes, negatives) = (state.inodes.clone(), state.negatives.clone());
-    let passthrough = state.passthrough.clone();
+    let (passthrough, lengths) = (state.passthrough.clone(), state.lengths.clone());
     let (tell, told) = mpsc::channel();
     let detached = sink.clone();
     let over = Box::new(move || {
@@ -84,7 +85,7 @@ pub fn mount(
     let system = |source| MountError::System { path: directory.to_owned(), source };
     let device = session.as_fd().try_clone_to_owned().map_err(system)?;
     let notifier = session.notifier();
-    sink.attach(Kernel { venus: behind, notifier, device, inodes, negatives, passthrough })
+    sink.attach(Kernel { venus: behind, notifier, device, inodes, lengths, negatives, passthrough })
         .map_err(system)?;
     let session = ManuallyDrop::new(session.spawn().map_err(system)?);
     Ok(Mounted { directory: directory.to_owned(), _session: session, ended: told })

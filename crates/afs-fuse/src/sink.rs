@@ -227,7 +227,7 @@ impl Shared {
     fn run_pages(&self) {
         let Some(kernel) = self.kernel.get() else { return };
         while let Some((number, node)) = self.pages.next() {
-            kernel.inodes.numbers(node).into_iter().for_each(|ino| kernel.invalidate_pages(ino));
+            kernel.inodes.numbers(node).into_iter().for_each(|ino| kernel.invalidate_pages(ino, node));
             self.pages.done(number, node);
         }
     }

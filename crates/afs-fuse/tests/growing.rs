@@ -11,14 +11,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_venus::TokenOwner;
+use afs_venus::{InvalidationSink, NodeId, TokenOwner};
 use kit::{ALICE, BOB, Machine, MountedCell, can_mount};
 
 /// Alice's machine and Bob's, each with a mount of its own, and a directory of Alice's that Bob may read and nobody else.
 struct Scene {
     /// Stopped before the servers.
-    _machine: Machine,
+    machine: Machine,
     cell: MountedCell,
     theirs: PathBuf,
 }
@@ -31,7 +32,7 @@ fn scene(passthrough: bool) -> Scene {
     cell.sh(ALICE, "mkdir $M/home").unwrap();
     cell.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]);
     let theirs = machine.mount.join("home/log");
-    Scene { _machine: machine, cell, theirs }
+    Scene { machine, cell, theirs }
 }
 
 impl Scene {
@@ -165,5 +166,51 @@ fn programs_that_follow_a_file_print_what_another_machine_appends() {
                 scene.alice(&format!("echo line {} >> $F", round + 1));
             }
         }
+    }
+}
+
+/// Opens a file for each line, reads it in pieces, and says how many bytes it has and how many of the letter that it is told, once more
+/// after the length of fstat. Says the inode number first.
+const PIECES: &str = "
+import os, sys
+print(os.stat(sys.argv[1]).st_ino, flush=True)
+for line in sys.stdin:
+    f = os.open(sys.argv[1], os.O_RDONLY)
+    read = b''.join(iter(lambda: os.read(f, 500), b''))
+    print(len(read), read.count(line[:1].encode()), os.fstat(f).st_size, flush=True)
+    os.close(f)
+";
+
+/// The kernel drops attributes that come when it was just notified of the inode, and keeps the length that it had.
+#[test]
+fn a_version_is_read_with_its_length_however_often_the_kernel_is_notified() {
+    if !can_mount() {
+        return;
+    }
+    let scene = scene(false);
+    scene.alice("printf first > $F");
+    let mut reader = Program::start("python3", &["-c", PIECES], &scene.theirs);
+    let number = reader.line();
+    let node = NodeId(number.parse().unwrap());
+    let is_over = AtomicBool::new(false);
+    let notify = || {
+        while !is_over.load(Ordering::Relaxed) {
+            scene.machine.sink.attributes(node);
+        }
+    };
+    let lengths = [9000, 100, 12_000, 700, 0, 5000, 4999, 5000].into_iter().cycle().take(24).enumerate();
+    let mut look = |(round, length): (usize, usize)| {
+        let letter = ["a", "b", "c"][round % 3];
+        scene.alice(&format!("head -c {length} /dev/zero | tr '\\0' {letter} > $F"));
+        (reader.ask(letter), format!("{length} {length} {length}"))
+    };
+    let seen: Vec<_> = std::thread::scope(|threads| {
+        threads.spawn(notify);
+        let seen = lengths.map(&mut look).collect();
+        is_over.store(true, Ordering::Relaxed);
+        seen
+    });
+    for (round, (said, wanted)) in seen.into_iter().enumerate() {
+        assert_eq!(said, wanted, "round {round}");
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::convert::{self, errno};
 use crate::ops::names::done;
+use crate::ops::repeated_opens::Attempt;
 use crate::ops::{InvalidationCount, Mount, Operation};
 use crate::passthrough::{Admission, Writes};
-use afs_venus::{Entry, ErrorKind, HandleId, InvalidationSink, NodeId, Opened, VenusError};
+use afs_venus::{Entry, ErrorKind, HandleId, InvalidationSink, NodeId, OpenFlags, Opened, VenusError};
 use bytes::Bytes;
 use fuser::{
     BackingId, Errno, FileHandle, FopenFlags, INodeNo, LockOwner, ReplyCreate, ReplyData, ReplyEmpty,
@@ -23,7 +24,10 @@ impl Operation {
     pub(crate) async fn open(&self, ino: INodeNo, flags: i32, reply: ReplyOpen) {
         let node = match self.node(ino) {
             Ok(node) => node,
-            Err(error) => return reply.error(error),
+            Err(error) => {
+                self.open_failed(self.open_wanted(flags)).await;
+                return reply.error(error);
+            }
         };
         let writes = writes_of(flags);
         let is_through = match writes {
@@ -32,12 +36,16 @@ impl Operation {
             Writes::DurableOnly => false,
         };
         let wanted = convert::open_flags(flags, is_through);
-        let (opened, is_repeated) = self.open_or_take(node, wanted).await;
+        let (opened, attempt) = self.open_or_take(node, wanted).await;
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                if error.kind == ErrorKind::Stale && !is_repeated {
-                    self.expect_again(wanted);
+                match error.kind == ErrorKind::Stale {
+                    true if attempt.is_repeated => {
+                        tracing::info!(?attempt, "an open got ESTALE twice: {error}")
+                    }
+                    true => self.expect_again(wanted),
+                    false => {}
                 }
                 return reply.error(errno(&error));
             }
@@ -47,7 +55,10 @@ impl Operation {
         {
             self.passthrough.switched(ino, data);
         }
-        let admission = self.admit(ino, &opened, writes, |file| reply.open_backing(file));
+        let admission = match wanted.truncate || self.knows_length(ino, node, &opened, attempt) {
+            true => self.admit(ino, &opened, writes, |file| reply.open_backing(file)),
+            false => Admission::Conflict,
+        };
         if self.venus.reads_older(opened.handle) {
             // The kernel may have been told the newest length before this open was counted.
             self.sink.attributes(node);
@@ -58,7 +69,7 @@ impl Operation {
             Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
             Admission::Cached => reply.opened(handle, flags),
             Admission::Apart(backing) => reply.opened_passthrough(handle, apart(flags), &backing),
-            Admission::Conflict if is_repeated => {
+            Admission::Conflict if attempt.is_repeated => {
                 self.passthrough.open_apart(ino, opened.handle, opened.data);
                 reply.opened(handle, apart(flags));
             }
@@ -93,12 +104,15 @@ impl Operation {
             Ok(parent) => parent,
             Err(error) => return reply.error(error),
         };
-        let is_through = self.passthrough.allowed() && writes_of(file.flags) == Writes::Plain;
-        let wanted = convert::open_flags(file.flags, is_through);
+        let wanted = self.open_wanted(file.flags);
         match self.venus.create(parent, file.name, file.mode & 0o7777, wanted).await {
             Ok((entry, opened)) => self.created(&file, &entry, &opened, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
+    }
+
+    fn open_wanted(&self, flags: i32) -> OpenFlags {
+        convert::open_flags(flags, self.passthrough.allowed() && writes_of(flags) == Writes::Plain)
     }
 
     async fn created(
@@ -112,7 +126,12 @@ impl Operation {
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(entry, owner);
         let writes = writes_of(file.flags);
-        let admission = self.admit(attr.ino, opened, writes, |file| reply.open_backing(file));
+        let wanted = self.open_wanted(file.flags);
+        let admission =
+            match wanted.truncate || self.knows_length(attr.ino, entry.node, opened, Attempt::default()) {
+                true => self.admit(attr.ino, opened, writes, |file| reply.open_backing(file)),
+                false => Admission::Conflict,
+            };
         let ttl = self.entry_validity(attr.ino, owner, since, &entry.attr);
         let ttl = ttl.min(self.name_validity(since, file.parent));
         let flags = self.fopen_flags(attr.ino, entry.node, opened, true);
@@ -126,10 +145,11 @@ impl Operation {
                 reply.created_passthrough(&ttl, &attr, generation, handle, apart(flags), &backing);
             }
             Admission::Conflict => {
-                // Only if the file existed and was open: then as for an open of it.
+                // Only if the file existed: then as for an open of it.
                 self.keep_apart(entry.node, opened);
                 self.forget(attr.ino, 1);
                 self.venus.cancel_open(opened.handle).await;
+                self.expect_again(wanted);
                 reply.error(Errno::ESTALE);
             }
         }
@@ -244,6 +264,7 @@ impl Mount {
             // The object may have been removed: a registered backing file keeps its space on the disk.
             self.passthrough.stale(ino);
             self.inodes.evicted(node);
+            self.lengths.evicted(node);
         }
     }
 

@@ -12,6 +12,7 @@ mod repeated_opens;
 use crate::accounts::{Account, Accounts};
 use crate::convert;
 use crate::inodes::Inodes;
+use crate::lengths::Lengths;
 use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
@@ -40,6 +41,7 @@ pub(crate) struct Mount {
     pub(crate) venus: Arc<Venus>,
     pub(crate) sink: KernelSink,
     pub(crate) inodes: Arc<Inodes>,
+    pub(crate) lengths: Arc<Lengths>,
     pub(crate) negatives: Arc<NegativeEntries>,
     pub(crate) passthrough: Arc<Passthrough>,
     pub(crate) accounts: Arc<dyn Accounts>,

@@ -54,6 +54,7 @@ pub struct MountedCell {
 pub struct Machine {
     pub system: Arc<System>,
     pub venus: Arc<Venus>,
+    pub sink: KernelSink,
     pub mount: PathBuf,
     mounted: Option<Mounted>,
     _socket: Udp,
@@ -186,8 +187,8 @@ impl Machine {
     ) -> Machine {
         let venus = system.block_on(Venus::start(config)).unwrap();
         fs::create_dir_all(mount).unwrap();
-        let mounted = Some(mount_for_all(system, &venus, sink, mount, passthrough));
-        Machine { system: system.clone(), venus, mount: mount.to_owned(), mounted, _socket: socket }
+        let mounted = Some(mount_for_all(system, &venus, sink.clone(), mount, passthrough));
+        Machine { system: system.clone(), venus, sink, mount: mount.to_owned(), mounted, _socket: socket }
     }
 }
 
