@@ -98,6 +98,7 @@ pub use spec::{CloneSpec, VolumeSpec};
 pub use staged::{StagedParts, StagedPlace};
 pub use staging::{ImageData, Restore, RestoredHeader, VnodeImage};
 pub use store::{Config, OpenError, VolumeStore};
+pub use sweep::KEPT_FOR;
 pub use tx::{
     Actor, Created, LENT_MAX, Linked, Object, Removed, Rename, Renamed, Replacing, StoreData, VolumeTx,
 };

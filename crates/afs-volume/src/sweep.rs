@@ -1,15 +1,28 @@
-//! Sweep of a drive: frees the chunks without a row in the index.
+//! Sweep of a drive: frees the chunks without a row in the index, a day after the opening or when room is short.
+//!
+//! An index of which rows were lost, or that is an older copy, names less than the drive has. Until the sweep the drive
+//! has it still, for who puts the index right. No list of it is kept: each sweep finds it anew, and the day begins with each
+//! opening.
 
 use afs_drive::{ChunkId, ChunkRef, DriveError, DriveId, LiveChunks, SweepReport};
+use afs_env::{EnvExt, Instant};
 use afs_kv::{Kv, KvError, Row, Snapshot};
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
+
+/// How long chunks without a row stay on a drive after the opening of the store.
+pub const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+/// They go earlier when less than this part of the drive is free.
+const ONE_IN: u64 = 10;
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// The chunks of one drive that have rows.
 struct LiveInIndex {
@@ -72,8 +85,31 @@ pub(crate) fn last_chunk(kv: &Kv, drive: DriveId) -> Result<Option<ChunkId>, KvE
 }
 
 impl VolumeStore {
-    /// Frees chunks that crashes left on the store's own drive. Once after each start is enough; the store is fully
-    /// usable meanwhile.
+    /// Frees what crashes left on the store's own drive, when it may go: [`KEPT_FOR`] after this call, which is to follow the
+    /// opening, or when less than a tenth of the drive is free. Once after each start is enough; the store is fully usable meanwhile.
+    ///
+    /// # Errors
+    /// The errors of the drive.
+    pub async fn sweep_when_due(&self) -> Result<SweepReport, VolumeError> {
+        let opened = self.store.env.now();
+        while !self.is_sweep_due(DriveId::OWN, opened)? {
+            self.store.env.sleep(LOOK).await;
+        }
+        self.sweep().await
+    }
+
+    /// Whether what crashes left on a drive that was added at `opened` may go.
+    ///
+    /// # Errors
+    /// `UnknownDrive`.
+    pub fn is_sweep_due(&self, drive: DriveId, opened: Instant) -> Result<bool, VolumeError> {
+        let drive = self.store.drives.get(drive)?;
+        // One that does not say how much is free cannot be swept either.
+        let is_short = drive.usage().is_ok_and(|usage| usage.free < usage.total / ONE_IN);
+        Ok(is_short || self.store.env.now().0.saturating_sub(opened.0) >= KEPT_FOR.as_nanos() as u64)
+    }
+
+    /// Frees chunks that crashes left on the store's own drive, at once.
     pub async fn sweep(&self) -> Result<SweepReport, VolumeError> {
         self.sweep_drive(DriveId::OWN).await
     }

@@ -24,5 +24,6 @@ mod random;
 mod relocation;
 mod scattered;
 mod semantics;
+mod set_aside;
 mod sizes;
 mod support;

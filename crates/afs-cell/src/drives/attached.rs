@@ -199,14 +199,15 @@ impl Inner {
     }
 }
 
-/// Frees what an earlier crash left on a drive, as soon as it answers, and then what operations without an answer leave there, until
-/// the drive is exchanged.
+/// Frees what operations without an answer leave on a drive, until it is exchanged, and once, when that is due, what an earlier crash left
+/// there.
 async fn sweep(env: EnvRef, store: VolumeStore, id: DriveId, name: String, present: Weak<()>) {
-    let mut is_swept = false;
+    let (mut is_swept, added) = (false, env.now());
     while present.strong_count() > 0 {
-        let swept = if is_swept { store.sweep_left(id).await } else { store.sweep_drive(id).await };
+        let is_due = !is_swept && store.is_sweep_due(id, added).unwrap_or(true);
+        let swept = if is_due { store.sweep_drive(id).await } else { store.sweep_left(id).await };
         match swept {
-            Ok(_) => is_swept = true,
+            Ok(_) => is_swept |= is_due,
             Err(VolumeError::UnknownDrive { .. }) => return,
             Err(error) => {
                 tracing::warn!(drive = name, %error, "what a crash or a lost reply left on a drive could not be freed yet");

@@ -152,7 +152,7 @@ async fn open_partition(
     volumes(system, &partition.path).await
 }
 
-/// Volumes of a partition. Garbage of an earlier crash is collected in the background.
+/// Volumes of a partition. Garbage of an earlier crash is collected in the background, after a day.
 async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeStore> {
     let rows = index(system, &partition.join("index"), afs_volume::TABLES)?;
     let drive_at = partition.join("drive");
@@ -164,7 +164,7 @@ async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeSto
     env.spawn(Box::pin(volumes.clone().run_background()));
     let sweeping = volumes.clone();
     env.spawn(Box::pin(async move {
-        if let Err(error) = sweeping.sweep().await {
+        if let Err(error) = sweeping.sweep_when_due().await {
             tracing::warn!("what an earlier crash left on the drive could not be freed: {error}");
         }
     }));

@@ -67,6 +67,12 @@ impl CrashDisk {
         self.lock().capacity = bytes;
     }
 
+    /// Bytes that fit on the disk, if that is bounded.
+    #[must_use]
+    pub fn capacity(&self) -> Option<u64> {
+        self.lock().capacity
+    }
+
     /// Whether every sync fails from now on.
     pub fn set_failing_syncs(&self, failing: bool) {
         self.lock().failing_syncs = failing;

@@ -40,7 +40,8 @@ impl SegmentStore for CrashSegments {
     }
 
     fn usage(&self) -> io::Result<Usage> {
-        Ok(Usage { free: 1 << 40, total: 1 << 40 })
+        let total = self.0.capacity().unwrap_or(1 << 40);
+        Ok(Usage { free: total.saturating_sub(self.0.used()), total })
     }
 }
 
