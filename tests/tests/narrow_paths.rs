@@ -11,16 +11,19 @@ use andrew_tests::live::lan::Lan;
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::process::seconds;
+use andrew_tests::live::properties::property;
 use andrew_tests::live::residents::{Home, Residents};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until_equal;
 use andrew_tests::live::watchdog::Watchdog;
+use serde_json::Value;
 
 const SERVER: u8 = 1;
 const WIDE: u8 = 2;
 const NARROW: u8 = 3;
 /// Packets of AFS-3 have up to 1,472 bytes with the headers of IP and UDP.
 const SWALLOWED_OVER: u32 = 1400;
+const LARGEST: usize = 5_000_000;
 
 #[test]
 fn a_machine_behind_a_path_that_swallows_large_packets_reads_and_writes() {
@@ -41,6 +44,10 @@ fn a_machine_behind_a_path_that_swallows_large_packets_reads_and_writes() {
     let residents = Residents::of_served(&lan.netns(NARROW), scratch.path(), &home);
     files_pass(narrow.path(), wide.path(), "narrow to wide");
     files_pass(wide.path(), narrow.path(), "wide to narrow");
+    for (what, mount) in [("narrow", &narrow), ("wide", &wide)] {
+        let by_streams = ["stored", "fetched"].map(|how| by_streams(mount.path(), how));
+        assert!(by_streams.iter().all(|bytes| *bytes >= LARGEST as u64), "{what}: {by_streams:?}");
+    }
     residents.check();
 
     // A path that was wide until now.
@@ -50,9 +57,15 @@ fn a_machine_behind_a_path_that_swallows_large_packets_reads_and_writes() {
     residents.check();
 }
 
+/// Bytes of files that a mount has stored or fetched over the data path.
+fn by_streams(mount: &Path, how: &str) -> u64 {
+    let counters: Value = serde_json::from_str(&property(mount, "afs.counters")).unwrap();
+    counters["data_path"][format!("bytes_{how}")].as_u64().unwrap_or_else(|| panic!("{counters}"))
+}
+
 /// Files of many sizes, written at one machine and read at another.
 fn files_pass(here: &Path, there: &Path, what: &str) {
-    for len in [0, 1_000, 1_300, 30_000, 300_000, 5_000_000] {
+    for len in [0, 1_000, 1_300, 30_000, 300_000, LARGEST] {
         let (name, data, began) = (format!("{what} {len}"), content(len), Instant::now());
         fs::write(here.join(&name), &data).unwrap();
         let written = began.elapsed();

@@ -109,6 +109,20 @@ pub trait Env: Send + Sync + 'static {
     /// [`io::ErrorKind::ConnectionRefused`] where nothing listens, [`io::ErrorKind::TimedOut`] after about two
     /// minutes without a reply, and any error of the system.
     fn connect(&self, to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>>;
+
+    /// As [`Env::connect`], but neither side sends more than `segment` bytes in a packet, headers of IP and TCP not counted (RFC 9293, 3.7.1). The simulator
+    /// has no segments.
+    ///
+    /// # Errors
+    /// As [`Env::connect`].
+    fn connect_in_segments(
+        &self,
+        to: SocketAddr,
+        segment: u32,
+    ) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        let _ = segment;
+        self.connect(to)
+    }
 }
 
 impl fmt::Debug for dyn Env {

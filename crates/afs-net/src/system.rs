@@ -153,6 +153,14 @@ impl Env for System {
     }
 
     fn connect(&self, to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
-        Box::pin(tcp::connect(self.handle.clone(), to))
+        Box::pin(tcp::connect(self.handle.clone(), to, None))
+    }
+
+    fn connect_in_segments(
+        &self,
+        to: SocketAddr,
+        segment: u32,
+    ) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(tcp::connect(self.handle.clone(), to, Some(segment)))
     }
 }

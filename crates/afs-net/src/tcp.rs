@@ -8,7 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use afs_env::io::{AsyncRead, AsyncWrite, ReadBuf};
 use afs_rpc::{ByteListener, ByteStream};
-use tokio::net::{TcpListener, TcpStream};
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 
 pub(crate) fn listen(pool: &Handle, at: SocketAddr) -> io::Result<Box<dyn ByteListener>> {
@@ -20,8 +21,17 @@ pub(crate) fn listen(pool: &Handle, at: SocketAddr) -> io::Result<Box<dyn ByteLi
 }
 
 /// The future may be polled by any thread, so it enters the pool itself.
-pub(crate) async fn connect(pool: Handle, to: SocketAddr) -> io::Result<Box<dyn ByteStream>> {
-    let mut connecting = Box::pin(TcpStream::connect(to));
+pub(crate) async fn connect(
+    pool: Handle,
+    to: SocketAddr,
+    segment: Option<u32>,
+) -> io::Result<Box<dyn ByteStream>> {
+    let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    if let Some(segment) = segment {
+        // Before the connection, so that the peer is told too (tcp(7)).
+        SockRef::from(&socket).set_tcp_mss(segment)?;
+    }
+    let mut connecting = Box::pin(socket.connect(to));
     let stream = poll_fn(|cx| {
         let _pool = pool.enter();
         connecting.as_mut().poll(cx)

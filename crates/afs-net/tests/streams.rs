@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use afs_net::System;
+use socket2::SockRef;
 use stream_rules::{Hosts, Rule, stream_rules};
 
 impl From<&Arc<System>> for Hosts {
@@ -27,3 +28,19 @@ fn run(system: &Arc<System>, rule: Rule) {
 }
 
 stream_rules! { system(), run }
+
+#[test]
+fn a_stream_in_small_segments_has_them_in_both_directions() {
+    const SEGMENT: u32 = 1220;
+    let system = system();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    let largest = |connecting| {
+        let stream = system.block_on(async move { connecting.await.unwrap() });
+        let (peer, from) = listener.accept().unwrap();
+        assert_eq!(from, stream.local_addr());
+        SockRef::from(&peer).tcp_mss().unwrap()
+    };
+    assert!(largest(system.env().connect_in_segments(at, SEGMENT)) <= SEGMENT);
+    assert!(largest(system.env().connect(at)) > SEGMENT);
+}

@@ -82,6 +82,9 @@ pub struct Config {
     /// Whether calls get no reply as long as no service is offered: for a server that is starting, whose callers are
     /// to retry. An endpoint that will never offer one refuses them, which spares its callers the wait. Default off.
     pub silent_until_offering: bool,
+    /// Whether a client's calls with short requests ask, too, whether their path carries packets of full size, for the sake of byte streams
+    /// beside them ([`Endpoint::narrow_path`](crate::Endpoint::narrow_path)). Default off.
+    pub asks_paths: bool,
     /// Text of the reply to a VERSION request, truncated to 64 bytes.
     pub version: String,
 }
@@ -117,6 +120,7 @@ impl Default for Config {
             responses_per_source: 256,
             control_packets_max: 1024,
             silent_until_offering: false,
+            asks_paths: false,
             version: concat!("Andrew ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -124,10 +128,10 @@ impl Default for Config {
 
 impl Config {
     /// Configuration of a client that receives callbacks: the defaults, but for 512 connections opened by others. Its
-    /// servers need a few each, and an evicted one is opened again by the next call on it.
+    /// servers need a few each, and an evicted one is opened again by the next call on it. Its calls ask what their paths carry.
     #[must_use]
     pub fn of_client() -> Self {
-        Config { server_connections_max: CLIENT_CONNECTIONS, ..Config::default() }
+        Config { server_connections_max: CLIENT_CONNECTIONS, asks_paths: true, ..Config::default() }
     }
 
     /// The configuration with every value clamped to its bounds.

@@ -85,6 +85,11 @@ impl Peer {
         self.path.limit(self.agreed_size)
     }
 
+    /// [`Peer::packet_size`], if the path has not been shown to carry the larger packets that both sides would use.
+    pub(crate) fn narrow_path(&self) -> Option<usize> {
+        Some(self.packet_size()).filter(|size| *size < self.agreed_size)
+    }
+
     /// The size of a ping that is to be sent now, padded, to learn whether packets of the agreed size arrive.
     pub(crate) fn path_ping(&self, now: Instant) -> Option<usize> {
         self.path.wants_ping(now, self.agreed_size).then_some(self.agreed_size)

@@ -39,3 +39,16 @@ fn a_wide_path_gets_large_packets_after_a_round_trip() {
     assert!(narrow - wide > 100, "{narrow} and {wide} packets");
     assert!(wide < 2 * ((1 << 20) / 1416 + 60), "{wide}");
 }
+
+#[test]
+fn a_client_that_is_to_know_its_paths_learns_them_by_short_calls() {
+    let learnt = |asks_paths, size_max| {
+        let mut config = Config::default();
+        config.asks_paths = asks_paths;
+        let mut world = World::new(1, PATH, &config);
+        world.size_max = size_max;
+        Sequence { calls: 3, ..BULK }.run_with(world).narrow_path
+    };
+    assert_eq!(learnt(true, usize::MAX), None);
+    assert_eq!((learnt(true, 1300), learnt(false, usize::MAX)), (Some(1232), Some(1232)));
+}

@@ -185,6 +185,17 @@ impl Rx {
         self.0.state.lock().endpoint.round_trip(peer)
     }
 
+    /// As [`Endpoint::narrow_path`].
+    #[must_use]
+    pub fn narrow_path(&self, peer: SocketAddr) -> Option<usize> {
+        self.0.state.lock().endpoint.narrow_path(peer)
+    }
+
+    /// As [`Endpoint::doubt_path_to`].
+    pub fn doubt_path(&self, peer: SocketAddr) {
+        self.0.state.lock().endpoint.doubt_path_to(peer);
+    }
+
     /// Numbers of objects that the endpoint holds.
     #[must_use]
     pub fn holdings(&self) -> afs_rx::Holdings {

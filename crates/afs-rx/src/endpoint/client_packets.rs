@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::Instant;
-use crate::packet::{Header, PacketType};
+use crate::packet::{Ack, Header, PacketType, reason};
 use crate::slab::Key;
 use crate::stats::DropReason;
 use bytes::Bytes;
@@ -19,10 +19,22 @@ impl Endpoint {
             return;
         }
         let (number, call) = (channel.number, channel.call);
+        if header.kind == PacketType::ACK && (header.call != number || call.is_none()) {
+            self.note_path(key, &payload);
+        }
         match call {
             _ if header.call != number => self.stats.drop_packet(DropReason::OldCall),
             Some(call) => self.handle_call_packet(now, call, header, payload),
             None => self.reply_for_ended(now, key, header),
+        }
+    }
+
+    /// The answer to a padded ping may come after the reply to its call.
+    fn note_path(&mut self, key: Key, payload: &[u8]) {
+        let ack = Ack::decode(payload).filter(|ack| ack.reason == reason::PING_RESPONSE);
+        let peer = self.connections.slab.get(key).map(|connection| connection.peer);
+        if let Some((ack, peer)) = ack.zip(peer.and_then(|peer| self.peers.get_mut(peer))) {
+            peer.path.answered(key, ack.serial);
         }
     }
 

@@ -102,6 +102,20 @@ impl Endpoint {
         peer.rtt.measured()
     }
 
+    /// Largest packet, in bytes of UDP's payload, that is sent to a peer whose path has not been shown to carry larger ones; `None` where both sides'
+    /// largest arrive, and for a peer that is not known. What a call does not show is asked if [`Config::asks_paths`](crate::Config::asks_paths).
+    pub fn narrow_path(&self, peer: SocketAddr) -> Option<usize> {
+        self.peers_by_address.get(&peer).and_then(|key| self.peers.get(*key))?.narrow_path()
+    }
+
+    /// Something else than calls has lost its way to a peer: its path is asked again before large packets are sent.
+    pub fn doubt_path_to(&mut self, peer: SocketAddr) {
+        let size = self.config.packet_size_before_proof(&peer);
+        if let Some(peer) = self.peers_by_address.get(&peer).and_then(|key| self.peers.get_mut(*key)) {
+            peer.path.doubted(size);
+        }
+    }
+
     /// Numbers of objects held at the moment.
     pub fn holdings(&self) -> Holdings {
         Holdings {

@@ -201,7 +201,8 @@ impl PacketBuilder<'_> {
         self.call.ack.data_sent();
         self.sent();
         let is_client = self.call.side == Side::Client;
-        self.call.path_ping |= self.call.send.is_long() && self.peer.path_ping(self.now).is_some();
+        let asks = self.call.send.is_long() || is_client && self.config.asks_paths;
+        self.call.path_ping |= asks && self.peer.path_ping(self.now).is_some();
         self.call.send.arm(self.now, &self.peer.rtt, is_client);
     }
 

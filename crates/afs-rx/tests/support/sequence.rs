@@ -31,6 +31,8 @@ pub struct Outcome {
     pub probes: u64,
     pub acks: u64,
     pub data_packets: u64,
+    /// What the client says of its path at the end.
+    pub narrow_path: Option<usize>,
 }
 
 struct Run {
@@ -101,6 +103,7 @@ impl Run {
             probes: sum(|stats| stats.probes),
             acks: sum(|stats| stats.packets_sent[1]),
             data_packets: sum(|stats| stats.packets_sent[0]),
+            narrow_path: self.world.ends[CLIENT].narrow_path(address(SERVER)),
         }
     }
 

@@ -94,6 +94,16 @@ impl Address {
         self.rank.store(rank.unwrap_or(0), Ordering::Relaxed);
     }
 
+    /// Largest packet that is known to arrive there, if larger ones may be swallowed.
+    pub fn narrow_path(&self) -> Option<usize> {
+        self.connection.rx().narrow_path(self.peer)
+    }
+
+    /// Something else than calls has lost its way there.
+    pub fn doubt_path(&self) {
+        self.connection.rx().doubt_path(self.peer);
+    }
+
     /// Claims the first probe: true if it was not probed yet; the caller must do it.
     pub fn claim_first_probe(&self) -> bool {
         !self.absence.has_replied() && !self.claimed.swap(true, Ordering::Relaxed)

@@ -41,11 +41,16 @@ pub(super) enum Speaks {
 }
 
 impl Common {
-    /// Tries one address after the other.
-    pub async fn connect(&self, offer: &Offer, speaks: Speaks) -> Result<(Client, SocketAddr), Fallback> {
+    /// Tries one address after the other. Over a narrow path a stream has packets of at most so many bytes.
+    pub async fn connect(
+        &self,
+        offer: &Offer,
+        speaks: Speaks,
+        narrow: Option<usize>,
+    ) -> Result<(Client, SocketAddr), Fallback> {
         let mut why = Fallback::Unreachable;
         for address in &offer.addresses {
-            match self.connect_to(offer, *address, speaks).await {
+            match self.connect_to(offer, *address, speaks, narrow).await {
                 Ok(session) => return Ok((session, *address)),
                 Err(Lost::Key(error)) => {
                     tracing::warn!(
@@ -60,8 +65,14 @@ impl Common {
         Err(why)
     }
 
-    async fn connect_to(&self, offer: &Offer, address: SocketAddr, speaks: Speaks) -> Result<Client, Lost> {
-        let (env, connect) = (&self.env, || self.stream(address));
+    async fn connect_to(
+        &self,
+        offer: &Offer,
+        address: SocketAddr,
+        speaks: Speaks,
+        narrow: Option<usize>,
+    ) -> Result<Client, Lost> {
+        let (env, connect) = (&self.env, || self.stream(address, narrow));
         let (patience, versions) = match speaks {
             Speaks::Files => (PATIENCE, &[VERSION][..]),
             // A drive that is older may be read.
@@ -101,10 +112,21 @@ impl Common {
         }
     }
 
-    async fn stream(&self, address: SocketAddr) -> Result<Box<dyn ByteStream>, Lost> {
-        let connecting = self.env.timeout(CONNECT_MAX, self.env.connect(address));
+    async fn stream(&self, address: SocketAddr, narrow: Option<usize>) -> Result<Box<dyn ByteStream>, Lost> {
+        let connecting = match narrow.map(segment) {
+            Some(segment) => self.env.connect_in_segments(address, segment),
+            None => self.env.connect(address),
+        };
+        let connecting = self.env.timeout(CONNECT_MAX, connecting);
         Ok(connecting.await.map_err(|_| Lost::Handshake)??)
     }
+}
+
+/// Bytes of a segment in an IP packet that is as large as one with so many bytes in UDP.
+fn segment(datagram: usize) -> u32 {
+    const UDP_HEADER: usize = 8;
+    const TCP_HEADER: usize = 20;
+    u32::try_from(datagram + UDP_HEADER).map_or(u32::MAX, |bytes| bytes.saturating_sub(TCP_HEADER as u32))
 }
 
 /// Looks from time to time whether a connection is to be closed, which `close` does and says. Keeps no connection.

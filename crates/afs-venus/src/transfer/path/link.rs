@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::capabilities::Given;
 use super::offer::Offer;
+use crate::location::Address;
 
 /// Most transfers in progress on one connection; each holds about 1.25 MiB at most.
 pub(super) const TRANSFERS_MAX: usize = 16;
@@ -41,6 +42,8 @@ pub(super) struct Link {
     fruitless: AtomicU32,
     proved: AtomicBool,
     failed: AtomicBool,
+    /// The address by whose path its segments are small.
+    narrow: Option<Arc<Address>>,
 }
 
 /// A capability on a connection.
@@ -63,7 +66,13 @@ impl Link {
             fruitless: AtomicU32::new(0),
             proved: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            narrow: None,
         }
+    }
+
+    /// The same, of which the segments are small as long as the path to this address is not known to carry large packets.
+    pub fn narrow(self, narrow: Option<Arc<Address>>) -> Link {
+        Link { narrow, ..self }
     }
 
     /// Begins a transfer; `None` if there are as many as may be.
@@ -140,8 +149,13 @@ impl Link {
         self.session.lost()
     }
 
-    /// Whether nothing was moved for so long.
-    pub fn is_idle(&self, now: Instant, idle: Duration) -> bool {
+    /// Whether it is to be used no more: it has ended, nothing was moved for so long, or its segments are smaller than they need be.
+    pub fn is_over(&self, now: Instant, idle: Duration) -> bool {
+        let is_small = self.narrow.as_ref().is_some_and(|address| address.narrow_path().is_none());
+        self.lost().is_some() || is_small || self.is_idle(now, idle)
+    }
+
+    fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let used_at = Instant::from_nanos(self.used_at.load(Ordering::Relaxed));
         let is_free = self.transfers.available_permits() == TRANSFERS_MAX
             && self.stores.available_permits() == STORES_MAX;

@@ -32,10 +32,12 @@ impl ServerPath {
         if let Some(link) = self.link_of(&offer) {
             return Ok(link);
         }
-        let (session, address) = self.common.connect(&offer, Speaks::Files).await?;
+        let narrow = target.address.narrow_path();
+        let (session, address) = self.common.connect(&offer, Speaks::Files, narrow).await?;
         crate::counters::count(&self.common.counters.path_connections);
         tracing::info!(server = %target.address.peer, drive = %address, "the data path is open");
-        let link = Arc::new(Link::new(offer, session, self.now()));
+        let narrow = narrow.map(|_| target.address.clone());
+        let link = Arc::new(Link::new(offer, session, self.now()).narrow(narrow));
         let (env, path) = (self.common.env.clone(), Arc::downgrade(self));
         let close = move |link: &Arc<Link>| path.upgrade().is_none_or(|path| path.close_idle(link, IDLE));
         env.spawn(Box::pin(close_when_idle(env.clone(), Arc::downgrade(&link), close)));

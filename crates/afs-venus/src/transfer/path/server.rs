@@ -168,6 +168,7 @@ impl ServerPath {
         let mut state = self.state.lock();
         state.told.remove(&token);
         if let Some(why) = why {
+            self.doubt_path(why);
             state.failed(why, self.now());
             self.common.counters.path_fallback(why.name());
         }
@@ -180,6 +181,7 @@ impl ServerPath {
         if !link.failed() {
             return;
         }
+        self.doubt_path(why);
         let mut state = self.state.lock();
         state.links.retain(|open| !Arc::ptr_eq(open, link));
         let pause = state.failed(why, self.now()).as_secs();
@@ -193,6 +195,13 @@ impl ServerPath {
         );
     }
 
+    /// A stream on which nothing arrives may have segments that the path swallows.
+    fn doubt_path(&self, why: Fallback) {
+        if matches!(why, Fallback::Stalled | Fallback::Unreachable) {
+            self.server.addresses().iter().for_each(|address| address.doubt_path());
+        }
+    }
+
     /// A transfer over a connection has succeeded.
     pub fn succeeded(&self, link: &Link) {
         if link.succeeded() {
@@ -202,10 +211,10 @@ impl ServerPath {
         }
     }
 
-    /// Closes a connection over which nothing was moved for a while. Whether it is closed.
+    /// Drops a connection that is to be used no more; transfers in progress on it go on. Whether it is dropped.
     pub fn close_idle(&self, link: &Arc<Link>, idle: Duration) -> bool {
         let mut state = self.state.lock();
-        if link.lost().is_none() && !link.is_idle(self.now(), idle) {
+        if !link.is_over(self.now(), idle) {
             return false;
         }
         state.links.retain(|open| !Arc::ptr_eq(open, link));

@@ -25,11 +25,15 @@ impl ServerDrives {
     }
 
     async fn open(self: Arc<Self>, offer: Offer) {
-        match self.common.connect(&offer, Speaks::Chunks).await {
+        // The narrow part of a path is usually next to this machine, and common to all hosts of a cell.
+        let server = self.server.addresses().into_iter().next();
+        let narrow = server.filter(|server| server.narrow_path().is_some());
+        let size = narrow.as_ref().and_then(|server| server.narrow_path());
+        match self.common.connect(&offer, Speaks::Chunks, size).await {
             Ok((session, address)) => {
                 crate::counters::count(&self.common.counters.path_connections);
                 tracing::info!(drive = %address, "bytes of files are read at a drive");
-                let link = Arc::new(Link::new(offer, session, self.now()));
+                let link = Arc::new(Link::new(offer, session, self.now()).narrow(narrow));
                 self.links.lock().opened(link.clone());
                 self.changed.notify_waiters();
                 self.watch(&link);
@@ -47,7 +51,7 @@ impl ServerDrives {
         let (env, me) = (self.common.env.clone(), Arc::downgrade(self));
         let watch = close_when_idle(env, Arc::downgrade(link), move |link| {
             let Some(me) = me.upgrade() else { return true };
-            let is_over = link.lost().is_some() || link.is_idle(me.now(), IDLE);
+            let is_over = link.is_over(me.now(), IDLE);
             if is_over {
                 me.links.lock().close(link);
             }
