@@ -44,7 +44,8 @@ impl TwoDisks {
     fn serve(&mut self) -> Daemon {
         self.starts += 1;
         let mut command = self.setup.netns().command(andrew());
-        command.args(["serve", "--config"]).arg(self.folder.join("server.toml"));
+        // By its name alone: an administrator stands in the directory.
+        command.current_dir(&self.folder).args(["serve", "--config", "server.toml"]);
         let mut process = Daemon::start(command, &self.folder.join(format!("log{}", self.starts)));
         wait_for_word(&mut process, "its state is in");
         process

@@ -149,7 +149,7 @@ impl ServerFile {
         }
         let text = fs::read_to_string(path).map_err(|e| wrong(&e))?;
         let mut file = Self::parse(&text).map_err(|e| wrong(&e))?;
-        file.resolve(path.parent().unwrap_or(Path::new(".")))?;
+        file.resolve(&directory_of(path)?)?;
         Ok(file)
     }
 
@@ -160,7 +160,6 @@ impl ServerFile {
     }
 
     fn resolve(&mut self, directory: &Path) -> CellResult {
-        let directory = crate::mounts::absolute(directory)?;
         let paths = self.partitions.iter_mut().map(|partition| &mut partition.path);
         let of_etcd = match &mut self.database {
             Some(DatabaseTable::Etcd(table)) => Some(table.files()),
@@ -179,7 +178,7 @@ impl ServerFile {
     /// # Errors
     /// There is no home directory for the default.
     pub fn state_beside(&self, path: &Path) -> CellResult<PathBuf> {
-        let directory = crate::mounts::absolute(path.parent().unwrap_or(Path::new(".")))?;
+        let directory = directory_of(path)?;
         match &self.state {
             Some(state) => Ok(state.clone()),
             None if directory.join("keys").is_dir() => Ok(directory),
@@ -218,6 +217,12 @@ impl ServerFile {
             ..ServerOptions::alone(state, self.cell.clone(), self.listen, Ports::from(self.base_port))
         }
     }
+}
+
+/// The directory of a file that may be named by its name alone.
+fn directory_of(file: &Path) -> CellResult<PathBuf> {
+    let file = crate::mounts::absolute(file)?;
+    Ok(file.parent().map_or_else(|| file.clone(), Path::to_owned))
 }
 
 #[cfg(any(test, feature = "fuzzing"))]

@@ -28,6 +28,14 @@ fn paths_begin_at_the_file() {
 }
 
 #[test]
+fn a_file_in_the_working_directory_needs_no_directory_in_its_name() {
+    let here = std::env::current_dir().unwrap();
+    for name in ["server.toml", "./server.toml"] {
+        assert_eq!(directory_of(Path::new(name)).unwrap(), here);
+    }
+}
+
+#[test]
 fn an_invalid_setting_is_an_error_that_names_it() {
     for (text, words) in [
         ("lisen = \"192.0.2.1\"\n", &["line 3", "lisen", "listen"][..]),
