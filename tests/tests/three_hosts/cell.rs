@@ -119,16 +119,31 @@ fn into_etcd(servers: &mut [Server], before: &str) {
     let (first, others) = servers.split_first_mut().unwrap();
     fs::write(first.state().join("server.toml"), file).unwrap();
     first.andrew(&["down"]);
+    let joins: Vec<_> = others.iter().map(|server| join_file(first, server)).collect();
+    finds_no_cell(&others[0], &joins[0]);
     first.serve_as_configured();
     assert_eq!(told(first), before, "etcd has other databases than the host had");
     assert!(first.state().join("db.taken-over").is_dir());
+    others[0].serve_as_configured();
+    others[1].serve(&["--join", joins[1].to_str().unwrap()]);
     for server in others {
-        let join = server.home.join("join.toml");
-        first.andrew(&["server", "add", "--listen", server.address(), "--out", join.to_str().unwrap()]);
-        server.serve(&["--join", join.to_str().unwrap()]);
-        fs::remove_file(join).unwrap();
         assert_eq!(told(server), before, "{} says something else", server.address());
     }
+    joins.into_iter().for_each(|join| fs::remove_file(join).unwrap());
+}
+
+fn join_file(first: &Server, server: &Server) -> PathBuf {
+    let join = server.home.join("join.toml");
+    first.andrew(&["server", "add", "--listen", server.address(), "--out", join.to_str().unwrap()]);
+    join
+}
+
+/// A host that is to join before the databases are in etcd founds no cell of its own there.
+fn finds_no_cell(server: &Server, join: &Path) {
+    let refused = server.try_andrew(&["serve", "--join", join.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("etcd has no databases of three.test"), "{said}");
+    assert!(!server.state().join("db").exists());
 }
 
 /// A volume on each host, a replicated one, and all of them mounted in the cell's root volume, which is replicated too.

@@ -30,6 +30,8 @@ pub struct ServerOptions {
     pub roles: Roles,
     /// Partitions of the host.
     pub partitions: Vec<PartitionDirectory>,
+    /// Whether the host joins a cell that others have founded: without databases of that cell it does not start.
+    pub joins: bool,
     /// Location of the databases, for a host that serves them.
     pub database: DatabaseLocation,
     /// Database servers of the cell. A host that is none itself registers with them and looks up identities there.
@@ -146,6 +148,7 @@ impl ServerOptions {
             rxkad: false,
             roles: Roles::ALL,
             partitions: vec![PartitionDirectory::first(directory)],
+            joins: false,
             database: DatabaseLocation::Embedded,
             database_servers: Vec::new(),
             key_file: None,

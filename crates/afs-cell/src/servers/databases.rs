@@ -22,6 +22,7 @@ use afs_rpc::Service;
 use afs_server::location::HasQuorum;
 use afs_server::{Guard, JournalServer, LocationServer, ProtectionOptions, ProtectionServer};
 use afs_wire::ids::Uuid;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,7 @@ impl Databases {
         server: Uuid,
     ) -> CellResult<Self> {
         let sharing = shared_rows::open(system, place, server).await?;
-        shared_rows::take_over(system, &sharing, &options.directory).await?;
+        shared_rows::take_over(system, &sharing, options).await?;
         let people = |freshness| -> Arc<dyn ProtectionDb> {
             Arc::new(StoredProtectionDb::over(sharing.rows(SharedDatabase::Protection, freshness)))
         };
@@ -113,6 +114,13 @@ impl Databases {
         let secret = databases.login_secret(system)?;
         shared_rows::check_membership(&login, &secret, &options.cell).await?;
         Ok(databases)
+    }
+
+    /// Enters this host's file server with its address.
+    pub(super) async fn register(&self, server: Uuid, listen: Ipv4Addr) -> CellResult {
+        let registered = self.location.register(server, vec![listen]).await;
+        registered.map_err(|error| StartError::FirstStart(error.to_string()))?;
+        Ok(())
     }
 
     /// Whether changes can be made, as far as this host knows.

@@ -121,6 +121,11 @@ pub enum StartError {
     /// Another host was interrupted while it copied its databases into etcd.
     #[error("a server had begun to copy its databases into etcd and has not finished; start that one first")]
     HalfCopied,
+    /// A host that joins a cell finds no databases of that cell.
+    #[error(
+        "etcd has no databases of {0}, which this host joins; start the cell's first server with etcd, then this one again"
+    )]
+    NothingToJoin(CellName),
     /// Both etcd and this host have databases.
     #[error("etcd has the databases of the cell already, and {} has others; move it away if it is not needed", .0.display())]
     TwoDatabases(PathBuf),

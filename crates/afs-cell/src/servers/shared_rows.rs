@@ -1,7 +1,7 @@
 //! Rows of a cell's databases in etcd: connection, copy from a state directory, and the check that only servers of the
 //! cell use them.
 
-use crate::configuration::options::EtcdOptions;
+use crate::configuration::options::{EtcdOptions, ServerOptions};
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::stores::{cannot_open, index};
@@ -96,17 +96,21 @@ fn password(file: &Path) -> CellResult<Password> {
     Ok(Password::new(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// Copies the databases of a single server into etcd, once, if etcd has none of the cell.
-pub(super) async fn take_over(system: &Arc<System>, sharing: &Arc<Sharing>, state: &Path) -> CellResult {
-    let (own, aside) = (state.join(EMBEDDED), state.join(TAKEN_OVER));
-    if !own.exists() {
-        return match is_empty(sharing).await.map_err(StartError::Copy)? {
-            copy::State::Unfinished => Err(StartError::HalfCopied.into()),
-            _ => Ok(()),
-        };
-    }
-    if is_empty(sharing).await.map_err(StartError::Copy)? == copy::State::Full {
-        return Err(StartError::TwoDatabases(own).into());
+/// Copies the databases of a single server into etcd, once, if etcd has none of the cell and the server may found one.
+pub(super) async fn take_over(
+    system: &Arc<System>,
+    sharing: &Arc<Sharing>,
+    options: &ServerOptions,
+) -> CellResult {
+    let (own, aside) = (options.directory.join(EMBEDDED), options.directory.join(TAKEN_OVER));
+    match (is_empty(sharing).await.map_err(StartError::Copy)?, own.exists()) {
+        (copy::State::Unfinished, false) => return Err(StartError::HalfCopied.into()),
+        (copy::State::Empty, _) if options.joins => {
+            return Err(StartError::NothingToJoin(options.cell.clone()).into());
+        }
+        (copy::State::Full, true) => return Err(StartError::TwoDatabases(own).into()),
+        (_, false) => return Ok(()),
+        (_, true) => {}
     }
     copy::copy(&embedded_rows(system, &own)?, sharing).await.map_err(StartError::Copy)?;
     fs::rename(&own, &aside).map_err(|error| StartError::Rename {

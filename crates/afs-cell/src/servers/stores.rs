@@ -122,13 +122,13 @@ impl Stores {
             return Ok(());
         };
         let cannot = |e: &dyn Display| StartError::FirstStart(e.to_string());
-        bootstrap_protection(&*databases.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
+        if !options.joins {
+            bootstrap_protection(&*databases.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
+        }
         let Some(first) = options.partitions.first() else { return Ok(()) };
-        if self.partitions.store(first.id).is_none() {
-            // It may have the first volumes.
-            let addresses = vec![options.listen];
-            databases.location.register(uuid, addresses).await.map_err(|e| cannot(&e))?;
-            return Ok(());
+        // A partition that is off line may have the first volumes.
+        if options.joins || self.partitions.store(first.id).is_none() {
+            return databases.register(uuid, options.listen).await;
         }
         let cell = CellSpec {
             cell: options.cell.clone(),

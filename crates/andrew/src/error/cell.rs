@@ -135,6 +135,7 @@ fn is_input_of_start(error: &StartError) -> bool {
         | StartError::Shared { .. }
         | StartError::Copy(_)
         | StartError::HalfCopied
+        | StartError::NothingToJoin(_)
         | StartError::Rename { .. }
         | StartError::Membership(_) => false,
     }

@@ -44,6 +44,9 @@ impl ServerFile {
             return Err(fault.into());
         }
         match &self.database {
+            Some(DatabaseTable::Embedded) | None if serves && self.joins => {
+                Err("joins: a host that joins a cell has no databases of its own; see [database]".into())
+            }
             Some(DatabaseTable::Etcd(table)) => table.check(),
             _ => Ok(()),
         }

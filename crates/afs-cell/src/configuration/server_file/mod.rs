@@ -36,6 +36,9 @@ pub struct ServerFile {
     /// Port of the file server; the others follow from it.
     #[serde(default = "default_base_port")]
     pub base_port: u16,
+    /// The host joins a cell that others have founded: it makes no databases. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
     /// State directory. Default: that of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<PathBuf>,
@@ -94,6 +97,7 @@ impl ServerFile {
             cell,
             listen,
             base_port,
+            joins: false,
             state: None,
             roles: default_roles(),
             anyuser: default_anyuser(),
@@ -126,6 +130,7 @@ impl ServerFile {
             }
         }
         Ok(ServerFile {
+            joins: true,
             roles: roles.iter().collect(),
             database_servers: servers,
             database: self.database.clone().filter(|_| roles.has(RoleName::Database)),
@@ -204,6 +209,7 @@ impl ServerFile {
             Some(DatabaseTable::Etcd(table)) => DatabaseLocation::Etcd(table.options(&self.cell)),
         };
         ServerOptions {
+            joins: self.joins,
             anyuser: self.anyuser,
             rxkad: self.rxkad,
             roles: self.roles(),

@@ -41,6 +41,7 @@ fn an_invalid_setting_is_an_error_that_names_it() {
         ("lisen = \"192.0.2.1\"\n", &["line 3", "lisen", "listen"][..]),
         ("roles = [\"file\"]\n", &["line 3", "file", "files"]),
         ("roles = []\n", &["database", "files"]),
+        ("joins = true\n", &["joins", "[database]"]),
         ("[scrub]\nmib_per_second = 0\n", &["scrub", "at least 1"]),
         ("[scrub]\nday = 1\n", &["day", "days"]),
         ("[drives]\nrekey = 1\n", &["rekey", "rekey_days"]),
