@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};
 use std::process::Output;
+use std::time::Instant;
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command, try_command};
 use andrew_tests::live::dns::DnsServer;
@@ -19,6 +20,7 @@ use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::user::User;
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn mounts_see_at_once_what_others_have_done() {
@@ -434,6 +436,50 @@ fn a_mount_that_another_namespace_holds_ends_with_the_order_to_its_process() {
     holder.kill();
     drop(other);
     cell.stop();
+}
+
+/// A process that does not reply: `umount` ends at once, keeps what is unsaved, and says what to do.
+#[test]
+fn a_mount_whose_process_is_stopped_is_not_unmounted_and_one_whose_process_is_dead_is() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("stopped-mount");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("stopped_mount", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-stopped");
+    let cell = Cell::up(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
+    let mut other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
+    let file = other.path().join("file");
+    fs::write(&file, "data").unwrap();
+    let pid = other.process.pid();
+    let umount = || {
+        let began = Instant::now();
+        let output = try_command(&netns, &["umount", other.path().to_str().unwrap()]);
+        assert!(began.elapsed() < seconds(20), "{:?}", began.elapsed());
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    signal(pid, Signal::STOP);
+    let (is_done, told) = umount();
+    assert!(!is_done && told.contains(&format!("kill -CONT {pid}")), "{told}");
+    signal(pid, Signal::CONT);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "data", "it goes on");
+    let umounted = umount();
+    assert!(umounted.0, "{}", umounted.1);
+    assert!(other.process.end(seconds(20)).is_some(), "it has not ended");
+    drop(other);
+
+    let mut other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
+    other.process.kill();
+    let umounted = try_command(&netns, &["umount", other.path().to_str().unwrap()]);
+    assert!(umounted.status.success(), "{umounted:?}");
+    std::mem::forget(other);
+    cell.stop();
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, signal).unwrap();
 }
 
 #[test]

@@ -36,6 +36,14 @@ impl Process {
     }
 }
 
+/// Whether a process is stopped, by a signal or a debugger (`State` in proc_pid_stat(5)). False if there is none.
+#[must_use]
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may have any character, the parentheses among them.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +53,7 @@ mod tests {
     fn a_process_is_asked_to_end_and_waited_for() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let process = Process::open(child.id()).unwrap().unwrap();
+        assert!(!is_stopped(child.id()) && !is_stopped(0));
         assert!(!process.ended_within(Duration::ZERO).unwrap());
         process.terminate().unwrap();
         assert!(process.ended_within(Duration::from_secs(60)).unwrap());

@@ -43,7 +43,8 @@ fn short(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     Ok((directory, short))
 }
 
-/// The user id of the process that connected.
-pub(crate) fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
-    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
+/// User id and number of the process that connected, or that listens.
+pub(crate) fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok((peer.uid.as_raw(), peer.pid.as_raw_nonzero().get().unsigned_abs()))
 }

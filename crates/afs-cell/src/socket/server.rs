@@ -105,7 +105,7 @@ impl<Q: RequestFrame, A: ReplyFrame> Acceptor<Q, A> {
     fn begin(self: &Arc<Self>, stream: UnixStream) {
         let Settings { name, audience, .. } = self.settings;
         let refuse = |line: String| drop(A::refused(line).write(&mut &stream));
-        let Ok(uid) = super::peer_uid(&stream) else { return };
+        let Ok((uid, _)) = super::peer(&stream) else { return };
         if let Some(line) = audience.refusal(uid) {
             return refuse(line.to_owned());
         }

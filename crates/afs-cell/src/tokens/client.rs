@@ -5,6 +5,7 @@ use super::messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply
 use super::session::SessionId;
 use super::socket_paths;
 use crate::cells::OtherCell;
+use crate::process::is_stopped;
 use crate::socket;
 use afs_venus::{Activity, Explanation, PinOptions, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
@@ -272,6 +273,13 @@ impl Mounts {
         all
     }
 
+    /// Processes of these mounts that are stopped, and therefore do not reply.
+    #[must_use]
+    pub fn stopped(&self) -> Vec<u32> {
+        let listener = |path: &PathBuf| Some(socket::peer(&socket::connect(path).ok()?).ok()?.1);
+        self.0.iter().filter_map(listener).filter(|pid| is_stopped(*pid)).collect()
+    }
+
     fn ask(&self, request: &TokenRequest) -> Vec<io::Result<TokenReply>> {
         self.0.iter().filter_map(|path| ask(path, request).transpose()).collect()
     }
@@ -378,10 +386,15 @@ pub(super) fn ask_within(
 }
 
 fn converse(stream: &UnixStream, request: &TokenRequest, patience: Duration) -> io::Result<TokenReply> {
-    let listener = socket::peer_uid(stream)?;
+    let (listener, pid) = socket::peer(stream)?;
     if listener != 0 && listener != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other(format!(
             "user {listener} listens where root's or one's own mounts should"
+        )));
+    }
+    if is_stopped(pid) {
+        return Err(io::Error::other(format!(
+            "process {pid} of a mount is stopped; `kill -CONT {pid}` continues it"
         )));
     }
     stream.set_read_timeout(Some(patience))?;

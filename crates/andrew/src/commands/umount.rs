@@ -4,7 +4,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::open_files;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::process::Process;
-use afs_cell::tokens::{MountLocation, known_cells};
+use afs_cell::tokens::{MountLocation, Mounts, known_cells};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +40,9 @@ impl Args {
             )));
         };
         let process = process(&mount)?;
+        if process.is_none() && !self.lazy {
+            refuse_stopped(&directory)?;
+        }
         afs_fuse::unmount(&directory, self.lazy).map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => CommandError::failed(format!(
                 "{shown} is in use{}; close the files and leave the directories in it, or give --lazy",
@@ -96,6 +99,17 @@ fn process(mount: &Mount) -> CommandResult<Option<(u32, Process)>> {
     let process = Process::open(place.pid)
         .map_err(|e| CommandError::failed(format!("cannot wait for process {}: {e}", place.pid)))?;
     Ok(process.map(|process| (place.pid, process)))
+}
+
+/// A mount that no process claims may be that of one that is stopped, which cannot store what is unsaved.
+fn refuse_stopped(directory: &Path) -> CommandResult {
+    let stopped = Mounts::running().stopped();
+    let Some(pid) = stopped.first() else { return Ok(()) };
+    let all = stopped.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    Err(CommandError::failed(format!(
+        "the process of {} does not reply, and process {pid} of a mount is stopped: it stores nothing that is unsaved; `kill -CONT {all}` continues it, or --lazy unmounts without it",
+        directory.display()
+    )))
 }
 
 #[cfg(test)]
