@@ -482,6 +482,35 @@ fn signal(pid: u32, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
+/// One that is given and does not hold would break NFS servers and others in ways that they do not expect.
+#[test]
+fn no_file_handles_are_given() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("no-handles");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("no_handles", seconds(100), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-handles");
+    let cell = Cell::up(&netns, scratch.path(), &CellOptions::on_loopback());
+    fs::write(cell.mount().join("file"), "data").unwrap();
+    for name in ["file", ""] {
+        let mut ask = netns.command("python3");
+        ask.args(["-c", HANDLE_OF]).arg(cell.mount().join(name));
+        assert_eq!(run(ask, seconds(60)).trim(), "EOPNOTSUPP", "{name}");
+    }
+    cell.stop();
+}
+
+/// Asks name_to_handle_at(2) for a handle of a path.
+const HANDLE_OF: &str = "
+import ctypes, errno, sys
+libc = ctypes.CDLL(None, use_errno=True)
+handle, mount = (ctypes.c_uint32 * 64)(128), ctypes.c_int()
+failed = libc.name_to_handle_at(-100, sys.argv[1].encode(), handle, ctypes.byref(mount), 0)
+print(errno.errorcode[ctypes.get_errno()] if failed else 'given')
+";
+
 #[test]
 fn bypass_is_shown_and_requested_and_the_options_of_up_are_kept() {
     if !all_there(&[Need::Root, Need::Fuse]) {

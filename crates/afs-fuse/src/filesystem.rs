@@ -20,7 +20,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 
 /// Capabilities requested from the kernel, where it has them.
-const CAPABILITIES: [InitFlags; 11] = [
+const CAPABILITIES: [InitFlags; 12] = [
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_ATOMIC_O_TRUNC,
     InitFlags::FUSE_DO_READDIRPLUS,
@@ -34,6 +34,8 @@ const CAPABILITIES: [InitFlags; 11] = [
     InitFlags::FUSE_HANDLE_KILLPRIV_V2,
     InitFlags::FUSE_ASYNC_DIO,
     InitFlags::FUSE_BIG_WRITES,
+    // A file handle (name_to_handle_at(2)) would be stale as soon as the kernel has dropped the object: none is given.
+    InitFlags::FUSE_NO_EXPORT_SUPPORT,
 ];
 
 /// Longest write request, in bytes; longer ones only delay other requests.
