@@ -36,6 +36,14 @@ impl Process {
     }
 }
 
+/// Memory that this process has in use, in bytes: `VmRSS` in proc_pid_status(5). 0 if it is not told.
+#[must_use]
+pub fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
+    line.and_then(|kib| kib.trim().parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024)
+}
+
 /// Whether a process is stopped, by a signal or a debugger (`State` in proc_pid_stat(5)). False if there is none.
 #[must_use]
 pub fn is_stopped(pid: u32) -> bool {
@@ -53,7 +61,7 @@ mod tests {
     fn a_process_is_asked_to_end_and_waited_for() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let process = Process::open(child.id()).unwrap().unwrap();
-        assert!(!is_stopped(child.id()) && !is_stopped(0));
+        assert!(!is_stopped(child.id()) && !is_stopped(0) && resident_bytes() > 1 << 20);
         assert!(!process.ended_within(Duration::ZERO).unwrap());
         process.terminate().unwrap();
         assert!(process.ended_within(Duration::from_secs(60)).unwrap());

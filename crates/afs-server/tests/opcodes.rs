@@ -11,6 +11,9 @@ use afs_wire::ids::Fid;
 use afs_wire::rpc::{Opcode, Request, ServiceId, encode_call, opcode_name};
 use afs_wire::xdr::Encode;
 use rig::{Cell, FILES, LOCATIONS, VOLUMES};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 fn code(answer: Result<Vec<u8>, CallError>) -> AbortCode {
     match answer {
@@ -119,6 +122,11 @@ fn monitors_read_counters_without_becoming_clients() {
     assert_eq!((told.workstations, told.active_workstations), (1, 1));
     assert!(told.disks[0].blocks > 0 && told.disks[1].blocks == -1);
     assert_eq!(&told.disks[0].name.0[..8], b"/vicepa\0");
+    assert!(
+        told.current_connections >= 2 && told.rpc_packets_sent > 4 && told.rpc_packets_received > 4,
+        "{told:?}"
+    );
+    assert_eq!(told.process_size, 0, "nobody has said how to read it");
     let wide = monitor.ask(fs::GetStatistics64 { version: 16 }).unwrap().counters;
     assert_eq!(wide[statistic64::STORED_BYTES], 10);
     assert_eq!(monitor.refusal(fs::GetStatistics64 { version: 15 }), Errno::EINVAL.to_uae());
@@ -130,6 +138,21 @@ fn monitors_read_counters_without_becoming_clients() {
     assert_eq!(monitor.refusal(counters(9)), AbortCode(1));
     assert_eq!(monitor.heard(), []);
     assert_eq!(cell.files().clients().hosts().len(), 1);
+}
+
+#[test]
+fn the_size_of_the_process_is_read_at_most_once_a_second() {
+    let cell = Cell::new(59);
+    let (monitor, reads) = (cell.client(1), Arc::new(AtomicU64::new(0)));
+    let counted = reads.clone();
+    cell.files().tell_process_size(move || (counted.fetch_add(1, Ordering::Relaxed) + 5) << 20);
+    let size = || monitor.ask(fs::GetStatistics {}).unwrap().statistics.process_size;
+    let wide =
+        || monitor.ask(fs::GetStatistics64 { version: 16 }).unwrap().counters[statistic64::PROCESS_SIZE];
+    assert_eq!((size(), wide(), size()), (5 << 10, 5 << 10, 5 << 10));
+    cell.sim.run_for(Duration::from_secs(1));
+    assert_eq!((wide(), size()), (6 << 10, 6 << 10));
+    assert_eq!(reads.load(Ordering::Relaxed), 2);
 }
 
 #[test]

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 
 use afs_rpc::{Caller, Table};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, Capabilities, ViceDisk, ViceStatistics, capability, statistic64};
+use afs_wire::fs::{self, Capabilities, ViceStatistics, capability, statistic64};
 use afs_wire::xdr::BoundedVec;
 
+use super::gauges::Reading;
 use super::server::{CallContext, FileServer};
 
 /// A client counts as active for this many seconds after its last call.
@@ -67,19 +68,12 @@ impl FileServer {
     fn vice_statistics(&self) -> ViceStatistics {
         let now = self.statistics.now();
         let (hosts, active) = self.workstations();
-        let mut disks = [ViceDisk::UNUSED; 10];
-        for (disk, (partition, store)) in disks.iter_mut().zip(self.partitions.iter()) {
-            let Ok(usage) = store.usage() else { continue };
-            disk.blocks_free = clamp(usage.free / 1024);
-            disk.blocks = clamp(usage.total / 1024);
-            for (to, from) in disk.name.0.iter_mut().zip(partition.to_string().bytes()) {
-                *to = from;
-            }
-        }
+        let Reading { disks, process_kib } = self.gauges.read(self.env.now(), &self.partitions);
+        let rx = self.gauges.network();
         ViceStatistics {
             current_time: self.unix_now().0,
             start_time: self.started.0,
-            current_connections: hosts as u32,
+            current_connections: rx.connections as u32,
             total_calls: now.calls as u32,
             total_fetches: now.fetches as u32,
             fetch_datas: now.fetched_files as u32,
@@ -87,6 +81,10 @@ impl FileServer {
             total_stores: now.stores as u32,
             store_datas: now.stored_files as u32,
             stored_bytes: now.stored_bytes as u32,
+            rpc_packets_sent: rx.packets_sent as u32,
+            rpc_packets_received: rx.packets_read as u32,
+            rpc_packets_lost: rx.packets_lost as u32,
+            process_size: process_kib as u32,
             workstations: hosts as u32,
             active_workstations: active as u32,
             disks,
@@ -100,7 +98,8 @@ impl FileServer {
         let mut counters = [0; statistic64::COUNT];
         counters[statistic64::CURRENT_TIME] = self.unix_now().0.into();
         counters[statistic64::START_TIME] = self.started.0.into();
-        counters[statistic64::CURRENT_CONNECTIONS] = hosts as u64;
+        counters[statistic64::CURRENT_CONNECTIONS] = self.gauges.network().connections;
+        counters[statistic64::PROCESS_SIZE] = self.gauges.read(self.env.now(), &self.partitions).process_kib;
         counters[statistic64::TOTAL_FETCHES] = now.fetches;
         counters[statistic64::FETCH_DATAS] = now.fetched_files;
         counters[statistic64::FETCHED_BYTES] = now.fetched_bytes;
@@ -145,8 +144,4 @@ impl FileServer {
         words[9] = read(&counters.expired);
         words
     }
-}
-
-fn clamp(blocks: u64) -> i32 {
-    i32::try_from(blocks).unwrap_or(i32::MAX)
 }

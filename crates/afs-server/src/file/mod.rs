@@ -17,6 +17,7 @@ mod collecting;
 mod create;
 mod delivery;
 mod fetch;
+mod gauges;
 mod info;
 mod layout;
 mod layout_list;

@@ -10,6 +10,7 @@ use afs_wire::ids::{UnixSeconds, Uuid};
 use afs_wire::rpc::ServiceId;
 
 use super::Tickets;
+use super::gauges::Gauges;
 use super::statistics::{Statistics, StatisticsNow};
 use super::stores::Stores;
 use crate::audit::CallKind;
@@ -82,6 +83,7 @@ pub struct FileServer {
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) data_path: DataPath,
     pub(crate) statistics: Statistics,
+    pub(crate) gauges: Gauges,
     pub(crate) started: UnixSeconds,
 }
 
@@ -117,6 +119,7 @@ impl FileServer {
             states,
             stores: Stores::new(),
             statistics: Statistics::default(),
+            gauges: Gauges::new(&rx),
             started,
         });
         server.start_sweeping_locks();
@@ -138,6 +141,11 @@ impl FileServer {
     /// The clients, with their promises.
     pub fn clients(&self) -> &Arc<Clients> {
         &self.clients
+    }
+
+    /// How large the process is, in bytes, for monitors.
+    pub fn tell_process_size(&self, read: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.gauges.tell_process_size(Box::new(read));
     }
 
     /// Its counters.

@@ -56,6 +56,7 @@ impl Role for FileServices {
             states: states.clone(),
             limits: FileServerLimits::default(),
         });
+        server.tell_process_size(crate::process::resident_bytes);
         let clients = server.clients().clone();
         let volumes = VolumeServer::new(env, partitions.clone(), states, clients, host.guard.clone());
         let security = host.security.clone();
