@@ -8,7 +8,7 @@ use crate::common;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_venus::{ErrorKind, TokenOwner, Unsaved, Unsettled, Venus};
+use afs_venus::{ErrorKind, NodeId, TokenOwner, Unsaved, Unsettled, Venus};
 use common::{Cell, Client, SMALL_KIB, pattern};
 
 const ALICE: u32 = 1001;
@@ -183,6 +183,36 @@ fn what_a_user_may_not_store_any_more_is_set_aside_and_the_file_is_the_servers()
         assert_eq!(copy(&here.venus, number).await, Err(Unsettled::Gone));
     });
     assert_eq!(of(&a, ALICE), []);
+}
+
+#[test]
+fn unsaved_data_of_a_removed_file_is_set_aside_if_another_machine_removed_it() {
+    let cell = Cell::new(12);
+    let (a, b) = (cell.client(1), cell.client(2));
+    for (name, here_too) in [("elsewhere", false), ("here", true)] {
+        let alice = a.user(ALICE);
+        let handle = cell.on(&a, async move {
+            alice.put(name, b"before").await.unwrap();
+            let handle = alice.open(name, afs_venus::OpenFlags::READ_WRITE).await.unwrap();
+            alice.venus.write(handle, 2, bytes::Bytes::from_static(b"precious")).await.unwrap();
+            handle
+        });
+        let remover = if here_too { a.user(ALICE) } else { b.clone() };
+        let its = remover.clone();
+        cell.on(&remover, async move { its.venus.unlink(NodeId::ROOT, name.as_bytes()).await.unwrap() });
+        let alice = a.user(ALICE);
+        let released = cell.on(&a, async move { alice.venus.release(handle).await });
+        let kept: Vec<_> = of(&a, ALICE).iter().map(|told| (told.is_set_aside, told.length_bytes)).collect();
+        let wanted: &[_] = if here_too { &[] } else { &[(true, 10)] };
+        assert_eq!((released.is_ok(), &kept[..]), (here_too, wanted), "{name}");
+        for told in of(&a, ALICE) {
+            let venus = a.venus.clone();
+            cell.on(&a, async move {
+                assert_eq!(copy(&venus, told.number).await.unwrap(), b"beprecious");
+                venus.discard_unsaved(TokenOwner::Uid(ALICE), told.number).await.unwrap();
+            });
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::error::{CommandError, CommandResult};
 use afs_cell::tokens::{Mounts, SessionId};
 use afs_venus::PinOptions;
 use rustix::io::Errno;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Options of `andrew fs pin`.
@@ -61,7 +61,17 @@ impl PinArgs {
         let (mounts, session) = (Mounts::running(), SessionId::current()?);
         let options = PinOptions { is_recursive: self.recursive, is_offline: self.offline };
         let pin = |device: &str, rest: &[u8]| mounts.pin(device, session, rest, options);
-        self.paths.all().iter().try_for_each(|path| order(path, "pinned", pin))
+        self.paths.all().iter().try_for_each(|path| {
+            order(path, "pinned", pin)?;
+            if !self.recursive && path.is_dir() {
+                let shown = path.display();
+                let _ = writeln!(
+                    io::stderr(),
+                    "fs: the names in '{shown}' are pinned, and not its files; --recursive pins those too"
+                );
+            }
+            Ok(())
+        })
     }
 }
 

@@ -27,9 +27,10 @@ const ANSWER_MAX: u64 = 1024;
     after_help = "\
 When a file cannot be stored, its close fails; the mount keeps the data in its cache and retries the store. When the
 mount has ended, however it ended, the next mount with this cache does so.
-What the server refuses for good (no right any more, a newer version by others) is set aside: the file
-is the server's again, and the data is here alone. Only who wrote it, and root, can have it.
-Data that is set aside takes at most a quarter of the cache; the oldest goes first.
+What the server refuses for good (no right any more, a newer version by others, a file that another machine removed)
+is set aside: the file is the server's again, and the data is here alone. Only who wrote it, and root, can have it.
+Data of at most 256 files is set aside, and takes at most a quarter of the cache; the oldest goes first.
+Not kept: data of a file that is removed on this machine.
 
 Examples:
   andrew fs recover list
@@ -262,7 +263,14 @@ impl fmt::Display for List {
         if self.0.is_empty() {
             return writeln!(f, "All data of yours is stored.");
         }
-        self.0.iter().try_for_each(|it| write_one(f, it))
+        self.0.iter().try_for_each(|it| write_one(f, it))?;
+        match self.0.iter().filter(|it| it.data.is_set_aside).count() {
+            0 => Ok(()),
+            count => writeln!(
+                f,
+                "{count} set aside; of more than 256, or a quarter of the cache, the oldest goes first"
+            ),
+        }
     }
 }
 
@@ -329,7 +337,8 @@ mod tests {
             "/afs/home/report\n  536870915.4.7 in cell example.org: 2.0 MiB of 3.0 MiB unsaved\n  why: StoreData64: the \
              volume's quota is used up\n  to do: have the quota raised, then retry\n536870915.4.7 of /afs (path not \
              known)\n  536870915.4.7 in cell example.org: 2.0 MiB of 3.0 MiB unsaved, set aside\n  1.0 MiB of it are \
-             not in the cache\n  it is lost when the mount ends\n  to do: have the quota raised, then retry\n"
+             not in the cache\n  it is lost when the mount ends\n  to do: have the quota raised, then retry\n1 set aside; of more \
+             than 256, or a quarter of the cache, the oldest goes first\n"
         );
         assert_eq!(List(vec![]).to_string(), "All data of yours is stored.\n");
     }
