@@ -78,7 +78,7 @@ fn harm(store: &Path, text: &[u8]) {
 
 fn fails_to_start(netns: &Netns, state: &Path) -> String {
     let mut start = netns.command(andrew());
-    start.args(["serve", "--state"]).arg(state);
+    start.args(["up", "--no-mount", "--state"]).arg(state);
     let output = run_any(start, seconds(60));
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).into_owned()

@@ -194,6 +194,43 @@ fn a_partition_that_is_missing_another_s_or_damaged_is_off_line_and_the_others_s
 }
 
 #[test]
+fn a_server_none_of_whose_partitions_opens_serves_the_rest_and_tells_why() {
+    if !all_there(&[Need::Root]) {
+        return;
+    }
+    let mut host = TwoDisks::new("no_partitions", 15);
+    let disks = ["a", "b"].map(|name| (host.disk(name), host.disk(&format!("{name}-away"))));
+    disks.iter().for_each(|(disk, _)| fs::write(disk, "no directory").unwrap());
+    let said = host.fails_to_serve();
+    assert!(said.contains("cannot open"), "a new cell has to have a partition: {said}");
+    disks.iter().for_each(|(disk, _)| fs::remove_file(disk).unwrap());
+    let server = host.serve();
+    host.create("b", "onb");
+    let entries = host.json("vos listvldb");
+    end(server);
+    disks.iter().for_each(|(disk, away)| fs::rename(disk, away).unwrap());
+
+    let server = host.serve();
+    for place in ["/vicepa", "/vicepb"] {
+        assert!(server.said().contains(&format!("partition {place} is off line: ")), "{}", server.said());
+    }
+    let told = host.json("status");
+    let states = [0, 1].map(|n| told["partitions"][n]["state"].as_str().unwrap());
+    assert_eq!(states, ["offline", "offline"], "{told}");
+    assert!(host.andrew("vos examine onb").contains("/vicepb is offline"));
+    let refused = host.try_andrew(&format!("vos create {} a more", host.setup.address()));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("/vicepa is off line"), "{refused:?}");
+    assert_eq!(host.json("vos listvldb"), entries);
+    end(server);
+
+    disks.iter().for_each(|(disk, away)| fs::rename(away, disk).unwrap());
+    let server = host.serve();
+    host.andrew("vos check");
+    end(server);
+}
+
+#[test]
 fn a_server_whose_secret_is_gone_says_so_and_makes_none() {
     let mut host = TwoDisks::new("gone_secrets", 14);
     end(host.serve());

@@ -98,7 +98,7 @@ impl Admin {
             .with_hint(format!("`andrew vos partinfo {}` shows those it has", place.server)))
     }
 
-    /// Refuses a site with less space than `kib`.
+    /// Refuses a site that is off line, or has less space than `kib`.
     pub(crate) async fn check_room(&self, doing: &str, place: ServerPartition, kib: i32) -> AdminResult {
         self.check_place(doing, place).await?;
         let name = place.partition.check().map(|p| p.to_string()).unwrap_or_default();
@@ -106,6 +106,10 @@ impl Admin {
         let reply = match self.at(place.server, &request).await {
             // An older server: it reports itself when it is full.
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => return Ok(()),
+            Err(CallError::Abort(AbortCode::VOFFLINE)) => {
+                return Err(AdminError::refused(doing, format!("{place} is off line"))
+                    .with_hint("`andrew status` on that host tells why"));
+            }
             reply => reply.map_err(|e| AdminError::call(doing, Some(place.server), e))?,
         };
         let free = reply.partition.free;

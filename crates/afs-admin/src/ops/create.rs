@@ -62,7 +62,7 @@ impl Admin {
     pub async fn create(&self, options: CreateOptions) -> AdminResult<VolumeId> {
         let doing = format!("Could not create volume {}", options.name);
         check_name(&doing, &options.name)?;
-        self.check_place(&doing, options.place).await?;
+        self.check_room(&doing, options.place, 0).await?;
         let taken = |with: String| AdminError::refused(&doing, with).with_hint("give another one");
         if self.entry_named(&options.name).await?.is_some() {
             return Err(taken(format!("Volume {} already exists", options.name)));

@@ -90,6 +90,10 @@ impl Inventory {
         self.partitions.get(&place).copied()
     }
 
+    pub(crate) fn has_partitions(&self) -> bool {
+        !self.partitions.is_empty()
+    }
+
     /// The place of a partition.
     pub(crate) fn place(&self, id: Uuid) -> Option<PartitionId> {
         self.partitions.iter().find(|(_, known)| **known == id).map(|(place, _)| *place)

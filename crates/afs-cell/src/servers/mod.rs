@@ -136,6 +136,19 @@ impl Servers {
         &self.identity.cell
     }
 
+    /// The partitions that do not serve, and why.
+    #[must_use]
+    pub fn partitions_off_line(&self) -> Vec<PartitionReport> {
+        let all = partition_reports::reports(&self.partitions).into_iter();
+        all.filter(|report| report.state != partition_reports::ONLINE).collect()
+    }
+
+    /// Whether any partition serves.
+    #[must_use]
+    pub fn has_partition(&self) -> bool {
+        self.partitions.iter().next().is_some()
+    }
+
     /// Whether the data path is served.
     #[must_use]
     pub fn data_path(&self) -> DataPathState {

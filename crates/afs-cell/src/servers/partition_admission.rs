@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Admission {
     inventory: Inventory,
     state: PathBuf,
+    /// An earlier start has admitted a partition.
+    had_partitions: bool,
     /// An earlier version of the program has used the state directory: its partitions have no identity.
     is_upgrade: bool,
 }
@@ -35,7 +37,13 @@ impl Admission {
         if let Some(missing) = inventory.missing(state) {
             return Err(StartError::Missing { state: state.to_owned(), missing }.into());
         }
-        Ok(Self { inventory, state: state.to_owned(), is_upgrade })
+        let had_partitions = inventory.has_partitions();
+        Ok(Self { inventory, state: state.to_owned(), had_partitions, is_upgrade })
+    }
+
+    /// Whether any partition was admitted by an earlier start.
+    pub(super) fn has_had_partitions(&self) -> bool {
+        self.had_partitions
     }
 
     /// Admits the partition in a directory, or says why its place is left alone. A new one gets its identity; `new` makes one.

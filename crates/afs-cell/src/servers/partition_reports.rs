@@ -15,6 +15,9 @@ pub struct PartitionReport {
     pub why: Option<String>,
 }
 
+/// The state of a partition that serves.
+pub(super) const ONLINE: &str = "online";
+
 /// All partitions of a host.
 pub(super) fn reports(partitions: &Partitions) -> Vec<PartitionReport> {
     partitions.states().into_iter().map(report).collect()
@@ -22,7 +25,7 @@ pub(super) fn reports(partitions: &Partitions) -> Vec<PartitionReport> {
 
 fn report((partition, state): (PartitionId, PartitionState)) -> PartitionReport {
     let (word, why) = match state {
-        PartitionState::Online => ("online", None),
+        PartitionState::Online => (ONLINE, None),
         PartitionState::Failing(why) => ("failing", Some(why)),
         PartitionState::Offline(why) => ("offline", Some(why)),
     };

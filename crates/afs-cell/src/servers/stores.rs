@@ -34,7 +34,8 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Opens the stores that the host's roles need. A partition that cannot be opened is off line, if there is another one.
+    /// Opens the stores that the host's roles need. A partition that cannot be opened is off line. A server that has never had one on line
+    /// does not start without one.
     pub(super) async fn open(
         remote: &RemoteDatabases<'_>,
         uuid: Uuid,
@@ -58,6 +59,7 @@ impl Stores {
             }
         }
         if online.is_empty()
+            && !admission.has_had_partitions()
             && let Some((_, error)) = offline.pop()
         {
             return Err(error);

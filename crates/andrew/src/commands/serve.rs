@@ -6,7 +6,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_cell::control::ControlServer;
 use afs_cell::state::{CellProcess, StateDir, StateLock};
-use afs_cell::{JoinFile, KeptOptions, ServerFile, ServerOptions, Servers};
+use afs_cell::{JoinFile, KeptOptions, PartitionReport, ServerFile, ServerOptions, Servers};
 use afs_net::System;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -55,6 +55,8 @@ pub struct Served {
     state: PathBuf,
     /// Location servers of the cell.
     locations: Vec<IpAddr>,
+    /// Partitions that do not serve.
+    off_line: Vec<PartitionReport>,
 }
 
 impl Served {
@@ -163,6 +165,7 @@ impl Serving {
             base_port: self.running.base_port,
             state: self.state.clone(),
             locations: self.locations.clone(),
+            off_line: self.servers.partitions_off_line(),
         }
     }
 }
@@ -184,8 +187,11 @@ impl Daemon for Serving {
 
 impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cell, listen, base_port, state, locations } = self;
+        let Self { cell, listen, base_port, state, locations, off_line } = self;
         writeln!(f, "cell {cell} is served at {listen}, ports from {base_port}")?;
+        for PartitionReport { partition, why, .. } in off_line {
+            writeln!(f, "partition {partition} is off line: {}", why.as_deref().unwrap_or_default())?;
+        }
         writeln!(f, "its state is in {}", state.display())?;
         if listen.is_loopback() {
             return writeln!(f, "only this host can reach it; --listen IP admits others");

@@ -171,7 +171,8 @@ impl Args {
         stopping: &Arc<AtomicBool>,
     ) -> CommandResult<(Serving, Option<Client>)> {
         let (system, other_cells) = (new_system()?, kept.cells.gather()?);
-        let mut serving = Serving::start(state, &self.serve.servers(state, kept)?, &system)?;
+        let serving = Serving::start(state, &self.serve.servers(state, kept)?, &system)?;
+        let mut serving = with_partition(serving)?;
         let Some(mount) = mount else { return Ok((serving, None)) };
         let options = client(state, kept, other_cells, &serving, mount);
         let mut client = Client::open(&system, &options)?;
@@ -192,6 +193,16 @@ impl Args {
         serving.mounted_at(mount.directory.clone())?;
         Ok((serving, Some(client)))
     }
+}
+
+/// A cell of which no partition opens has nothing to mount.
+fn with_partition(serving: Serving) -> CommandResult<Serving> {
+    if serving.servers.has_partition() {
+        return Ok(serving);
+    }
+    let why = serving.servers.partitions_off_line().into_iter().find_map(|partition| partition.why);
+    let _ = serving.stop();
+    Err(CommandError::failed(why.unwrap_or_else(|| "the cell has no partition".to_owned())))
 }
 
 fn client(
