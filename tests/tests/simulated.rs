@@ -94,14 +94,16 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
         }));
     }
     let at_work = working.clone();
+    let mut failures = Arc::default();
     match faults {
-        FaultClass::PowerFailures => faults::spawn_power_cuts(cell, at_work, rng.fork()),
+        FaultClass::PowerFailures => failures = faults::spawn_power_cuts(cell, at_work, rng.fork()),
         FaultClass::Partitions => {
             faults::spawn_cuts(cell, users.clone(), at_work, rng.fork());
         }
         FaultClass::None | FaultClass::LossyNetwork => {}
     }
-    let done = || working.load(Ordering::Relaxed) == 0 && cell.sim.is_up(cell.server);
+    let is_over = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) == 0;
+    let done = || is_over(&working) && is_over(&failures) && cell.sim.is_up(cell.server);
     cell.sim.run_until(RUN, done).map_err(|hang| hang.to_string())?;
     if faults.is_without_failures()
         && let Some(failure) = history.first_failure()

@@ -267,7 +267,9 @@ fn spawn_faults(
     rng: &mut SimRng,
 ) {
     match plan.faults {
-        FaultClass::PowerFailures => faults::spawn_power_cuts(cell, working.clone(), rng.fork()),
+        FaultClass::PowerFailures => {
+            faults::spawn_power_cuts(cell, working.clone(), rng.fork());
+        }
         FaultClass::Partitions => faults::spawn_cuts(cell, users.to_vec(), working.clone(), rng.fork()),
         FaultClass::None | FaultClass::LossyNetwork if plan.restarts => {
             faults::spawn_restarts(cell, working.clone(), rng.fork());

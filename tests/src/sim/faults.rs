@@ -63,11 +63,14 @@ pub fn spawn_cuts(cell: &Cell, users: Vec<User>, working: AtWork, mut rng: SimRn
     }));
 }
 
-/// Causes a power failure of the server at one of its writes, and starts it again.
-pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
+/// Causes a power failure of the server at one of its writes, and starts it again. Returns 1 until the last failure is over, which may be
+/// after the users' work.
+pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) -> Arc<AtomicUsize> {
     let (world, env) = actor_machine(cell);
     let machine = cell.machine.server.clone();
     let clock = env.clone();
+    let to_come = Arc::new(AtomicUsize::new(1));
+    let ended = to_come.clone();
     env.spawn(Box::pin(async move {
         while users_at_work(&working) {
             machine.disk.crash_after(rng.below(150));
@@ -79,7 +82,9 @@ pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
             clock.sleep(rng.duration(Duration::from_millis(50), Duration::from_secs(4))).await;
             start_again(&machine).await;
         }
+        ended.store(0, Ordering::Relaxed);
     }));
+    to_come
 }
 
 /// Ends the server's processes at random times, and starts them again at once.
