@@ -13,7 +13,7 @@ QUICK  := $(TARGET)/quick/andrew
 
 SHARE  := $(DESTDIR)$(PREFIX)/share
 
-.PHONY: help check build quick install uninstall up down test deps deps-build lint unit live fuzz soak clean
+.PHONY: help check build quick install uninstall up down test deps deps-build lint unit live fuzz programs soak clean
 
 help:
 	@sed -n '2,3s/^#  *//p' Makefile
@@ -22,6 +22,7 @@ help:
 	@echo 'make install, uninstall   program, manual pages and completions, to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make unit   the tests that need neither root nor peers; ANDREW_SEEDS=N for more simulated worlds'
 	@echo 'make live   cells with real mounts and real peers (as root)'
+	@echo 'make programs   suites and programs of others on mounts beside the local disk, case by case (as root): docs/programs.md'
 	@echo 'make soak   long runs of databases, exercisers, git and everyday programs on cells whose processes are killed (as root): docs/long-runs.md'
 	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
 
@@ -84,6 +85,11 @@ live: quick
 SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(SECONDS)
+
+# PROGRAMS='--only cpython --mount user' and the like: scripts/programs --help.
+programs: build
+	scripts/install-needed programs
+	scripts/programs --andrew '$(BINARY)' $(PROGRAMS)
 
 # PARTS=databases, KILLS=1000 or MINUTES=240 for other ones; SOAK for further words of scripts/soak.
 PARTS   ?= databases exercisers git work

@@ -16,7 +16,7 @@ MODULES = 60
 def make(options, chance, folder, names):
     """What the jobs of these names need."""
     folder.mkdir()
-    makers = {"git": repository, "trees": files, "make": program, "cargo": source, "npm": packages, "sqlite": ledger}
+    makers = {"git": repository, "trees": files, "make": program, "cargo": source, "npm": packages, "sqlite": ledger, "pip": small, "go": module}
     for name in names:
         makers[name](options, chance, folder)
     run("chmod", "-R", "a+rX", folder)
@@ -104,3 +104,45 @@ def packages(_options, chance, folder):
 
 def ledger(_options, _chance, folder):
     shutil.copy(Path(__file__).with_name("ledger.py"), folder)
+
+
+def small(_options, _chance, folder):
+    """A package of Python's that builds its own wheel, since no other package can be fetched; and Debian's pip, unpacked and compiled once."""
+    run("bash", "-c", 'for wheel in /usr/share/python-wheels/pip-*.whl; do /usr/bin/python3 -m zipfile -e "$wheel" "$0"; done', folder / "pip")
+    run("/usr/bin/python3", "-m", "compileall", "-q", folder / "pip")
+    written(folder / "small", {
+        "pyproject.toml": '[project]\nname = "small"\nversion = "1.0"\n[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "small/__init__.py": "from importlib import resources\n\ndef main():\n    print(resources.files('small').joinpath('words.txt').read_text().strip())\n",
+        "small/words.txt": "it is installed\n",
+        "backend.py": """import os, zipfile
+
+INFO = "small-1.0.dist-info"
+
+def build_wheel(folder, settings=None, metadata=None):
+    name = "small-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        for file in ["__init__.py", "words.txt"]:
+            wheel.write(f"small/{file}")
+        wheel.writestr(f"{INFO}/METADATA", "Metadata-Version: 2.1\\nName: small\\nVersion: 1.0\\n")
+        wheel.writestr(f"{INFO}/WHEEL", "Wheel-Version: 1.0\\nGenerator: small\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{INFO}/entry_points.txt", "[console_scripts]\\nsmall = small:main\\n")
+        wheel.writestr(f"{INFO}/RECORD", "")
+    return name
+""",
+    })
+
+
+def module(_options, _chance, folder):
+    """A module of Go's with two packages and their tests, of the standard library alone."""
+    test = 'package %s\n\nimport (\n\t"os"\n\t"path/filepath"\n\t"testing"\n)\n\nfunc TestFile(t *testing.T) {\n' \
+           '\tname := filepath.Join(t.TempDir(), "file")\n\tif os.WriteFile(name, []byte{%d}, 0o600) != nil || Sum([]int{1, 2}) != 3 {\n\t\tt.Fatal(name)\n\t}\n}\n'
+    sum_of = "package %s\n\n// Sum adds.\nfunc Sum(all []int) (sum int) {\n\tfor _, one := range all {\n\t\tsum += one\n\t}\n\treturn\n}\n"
+    parts = {f"{name}/{name}{end}.go": text for name in ("one", "two") for end, text in (("", sum_of % name), ("_test", test % (name, len(name))))}
+    main = 'package main\n\nimport (\n\t"example.test/module/one"\n\t"example.test/module/two"\n)\n\nfunc main() { println(one.Sum([]int{1}) + two.Sum([]int{2})) }\n'
+    written(folder / "module", {"go.mod": "module example.test/module\n\ngo 1.19\n", "main.go": main, **parts})
+
+
+def written(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)

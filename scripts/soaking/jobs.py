@@ -170,4 +170,43 @@ SQLITE = Job("sqlite", needs=("sqlite3",), steps=[
     for mode in JOURNALS
 ])
 
-ALL = {job.name: job for job in (GIT, TREES, MAKE, CARGO, NPM, SQLITE)}
+# The environment has the paths of its place in its scripts, and so do compiled modules.
+PIP = Job("pip", needs=("python3",), own=("environment/", "small/__pycache__/"), steps=[
+    Step("install", """
+        cp -r "$INPUT/small" .
+        /usr/bin/python3 -m venv --without-pip environment
+        pip() { PYTHONPATH="$INPUT/pip" environment/bin/python -m pip --disable-pip-version-check "$@"; }
+        pip install -q --no-index ./small
+        environment/bin/small
+        pip list --format=freeze --exclude pip"""),
+    Step("again", """
+        pip() { PYTHONPATH="$INPUT/pip" environment/bin/python -m pip --disable-pip-version-check "$@"; }
+        sed -i 's/1[.]0/1.1/' small/pyproject.toml small/backend.py
+        pip install -q --no-index --upgrade ./small
+        pip check
+        pip show -f small | grep -v -e Location
+        pip uninstall -q -y small
+        find environment -name 'small*'"""),
+])
+
+GO = Job("go", needs=("go",), own=("module/program",), steps=[
+    Step("test", """
+        cp -r "$INPUT/module" .
+        cd module
+        go vet ./...
+        go test -count=1 ./... | sed 's/\\t[0-9.]*s$//'
+        go build -o program .
+        ./program"""),
+])
+
+ALL = {job.name: job for job in (GIT, TREES, MAKE, CARGO, NPM, SQLITE, PIP, GO)}
+
+
+def around(folder, local, seed, transactions, crate, registry):
+    """The variables that the scripts read: inputs, a directory of the local disk, and settings that make all runs the same."""
+    names = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
+             for what, value in (("NAME", "Soak"), ("EMAIL", "soak@example.org"), ("DATE", "2026-01-02T03:04:05Z"))}
+    return {"INPUT": folder, "LOCAL": local, "SEED": seed, "TRANSACTIONS": transactions, "CRATE": crate,
+            "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": 1, "GIT_CONFIG_KEY_0": "gc.auto", "GIT_CONFIG_VALUE_0": 0, **names,
+            "CARGO_HOME": registry, "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": 0,
+            "GOCACHE": f"{local}/go-build", "GOPATH": f"{local}/go", "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local"}

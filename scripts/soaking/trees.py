@@ -11,14 +11,14 @@ TIME = 3
 
 
 class Lister:
-    """Lists folders as the user of the soak, who cannot read this program's own folder."""
+    """Lists folders as a user, by default that of the soak, who cannot read this program's own folder."""
 
     def __init__(self, folder):
         self.program = Path(shutil.copy(Path(__file__).with_name("listing.py"), folder))
 
-    def listing(self, folder):
+    def listing(self, folder, user=USER):
         """What is below the folder, by path."""
-        said = run(PYTHON, self.program, folder, user=USER)
+        said = run(PYTHON, self.program, folder, user=user)
         return {path: rest for path, *rest in map(json.loads, said.splitlines())}
 
 

@@ -54,13 +54,7 @@ class Work:
                 run("install", "-d", "-o", UID, "-g", UID, folder)
             else:
                 run("mkdir", folder, user=USER)
-        self.words = {
-            "INPUT": scratch / "input", "SEED": chance.randrange(2**31), "TRANSACTIONS": options.transactions, "CRATE": options.crate,
-            "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_COUNT": 1, "GIT_CONFIG_KEY_0": "gc.auto", "GIT_CONFIG_VALUE_0": 0,
-            **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
-               for what, value in (("NAME", "Soak"), ("EMAIL", "soak@example.org"), ("DATE", "2026-01-02T03:04:05Z"))},
-            "CARGO_HOME": REGISTRY, "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": 0,
-        }
+        self.settings = scratch / "input", chance.randrange(2**31), options.transactions, options.crate
 
     def job(self, job):
         """The faults of the first step that has some."""
@@ -140,8 +134,9 @@ class Outcome:
 
     def go(self):
         local = self.work.scratch / f"beside-{self.place}"
-        words = {name: str(value) for name, value in self.work.words.items()}
-        around = environment(local) | words | {"LOCAL": str(local)}
+        folder, seed, transactions, crate = self.work.settings
+        words = jobs.around(folder, local, seed, transactions, crate, REGISTRY)
+        around = environment(local) | {name: str(value) for name, value in words.items()}
         around["PATH"] = f"{TOOLCHAIN}/bin:{around['PATH']}"
         began = time.monotonic()
         script = as_user(["timeout", "-k", 10, SCRIPT_SECONDS, "bash", "-euo", "pipefail", "-c", f'cd "$0"{self.step.script}', self.folder])

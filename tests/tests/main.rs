@@ -37,6 +37,7 @@ mod own_mounts;
 mod partitions;
 mod peers;
 mod picture;
+mod programs;
 mod real_input;
 mod revocation;
 #[allow(dead_code, reason = "the tests of afs-s3 use the rest")]

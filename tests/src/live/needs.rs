@@ -18,6 +18,8 @@ pub enum Need {
     Guest,
     /// Python and tar, which keep what a file has when they copy it.
     Copiers,
+    /// CPython's own tests, of the Python that Debian has.
+    PythonTests,
     /// A C compiler and make.
     Compiler,
     /// Debian's source packages, and the programs that unpack them.
@@ -65,6 +67,7 @@ impl Need {
                 .iter()
                 .find_map(|name| program(name)),
             Self::Copiers => program("python3").or_else(|| program("tar")),
+            Self::PythonTests => python_tests(),
             Self::Compiler => program("gcc").or_else(|| program("make")),
             Self::Etcd => program("etcd").or_else(|| program("etcdctl")).or_else(|| program("openssl")),
             Self::Sources => program("apt-get").or_else(|| program("tar")).or_else(|| program("bzip2")),
@@ -88,6 +91,12 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn python_tests() -> Option<String> {
+    let found = Command::new("/usr/bin/python3").args(["-c", "import test.test_os"]).output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    (!is_there).then(|| "the tests of CPython are not installed (make deps)".to_owned())
 }
 
 fn device(path: &str) -> Option<String> {

@@ -1,0 +1,92 @@
+"""One run of the gate: each suite in each place, the comparison, and the verdict."""
+
+import concurrent.futures, sys, time
+
+from soaking import trees
+from soaking.place import Failed
+
+from . import copies, cpython, known, work
+from .places import KINDS, Places
+from .results import FAIL, PASS, Result, differences
+
+SUITES = {"copies": copies, "cpython": cpython, "work": work}
+# The machine that this was made for has two processors, and most of a suite waits.
+AT_A_TIME = 3
+
+
+class Gate:
+    """What the suites need to know."""
+
+    def __init__(self, options, root):
+        self.brief, self.scratch, self.root, self.options = options.brief, options.scratch, root, options
+        self.places = Places(options.andrew, options.scratch, options.mounts)
+        self.tools = set()
+
+    def say(self, words):
+        print(f"programs: {words}", file=sys.stderr, flush=True)
+
+    def tool(self, program):
+        """A program of ours where every user can read it."""
+        at = self.scratch / program.name
+        if at not in self.tools:
+            at.write_text(program.read_text())
+            self.tools.add(at)
+        return at
+
+    def suite(self, name):
+        """The results of a suite by place; empty if it is left out."""
+        suite = SUITES[name]
+        missing = suite.is_possible() if hasattr(suite, "is_possible") else None
+        if missing:
+            self.say(f"{name} is left out: {missing}")
+            return {}
+        if hasattr(suite, "prepare"):
+            suite.prepare(self)
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+            ran = pool.map(lambda place: self.in_place(name, suite, place), self.places.all)
+            return {place.name: results for place, results in zip(self.places.all, ran)}
+
+    def in_place(self, name, suite, place):
+        began = time.monotonic()
+        place.make(name)
+        results = suite.run(place, self)
+        results |= self.left(name, place)
+        counts = {outcome: sum(one.outcome == outcome for one in results.values()) for outcome in ("pass", "fail", "skip")}
+        self.say(f"{name}, {place.name}: {', '.join(f'{count} {outcome}' for outcome, count in counts.items())} in {time.monotonic() - began:.0f} s")
+        return results
+
+    def left(self, name, place):
+        """Whether another machine shows the tree that a suite left, and whether it can be removed."""
+        wrong = []
+        if place.beside:
+            try:
+                here, there = (self.places.listing(place, top / name) for top in (place.top, place.beside))
+                wrong = trees.difference(there, here)
+            except Failed as failed:
+                wrong = [str(failed)]
+        status, _, complaint = place.run(["rm", "-rf", place.folder(name)], 600)
+        return {"the tree from another machine": outcome("; ".join(wrong)), "the tree's removal": outcome(complaint if status != 0 else "")}
+
+
+def outcome(wrong):
+    return Result(FAIL, wrong) if wrong else Result(PASS)
+
+
+def judge(gate, results):
+    """Lines of the table, and what is wrong: differences that are not in the list, and lines of the list that no longer differ."""
+    listed, rows, wrong = known.lines(gate.options.list, KINDS), [], []
+    for suite, by_place in results.items():
+        for place in [place for place in gate.places.all if place.beside and by_place]:
+            base, mount = by_place[place.base], by_place[place.name]
+            found = differences(suite, place.name, base, mount)
+            unknown = known.judged(listed, found)
+            gone = [(line, pattern) for line in listed for pattern in line.gone(suite, place.name, base.keys() | mount.keys())]
+            rows.append({"suite": suite, "mount": place.name, "cases": len(base), "passed_on_disk": count(base), "passed": count(mount),
+                         "differ": len(found), "unknown": len(unknown)})
+            wrong += [f"{suite}, {place.name}: {one.case}: {one.words()}" for one in unknown]
+            wrong += [f"{suite}, {place.name}: {pattern} no longer differs: shorten the list ({line.reason})" for line, pattern in gone]
+    return rows, wrong
+
+
+def count(results):
+    return sum(one.outcome == PASS for one in results.values())
