@@ -5,11 +5,12 @@ import concurrent.futures, sys, time
 from soaking import trees
 from soaking.place import Failed
 
-from . import copies, cpython, known, work
+from . import copies, cpython, fsx, known, pjdfstest, programs, work
 from .places import KINDS, Places
 from .results import FAIL, PASS, Result, differences
 
-SUITES = {"copies": copies, "cpython": cpython, "work": work}
+SUITES = {"copies": copies, "cpython": cpython, "work": work, "pjdfstest": pjdfstest, "fsx": fsx}
+BRIEF = ["copies", "cpython", "work"]
 # The machine that this was made for has two processors, and most of a suite waits.
 AT_A_TIME = 3
 
@@ -21,6 +22,7 @@ class Gate:
         self.brief, self.scratch, self.root, self.options = options.brief, options.scratch, root, options
         self.places = Places(options.andrew, options.scratch, options.mounts)
         self.tools = set()
+        programs.show(root)
 
     def say(self, words):
         print(f"programs: {words}", file=sys.stderr, flush=True)

@@ -20,7 +20,7 @@ fn programs(scratch: &Scratch, words: &[&str]) -> Output {
     let mut command = Command::new("/usr/bin/python3");
     command.arg("-B").arg(root().join("scripts/programs")).args(words).arg("--json");
     command.arg("--andrew").arg(andrew()).arg("--scratch").arg(scratch.path().join("gate"));
-    run_any(command, seconds(350))
+    run_any(command, seconds(850))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn programs_of_others_differ_from_the_disk_only_where_the_list_says_so() {
     }
     let scratch = Scratch::new("programs");
     let folder = scratch.path().to_owned();
-    let _watchdog = Watchdog::new("programs", seconds(400), move || unmount_below(&folder));
+    let _watchdog = Watchdog::new("programs", seconds(900), move || unmount_below(&folder));
     // A mount with passthrough and one without, the one with leases; `make programs` has all kinds.
     let done = programs(&scratch, &["--brief", "--mount", "shared", "lease"]);
     let complaint = String::from_utf8_lossy(&done.stderr);
@@ -52,7 +52,7 @@ fn what_is_not_in_the_list_or_no_longer_differs_fails() {
     }
     let scratch = Scratch::new("programs-list");
     let folder = scratch.path().to_owned();
-    let _watchdog = Watchdog::new("programs-list", seconds(200), move || unmount_below(&folder));
+    let _watchdog = Watchdog::new("programs-list", seconds(900), move || unmount_below(&folder));
     let list = scratch.path().join("list.toml");
     let line =
         "[[difference]]\nsuite = \"copies\"\ncases = [\"cp in\"]\nwhen = \"always\"\nreason = \"a test\"\n";
