@@ -178,7 +178,7 @@ fn symbolic_links_and_their_loops() {
         one.mkdir("dir").await.unwrap();
         one.put("dir/file", b"data").await.unwrap();
         let link = one.mount("link", "dir/file").await.unwrap();
-        assert_eq!((link.attr.kind, link.attr.size), (Kind::Symlink, 8));
+        assert_eq!((link.attr.kind, link.attr.size, link.attr.mode.0), (Kind::Symlink, 8, 0o777));
         assert_eq!(one.venus.link(link.node, NodeId::ROOT, b"second").await.unwrap_err().errno(), 1);
         assert_eq!(one.venus.readlink(link.node).await.unwrap(), "dir/file");
         one.mount("dir/up", "../link").await.unwrap();

@@ -16,6 +16,8 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 /// Shorter files have no holes in the cache.
 const HOLE_MIN: u64 = 64 << 10;
+/// What every symbolic link is shown with: its mode restricts nobody, and other file systems show this one.
+const SHOWN_LINK_MODE: Mode = Mode(0o777);
 
 /// The last status of a file, while all of it is open here.
 fn last_status(vnode: &Vnode) -> Option<Status> {
@@ -174,6 +176,9 @@ impl Venus {
         if is_mount_point(status) {
             // Visible only if there is no volume behind it.
             (attr.mode, attr.nlink) = (Mode(0o555), 2);
+        }
+        if attr.kind == Kind::Symlink {
+            attr.mode = SHOWN_LINK_MODE;
         }
         if key.is_volume_root()
             && let Some(made_at) = self.location.volume_of(key).and_then(|volume| volume.made_at())

@@ -19,7 +19,7 @@ use crate::venus::Venus;
 use crate::venus::together::Changed;
 use crate::vnode::{Vnode, is_mount_point};
 
-/// Mode of a symbolic link. A mount point's is [`mountpoint::MODE`].
+/// Mode of a symbolic link at the server. A mount point's is [`mountpoint::MODE`].
 const LINK_MODE: Mode = Mode(0o755);
 
 impl Venus {
