@@ -189,6 +189,7 @@ impl Venus {
         attr.is_public = self.promises.attributes_are_public(&vnode, status);
         let (data, holes, orphan) = {
             let state = vnode.state();
+            attr.ctime = attr.ctime.max(state.decided_at);
             (state.file.data().cloned(), state.file.hole_bytes(status.data_version), state.file.is_orphan())
         };
         if let Some(data) = data {

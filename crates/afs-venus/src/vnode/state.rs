@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afs_rpc::{Instant, sync};
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{Rights, UnixSeconds};
+use afs_wire::ids::{FileTime, Rights, UnixSeconds};
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -32,6 +32,8 @@ pub(crate) struct Vnode {
 pub(crate) struct VnodeState {
     /// Rights of anonymous users only; those of others are in [`VnodeState::rights`].
     pub status: Option<Status>,
+    /// When this client decided a change of it under a lease: the status has the server's time of the last change that was sent.
+    pub decided_at: FileTime,
     /// Rights by token. Of a file or link only the ownership is used: the rest follows from its directory.
     pub rights: RightsTable,
     /// Creation time of the volume at the time of the status.

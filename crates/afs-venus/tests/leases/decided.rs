@@ -138,3 +138,55 @@ fn modes_and_times_are_the_last_that_were_set_also_while_lists_are_on_their_way(
         }
     });
 }
+
+#[test]
+fn each_change_that_is_decided_has_a_later_time_of_change() {
+    let cell = cell(37);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    cell.on(&a, async move {
+        lease_with_model(&client).await;
+        let before = client.venus.counters();
+        client.mkdir("dir/sub").await.unwrap();
+        let [dir, sub] = [client.find("dir").await.unwrap().node, client.find("dir/sub").await.unwrap().node];
+        let mut last = [FileTime::default(); 2];
+        client.put("dir/file", b"data").await.unwrap();
+        let node = client.find("dir/file").await.unwrap().node;
+        let mut changed = async |what: &str, of_file: bool| {
+            let [file, dir] = [
+                client.venus.getattr(node).await.unwrap().ctime,
+                client.venus.getattr(dir).await.unwrap().ctime,
+            ];
+            let is_later = if of_file { file > last[0] } else { dir > last[1] };
+            assert!(is_later, "{what}: {file:?} and {dir:?} after {last:?}");
+            last = [file, dir];
+            client.env.sleep(Duration::from_millis(20)).await;
+        };
+        changed("creation", true).await;
+        let mode = SetAttr { mode: Some(Mode(0o600)), ..SetAttr::default() };
+        client.venus.setattr(node, None, mode).await.unwrap();
+        changed("chmod", true).await;
+        client.venus.link(node, dir, b"second").await.unwrap();
+        changed("link", true).await;
+        client.venus.unlink(dir, b"second").await.unwrap();
+        changed("unlink of one of two names", true).await;
+        client.put("dir/file", b"rewritten").await.unwrap();
+        changed("write", true).await;
+        client.venus.rename(dir, b"first0", dir, b"renamed").await.unwrap();
+        changed("rename", false).await;
+        client.venus.unlink(dir, b"renamed").await.unwrap();
+        changed("unlink", false).await;
+        client.venus.rename(dir, b"file", sub, b"file").await.unwrap();
+        changed("rename to another directory", true).await;
+        client.put("dir/sub/file", b"once more").await.unwrap();
+        changed("write", true).await;
+        assert_eq!(client.calls_since(&before), [""; 0]);
+        client.env.sleep(Duration::from_secs(2)).await;
+    });
+    // What the server has noted is what both show then.
+    let seen = [&a, &b].map(|each| {
+        let client = each.clone();
+        cell.on(each, async move { client.find("dir/sub/file").await.unwrap().attr.ctime })
+    });
+    assert_eq!(seen[0], seen[1]);
+}

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_venus::{Attr, ErrorKind, NewTime, Result, SetAttr};
-use afs_wire::ids::{Mode, UnixSeconds};
+use afs_wire::ids::{FileTime, Mode, UnixSeconds};
 use common::{Cell, Client, LIMIT, pattern};
 
 /// A cell whose clients take leases.

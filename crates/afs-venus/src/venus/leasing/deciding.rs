@@ -118,6 +118,8 @@ impl Venus {
         if plan.new != New::Nothing {
             plan.concerns.push(vnode.key);
         }
+        // A rename within its directory is no change of the object.
+        let changed = if plan.into.is_some() { plan.concerns.clone() } else { vec![dir.key, vnode.key] };
         let callback = CallBack { expires_in: lease.callback.expires_in.min(PROMISED), ..lease.callback };
         let value = reply_to(&change, (fid, status), [dir_status, into_status], callback, lease)?;
         let server = lease.server.clone();
@@ -143,11 +145,19 @@ impl Venus {
         if plan.new != New::Nothing {
             self.leases.made(lease, vnode.key);
         }
+        self.decided_now(changed);
         if plan.kind == FileKind::Symlink {
             // The reply to this change brings no promise, and nothing would be promised.
             self.record_link(lease, &vnode, &status, &callback, &reply.origin());
         }
         Some(reply)
+    }
+
+    /// Notes the time of a change of these objects, which they are shown with until the server's is known.
+    pub(super) fn decided_now(&self, changed: impl IntoIterator<Item = Key>) {
+        let now = self.time();
+        let known = changed.into_iter().filter_map(|key| self.vnodes.peek(key));
+        known.for_each(|vnode| vnode.state().decided_at = now);
     }
 
     fn record_link(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{CallBack, ChangeListReply, ChangeReply, Status};
+use afs_wire::ids::FileTime;
 
 use super::whole_stores::name_of_decided;
 use crate::calls::CallReply;
@@ -79,7 +80,11 @@ impl Venus {
         callback: Option<&CallBack>,
         answered: &CallReply<ChangeListReply>,
     ) -> Recorded {
-        let before = vnode.state().status;
+        let before = {
+            let mut state = vnode.state();
+            state.decided_at = FileTime::default();
+            state.status
+        };
         let is_directory = vnode.key.fid.is_directory();
         if is_directory && !self.promises.record_settled(vnode, status) {
             return Recorded::OtherVersion;

@@ -61,6 +61,8 @@ impl Venus {
             vnode,
             &ChangeReply { status: &status, sync: &lease.sync, serial },
         );
+        // Not the time of the close, at which nothing changes for programs of this machine; and none that a program has set.
+        vnode.state().decided_at = time.min(self.time());
         self.files.clear_store_retry(vnode.key);
         self.after_store(vnode, data);
         Ok(true)
@@ -180,6 +182,7 @@ impl Venus {
         self.send_soon(&lease);
         let change = ChangeReply { status: &status, sync: &lease.sync, serial: self.promises.serial() };
         self.promises.record_change(&lease.volume, vnode, &change);
+        self.decided_now([vnode.key]);
         Ok(true)
     }
 }
