@@ -8,6 +8,7 @@ use crate::mount::ClientError;
 use crate::servers::StartError;
 use crate::state::StateError;
 use crate::tokens::TokenError;
+use afs_files::VersionedFileError;
 use afs_files::secret_file::SecretFileError;
 use std::io;
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub enum CellError {
     /// A file of secrets.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
+    /// A file that the program alone writes.
+    #[error(transparent)]
+    VersionedFile(#[from] VersionedFileError),
     /// The state directory.
     #[error(transparent)]
     State(#[from] StateError),

@@ -31,32 +31,6 @@ pub enum FileError {
         /// The fault and its position.
         why: String,
     },
-    /// The kept options of an earlier start are invalid.
-    #[error("{} cannot be used: {why}; correct or remove it", .path.display())]
-    Options {
-        /// The file.
-        path: PathBuf,
-        /// The fault.
-        why: String,
-    },
-    /// `cell.json` is damaged.
-    #[error("{} is damaged: {why}", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The fault.
-        why: String,
-    },
-    /// `cell.json` has a format of another version of the program.
-    #[error("{} has format {format}, this program reads {known}; use the version that wrote it", .path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        format: u32,
-        /// The supported format.
-        known: u32,
-    },
     /// A key file is damaged.
     #[error("{}: {error}", .path.display())]
     Keys {
@@ -70,7 +44,7 @@ pub enum FileError {
     NewKey(#[from] KeyError),
     /// A value cannot be written as TOML.
     #[error(transparent)]
-    Text(#[from] toml::ser::Error),
+    Text(io::Error),
     /// A second host cannot serve databases that are in the state directory of the first one.
     #[error("the databases of this cell are on this host alone; put them into etcd first (docs/servers.md)")]
     DatabasesHere,

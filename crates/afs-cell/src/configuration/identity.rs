@@ -1,12 +1,9 @@
 //! Identity of a server, as JSON: `cell.json` in the state directory.
 
-use crate::configuration::FileError;
 use crate::error::CellResult;
-use afs_files::write_durably;
+use afs_files::{Syntax, Versioned, VersionedFileError};
 use afs_wire::ids::{CellName, Uuid};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::path::Path;
 
 /// Name of the file.
@@ -30,29 +27,30 @@ struct IdentityFile {
     file_server: String,
 }
 
+impl Versioned for IdentityFile {
+    const SYNTAX: Syntax = Syntax::Json;
+    const REMEDY: &'static str =
+        "put a good copy back: with a new one the server would be another one to the cell";
+}
+
 impl CellIdentity {
     /// Reads the file; `None` in a new state directory.
     ///
     /// # Errors
-    /// The file is damaged, or was written by a later version of this program.
+    /// As [`Versioned::read_file`].
     pub fn read(state: &Path) -> CellResult<Option<Self>> {
         let path = state.join(FILE);
-        match fs::read(&path) {
-            Ok(text) => Self::parse(&path, &text).map(Some),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(damaged(&path, e.to_string()).into()),
-        }
+        IdentityFile::read_file(&path)?.map(|file| Self::of(&path, &file)).transpose()
     }
 
-    fn parse(path: &Path, text: &[u8]) -> CellResult<Self> {
-        let damaged = |why| damaged(path, why);
-        let written: IdentityFile = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
-        if written.format != FORMAT {
-            let (path, format) = (path.to_owned(), written.format);
-            return Err(FileError::Format { path, format, known: FORMAT }.into());
-        }
-        let cell = CellName::new(&written.cell).map_err(|e| damaged(e.to_string()))?;
-        let file_server = written.file_server.parse().map_err(|_| damaged("no such server name".into()))?;
+    fn of(path: &Path, file: &IdentityFile) -> CellResult<Self> {
+        let damaged = |why: String| VersionedFileError::Damaged {
+            path: path.to_owned(),
+            why,
+            remedy: IdentityFile::REMEDY,
+        };
+        let cell = CellName::new(&file.cell).map_err(|error| damaged(error.to_string()))?;
+        let file_server = file.file_server.parse().map_err(|_| damaged("it names no server".into()))?;
         Ok(Self { cell, file_server })
     }
 
@@ -64,29 +62,22 @@ impl CellIdentity {
         if Self::read(state)?.as_ref() == Some(self) {
             return Ok(());
         }
-        let written = IdentityFile {
-            format: FORMAT,
-            cell: self.cell.to_string(),
-            file_server: self.file_server.to_string(),
-        };
-        let cannot = |error| FileError::Write { path: state.join(FILE), error };
-        let text = serde_json::to_vec_pretty(&written).map_err(|e| cannot(e.into()))?;
-        write_durably(state, FILE, &text).map_err(|e| cannot(e).into())
+        let (cell, file_server) = (self.cell.to_string(), self.file_server.to_string());
+        let file = IdentityFile { format: FORMAT, cell, file_server };
+        Ok(file.write_file(&state.join(FILE))?)
     }
-}
-
-fn damaged(path: &Path, why: String) -> FileError {
-    FileError::Damaged { path: path.to_owned(), why }
 }
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn fuzz(bytes: &[u8]) -> bool {
-    CellIdentity::parse(Path::new(FILE), bytes).is_ok()
+    let file = IdentityFile::decode(Path::new(FILE), bytes);
+    file.is_ok_and(|file| CellIdentity::of(Path::new(FILE), &file).is_ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn comes_back_as_it_was() {

@@ -1,9 +1,8 @@
 //! Inventory of a state directory, as JSON: `inventory.json`. By it a start finds that a partition or a secret is missing, or another's, and
 //! makes no new one in its place.
 
-use crate::configuration::FileError;
 use crate::error::CellResult;
-use afs_files::write_durably;
+use afs_files::{Syntax, Versioned, VersionedFileError};
 use afs_wire::ids::{PartitionId, Uuid};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,30 +44,31 @@ struct InventoryFile {
     files: BTreeSet<String>,
 }
 
+impl Versioned for InventoryFile {
+    const SYNTAX: Syntax = Syntax::Json;
+    const REMEDY: &'static str = "put a good copy back; or, if all partitions and keys are there, remove it: the next start lists what it finds";
+}
+
 impl Inventory {
     /// Reads the file; `None` if no start has written it.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, or was written by a later version of this program.
+    /// As [`Versioned::read_file`].
     pub fn read(state: &Path) -> CellResult<Option<Self>> {
         let path = state.join(FILE);
-        match fs::read(&path) {
-            Ok(text) => Self::parse(&path, &text).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(FileError::Read { path, error }.into()),
-        }
+        let file = InventoryFile::read_file(&path)?;
+        file.map(|file| Self::of(&path, file)).transpose()
     }
 
-    fn parse(path: &Path, text: &[u8]) -> CellResult<Self> {
-        let damaged = |why| FileError::Damaged { path: path.to_owned(), why };
-        let InventoryFile { format, partitions, files } =
-            serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
-        if format != FORMAT {
-            return Err(FileError::Format { path: path.to_owned(), format, known: FORMAT }.into());
-        }
+    fn of(path: &Path, file: InventoryFile) -> CellResult<Self> {
+        let InventoryFile { partitions, files, .. } = file;
         let one = |(name, id): (String, String)| Some((name.parse().ok()?, id.parse().ok()?));
         let partitions: Option<_> = partitions.into_iter().map(one).collect();
-        let partitions = partitions.ok_or_else(|| damaged("it names no partition".into()))?;
+        let partitions = partitions.ok_or_else(|| VersionedFileError::Damaged {
+            path: path.to_owned(),
+            why: "it names no partition".into(),
+            remedy: InventoryFile::REMEDY,
+        })?;
         Ok(Self { partitions, files })
     }
 
@@ -77,12 +77,10 @@ impl Inventory {
     /// # Errors
     /// The disk refuses the write.
     pub fn write(&self, state: &Path) -> CellResult {
-        let cannot = |error| FileError::Write { path: state.join(FILE), error };
         let partitions = self.partitions.iter().map(|(name, id)| (name.to_string(), id.to_string()));
         let file =
             InventoryFile { format: FORMAT, partitions: partitions.collect(), files: self.files.clone() };
-        let text = serde_json::to_vec_pretty(&file).map_err(|e| cannot(e.into()))?;
-        write_durably(state, FILE, &text).map_err(|e| cannot(e).into())
+        Ok(file.write_file(&state.join(FILE))?)
     }
 
     /// The identity of the partition that was at a place.
@@ -137,7 +135,8 @@ fn exists(path: &PathBuf) -> bool {
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn fuzz(bytes: &[u8]) -> bool {
-    Inventory::parse(Path::new(FILE), bytes).is_ok()
+    let file = InventoryFile::decode(Path::new(FILE), bytes);
+    file.is_ok_and(|file| Inventory::of(Path::new(FILE), file).is_ok())
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use crate::configuration::options::{RoleName, Roles};
 use crate::configuration::server_file::{DatabaseTable, FILE, ServerFile};
 use crate::error::CellResult;
 use crate::servers::LOGIN_SECRET;
-use afs_files::secret_file;
-use afs_files::write_durably;
+use afs_files::{Syntax, Versioned, secret_file, write_durably};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -29,6 +28,13 @@ pub struct JoinFile {
     server: ServerFile,
     /// Files for its state directory, by name, in base64.
     files: BTreeMap<String, String>,
+}
+
+impl Versioned for JoinFile {
+    const SYNTAX: Syntax = Syntax::Toml;
+    const IS_SECRET: bool = true;
+    const COMMENT: &'static str = "# Makes one host a server of the cell: andrew serve --join THIS-FILE\n# It holds the keys of the cell. Remove it when the host is one.\n";
+    const REMEDY: &'static str = "make another with `andrew server add` on a server of the cell";
 }
 
 impl Drop for JoinFile {
@@ -73,9 +79,7 @@ impl JoinFile {
     /// # Errors
     /// None for a file made by [`JoinFile::of`].
     pub fn to_text(&self) -> CellResult<Zeroizing<String>> {
-        let head = "# Makes one host a server of the cell: andrew serve --join THIS-FILE\n# It holds the keys of the cell. Remove it when the host is one.\n";
-        let text = toml::to_string(self).map_err(FileError::Text)?;
-        Ok(Zeroizing::new(format!("{head}{text}")))
+        Ok(self.encode().map_err(FileError::Text)?)
     }
 
     /// Reads a file, which must be readable by its owner alone.
@@ -83,18 +87,7 @@ impl JoinFile {
     /// # Errors
     /// The file does not exist, others may read it, or it is invalid.
     pub fn read(path: &Path) -> CellResult<Self> {
-        let bytes = secret_file::read(path)?.ok_or_else(|| FileError::NoJoinFile(path.to_owned()))?;
-        Self::parse(&bytes).map_err(|why| FileError::Configuration { path: path.to_owned(), why }.into())
-    }
-
-    fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
-        // The parser's message would quote the line, which may be a key.
-        let file: Self = toml::from_str(text).map_err(|e| e.message().to_owned())?;
-        if file.format != FORMAT {
-            return Err(format!("has format {}, this program reads {FORMAT}", file.format));
-        }
-        Ok(file)
+        Self::read_file(path)?.ok_or_else(|| FileError::NoJoinFile(path.to_owned()).into())
     }
 
     /// Writes the contained files into a state directory that is not in use. Returns the path of the configuration.
@@ -116,7 +109,8 @@ impl JoinFile {
                 .map_err(|error| FileError::Base64 { name: name.clone(), error })?;
             secret_file::write(&state.join(name), &bytes)?;
         }
-        let text = toml::to_string(&self.server).map_err(FileError::Text)?;
+        let text =
+            toml::to_string(&self.server).map_err(|error| FileError::Text(std::io::Error::other(error)))?;
         write_durably(state, FILE, text.as_bytes())
             .map_err(|error| FileError::Write { path: config.clone(), error })?;
         Ok(config)
@@ -147,10 +141,10 @@ fn take(files: &mut BTreeMap<String, String>, name: &str, from: &Path) -> CellRe
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn fuzz(bytes: &[u8]) -> bool {
-    let Ok(file) = JoinFile::parse(bytes) else { return false };
+    let Ok(file) = JoinFile::decode(Path::new("join"), bytes) else { return false };
     assert!(file.files.keys().filter(|name| is_ours(name)).all(|name| !name.contains("..")));
     if let Ok(text) = file.to_text() {
-        assert!(JoinFile::parse(text.as_bytes()).is_ok(), "what was read can be written");
+        assert!(JoinFile::decode(Path::new("join"), text.as_bytes()).is_ok(), "what was read can be written");
     }
     true
 }

@@ -1,22 +1,16 @@
 //! Options of a cell's last start: `options.toml` in the state directory. A later start uses them where it is not given
 //! others.
 
-use crate::configuration::FileError;
 use crate::configuration::kept_cells::KeptCells;
 use crate::configuration::kept_data_path::KeptDataPath;
 use crate::error::CellResult;
-use afs_files::write_durably;
+use afs_files::{Syntax, Versioned};
 use serde::{Deserialize, Serialize};
-use std::fmt::Display;
-use std::fs;
-use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Name of the file.
 const FILE: &str = "options.toml";
-/// Longest file that is read.
-const LEN_MAX: u64 = 64 << 10;
 
 /// [`KeptOptions::server_wait`] of programs that wait for a server as long as it takes.
 pub const HARD_SERVER_WAIT: u32 = u32::MAX;
@@ -69,26 +63,18 @@ pub struct KeptOptions {
     pub cells: KeptCells,
 }
 
+impl Versioned for KeptOptions {
+    const SYNTAX: Syntax = Syntax::Toml;
+    const REMEDY: &'static str = "give the options again, after its removal; if you have changed it by hand, remove its first line alone";
+}
+
 impl KeptOptions {
     /// Reads the options that a state directory keeps; the defaults in a new one.
     ///
     /// # Errors
     /// The file cannot be read or is damaged; the message names it.
     pub fn read(state: &Path) -> CellResult<Self> {
-        let path = state.join(FILE);
-        let damaged = |why: &dyn Display| FileError::Options { path: path.clone(), why: why.to_string() };
-        match fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(damaged(&error).into()),
-            Ok(meta) if meta.len() > LEN_MAX => return Err(damaged(&"it is too long").into()),
-            Ok(_) => {}
-        }
-        let text = fs::read_to_string(&path).map_err(|e| damaged(&e))?;
-        Self::parse(&text).map_err(|e| damaged(&e.message()).into())
-    }
-
-    fn parse(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+        Ok(Self::read_file(&state.join(FILE))?.unwrap_or_default())
     }
 
     /// These options, completed by those of `before`.
@@ -121,16 +107,15 @@ impl KeptOptions {
         if Self::read(state).is_ok_and(|kept| kept == *self) {
             return Ok(());
         }
-        let text = toml::to_string(self).map_err(FileError::Text)?;
-        write_durably(state, FILE, text.as_bytes())
-            .map_err(|error| FileError::Write { path: state.join(FILE), error }.into())
+        Ok(self.write_file(&state.join(FILE))?)
     }
 }
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn fuzz(text: &str) -> bool {
-    let Ok(options) = KeptOptions::parse(text) else { return false };
-    let again = toml::to_string(&options).ok().and_then(|text| KeptOptions::parse(&text).ok());
+    let decode = |text: &str| KeptOptions::decode(Path::new(FILE), text.as_bytes()).ok();
+    let Some(options) = decode(text) else { return false };
+    let again = options.encode().ok().and_then(|text| decode(&text));
     assert_eq!(again, Some(options), "what was read can be written");
     true
 }
@@ -138,6 +123,7 @@ pub(crate) fn fuzz(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_is_not_given_is_as_before() {
@@ -176,6 +162,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(FILE), "base_port = 'x'").unwrap();
         let error = KeptOptions::read(dir.path()).unwrap_err();
-        assert!(error.to_string().contains("options.toml cannot be used"), "{error}");
+        assert!(error.to_string().contains("options.toml is damaged"), "{error}");
     }
 }

@@ -1,12 +1,9 @@
 //! Identity of a partition, as JSON: `partition.json` in its directory. It goes with the disk.
 
-use crate::configuration::FileError;
 use crate::error::CellResult;
-use afs_files::write_durably;
+use afs_files::{Syntax, Versioned, VersionedFileError};
 use afs_wire::ids::Uuid;
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::path::Path;
 
 /// Name of the file.
@@ -19,35 +16,34 @@ struct PartitionFile {
     id: String,
 }
 
+impl Versioned for PartitionFile {
+    const SYNTAX: Syntax = Syntax::Json;
+    const REMEDY: &'static str = "put a good copy back; or remove it, and have its partition taken anew by `andrew store forget PARTITION`";
+}
+
 /// Reads the identity of the partition in a directory; `None` if it has none, or there is no directory.
 pub(crate) fn read(directory: &Path) -> CellResult<Option<Uuid>> {
     let path = directory.join(FILE);
-    match fs::read(&path) {
-        Ok(text) => parse(&path, &text).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(FileError::Read { path, error }.into()),
-    }
+    PartitionFile::read_file(&path)?.map(|file| id(&path, &file)).transpose()
 }
 
 /// Writes it durably.
 pub(crate) fn write(directory: &Path, id: Uuid) -> CellResult {
-    let cannot = |error| FileError::Write { path: directory.join(FILE), error };
     let file = PartitionFile { format: FORMAT, id: id.to_string() };
-    let text = serde_json::to_vec_pretty(&file).map_err(|e| cannot(e.into()))?;
-    write_durably(directory, FILE, &text).map_err(|e| cannot(e).into())
+    Ok(file.write_file(&directory.join(FILE))?)
 }
 
-fn parse(path: &Path, text: &[u8]) -> CellResult<Uuid> {
-    let damaged = |why| FileError::Damaged { path: path.to_owned(), why };
-    let written: PartitionFile = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
-    if written.format != FORMAT {
-        let (path, format) = (path.to_owned(), written.format);
-        return Err(FileError::Format { path, format, known: FORMAT }.into());
-    }
-    written.id.parse().map_err(|_| damaged("no such name of a partition".into()).into())
+fn id(path: &Path, file: &PartitionFile) -> CellResult<Uuid> {
+    let damaged = |_| VersionedFileError::Damaged {
+        path: path.to_owned(),
+        why: "it has no such name as partitions have".into(),
+        remedy: PartitionFile::REMEDY,
+    };
+    Ok(file.id.parse().map_err(damaged)?)
 }
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn fuzz(bytes: &[u8]) -> bool {
-    parse(Path::new(FILE), bytes).is_ok()
+    let file = PartitionFile::decode(Path::new(FILE), bytes);
+    file.is_ok_and(|file| id(Path::new(FILE), &file).is_ok())
 }

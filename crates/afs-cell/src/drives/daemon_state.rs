@@ -6,7 +6,7 @@ use super::keys::{FIRST_EPOCH, KeyText, first_epoch, is_first_epoch};
 use afs_datapath::capability::{DriveId, DriveKey, KeyEpoch, Secret};
 use afs_datapath::session::Identity;
 use afs_env::{Env, EnvExt};
-use afs_files::secret_file;
+use afs_files::{Syntax, Versioned};
 use afs_remote::{RUN_MAX, Run};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,13 @@ pub(super) struct DaemonState {
     epoch: u32,
 }
 
+impl Versioned for DaemonState {
+    const SYNTAX: Syntax = Syntax::Toml;
+    const IS_SECRET: bool = true;
+    const REMEDY: &'static str =
+        "put a good copy back: without its keys no file server can read what the drive has";
+}
+
 fn path(directory: &Path) -> PathBuf {
     directory.join(FILE)
 }
@@ -50,12 +57,12 @@ impl DaemonState {
     /// # Errors
     /// The file is damaged, others may read it, or the disk refuses.
     pub(super) fn begin_run(directory: &Path, env: &dyn Env) -> Result<Self, DrivesError> {
-        let mut state = Self::read(directory)?.unwrap_or_else(|| Self::new(env));
+        let mut state = Self::read_file(&path(directory))?.unwrap_or_else(|| Self::new(env));
         state.run += 1;
         if state.run > RUN_MAX {
             return Err(bad(directory, "it has been started too often"));
         }
-        state.write(directory)?;
+        state.write_file(&path(directory))?;
         Ok(state)
     }
 
@@ -64,27 +71,6 @@ impl DaemonState {
         let [tls_seed, secret] = [(); 2].map(|()| KeyText::of(&env.random_bytes()));
         let (format, drive) = (FORMAT, format!("{drive:032x}"));
         Self { format, drive, tls_seed, run: 0, join_secret: Some(secret), key: None, epoch: FIRST_EPOCH }
-    }
-
-    fn read(directory: &Path) -> Result<Option<Self>, DrivesError> {
-        let bytes = secret_file::read(&path(directory)).map_err(|error| bad(directory, error))?;
-        let Some(bytes) = bytes else { return Ok(None) };
-        Self::decode(&bytes).map(Some).map_err(|why| bad(directory, why))
-    }
-
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        // The parser's message would quote the line, which may be a key.
-        let state: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        match state.format {
-            FORMAT => Ok(state),
-            other => Err(format!("it has format {other}, this program reads {FORMAT}")),
-        }
-    }
-
-    fn write(&self, directory: &Path) -> Result<(), DrivesError> {
-        let text = zeroize::Zeroizing::new(toml::to_string(self).map_err(|error| bad(directory, error))?);
-        secret_file::write(&path(directory), text.as_bytes()).map_err(|error| bad(directory, error))
     }
 
     /// Keeps the key that a file server gives, in place of the join key or of the key before.
@@ -96,7 +82,7 @@ impl DaemonState {
     ) -> Result<(), DrivesError> {
         let (key, epoch) = (Some(KeyText::of(key.expose())), epoch.0);
         let next = Self { key, epoch, join_secret: None, ..self.clone() };
-        next.write(directory)?;
+        next.write_file(&path(directory))?;
         *self = next;
         Ok(())
     }

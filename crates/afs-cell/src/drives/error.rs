@@ -1,5 +1,6 @@
 //! Errors of the registry of drives, of the daemon of a drive, and of joining.
 
+use afs_files::VersionedFileError;
 use afs_remote::GiveError;
 use std::io;
 use std::net::SocketAddr;
@@ -16,6 +17,9 @@ pub enum DrivesError {
         /// The fault.
         why: String,
     },
+    /// The registry, or the state of a drive's daemon.
+    #[error(transparent)]
+    VersionedFile(#[from] VersionedFileError),
     /// There is no drive of this name.
     #[error("there is no drive {0:?}; `andrew drive list` shows them")]
     Unknown(String),

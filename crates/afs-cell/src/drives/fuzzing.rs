@@ -3,6 +3,7 @@
 use super::bucket::BucketSettings;
 use super::daemon_state::DaemonState;
 use super::{DriveKind, JoinKey, Registry};
+use afs_files::Versioned;
 use afs_wire::ids::PartitionId;
 use std::path::Path;
 
@@ -21,13 +22,13 @@ fn join_key(text: &str) -> bool {
 }
 
 fn state(bytes: &[u8]) -> bool {
-    let Ok(state) = DaemonState::decode(bytes) else { return false };
+    let Ok(state) = DaemonState::decode(Path::new("drive.toml"), bytes) else { return false };
     let directory = Path::new("/nowhere");
     state.identity(directory).is_ok() & state.key(directory).is_ok()
 }
 
 fn registry(bytes: &[u8]) -> bool {
-    let Ok(registry) = Registry::decode(bytes) else { return false };
+    let Ok(registry) = Registry::decode(Path::new("drives.toml"), bytes) else { return false };
     registry.drives().iter().all(|entry| match &entry.kind {
         DriveKind::Remote(settings) => {
             settings.security().is_ok() & settings.key().is_ok() & settings.next_key().is_ok()

@@ -3,12 +3,12 @@
 
 use super::{BucketSettings, DrainOrder, DrivesError, RemoteSettings, TierOrder};
 use afs_drive::DriveId;
-use afs_files::secret_file;
+use afs_files::{Syntax, Versioned};
 use afs_wire::ids::{PartitionId, VolumeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use zeroize::Zeroizing;
 
 /// Format of a registry of which no drive has another key than its first one: older programs read it too.
 const FORMAT: u32 = 1;
@@ -86,6 +86,14 @@ impl Default for Registry {
     }
 }
 
+impl Versioned for Registry {
+    const SYNTAX: Syntax = Syntax::Toml;
+    const FORMATS: RangeInclusive<u32> = FORMAT..=FORMAT_OF_KEYS;
+    const IS_SECRET: bool = true;
+    const REMEDY: &'static str =
+        "put a good copy back: it has the keys of the drives, without which their data cannot be read";
+}
+
 fn path(state: &Path) -> PathBuf {
     state.join(FILE)
 }
@@ -96,20 +104,7 @@ impl Registry {
     /// # Errors
     /// Others may read it, or it is damaged or of a newer version.
     pub fn read(state: &Path) -> Result<Self, DrivesError> {
-        let bad = |why: String| DrivesError::File { path: path(state), why };
-        let bytes = secret_file::read(&path(state)).map_err(|error| bad(error.to_string()))?;
-        let Some(bytes) = bytes else { return Ok(Self::default()) };
-        Self::decode(&bytes).map_err(bad)
-    }
-
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        // The parser's message would quote the line, which may be a key.
-        let registry: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        match registry.format {
-            FORMAT | FORMAT_OF_KEYS => Ok(registry),
-            other => Err(format!("it has format {other}, this program reads {FORMAT} and {FORMAT_OF_KEYS}")),
-        }
+        Ok(Self::read_file(&path(state))?.unwrap_or_default())
     }
 
     /// Replaces the registry of a state directory.
@@ -117,10 +112,8 @@ impl Registry {
     /// # Errors
     /// The disk refuses.
     pub fn write(&self, state: &Path) -> Result<(), DrivesError> {
-        let bad = |why: String| DrivesError::File { path: path(state), why };
         let written = Self { format: self.format_needed(), ..self.clone() };
-        let text = Zeroizing::new(toml::to_string(&written).map_err(|error| bad(error.to_string()))?);
-        secret_file::write(&path(state), text.as_bytes()).map_err(|error| bad(error.to_string()))
+        Ok(written.write_file(&path(state))?)
     }
 
     fn format_needed(&self) -> u32 {
@@ -296,11 +289,11 @@ mod tests {
         assert!(!shown.contains("d3d3"), "{shown}");
         let text = || std::fs::read_to_string(path(state.path())).unwrap();
         registry.write(state.path()).unwrap();
-        assert!(text().starts_with("format = 1") && !text().contains("epoch"), "older programs read it");
+        assert!(text().contains("\nformat = 1\n") && !text().contains("epoch"), "older programs read it");
         let DriveKind::Remote(settings) = &mut registry.drives[0].kind else { panic!() };
         settings.prepare_next(&*afs_env::Parts::inline());
         registry.write(state.path()).unwrap();
-        assert!(text().starts_with("format = 2"));
+        assert!(text().contains("\nformat = 2\n"));
         let mut registry = Registry::read(state.path()).unwrap();
         let DriveKind::Remote(settings) = &mut registry.drives[0].kind else { panic!() };
         settings.take_next(2, 9);

@@ -27,6 +27,7 @@ fn advice(error: &CellError) -> String {
             "; start one with `andrew up`, or name servers with --servers".to_owned()
         }
         CellError::SecretFile(_)
+        | CellError::VersionedFile(_)
         | CellError::Cells(_)
         | CellError::Drives(_)
         | CellError::Token(_)
@@ -90,7 +91,6 @@ fn is_input(error: &CellError) -> bool {
         CellError::State(error) => !matches!(error, StateError::Record(_)),
         CellError::File(error) => match error {
             FileError::Configuration { .. }
-            | FileError::Options { .. }
             | FileError::DatabasesHere
             | FileError::NoJoinFile(_)
             | FileError::OfAServer { .. }
@@ -98,8 +98,6 @@ fn is_input(error: &CellError) -> bool {
             | FileError::Base64 { .. } => true,
             FileError::Read { .. }
             | FileError::Write { .. }
-            | FileError::Damaged { .. }
-            | FileError::Format { .. }
             | FileError::Keys { .. }
             | FileError::NewKey(_)
             | FileError::Text(_) => false,
@@ -108,7 +106,7 @@ fn is_input(error: &CellError) -> bool {
         CellError::Client(error) => is_input_of_client(error),
         CellError::Token(error) => matches!(error, TokenError::Session | TokenError::File { .. }),
         CellError::Control(error) => matches!(error, ControlError::NotRunning(_)),
-        CellError::MountTable(_) | CellError::Drives(_) => false,
+        CellError::VersionedFile(_) | CellError::MountTable(_) | CellError::Drives(_) => false,
         CellError::Path { .. } | CellError::Cells(_) => true,
     }
 }
@@ -198,12 +196,16 @@ mod tests {
     }
 
     #[test]
-    fn damaged_options_are_bad_input() {
+    fn damaged_options_are_named_with_what_is_to_be_done() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("options.toml"), "base_port = 'x'").unwrap();
         let error = said(KeptOptions::read(dir.path()).unwrap_err());
-        assert!(error.message.contains("options.toml cannot be used"), "{error}");
-        assert_eq!(error.status, CommandError::USAGE);
+        let begins = format!("{}/options.toml is damaged: ", dir.path().display());
+        assert!(
+            error.message.starts_with(&begins) && error.message.contains("; give the options"),
+            "{error}"
+        );
+        assert_eq!(error.status, CommandError::FAILURE);
     }
 
     #[test]

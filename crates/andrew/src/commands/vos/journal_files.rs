@@ -6,7 +6,7 @@
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
 use afs_admin::journal::{Draft, Holder, JournalError, Lease, OperationId, Pending, Record};
-use afs_files::secret_file;
+use afs_files::{Syntax, Versioned, secret_file};
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,13 @@ struct OperationFile {
     since: u32,
     heard: u32,
     detail: serde_json::Value,
+}
+
+impl Versioned for OperationFile {
+    const SYNTAX: Syntax = Syntax::Json;
+    const IS_SECRET: bool = true;
+    const REMEDY: &'static str =
+        "remove it, and compare the databases with the servers by `andrew vos check`";
 }
 
 type Outcome<T> = Result<T, JournalError>;
@@ -82,18 +89,11 @@ impl FileJournal {
     }
 
     fn read(&self, id: u64) -> Outcome<Option<OperationFile>> {
-        match fs::read(self.file(id)) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|e| JournalError::Store(format!("{} is damaged: {e}", self.file(id).display()))),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(self.failed(&e)),
-        }
+        OperationFile::read_file(&self.file(id)).map_err(|e| JournalError::Store(e.to_string()))
     }
 
     fn write(&self, id: u64, kept: &OperationFile) -> Outcome<()> {
-        let json = serde_json::to_vec_pretty(kept).map_err(|e| JournalError::Store(e.to_string()))?;
-        secret_file::write(&self.file(id), &json).map_err(|e| JournalError::Store(e.to_string()))
+        kept.write_file(&self.file(id)).map_err(|e| JournalError::Store(e.to_string()))
     }
 
     /// Takes the lock of an operation; `None` if another process holds it.
