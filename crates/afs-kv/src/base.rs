@@ -47,7 +47,7 @@ impl Base {
     ) -> Result<Self, OpenError> {
         check_beginning(blob.as_ref(), is_new)?;
         if !is_new {
-            check_tables(&blob)?;
+            check_pages(&blob)?;
         }
         let mut base = Self { blob, spare, cache_bytes, database: None };
         base.database = Some(base.open_database()?);
@@ -196,7 +196,7 @@ impl Base {
         let opened = Database::builder().set_cache_size(self.cache_bytes).create_with_backend(backend);
         opened.map_err(|error| match error {
             redb::DatabaseError::Storage(error) => error.into(),
-            other => KvError::Corrupt(format!("the index cannot be opened: {other}")),
+            other => damaged(format!("cannot be opened: {other}")),
         })
     }
 
@@ -244,8 +244,8 @@ fn read_numbers(txn: &WriteTransaction) -> Result<Vec<(String, u8)>, KvError> {
     let mut numbers = Vec::new();
     for row in tables.iter()? {
         let (name, number) = row?;
-        let number = u8::try_from(number.value())
-            .map_err(|_| KvError::Corrupt("a table number is out of range".into()))?;
+        let number =
+            u8::try_from(number.value()).map_err(|_| damaged("has a table whose number is out of range"))?;
         numbers.push((name.value().to_owned(), number));
     }
     Ok(numbers)
@@ -272,16 +272,22 @@ fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
     match beginning == *MAGIC || is_new && interrupted {
         true => Ok(()),
         false if is_new => Err(OpenError::NotAStore),
-        false => Err(KvError::from(&Damage::of("index", "does not begin as an index")).into()),
+        false => Err(damaged("does not begin as an index").into()),
     }
 }
 
-/// Damage, if anything but the rows cannot be read as it was written: redb ends the program where it meets that.
-fn check_tables(blob: &Arc<dyn Blob>) -> Result<(), KvError> {
-    match IndexWalk::open(blob).damage.first() {
-        Some(what) => Err((&Damage::of("index", what.as_str())).into()),
+/// Damage, if a page of a tree is not as its parent says: redb looks at no checksum after an orderly stop, so that it would serve rows that nobody
+/// wrote, and ends the program where it meets other damage. Reads the whole file, in the memory of one page a level.
+fn check_pages(blob: &Arc<dyn Blob>) -> Result<(), KvError> {
+    let index = IndexWalk::open(blob);
+    match index.damage.first().cloned().or_else(|| index.first_lost_row()) {
+        Some(what) => Err(damaged(what)),
         None => Ok(()),
     }
+}
+
+fn damaged(what: impl Into<String>) -> KvError {
+    (&Damage::of("index", what)).into()
 }
 
 /// Extends the file to whole pages, and makes its length part of the next sync.
@@ -314,7 +320,7 @@ fn transaction_error(error: redb::TransactionError) -> KvError {
 fn table_error(error: redb::TableError) -> KvError {
     match error {
         redb::TableError::Storage(error) => error.into(),
-        other => KvError::Corrupt(other.to_string()),
+        other => damaged(format!("has a table that cannot be opened: {other}")),
     }
 }
 

@@ -151,7 +151,7 @@ impl PageVisitor for Counted<'_> {
     }
 
     fn lost(&mut self, page: LostPage) {
-        self.report.damage.push(Damage::of("index", format!("{} of its rows", page.what())));
+        self.report.damage.push(Damage::of("index", page.of_rows()));
         // Of a branch whose pages are all unharmed nothing is lost.
         if page.named == 0 || page.unharmed < page.named {
             self.report.lost_rows.push(lost_rows(page.bounds, self.tables));

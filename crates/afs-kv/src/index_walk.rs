@@ -35,6 +35,10 @@ struct All {
     damage: Vec<String>,
 }
 
+/// The first damaged page of a tree.
+#[derive(Default)]
+struct FirstLost(Option<LostPage>);
+
 /// A table of redb.
 struct Definition {
     root: Option<Link>,
@@ -67,6 +71,13 @@ impl IndexWalk {
             (Some(pages), Some(root)) => pages.walk(root, Shape::default(), visit),
             _ => Ok(()),
         }
+    }
+
+    /// What is damaged first of the rows, in words; reads all of them if nothing is.
+    pub(crate) fn first_lost_row(&self) -> Option<String> {
+        let mut first = FirstLost::default();
+        let _ = self.rows(&mut first);
+        first.0.map(|page| page.of_rows())
     }
 
     /// Whether the tree of the rows is known.
@@ -142,6 +153,19 @@ impl PageVisitor for All {
 
     fn lost(&mut self, page: LostPage) {
         self.damage.push(page.what());
+    }
+}
+
+impl PageVisitor for FirstLost {
+    /// Nothing more is to be read.
+    type Error = ();
+
+    fn rows(&mut self, _: Vec<(Bytes, Bytes)>) -> Result<(), ()> {
+        if self.0.is_some() { Err(()) } else { Ok(()) }
+    }
+
+    fn lost(&mut self, page: LostPage) {
+        self.0.get_or_insert(page);
     }
 }
 

@@ -67,6 +67,11 @@ pub(crate) struct LostPage {
 }
 
 impl LostPage {
+    /// In words, of a tree of rows.
+    pub(crate) fn of_rows(&self) -> String {
+        format!("{} of its rows", self.what())
+    }
+
     /// In words.
     pub(crate) fn what(&self) -> String {
         let at = self.offset.map_or_else(|| "outside".to_owned(), |offset| format!("at {offset}"));
