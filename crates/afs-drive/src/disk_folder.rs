@@ -29,7 +29,9 @@ impl DiskFolder {
             // An earlier process may have crashed before the directory was durable.
             _ => sync_parent(&path)?,
         }
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
+        let lock = path.join("lock");
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
+        let lock = opened.map_err(named(&lock))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -47,11 +49,18 @@ impl Folder for DiskFolder {
     type File = File;
 
     fn open(&self, name: &str) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).open(self.path.join(name))
+        let path = self.path.join(name);
+        OpenOptions::new().read(true).write(true).open(&path).map_err(named(&path))
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(self.path.join(name))
+        let path = self.path.join(name);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        opened.map_err(named(&path))
+    }
+
+    fn place(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -99,6 +108,11 @@ impl FolderFile for File {
             other => Ok(other?),
         }
     }
+}
+
+/// An error of the system with the file that it is of.
+fn named(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 fn overwrite(file: &File, offset: u64, len: u64) -> io::Result<()> {

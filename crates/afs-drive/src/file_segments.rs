@@ -75,6 +75,10 @@ impl<F: Folder> SegmentStore for FileSegments<F> {
         Ok(numbers)
     }
 
+    fn place(&self, segment: u64) -> String {
+        self.folder.place(&name_of(segment))
+    }
+
     fn len(&self, segment: u64) -> io::Result<u64> {
         self.file(segment, false)?.length()
     }

@@ -19,6 +19,11 @@ pub trait Folder: Send + Sync + 'static {
     /// Opens a file, and creates it if it does not exist.
     fn create(&self, name: &str) -> io::Result<Self::File>;
 
+    /// A file's name for an administrator, who has to find it.
+    fn place(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// The names of all files, in any order.
     fn names(&self) -> io::Result<Vec<String>>;
 

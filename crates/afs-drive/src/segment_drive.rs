@@ -111,9 +111,9 @@ impl<S: SegmentStore> SegmentDrive<S> {
     /// again at the other end of a network.
     pub fn read_pieces(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Pieces, DriveError>> {
         self.blocking(move |drive| {
-            let pieces = drive.read(chunk, &range)?;
-            pieces.check(chunk, &range)?;
-            Ok(pieces)
+            let pieces = drive.read(chunk, &range);
+            let checked = pieces.and_then(|pieces| pieces.check(chunk, &range).map(|()| pieces));
+            checked.inspect_err(|error| drive.tell(chunk, error))
         })
     }
 
@@ -190,7 +190,10 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
     }
 
     fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
-        self.blocking(move |drive| drive.read(chunk, &range)?.verified(chunk, range))
+        self.blocking(move |drive| {
+            let read = drive.read(chunk, &range).and_then(|pieces| pieces.verified(chunk, range));
+            read.inspect_err(|error| drive.tell(chunk, error))
+        })
     }
 
     fn sync(&self, _written: &[ChunkRef]) -> BoxFuture<Result<(), DriveError>> {
@@ -268,6 +271,13 @@ impl<S: SegmentStore> Inner<S> {
         let mut data = vec![0; whole.len()];
         self.read_part(chunk, segment, offset + data_start(chunk.len) + u64::from(whole.start), &mut data)?;
         Ok(Pieces { sums, bytes: data.into() })
+    }
+
+    /// Names the file of a chunk that cannot be read in the log.
+    fn tell(&self, chunk: ChunkRef, error: &DriveError) {
+        if matches!(error, DriveError::Damaged { .. } | DriveError::Unreadable { .. }) {
+            tracing::error!(%error, "{} has lost data of a file", self.store.place(chunk.id.parts().0));
+        }
     }
 
     fn read_part(

@@ -12,6 +12,11 @@ pub trait SegmentStore: Send + Sync + 'static {
     /// The numbers of all segments, in order.
     fn list(&self) -> io::Result<Vec<u64>>;
 
+    /// A segment's name for an administrator, who has to find it.
+    fn place(&self, segment: u64) -> String {
+        format!("segment {segment:x}")
+    }
+
     /// Length of the segment in bytes, holes included.
     fn len(&self, segment: u64) -> io::Result<u64>;
 

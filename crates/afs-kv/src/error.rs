@@ -15,7 +15,7 @@ pub enum KvError {
     /// An I/O error of the medium. Nothing of the batch was applied.
     #[error("the medium failed: {0}")]
     Io(Arc<io::Error>),
-    /// The data read from the medium is invalid.
+    /// The data read from the medium is invalid: the name of the blob, and what is wrong with it.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
     /// A sync of the log failed, so that it is unknown what is durable. Further commits are refused until the store
@@ -56,7 +56,7 @@ impl From<redb::StorageError> for KvError {
     fn from(error: redb::StorageError) -> Self {
         match error {
             redb::StorageError::Io(error) => error.into(),
-            redb::StorageError::Corrupted(what) => Self::Corrupt(what),
+            redb::StorageError::Corrupted(what) => Self::Corrupt(format!("index is damaged: {what}")),
             other => Self::Io(Arc::new(io::Error::other(other.to_string()))),
         }
     }

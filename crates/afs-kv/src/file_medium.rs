@@ -31,7 +31,9 @@ impl FileMedium {
             // An earlier process may have crashed before the directory was durable.
             _ => sync_parent(&directory)?,
         }
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
+        let lock = directory.join(LOCK);
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
+        let lock = opened.map_err(named(&lock))?;
         hold(&lock, &directory)?;
         Ok(Self { directory, lock: Some(Arc::new(lock)), is_read_only: false })
     }
@@ -50,6 +52,11 @@ impl FileMedium {
     }
 }
 
+/// An error of the system with the file that it is of.
+fn named(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 fn hold(lock: &File, directory: &Path) -> io::Result<()> {
     match lock.try_lock() {
         Ok(()) => Ok(()),
@@ -65,9 +72,11 @@ impl Medium for FileMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.directory.join(name);
         if self.is_read_only {
-            return Ok(Arc::new(FileBlob { file: File::open(&path)?, _lock: self.lock.clone() }));
+            let file = File::open(&path).map_err(named(&path))?;
+            return Ok(Arc::new(FileBlob { file, _lock: self.lock.clone() }));
         }
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+        let opened = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
+        let file = opened.map_err(named(&path))?;
         // Also for an existing file: the process that created it may have crashed before it was durable.
         File::open(&self.directory)?.sync_all()?;
         Ok(Arc::new(FileBlob { file, _lock: self.lock.clone() }))

@@ -75,7 +75,8 @@ impl DriveDaemon {
 /// Two processes would give the same ids.
 fn lock(directory: &Path) -> Result<File, DrivesError> {
     let cannot = |error| DrivesError::Directory { path: directory.to_owned(), error };
-    let file = File::create(directory.join("lock")).map_err(cannot)?;
+    let path = directory.join("lock");
+    let file = File::create(&path).map_err(|error| DrivesError::Directory { path, error })?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
         Errno::WOULDBLOCK => DrivesError::Served(directory.to_owned()),
         other => cannot(other.into()),

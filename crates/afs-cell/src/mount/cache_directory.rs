@@ -7,6 +7,7 @@ use afs_net::System;
 use afs_rpc::EnvExt;
 use afs_wire::ids::Uuid;
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,21 +25,24 @@ pub(super) fn lock(cache: &Path, mount: &Path) -> CellResult<File> {
     fs::create_dir_all(cache).map_err(cannot)?;
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
-    let lock = options.open(cache.join("lock")).map_err(cannot)?;
+    let path = cache.join("lock");
+    let lock = options.open(&path).map_err(|error| ClientError::Cache { path, error })?;
     cache_lock::take(&lock, mount)
         .map_err(|holder| ClientError::CacheInUse { path: cache.to_owned(), holder })?;
     Ok(lock)
 }
 
 /// The UUID of this client for servers, which exists as long as its cache.
-pub(super) fn client_uuid(system: &Arc<System>, cache: &Path) -> std::io::Result<Uuid> {
+pub(super) fn client_uuid(system: &Arc<System>, cache: &Path) -> io::Result<Uuid> {
     if let Ok(text) = fs::read_to_string(cache.join("uuid"))
         && let Ok(uuid) = text.trim().parse()
     {
         return Ok(uuid);
     }
     let uuid = Uuid(system.random_bytes());
-    write_durably(cache, "uuid", uuid.to_string().as_bytes())?;
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", cache.join("uuid").display()));
+    write_durably(cache, "uuid", uuid.to_string().as_bytes()).map_err(named)?;
     Ok(uuid)
 }
 

@@ -71,7 +71,9 @@ impl AuditLog {
 
 impl Appended {
     fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let file = opened.map_err(named)?;
         let bytes = file.metadata()?.len();
         Ok(Self { file, bytes })
     }

@@ -63,7 +63,7 @@ pub enum StartError {
     },
     /// In the place of a partition is nothing, or another one.
     #[error(
-        "{} {found}: mount its disk there, and start again; to take what is there in its place, or make a new partition if there is none: `andrew store forget {place} --state {}`",
+        "{}/partition.json {found}: mount its disk there, and start again; to take what is there in its place, or make a new partition if there is none: `andrew store forget {place} --state {}`",
         .path.display(), .state.display()
     )]
     NotThePartition {
@@ -78,14 +78,14 @@ pub enum StartError {
     },
     /// A store is damaged.
     #[error(
-        "cannot open {0}: {1}; `andrew store check {0}` says what is lost, `andrew store repair {0}` keeps the rest",
-        .path.display(), .why
+        "cannot open {0}: the store is damaged: {0}/{1}; `andrew store check {0}` says what is lost, `andrew store repair {0}` keeps the rest",
+        .path.display(), .what
     )]
     DamagedStore {
         /// Where it is.
         path: PathBuf,
-        /// The damage.
-        why: String,
+        /// The name of a file in it, and the damage.
+        what: String,
     },
     /// The first contents of a new cell cannot be created.
     #[error("cannot make the cell: {0}")]

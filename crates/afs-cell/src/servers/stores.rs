@@ -10,7 +10,7 @@ use crate::servers::remote_databases::RemoteDatabases;
 use crate::servers::security::{ADMIN_NAME, CellSecurity};
 use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
-use afs_kv::{FileMedium, Kv};
+use afs_kv::{FileMedium, Kv, KvError, OpenError};
 use afs_net::System;
 use afs_rpc::EnvExt;
 use afs_server::scrub::Scrubber;
@@ -176,9 +176,14 @@ async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeSto
 pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CellResult<Kv> {
     let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
     let kv = Kv::open(Arc::new(medium), tables, system.env(), afs_kv::Config::default());
-    Ok(kv.map_err(|error| match error.is_damage() {
-        true => StartError::DamagedStore { path: directory.to_owned(), why: error.to_string() },
-        false => cannot_open(directory, error),
+    Ok(kv.map_err(|error| {
+        let path = directory.to_owned();
+        match error {
+            OpenError::NotAStore => StartError::DamagedStore { path, what: "index is no index".to_owned() },
+            OpenError::Kv(KvError::Corrupt(what)) => StartError::DamagedStore { path, what },
+            error if error.is_damage() => StartError::DamagedStore { path, what: error.to_string() },
+            error => cannot_open(directory, error),
+        }
     })?)
 }
 

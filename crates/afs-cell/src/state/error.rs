@@ -18,9 +18,9 @@ pub enum StateError {
         error: io::Error,
     },
     /// Its lock file cannot be opened or locked.
-    #[error("cannot use the state directory {}: {error}", .path.display())]
+    #[error("cannot use {}: {error}", .path.display())]
     Unusable {
-        /// The directory.
+        /// The file.
         path: PathBuf,
         /// The error of the system.
         error: io::Error,

@@ -108,7 +108,7 @@ impl StateDir {
     }
 
     fn unusable(&self, error: io::Error) -> StateError {
-        StateError::Unusable { path: self.0.clone(), error }
+        StateError::Unusable { path: self.lock_file(), error }
     }
 
     /// The process that used this directory last, whether or not it still runs.

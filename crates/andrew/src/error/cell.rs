@@ -75,6 +75,7 @@ fn of_start(error: &StartError) -> String {
 fn of_client(error: &ClientError) -> String {
     match error {
         ClientError::Cache { .. } => "; give another directory with --cache".to_owned(),
+        ClientError::OpenCache { .. } => "; move away what is named, apart from unsaved data: the rest is fetched again; or give another directory with --cache".to_owned(),
         ClientError::CacheInUse { .. } => "; give another with --cache".to_owned(),
         ClientError::OtherCell { name, .. } => {
             format!("; give --cell {name}, or its own servers and --base-port")
