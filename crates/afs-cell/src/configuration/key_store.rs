@@ -2,42 +2,43 @@
 //! the keys with `-localauth` (docs/protocol/rxkad.md "11. Key files").
 
 use crate::configuration::FileError;
+use crate::configuration::inventory::{Inventory, KEYS};
 use crate::error::CellResult;
 use afs_auth::keys::{KeyKind, KeyRing, generate};
 use afs_files::secret_file;
 use afs_rpc::EnvRef;
 use std::path::{Path, PathBuf};
 
-/// Directory of the keys in the state directory.
-const DIRECTORY: &str = "keys";
-/// Name of the file.
-const FILE: &str = "KeyFileExt";
 /// Encryption types of new keys for rxgk: AES-256 with SHA-384, and AES-256 with SHA-1 for older peers.
 const RXGK_ENCTYPES: [i32; 2] = [20, 18];
 /// Encryption type of a new key for rxkad: AES-256, which OpenAFS prefers.
 const RXKAD_ENCTYPE: i32 = 18;
 
-/// Path of a cell's key file.
+/// A cell's key file.
 #[derive(Clone, Debug)]
-pub struct KeyStore(PathBuf);
+pub struct KeyStore {
+    path: PathBuf,
+    /// The state directory that it is part of.
+    state: Option<PathBuf>,
+}
 
 impl KeyStore {
     /// The key file of a state directory.
     #[must_use]
     pub fn of(state: &Path) -> Self {
-        Self(state.join(DIRECTORY).join(FILE))
+        Self { path: state.join(KEYS), state: Some(state.to_owned()) }
     }
 
     /// A key file at this path.
     #[must_use]
     pub fn at(file: &Path) -> Self {
-        Self(file.to_owned())
+        Self { path: file.to_owned(), state: None }
     }
 
     /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Reads the keys; none in a new cell.
@@ -45,9 +46,9 @@ impl KeyStore {
     /// # Errors
     /// The file is damaged, or other users may read it.
     pub fn load(&self) -> CellResult<KeyRing> {
-        let Some(bytes) = secret_file::read(&self.0)? else { return Ok(KeyRing::default()) };
+        let Some(bytes) = secret_file::read(&self.path)? else { return Ok(KeyRing::default()) };
         KeyRing::from_key_file_ext(&bytes)
-            .map_err(|error| FileError::Keys { path: self.0.clone(), error }.into())
+            .map_err(|error| FileError::Keys { path: self.path.clone(), error }.into())
     }
 
     /// Replaces the file atomically.
@@ -55,7 +56,11 @@ impl KeyStore {
     /// # Errors
     /// The disk refuses the write.
     pub fn save(&self, keys: &KeyRing) -> CellResult {
-        Ok(secret_file::write(&self.0, keys.to_key_file_ext().expose())?)
+        let write = || Ok(secret_file::write(&self.path, keys.to_key_file_ext().expose())?);
+        match &self.state {
+            Some(state) => Inventory::replacing(state, KEYS, write),
+            None => write(),
+        }
     }
 
     /// Reads the keys, after creating those that every cell has, and one for rxkad if `rxkad` is set.

@@ -1,6 +1,6 @@
 //! Daemon of a drive: serves chunks of a directory to the file server that has joined it.
 
-use super::daemon_state::DaemonState;
+use super::daemon_state::{DaemonState, STORE};
 use super::{DrivesError, JoinKey};
 use afs_datapath::capability::{DriveKey, StoreNumber};
 use afs_datapath::session::{Drive, DriveLimits, Identity, Offer, accept};
@@ -101,7 +101,7 @@ fn serve(
             false
         }
     });
-    let open = move |store: StoreNumber| FileSegments::open(of_stores.join(format!("store-{}", store.0)));
+    let open = move |store: StoreNumber| FileSegments::open(of_stores.join(format!("{STORE}{}", store.0)));
     let stores = ChunkStores::with_keys(env.clone(), run, adopt, open);
     let revocations = stores.revocations();
     let drive = Drive::new(key, revocations, Arc::new(stores), DriveLimits::default());

@@ -9,10 +9,13 @@ use afs_env::{Env, EnvExt};
 use afs_files::{Syntax, Versioned};
 use afs_remote::{RUN_MAX, Run};
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 const FORMAT: u32 = 1;
 const FILE: &str = "drive.toml";
+/// Beginning of the names of the directories with chunks, each of one store.
+pub(super) const STORE: &str = "store-";
 
 /// State of a drive, which its directory keeps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,9 +58,25 @@ impl DaemonState {
     /// Reads the state for a new run, or makes that of a new drive. The number of the run is durable then.
     ///
     /// # Errors
-    /// The file is damaged, others may read it, or the disk refuses.
+    /// The file is damaged, missing beside data, or older than they are, others may read it, or the disk refuses.
     pub(super) fn begin_run(directory: &Path, env: &dyn Env) -> Result<Self, DrivesError> {
-        let mut state = Self::read_file(&path(directory))?.unwrap_or_else(|| Self::new(env));
+        let last = last_run_with_data(directory)?;
+        let kept = Self::read_file(&path(directory))?;
+        if let Some(run) = last.filter(|_| kept.is_none()) {
+            return Err(bad(
+                directory,
+                format!("it is missing, and there are data of run {run}; {}", Self::REMEDY),
+            ));
+        }
+        let mut state = kept.unwrap_or_else(|| Self::new(env));
+        if let Some(run) = last.filter(|run| *run > state.run) {
+            let text = format!(
+                "it is an older copy, of run {}, and there are data of run {run}; {}",
+                state.run,
+                Self::REMEDY
+            );
+            return Err(bad(directory, text));
+        }
         state.run += 1;
         if state.run > RUN_MAX {
             return Err(bad(directory, "it has been started too often"));
@@ -114,6 +133,27 @@ impl DaemonState {
     }
 }
 
+/// The greatest number of a run that has written a segment.
+fn last_run_with_data(directory: &Path) -> Result<Option<u64>, DrivesError> {
+    let cannot = |error| DrivesError::Directory { path: directory.to_owned(), error };
+    let mut last = None;
+    for entry in fs::read_dir(directory).map_err(cannot)? {
+        let store = entry.map_err(cannot)?;
+        if !store.file_name().to_string_lossy().starts_with(STORE) {
+            continue;
+        }
+        for segment in fs::read_dir(store.path()).map_err(cannot)? {
+            last = last.max(run_of_segment(&segment.map_err(cannot)?.file_name().to_string_lossy()));
+        }
+    }
+    Ok(last)
+}
+
+/// The upper 32 bits of its number.
+fn run_of_segment(name: &str) -> Option<u64> {
+    Some(u64::from_str_radix(name.strip_suffix(".seg")?, 16).ok()? >> 32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +177,23 @@ mod tests {
         second.adopt(directory.path(), KeyEpoch(2), &Secret::new([8; 32])).unwrap();
         let third = DaemonState::begin_run(directory.path(), &*env).unwrap();
         assert_eq!(third.key(directory.path()).unwrap().0.epoch(), KeyEpoch(2));
+    }
+    #[test]
+    fn a_state_that_is_missing_beside_data_or_older_than_they_are_is_not_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let env = afs_env::Parts::inline();
+        let begin = || DaemonState::begin_run(directory.path(), &*env);
+        begin().unwrap();
+        let older = fs::read(path(directory.path())).unwrap();
+        begin().unwrap();
+        fs::create_dir(directory.path().join("store-1")).unwrap();
+        fs::write(directory.path().join("store-1/0000000200000000.seg"), "").unwrap();
+        begin().unwrap();
+        fs::write(path(directory.path()), older).unwrap();
+        let said = begin().unwrap_err().to_string();
+        assert!(said.contains("drive.toml") && said.contains("an older copy, of run 1"), "{said}");
+        fs::remove_file(path(directory.path())).unwrap();
+        let said = begin().unwrap_err().to_string();
+        assert!(said.contains("drive.toml") && said.contains("is missing"), "{said}");
     }
 }

@@ -2,6 +2,7 @@
 //! takes the new data of each partition.
 
 use super::{BucketSettings, DrainOrder, DrivesError, RemoteSettings, TierOrder};
+use crate::configuration::inventory::{DRIVES, Inventory};
 use afs_drive::DriveId;
 use afs_files::{Syntax, Versioned};
 use afs_wire::ids::{PartitionId, VolumeId};
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 1;
 /// Format from the first change of a key on.
 const FORMAT_OF_KEYS: u32 = 2;
-const FILE: &str = "drives.toml";
 /// Longest name of a drive, in bytes.
 const NAME_MAX: usize = 64;
 /// The name of the disk beside the index, which every partition has.
@@ -95,7 +95,7 @@ impl Versioned for Registry {
 }
 
 fn path(state: &Path) -> PathBuf {
-    state.join(FILE)
+    state.join(DRIVES)
 }
 
 impl Registry {
@@ -113,7 +113,7 @@ impl Registry {
     /// The disk refuses.
     pub fn write(&self, state: &Path) -> Result<(), DrivesError> {
         let written = Self { format: self.format_needed(), ..self.clone() };
-        Ok(written.write_file(&path(state))?)
+        Inventory::replacing(state, DRIVES, || Ok(written.write_file(&path(state))?))
     }
 
     fn format_needed(&self) -> u32 {

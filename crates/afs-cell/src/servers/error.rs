@@ -50,11 +50,8 @@ pub enum StartError {
         /// The fault.
         why: String,
     },
-    /// What was there at an earlier start is missing.
-    #[error(
-        "{}/{} is missing, and was there at an earlier start; {}: put it back; to go on without it: `andrew store forget {} --state {}`",
-        .state.display(), .missing.name, .missing.meaning, .missing.name, .state.display()
-    )]
+    /// What was there at an earlier start is missing, or was changed by others.
+    #[error("{}", .missing.text(.state))]
     Missing {
         /// The state directory.
         state: PathBuf,

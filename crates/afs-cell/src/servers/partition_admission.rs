@@ -101,9 +101,7 @@ impl Admission {
         if kept.as_ref() == Some(&self.inventory) {
             return;
         }
-        if let Err(error) = self.inventory.write(&self.state) {
-            tracing::warn!(%error, "the next start may not miss what is missing then");
-        }
+        self.inventory.keep(&self.state);
     }
 }
 

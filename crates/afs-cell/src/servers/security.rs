@@ -1,7 +1,9 @@
 //! Security of a cell's services: keys, security classes and requirements, which can be reloaded while the servers run.
 
+use crate::configuration::inventory::{Inventory, KEYS};
 use crate::configuration::key_store::KeyStore;
 use crate::configuration::options::{RoleName, ServerOptions};
+use crate::configuration::security_file;
 use crate::configuration::security_file::SecurityFile;
 use crate::error::CellResult;
 use crate::servers::StartError;
@@ -71,6 +73,10 @@ impl CellSecurity {
     pub fn reload(&self) -> CellResult {
         let file = SecurityFile::read(&self.state)?;
         self.keys.set(self.store.load()?);
+        // An administrator who has them read again knows how they are.
+        for name in [KEYS, security_file::FILE] {
+            Inventory::take(&self.state, name);
+        }
         self.policy.set(policy(&file));
         Ok(())
     }
