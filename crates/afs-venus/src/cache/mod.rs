@@ -197,6 +197,11 @@ pub trait CacheStore: Send + Sync + 'static {
         Err(io::ErrorKind::NotFound.into())
     }
 
+    /// The file with such data, for an administrator, who has to find it.
+    fn unsaved_place(&self, ticket: UnsavedTicket) -> String {
+        format!("unsaved data {:x}", ticket.number)
+    }
+
     /// Bytes used by all files, kept or not.
     fn bytes_used(&self) -> u64;
 

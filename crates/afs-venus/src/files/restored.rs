@@ -55,6 +55,9 @@ impl Files {
                 };
                 cache.make_room(record.dirty_data().bytes() + record.clean_data().bytes());
                 let (file, record, is_intact) = copied(&*cache, &*old, record)?;
+                if !is_intact {
+                    tracing::error!("{} is damaged: what is left is kept aside", cache.unsaved_place(kept));
+                }
                 let record = UnsavedRecord { replaces: kept.number, ..record };
                 let Some(ticket) = cache.keep_unsaved(&file, &record)? else { return Ok(Err(None)) };
                 cache.drop_unsaved(kept)?;

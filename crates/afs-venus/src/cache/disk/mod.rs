@@ -44,7 +44,7 @@ use file::DiskFile;
 pub(crate) use index::read_any as read_any_index;
 use index::{Index, IndexRecord};
 pub use orphans::Sweeper;
-use unsaved::UnsavedDirectory;
+use unsaved::{Found, UnsavedDirectory};
 
 /// Most unused files kept open, so that the next open is fast.
 const WARM_MAX: usize = 1024;
@@ -104,13 +104,17 @@ impl DiskCache {
     /// # Errors
     /// The directory is in use, or cannot be read or written.
     pub fn open_unswept(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<(DiskCache, Sweeper)> {
-        fs::create_dir_all(dir.join("data"))?;
+        let (data, index) = (dir.join("data"), dir.join("index"));
+        fs::create_dir_all(&data).map_err(named(&data))?;
         let held = take_lock(&dir.join("lock"))?;
-        begin_trust(dir, boot)?;
-        let (index, kept) = Index::open(&dir.join("index"))?;
-        let directory = UnsavedDirectory::open(dir, path_of)?;
-        let unsaved = unsaved::sweep(&directory)?;
-        let first = orphans::begin_run(dir, kept.file_numbers().chain(unsaved.iter().copied()))?;
+        begin_trust(dir, boot).map_err(named(&dir.join("trust")))?;
+        let (index, kept) = Index::open(&index).map_err(named(&index))?;
+        let directory = UnsavedDirectory::open(dir, path_of).map_err(named(&dir.join("unsaved")))?;
+        let Found { kept: unsaved, lone } =
+            unsaved::sweep(&directory).map_err(named(&dir.join("unsaved")))?;
+        unsaved::tell_lone(&directory, &lone);
+        let numbers = kept.file_numbers().chain(unsaved.iter().chain(&lone).copied());
+        let first = orphans::begin_run(dir, numbers).map_err(named(&dir.join("run")))?;
         let sweeper = Sweeper::new(dir, &kept, first);
         let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), warm_max: WARM_MAX, index };
         let cache = DiskCache {
@@ -251,7 +255,8 @@ impl CacheStore for DiskCache {
             Ok(file) => Some((file, record.kept)),
             Err(error) if lacks_descriptors(&error) => None,
             Err(error) => {
-                tracing::warn!(%error, fid = %key.fid, "a cache file cannot be used; it is fetched anew");
+                let path = self.path(record.file);
+                tracing::warn!(%error, fid = %key.fid, "{} cannot be used; it is fetched anew", path.display());
                 state.remove(&key.cell, key.fid, |id| self.path(id));
                 None
             }
@@ -341,10 +346,10 @@ impl CacheStore for DiskCache {
         let path = self.dir.join("pins");
         let file = match fs::File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other?,
+            other => other.map_err(named(&path))?,
         };
         let mut bytes = Vec::new();
-        file.take(LIST_MAX + 1).read_to_end(&mut bytes)?;
+        file.take(LIST_MAX + 1).read_to_end(&mut bytes).map_err(named(&path))?;
         pins::decode(&bytes).ok_or_else(|| {
             let text = format!("{} is damaged, or of another version of this program", path.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
@@ -416,11 +421,17 @@ impl CacheStore for DiskCache {
             let text = format!("{} is damaged, or of another version of this program", record.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
         };
-        if fs::metadata(&record)?.len() > RECORD_MAX {
+        if fs::metadata(&record).map_err(named(&record))?.len() > RECORD_MAX {
             return Err(damaged());
         }
-        let decoded = UnsavedRecord::decode(&fs::read(&record)?).ok_or_else(damaged)?;
-        Ok((Arc::new(DiskFile::open(ticket.number, data, &self.unkept)?), decoded))
+        let decoded =
+            UnsavedRecord::decode(&fs::read(&record).map_err(named(&record))?).ok_or_else(damaged)?;
+        let opened = DiskFile::open(ticket.number, data.clone(), &self.unkept).map_err(named(&data))?;
+        Ok((Arc::new(opened), decoded))
+    }
+
+    fn unsaved_place(&self, ticket: UnsavedTicket) -> String {
+        self.unsaved.lock().directory.path(&unsaved::data_name(ticket.number)).display().to_string()
     }
 
     fn bytes_used(&self) -> u64 {
@@ -478,9 +489,15 @@ fn with_descriptor<T>(open: impl Fn() -> io::Result<T>, close_others: impl FnOnc
     }
 }
 
+/// An error of the system with the file or directory that it is of.
+fn named(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 fn take_lock(path: &Path) -> io::Result<fs::File> {
     use rustix::fs::{FlockOperation, flock};
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+    let file = opened.map_err(named(path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {

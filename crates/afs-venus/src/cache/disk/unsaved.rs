@@ -3,12 +3,13 @@
 //! ```text
 //! DIR/unsaved/N          the data: another name (hard link) of the cache file N
 //! DIR/unsaved/N.record   its record
-//! DIR/unsaved/N.new      a record that is being written
+//! DIR/unsaved/N.new      a record that does not count: it is being written, or its data is being dropped
 //! ```
 //!
-//! To keep: the data is flushed, named, and the names are flushed; then the record is written, flushed and renamed, and the names
-//! are flushed again. To drop: the record is removed, the names are flushed, then the data is removed. Therefore a
-//! record always has its data, and data without a record was not kept yet, or is not needed any more: it is swept.
+//! To keep: the data and the record `N.new` are written and flushed, and the names are flushed; then the data gets its name, and the
+//! names are flushed; then `N.new` becomes the record, and the names are flushed again. To drop: the record becomes `N.new`, the data is removed,
+//! `N.new` is removed, and the names are flushed after each of the first two. Therefore a record always has its data, data
+//! with `N.new` alone was not kept yet, or is not needed any more, and is swept; and data with neither has lost its record: it stays, and is named.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -38,39 +39,79 @@ pub(super) trait UnsavedDisk {
 /// Keeps data with its record, durably, or in place of an older record of the same data.
 pub(super) fn keep(disk: &impl UnsavedDisk, number: u64, record: &[u8]) -> io::Result<()> {
     disk.flush_data(number)?;
+    let new = new_name(number);
+    disk.write(&new, record)?;
+    disk.flush_names()?;
     disk.name_data(number)?;
     disk.flush_names()?;
-    let new = format!("{number:x}.new");
-    disk.write(&new, record)?;
     disk.rename(&new, &record_name(number))?;
     disk.flush_names()
 }
 
-/// Drops data and record. After a crash in between there is no record.
+/// Drops data and record. After a crash in between the record does not count.
 pub(super) fn drop_kept(disk: &impl UnsavedDisk, number: u64) -> io::Result<()> {
-    disk.remove(&record_name(number))?;
+    disk.rename(&record_name(number), &new_name(number))?;
     disk.flush_names()?;
-    disk.remove(&data_name(number))
+    disk.remove(&data_name(number))?;
+    disk.flush_names()?;
+    disk.remove(&new_name(number))
 }
 
-/// Removes what a crash left, and returns the numbers of the data with a record, in order.
-pub(super) fn sweep(disk: &impl UnsavedDisk) -> io::Result<Vec<u64>> {
+/// Numbers of what a start finds, in order.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Data with its record.
+    pub(super) kept: Vec<u64>,
+    /// One of the two without the other. Their numbers are not given again.
+    pub(super) lone: Vec<u64>,
+}
+
+/// Removes what a crash left, and says what is there.
+pub(super) fn sweep(disk: &impl UnsavedDisk) -> io::Result<Found> {
     let names: BTreeSet<String> = disk.names()?.into_iter().collect();
-    let mut kept = Vec::new();
-    for name in &names {
-        match name.strip_suffix(".record").map(|number| u64::from_str_radix(number, 16)) {
-            Some(Ok(number)) if names.contains(&data_name(number)) => kept.push(number),
-            Some(_) => tracing::error!("'{name}' in the cache's unsaved data has lost its data"),
-            None if !names.contains(&format!("{name}.record")) => disk.remove(name)?,
-            None => {}
+    let numbers: BTreeSet<u64> = names.iter().filter_map(|name| number(name)).collect();
+    let mut found = Found::default();
+    let mut swept = Vec::new();
+    for number in numbers {
+        let is_there = |name: String| names.contains(&name);
+        match [data_name(number), record_name(number), new_name(number)].map(is_there) {
+            [true, true, _] => found.kept.push(number),
+            [false, false, _] => {}
+            [true, false, true] => disk.remove(&data_name(number))?,
+            [true, false, false] | [false, true, _] => found.lone.push(number),
         }
+        swept.push(new_name(number));
     }
-    kept.sort_unstable();
-    Ok(kept)
+    // After the data: alone it would be data that has lost its record.
+    disk.flush_names()?;
+    swept.iter().filter(|name| names.contains(*name)).try_for_each(|name| disk.remove(name))?;
+    Ok(found)
+}
+
+/// Names in the log what one of two files is missing of.
+pub(super) fn tell_lone(directory: &UnsavedDirectory, lone: &[u64]) {
+    for number in lone {
+        let (data, record) = (directory.path(&data_name(*number)), directory.path(&record_name(*number)));
+        let (there, missing) = if data.exists() { (data, record) } else { (record, data) };
+        tracing::error!(
+            "{} is missing: what {} is of was not stored, and cannot be; put it back and mount again, or move the other away",
+            missing.display(),
+            there.display()
+        );
+    }
 }
 
 pub(super) fn data_name(number: u64) -> String {
     format!("{number:x}")
+}
+
+fn new_name(number: u64) -> String {
+    format!("{number:x}.new")
+}
+
+/// The number of a file of any of the three kinds.
+fn number(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.split_once('.').map_or(name, |(number, _)| number), 16).ok()
 }
 
 pub(super) fn record_name(number: u64) -> String {
