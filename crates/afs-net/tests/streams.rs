@@ -5,10 +5,12 @@
 
 use crate::stream_rules;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use afs_net::System;
+use afs_rpc::{BoxFuture, ByteStream};
 use socket2::SockRef;
 use stream_rules::{Hosts, Rule, stream_rules};
 
@@ -35,7 +37,7 @@ fn a_stream_in_small_segments_has_them_in_both_directions() {
     let system = system();
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let at = listener.local_addr().unwrap();
-    let largest = |connecting| {
+    let largest = |connecting: BoxFuture<'static, io::Result<Box<dyn ByteStream>>>| {
         let stream = system.block_on(async move { connecting.await.unwrap() });
         let (peer, from) = listener.accept().unwrap();
         assert_eq!(from, stream.local_addr());
