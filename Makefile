@@ -92,7 +92,7 @@ programs: build
 	scripts/programs --andrew '$(BINARY)' $(PROGRAMS)
 
 # PARTS=databases, KILLS=1000 or MINUTES=240 for other ones; SOAK for further words of scripts/soak.
-PARTS   ?= databases exercisers git work
+PARTS   ?= databases files exercisers git work
 KILLS   ?= 100
 MINUTES ?= 10
 soak: build
