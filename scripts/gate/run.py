@@ -62,7 +62,8 @@ class Gate:
         wrong = []
         if place.beside:
             try:
-                here, there = (self.places.listing(place, top / name) for top in (place.top, place.beside))
+                # What a lease has decided has the server's times when another machine has asked for it.
+                there, here = (self.places.listing(place, top / name) for top in (place.beside, place.top))
                 wrong = trees.difference(there, here)
             except Failed as failed:
                 wrong = [str(failed)]

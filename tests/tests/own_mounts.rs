@@ -508,7 +508,8 @@ import ctypes, errno, sys
 libc = ctypes.CDLL(None, use_errno=True)
 handle, mount = (ctypes.c_uint32 * 64)(128), ctypes.c_int()
 failed = libc.name_to_handle_at(-100, sys.argv[1].encode(), handle, ctypes.byref(mount), 0)
-print(errno.errorcode[ctypes.get_errno()] if failed else 'given')
+refused = failed and ctypes.get_errno() == errno.EOPNOTSUPP
+print('EOPNOTSUPP' if refused else failed and errno.errorcode[ctypes.get_errno()] or 'given')
 ";
 
 #[test]

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
+use afs_rpc::future::join;
 use afs_venus::{CacheStore, DiskCache, ErrorKind, MemoryCache, NodeId, OpenFlags};
+use bytes::Bytes;
 use common::{Cell, Client, pattern};
 
 const LEN: usize = 200_000;
@@ -170,4 +172,32 @@ fn a_name_that_is_looked_up_while_others_remove_it_is_there_or_not_and_never_sta
         });
         assert!(found > 5 && missed > 5, "seed {seed}: {found} {missed}");
     }
+}
+
+/// The server has removed the file when its data is there.
+#[test]
+fn a_file_that_is_removed_or_replaced_here_while_it_is_closed_closes_without_an_error() {
+    let cell = Cell::new(12);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        for is_replaced in [false, true] {
+            one.put("file", b"").await.unwrap();
+            one.put("other", b"other").await.unwrap();
+            let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            one.venus.write(handle, 0, Bytes::from(pattern(1_000_000, 3))).await.unwrap();
+            let close = async {
+                one.venus.flush(handle, 0).await.unwrap();
+                one.venus.release(handle).await.unwrap();
+            };
+            let remove = async {
+                match is_replaced {
+                    true => one.venus.rename(NodeId::ROOT, b"other", NodeId::ROOT, b"file").await.unwrap(),
+                    false => one.venus.unlink(NodeId::ROOT, b"file").await.unwrap(),
+                }
+            };
+            join(close, remove).await;
+            assert_eq!(one.get("file").await.is_ok(), is_replaced);
+        }
+    });
 }

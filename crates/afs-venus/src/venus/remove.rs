@@ -16,7 +16,7 @@ use crate::names::{TargetBefore, checked};
 use crate::promises::ChangeReply;
 use crate::rounds::Seat;
 use crate::venus::Venus;
-use crate::vnode::{HiddenName, Vnode, is_mount_point};
+use crate::vnode::{HiddenName, Removal, Vnode, is_mount_point};
 
 /// Prefix of the hidden name of a removed file that is open and not fully cached, until its last handle is closed.
 /// Other clients use the same prefix (docs/protocol/client.md "3. Caches and their rules").
@@ -67,6 +67,7 @@ impl Venus {
         if self.hide_open_file(dir, volume, name, child).await? {
             return Ok(());
         }
+        let _removal = self.vnodes.peek(child).map(Removal::of);
         let serial = self.promises.serial();
         let before = self.remove_file(seat, dir, volume, name, text).await?;
         self.names_removed(Some(child), before, volume, serial).await;

@@ -17,7 +17,7 @@ use crate::names::{TargetBefore, checked};
 use crate::rounds::Seat;
 use crate::venus::Venus;
 use crate::venus::together::Changed;
-use crate::vnode::Vnode;
+use crate::vnode::{Removal, Vnode};
 
 /// A rename, with what was found under the old name.
 struct Wanted {
@@ -99,6 +99,7 @@ impl Venus {
         if let Some(replaced) = replaced {
             self.keep_open_file(into, volume, replaced).await?;
         }
+        let _removal = replaced.and_then(|replaced| self.vnodes.peek(replaced)).map(Removal::of);
         let outcome = self.rename_called(seat, volume, from, into, wanted).await;
         let answered = match outcome.result {
             Ok(answered) => answered,

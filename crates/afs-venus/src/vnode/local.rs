@@ -52,6 +52,10 @@ pub(crate) struct LocalFile {
     opened_by: User,
     /// True if the last name is gone, and the handles continue without the server.
     orphan: bool,
+    /// Removals of its names by this client that are in progress.
+    removals: u32,
+    /// One of them has taken the last name.
+    removed_here: bool,
     hidden_as: Option<HiddenName>,
     bypass_request: BypassRequest,
     /// As decided at the last open, or by the last request.
@@ -154,9 +158,26 @@ impl LocalFile {
         self.orphan |= self.opens > 0;
     }
 
+    /// This client begins to remove a name.
+    pub fn begin_removal(&mut self) {
+        self.removals += 1;
+    }
+
+    /// It has removed the name, or could not.
+    pub fn end_removal(&mut self) {
+        self.removals = self.removals.saturating_sub(1);
+        self.removed_here |= self.orphan;
+    }
+
+    /// True if this client has removed the last name, or is about to remove one.
+    pub fn is_removed_here(&self) -> bool {
+        self.removed_here || self.removals > 0
+    }
+
     /// Ends the state of an orphan after its last handle.
     pub fn end_orphan(&mut self) {
         self.orphan = false;
+        self.removed_here = false;
     }
 
     /// Sets the hidden name. Returns it if it is to be removed at once: the last handle was closed while the name was made, or the

@@ -4,6 +4,7 @@ mod allowed;
 mod directory;
 mod listing;
 mod local;
+mod removal;
 mod state;
 mod table;
 
@@ -11,5 +12,6 @@ pub(crate) use allowed::{may, needed_to_see, sees};
 pub(crate) use directory::{Directory, DirectoryBytes};
 pub(crate) use listing::Listing;
 pub(crate) use local::{CacheUse, HiddenName, LocalFile};
+pub(crate) use removal::Removal;
 pub(crate) use state::{Vnode, VnodeState, is_mount_point, kind_of};
 pub(crate) use table::VnodeTable;

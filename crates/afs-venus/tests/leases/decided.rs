@@ -190,3 +190,28 @@ fn each_change_that_is_decided_has_a_later_time_of_change() {
     });
     assert_eq!(seen[0], seen[1]);
 }
+
+/// The server stamps directories when it has the changes.
+#[test]
+fn the_kernel_is_told_of_the_times_that_directories_have_at_the_server() {
+    let cell = cell(38);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    let dir = cell.on(&a, async move {
+        lease_with_model(&client).await;
+        client.mkdir("dir/sub").await.unwrap();
+        client.env.sleep(Duration::from_secs(2)).await;
+        let decided = client.find("dir/sub").await.unwrap();
+        client.put("dir/sub/file", b"data").await.unwrap();
+        client.invalidated.take();
+        client.env.sleep(Duration::from_secs(2)).await;
+        decided.node
+    });
+    let told = a.invalidated.take();
+    assert!(told.contains(&format!("attributes {:x}", dir.0)), "{told:?}");
+    let seen = [&a, &b].map(|each| {
+        let client = each.clone();
+        cell.on(each, async move { client.find("dir/sub").await.unwrap().attr.mtime })
+    });
+    assert_eq!(seen[0], seen[1]);
+}

@@ -101,7 +101,7 @@ impl Venus {
         }
         match callback {
             Some(callback) if callback.expires_in == 0 => Recorded::Unpromised,
-            Some(_) if vnode.state().status != before => Recorded::OtherStatus,
+            _ if vnode.state().status != before => Recorded::OtherStatus,
             _ => Recorded::AsDecided,
         }
     }

@@ -27,10 +27,10 @@ const ANSWER_MAX: u64 = 1024;
     after_help = "\
 When a file cannot be stored, its close fails; the mount keeps the data in its cache and retries the store. When the
 mount has ended, however it ended, the next mount with this cache does so.
-What the server refuses for good (no right any more, a newer version by others, a file that another machine removed)
-is set aside: the file is the server's again, and the data is here alone. Only who wrote it, and root, can have it.
+What the server refuses for good (no right any more, a newer version by others) is set aside: the file
+is the server's again, and the data is here alone. Only who wrote it, and root, can have it.
 Data of at most 256 files is set aside, and takes at most a quarter of the cache; the oldest goes first.
-Not kept: data of a file that is removed on this machine.
+Not kept: data of a file that is removed, here or on another machine.
 
 Examples:
   andrew fs recover list
