@@ -39,6 +39,15 @@ impl NegativeEntries {
         if table.count <= NAMES_MAX { None } else { table.drop_oldest() }
     }
 
+    /// The name exists now. Its entry is not to be taken from the kernel for having been a missing one: `getcwd(2)` fails where a
+    /// working directory, or one above, has lost its entry.
+    pub(crate) fn exists(&self, directory: INodeNo, name: &[u8]) {
+        let mut table = self.0.lock();
+        if table.names.get_mut(&directory.0).is_some_and(|names| names.remove(name)) {
+            table.count -= 1;
+        }
+    }
+
     /// Removes and returns all names recorded for a directory.
     pub(crate) fn take(&self, directory: INodeNo) -> Vec<Box<[u8]>> {
         self.0.lock().take(directory.0)
@@ -70,6 +79,16 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_was_made_is_not_taken() {
+        let negatives = NegativeEntries::default();
+        let _ = ["made", "missing"].map(|name| negatives.note(INodeNo(5), name.as_bytes()));
+        negatives.exists(INodeNo(5), b"made");
+        negatives.exists(INodeNo(6), b"made");
+        assert_eq!(negatives.take(INodeNo(5)), [Box::from(&b"missing"[..])]);
+        assert_eq!(negatives.0.lock().count, 0);
+    }
 
     #[test]
     fn names_are_taken_once() {

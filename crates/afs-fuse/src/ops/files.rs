@@ -123,6 +123,7 @@ impl Operation {
         since: InvalidationCount,
         reply: ReplyCreate,
     ) {
+        self.negatives.exists(file.parent, file.name);
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(entry, owner);
         let writes = writes_of(file.flags);

@@ -17,13 +17,20 @@ impl Operation {
             Err(error) => return reply.error(error),
         };
         match self.look_up(directory, name).await {
-            Ok(entry) => self.entry(parent, entry, since, reply).await,
+            Ok(entry) => self.entry((parent, name), entry, since, reply).await,
             Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    async fn entry(&self, parent: INodeNo, entry: Entry, since: InvalidationCount, reply: ReplyEntry) {
+    async fn entry(
+        &self,
+        (parent, name): (INodeNo, &[u8]),
+        entry: Entry,
+        since: InvalidationCount,
+        reply: ReplyEntry,
+    ) {
+        self.negatives.exists(parent, name);
         let entry = self.beside_open(entry).await;
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(&entry, owner);
@@ -52,13 +59,13 @@ impl Operation {
 
     async fn made(
         &self,
-        parent: INodeNo,
+        (parent, name): (INodeNo, &[u8]),
         outcome: Result<Entry, VenusError>,
         since: InvalidationCount,
         reply: ReplyEntry,
     ) {
         match outcome {
-            Ok(entry) => self.entry(parent, entry, since, reply).await,
+            Ok(entry) => self.entry((parent, name), entry, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
     }
@@ -68,7 +75,8 @@ impl Operation {
         let since = self.invalidation_count();
         match self.node(parent) {
             Ok(node) => {
-                self.made(parent, self.venus.mkdir(node, name, mode & 0o7777).await, since, reply).await
+                let made = self.venus.mkdir(node, name, mode & 0o7777).await;
+                self.made((parent, name), made, since, reply).await
             }
             Err(error) => reply.error(error),
         }
@@ -83,7 +91,8 @@ impl Operation {
         }
         match self.node(parent) {
             Ok(node) => {
-                self.made(parent, self.venus.mknod(node, name, mode & 0o7777).await, since, reply).await
+                let made = self.venus.mknod(node, name, mode & 0o7777).await;
+                self.made((parent, name), made, since, reply).await
             }
             Err(error) => reply.error(error),
         }
@@ -95,7 +104,7 @@ impl Operation {
         match self.node(parent) {
             Ok(node) => match self.venus.symlink(node, name, target).await {
                 Ok(entry) if entry.attr.kind != Kind::Symlink => self.mount_point_made(&entry, reply),
-                outcome => self.made(parent, outcome, since, reply).await,
+                outcome => self.made((parent, name), outcome, since, reply).await,
             },
             Err(error) => reply.error(error),
         }
@@ -118,6 +127,7 @@ impl Operation {
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
             Ok((node, dir)) => match self.venus.link(node, dir, name).await {
                 Ok(entry) => {
+                    self.negatives.exists(parent, name);
                     let entry = self.beside_open(entry).await;
                     let owner = self.account(&entry.attr).await;
                     let (attr, generation) = self.handed_out(&entry, owner);
@@ -183,6 +193,7 @@ impl Operation {
             if from.0 != to.0 && self.admits() {
                 self.venus.moved_into(new, to.1);
             }
+            self.negatives.exists(to.0, to.1);
             self.sink.renamed(to.0, to.1, !self.unchanged_since(since));
         }
         done(outcome, reply);
