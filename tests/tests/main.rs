@@ -13,6 +13,7 @@ mod copied_trees;
 mod damaged_files;
 mod damaged_stores;
 mod drive_hosts;
+mod ends_of_mounts;
 mod floods;
 mod guarded_mounts;
 mod hostile;

@@ -7,7 +7,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};
 use std::process::Output;
-use std::time::Instant;
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command, try_command};
 use andrew_tests::live::dns::DnsServer;
@@ -15,12 +14,11 @@ use andrew_tests::live::exercise::{Views, everything};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
-use andrew_tests::live::process::{Daemon, run, seconds};
+use andrew_tests::live::process::{run, seconds};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::user::User;
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
-use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn mounts_see_at_once_what_others_have_done() {
@@ -372,114 +370,6 @@ fn data_that_no_server_took_survives_a_kill_of_the_mount() {
     let cell = up();
     assert!(fs::read(&file).unwrap() == data);
     cell.stop();
-}
-
-/// The attributes of its top are in the kernel: only a request to the program shows that it is dead.
-#[test]
-fn a_dead_mount_is_mounted_again_by_the_command_that_mounted_it() {
-    if !all_there(&[Need::Root, Need::Fuse]) {
-        return;
-    }
-    let scratch = Scratch::new("dead-mount");
-    let folder = scratch.path().to_owned();
-    let _watchdog = Watchdog::new("dead_mount", seconds(200), move || unmount_below(&folder));
-    let netns = Netns::fresh("andrew-dead");
-    let up = || Cell::up(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
-    let mount = || Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
-    for round in 0..3 {
-        let (mut cell, mut other) = (up(), mount());
-        let tops = [cell.mount().to_owned(), other.path().to_owned()];
-        if round == 0 {
-            fs::write(tops[0].join("file"), "before").unwrap();
-        }
-        let look = |top: &std::path::PathBuf| {
-            let _ = fs::metadata(top);
-            fs::read_to_string(top.join("file"))
-        };
-        tops.iter().for_each(|top| assert_eq!(look(top).unwrap(), "before", "round {round}"));
-        if round == 2 {
-            drop(other);
-            return cell.stop();
-        }
-        other.process.kill();
-        cell.process.kill();
-        tops.iter().for_each(|top| assert!(look(top).is_err()));
-        let status = command(&netns, &["status", "--state", cell.state().to_str().unwrap()]);
-        assert!(status.contains("`andrew up` or `andrew mount`"), "{status}");
-        // It would unmount.
-        std::mem::forget(other);
-    }
-}
-
-/// A process in another mount namespace has the mount: `umount` names it, and the mount's process ends when it is told to.
-#[test]
-fn a_mount_that_another_namespace_holds_ends_with_the_order_to_its_process() {
-    if !all_there(&[Need::Root, Need::Fuse]) {
-        return;
-    }
-    let scratch = Scratch::new("held-mount");
-    let folder = scratch.path().to_owned();
-    let _watchdog = Watchdog::new("held_mount", seconds(200), move || unmount_below(&folder));
-    let netns = Netns::fresh("andrew-held");
-    let cell = Cell::up(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
-    let mut other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
-    fs::write(other.path().join("file"), "data").unwrap();
-    let inside = format!("cd {} && exec tail -f file", other.path().display());
-    let mut holder = netns.command("unshare");
-    holder.args(["--mount", "--propagation", "private", "sh", "-c", &inside]);
-    let mut holder = Daemon::start(holder, &scratch.path().join("holder.log"));
-    until("the other namespace", seconds(20), || holder.said().contains("data").then_some(()));
-    let umounted = try_command(&netns, &["umount", other.path().to_str().unwrap()]);
-    let told = String::from_utf8_lossy(&umounted.stderr).into_owned();
-    assert!(!umounted.status.success() && told.contains("another mount namespace"), "{told}");
-    assert!(other.process.end(seconds(40)).is_some(), "it has not ended");
-    holder.kill();
-    drop(other);
-    cell.stop();
-}
-
-/// A process that does not reply: `umount` ends at once, keeps what is unsaved, and says what to do.
-#[test]
-fn a_mount_whose_process_is_stopped_is_not_unmounted_and_one_whose_process_is_dead_is() {
-    if !all_there(&[Need::Root, Need::Fuse]) {
-        return;
-    }
-    let scratch = Scratch::new("stopped-mount");
-    let folder = scratch.path().to_owned();
-    let _watchdog = Watchdog::new("stopped_mount", seconds(200), move || unmount_below(&folder));
-    let netns = Netns::fresh("andrew-stopped");
-    let cell = Cell::up(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
-    let mut other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
-    let file = other.path().join("file");
-    fs::write(&file, "data").unwrap();
-    let pid = other.process.pid();
-    let umount = || {
-        let began = Instant::now();
-        let output = try_command(&netns, &["umount", other.path().to_str().unwrap()]);
-        assert!(began.elapsed() < seconds(20), "{:?}", began.elapsed());
-        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    signal(pid, Signal::STOP);
-    let (is_done, told) = umount();
-    assert!(!is_done && told.contains(&format!("kill -CONT {pid}")), "{told}");
-    signal(pid, Signal::CONT);
-    assert_eq!(fs::read_to_string(&file).unwrap(), "data", "it goes on");
-    let umounted = umount();
-    assert!(umounted.0, "{}", umounted.1);
-    assert!(other.process.end(seconds(20)).is_some(), "it has not ended");
-    drop(other);
-
-    let mut other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
-    other.process.kill();
-    let umounted = try_command(&netns, &["umount", other.path().to_str().unwrap()]);
-    assert!(umounted.status.success(), "{umounted:?}");
-    std::mem::forget(other);
-    cell.stop();
-}
-
-fn signal(pid: u32, signal: Signal) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).unwrap();
-    kill_process(pid, signal).unwrap();
 }
 
 /// One that is given and does not hold would break NFS servers and others in ways that they do not expect.

@@ -169,8 +169,8 @@ fn programs_that_follow_a_file_print_what_another_machine_appends() {
     }
 }
 
-/// Opens a file for each line, reads it in pieces, and says how many bytes it has and how many of the letter that it is told, once more
-/// after the length of fstat. Says the inode number first.
+/// A reader. It prints the inode number of the file first. For each line of its input it opens the file, reads all of it in pieces of 500 bytes, and
+/// prints three numbers: bytes read, how many of them are the line's letter, and the length that fstat(2) tells.
 const PIECES: &str = "
 import os, sys
 print(os.stat(sys.argv[1]).st_ino, flush=True)

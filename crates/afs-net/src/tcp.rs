@@ -28,7 +28,7 @@ pub(crate) async fn connect(
 ) -> io::Result<Box<dyn ByteStream>> {
     let socket = if to.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     if let Some(segment) = segment {
-        // Before the connection, so that the peer is told too (tcp(7)).
+        // TCP tells the peer this size in its first packet, so that it must be set before the connection is made (tcp(7)).
         SockRef::from(&socket).set_tcp_mss(segment)?;
     }
     let mut connecting = Box::pin(socket.connect(to));

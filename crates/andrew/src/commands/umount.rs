@@ -101,7 +101,7 @@ fn process(mount: &Mount) -> CommandResult<Option<(u32, Process)>> {
     Ok(process.map(|process| (place.pid, process)))
 }
 
-/// A mount that no process claims may be that of one that is stopped, which cannot store what is unsaved.
+/// If no running process answers for the mount, a stopped one (SIGSTOP) may own it. While it is stopped, it cannot store unsaved data.
 fn refuse_stopped(directory: &Path) -> CommandResult {
     let stopped = Mounts::running().stopped();
     let Some(pid) = stopped.first() else { return Ok(()) };
