@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Instant;
@@ -46,8 +46,13 @@ fn both_clients_read_on_whichever_kind_of_server_is_lost() {
     for reader in &readers {
         assert_eq!(reader.read(&mixed, 0, "there is one site"), "vice");
     }
+    // A client looks at the volume's sites again when it has heard of the release, which it may after `vos release` ends.
+    fs::write(point.join("word"), "second").unwrap();
     mixed.vos("addsite SRV2 a v");
     mixed.vos("release v");
+    for reader in &readers {
+        reader.shows("second");
+    }
     mixed.vice.kill();
     for reader in &readers {
         assert_eq!(reader.read(&mixed, 1, "our server is killed"), "srv2");
@@ -65,7 +70,7 @@ fn both_clients_read_on_whichever_kind_of_server_is_lost() {
         said.status.success().then_some(())
     });
 
-    fs::write(point.join("word"), "second").unwrap();
+    fs::write(point.join("word"), "third").unwrap();
     thread::scope(|scope| {
         let release = scope.spawn(|| mixed.vos("release v"));
         for reader in &readers {
@@ -74,9 +79,7 @@ fn both_clients_read_on_whichever_kind_of_server_is_lost() {
         assert!(release.join().unwrap().contains("successfully"));
     });
     for reader in &readers {
-        until_equal(reader.name, &Ok("second".to_owned()), || {
-            fs::read_to_string(reader.folder.join("word")).map_err(|error| error.to_string())
-        });
+        reader.shows("third");
     }
     let _ = (ours.read(&mixed, 5, "it is released"), theirs.read(&mixed, 5, "it is released"));
 }
@@ -90,10 +93,14 @@ struct Reader {
 
 impl Reader {
     fn new((name, folder): (&'static str, PathBuf)) -> Self {
-        let word = || fs::read_to_string(folder.join("word")).map_err(|error| error.to_string());
-        until_equal(name, &Ok("first".to_owned()), word);
+        shows(name, &folder, "first");
         let file = File::open(folder.join("large")).unwrap();
         Self { name, folder, file }
+    }
+
+    /// Waits until the client shows what was released with this word.
+    fn shows(&self, word: &str) {
+        shows(self.name, &self.folder, word);
     }
 
     /// Reads blocks not read before, and returns which host has sent them.
@@ -109,6 +116,12 @@ impl Reader {
         eprintln!("{when}: {} has read after {:.1?}, from {}", self.name, began.elapsed(), HOSTS[most]);
         HOSTS[most]
     }
+}
+
+fn shows(name: &str, folder: &Path, word: &str) {
+    until_equal(name, &Ok(word.to_owned()), || {
+        fs::read_to_string(folder.join("word")).map_err(|error| error.to_string())
+    });
 }
 
 /// Bytes that a host has sent.
