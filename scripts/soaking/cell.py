@@ -130,7 +130,11 @@ class Process:
 
     def kill(self):
         self.process.kill()
-        self.process.wait()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            waits = [(task / "wchan").read_text() for task in Path(f"/proc/{self.process.pid}/task").iterdir()]
+            raise Failed(f"{self.words[0]} (process {self.process.pid}) does not end after SIGKILL; its threads wait in {waits}") from None
 
     def stop(self):
         self.process.terminate()

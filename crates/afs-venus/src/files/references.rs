@@ -39,7 +39,8 @@ impl Drop for DataUse<'_> {
 }
 
 impl Files {
-    /// Makes a new handle on the data to open. If the data was retired between choice and count, it is chosen again.
+    /// Makes a new handle on the data to open. If the data was retired between choice and count, it is chosen again. The file
+    /// has a status as long as it is open, also if it was found to be removed before it was counted as open.
     pub async fn open_handle(
         &self,
         vnode: &Arc<Vnode>,
@@ -50,6 +51,7 @@ impl Files {
         loop {
             let data = self.current(vnode, status).await?;
             if let Some(handle) = self.count_handle(vnode, &data, flags, user) {
+                vnode.state().status.get_or_insert(*status);
                 return Ok(handle);
             }
         }

@@ -127,6 +127,15 @@ fn a_file_just_created_is_opened_without_the_disk() {
 }
 
 #[test]
+fn an_open_file_has_a_status_although_it_was_found_to_be_removed_before_it_was_counted() {
+    let (files, vnode) = machine();
+    vnode.state().status = None;
+    let handle = open(&files, &vnode, 5, OpenFlags::READ);
+    assert_eq!(vnode.state().status, Some(status(5, LENGTH)));
+    release(&files, &handle);
+}
+
+#[test]
 fn spare_cache_files_are_bounded_and_deleted_on_drop() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(crate::cache::DiskCache::open(folder.path(), 1 << 20, "").unwrap());
