@@ -3,10 +3,14 @@
 import concurrent.futures, re, subprocess, time
 from pathlib import Path
 
+from . import sources
 from .cell import Cell
 from .place import UID, USER, as_user, environment, run
 
+# Where the tree is that is fetched and built.
+TREE = Path("/var/tmp/andrew-soak-git")
 SOURCE = "https://deb.debian.org/debian/pool/main/g/git/git_2.39.5.orig.tar.xz"
+PRODUCT = "t/helper/test-tool"
 # What git does with files, references, the index, packs, worktrees and merges.
 SCRIPTS = ["t0*.sh", "t1*.sh", "t3*.sh", "t5[3-6]*.sh", "t7*.sh"]
 TEST_SECONDS = 900
@@ -38,22 +42,27 @@ def run_all(options, chance, scratch):
     own = cell.own_folder(mount)
     local = scratch / "local"
     run("install", "-d", "-o", UID, "-g", UID, local)
-    scripts = sorted({script.name for pattern in options.git_scripts for script in (tree / "t").glob(pattern)})
-    chance.shuffle(scripts)
+    names = scripts(options.git_scripts, tree)
+    chance.shuffle(names)
     tests = Tests(tree, {"mount": own, "local": local}, scratch, time.monotonic() + options.minutes * 60)
-    faults = tests.run(scripts) + cell.checked() + cell.stop()
-    print(f"{tests.scripts} of {len(scripts)} scripts, {tests.passed} tests passed in the mount and {tests.passed_locally} beside it; {tests.seconds:.0f} s and "
+    faults = tests.run(names) + cell.checked() + cell.stop()
+    print(f"{tests.scripts} of {len(names)} scripts, {tests.passed} tests passed in the mount and {tests.passed_locally} beside it; {tests.seconds:.0f} s and "
           f"{tests.seconds_locally:.0f} s; failed in both: {tests.both}; known: {tests.known}", flush=True)
     return faults
 
 
 def prepare(tree):
     """The source that Debian 12 has, without what needs other libraries; fetched and built once."""
-    if (tree / "t/helper/test-tool").exists():
-        return
-    tree.mkdir(parents=True, exist_ok=True)
-    run("bash", "-c", f"set -o pipefail; curl -sSfL {SOURCE} | tar -xJ --strip-components=1 -C {tree}")
-    run("make", "-C", tree, "-j2", "NO_TCLTK=1", "NO_GETTEXT=1", "NO_CURL=1", "CFLAGS=-O0")
+    sources.built(tree, PRODUCT, SOURCE, "make -j2 NO_TCLTK=1 NO_GETTEXT=1 NO_CURL=1 CFLAGS=-O0")
+
+
+def scripts(patterns, tree=TREE):
+    return sorted({script.name for pattern in patterns for script in (tree / "t").glob(pattern)})
+
+
+def command(script, root, results):
+    """The words that run a script in the tree's directory `t`, with its files below `root`, and what they have around them."""
+    return ["bash", f"./{script}", f"--root={root}"], {"TEST_OUTPUT_DIRECTORY": str(results), "GIT_TEST_OPTS": ""}
 
 
 class Tests:
@@ -82,10 +91,10 @@ class Tests:
     def one(self, place, script):
         """The numbers of the tests that passed and failed, and the seconds; a script that does not end has failed as number 0."""
         results = self.scratch / f"results-{place}"
-        environs = {**environment(results), "TEST_OUTPUT_DIRECTORY": str(results), "GIT_TEST_OPTS": ""}
-        words = ["timeout", "-k", 10, TEST_SECONDS, "bash", f"./{script}", f"--root={self.places[place] / 'trash'}"]
+        words, around = command(script, self.places[place] / "trash", results)
+        words = ["timeout", "-k", 10, TEST_SECONDS, *words]
         began = time.monotonic()
-        done = subprocess.run(as_user(words), cwd=self.tree / "t", env=environs, stdin=subprocess.DEVNULL,
+        done = subprocess.run(as_user(words), cwd=self.tree / "t", env=environment(results) | around, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         (results / f"{script}.out").write_text(done.stdout)
         passed = re.findall(r"^ok (\d+)", done.stdout, re.M)
