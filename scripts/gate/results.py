@@ -1,9 +1,13 @@
 """Outcomes of test cases, and what differs between two places."""
 
-import difflib
+import difflib, sys
 from dataclasses import dataclass
 
 PASS, FAIL, SKIP = "pass", "fail", "skip"
+
+
+def say(words):
+    print(f"programs: {words}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,28 @@
 """One run of the gate: each suite in each place, the comparison, and the verdict."""
 
-import concurrent.futures, sys, time
+import concurrent.futures, time
 
 from soaking import trees
 from soaking.place import Failed
 
-from . import copies, cpython, fsx, known, pjdfstest, programs, work
+from . import copies, cpython, fsstress, fsx, git, known, ltp, pjdfstest, postgres, programs, work
 from .places import KINDS, Places
-from .results import FAIL, PASS, Result, differences
+from .results import FAIL, PASS, Result, differences, say
 
-SUITES = {"copies": copies, "cpython": cpython, "work": work, "pjdfstest": pjdfstest, "fsx": fsx}
+SUITES = {"copies": copies, "cpython": cpython, "work": work, "pjdfstest": pjdfstest, "fsx": fsx, "ltp": ltp, "fsstress": fsstress, "git": git,
+          "postgres": postgres}
 BRIEF = ["copies", "cpython", "work"]
 # The machine that this was made for has two processors, and most of a suite waits.
 AT_A_TIME = 3
+
+
+def fetch(names, root):
+    """What is built from its source, while there is a network still. Without it the suite is left out later."""
+    for name in names:
+        try:
+            getattr(SUITES[name], "fetch", lambda _: None)(root)
+        except Failed as failed:
+            say(f"{name}: {failed}")
 
 
 class Gate:
@@ -24,9 +34,6 @@ class Gate:
         self.tools = set()
         programs.show(root)
 
-    def say(self, words):
-        print(f"programs: {words}", file=sys.stderr, flush=True)
-
     def tool(self, program):
         """A program of ours where every user can read it."""
         at = self.scratch / program.name
@@ -36,17 +43,18 @@ class Gate:
         return at
 
     def suite(self, name):
-        """The results of a suite by place; empty if it is left out."""
+        """The results of a suite by place; empty if it is left out. Some are not for root."""
         suite = SUITES[name]
         missing = suite.is_possible() if hasattr(suite, "is_possible") else None
         if missing:
-            self.say(f"{name} is left out: {missing}")
+            say(f"{name} is left out: {missing}")
             return {}
         if hasattr(suite, "prepare"):
             suite.prepare(self)
+        places = [place for place in self.places.all if place.user != "root" or not hasattr(suite, "NOT_ROOT")]
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-            ran = pool.map(lambda place: self.in_place(name, suite, place), self.places.all)
-            return {place.name: results for place, results in zip(self.places.all, ran)}
+            ran = pool.map(lambda place: self.in_place(name, suite, place), places)
+            return {place.name: results for place, results in zip(places, ran)}
 
     def in_place(self, name, suite, place):
         began = time.monotonic()
@@ -54,7 +62,7 @@ class Gate:
         results = suite.run(place, self)
         results |= self.left(name, place)
         counts = {outcome: sum(one.outcome == outcome for one in results.values()) for outcome in ("pass", "fail", "skip")}
-        self.say(f"{name}, {place.name}: {', '.join(f'{count} {outcome}' for outcome, count in counts.items())} in {time.monotonic() - began:.0f} s")
+        say(f"{name}, {place.name}: {', '.join(f'{count} {outcome}' for outcome, count in counts.items())} in {time.monotonic() - began:.0f} s")
         return results
 
     def left(self, name, place):
@@ -79,7 +87,7 @@ def judge(gate, results):
     """Lines of the table, and what is wrong: differences that are not in the list, and lines of the list that no longer differ."""
     listed, rows, wrong = known.lines(gate.options.list, KINDS), [], []
     for suite, by_place in results.items():
-        for place in [place for place in gate.places.all if place.beside and by_place]:
+        for place in [place for place in gate.places.all if place.beside and place.name in by_place]:
             base, mount = by_place[place.base], by_place[place.name]
             found = differences(suite, place.name, base, mount)
             unknown = known.judged(listed, found)

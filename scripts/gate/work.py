@@ -7,7 +7,7 @@ from pathlib import Path
 from soaking import inputs, jobs
 from soaking.place import Failed, shown
 
-from .results import FAIL, Result, of_command
+from .results import FAIL, Result, of_command, say
 
 SECONDS = 1200
 BRIEF = ["pip"]
@@ -21,7 +21,7 @@ def prepare(gate):
     missing = {job.name: [need for need in job.needs if not shutil.which(need)] for job in wanted}
     for name, needs in missing.items():
         if needs:
-            gate.say(f"work: {name} is left out: there is no {' and no '.join(needs)}")
+            say(f"work: {name} is left out: there is no {' and no '.join(needs)}")
     gate.jobs = [job for job in wanted if not missing[job.name]]
     names = [job.name for job in gate.jobs]
     show_toolchains(names)
