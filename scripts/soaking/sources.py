@@ -9,5 +9,5 @@ def built(tree, product, archive, script):
         return
     tree.mkdir(parents=True, exist_ok=True)
     if not any(tree.iterdir()):
-        run("bash", "-euc", f"curl -sSfLo archive {archive}; tar -xf archive --strip-components=1; rm archive", cwd=tree)
+        run("bash", "-euc", f"trap 'rm -f archive' EXIT; curl -sSfLo archive {archive}; tar -xf archive --strip-components=1", cwd=tree)
     run("bash", "-euc", script, cwd=tree)

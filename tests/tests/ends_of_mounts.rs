@@ -52,7 +52,8 @@ fn a_dead_mount_is_mounted_again_by_the_command_that_mounted_it() {
     }
 }
 
-/// A process in another mount namespace has the mount: `umount` names it, and the mount's process ends when it is told to.
+/// `tail` has a file of the mount open, in another mount namespace. `andrew umount` fails and says so; the process that serves the mount
+/// ends after SIGTERM all the same.
 #[test]
 fn a_mount_that_another_namespace_holds_ends_with_the_order_to_its_process() {
     if !all_there(&[Need::Root, Need::Fuse]) {
