@@ -24,6 +24,7 @@ mod kerberos;
 mod moves;
 mod narrow_paths;
 mod new_user;
+mod no_threads;
 mod openafs_auth;
 mod openafs_check;
 mod openafs_client;

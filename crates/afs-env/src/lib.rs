@@ -8,6 +8,7 @@ mod env;
 pub mod future;
 mod instant;
 mod parts;
+mod refused;
 mod stream;
 pub mod sync;
 
@@ -18,6 +19,7 @@ pub use async_recursion::async_recursion as boxed;
 pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, Stall, UnixTime};
 pub use instant::Instant;
 pub use parts::{Job, Parts};
+pub use refused::refused;
 pub use stream::{ByteListener, ByteStream};
 
 /// The traits and helpers of byte streams. None of them needs a runtime.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use afs_db::shared::{
     Outcome, Page, Pending, Revision, SharedError, SharedStore, Transaction, Versioned, Watch, Written,
 };
-use tokio::runtime::{Builder, Runtime};
+use afs_net::threads;
+use tokio::runtime::Runtime;
 
 use crate::client::{CHANGE_MAX, Client, READ_MAX};
 use crate::messages::{
@@ -36,8 +37,7 @@ impl Etcd {
     /// An unusable configuration.
     pub fn open(config: &EtcdConfig) -> Result<Self, ConfigError> {
         let rows = Rows::of(config)?;
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).thread_name("afs-etcd").enable_all().build()?;
+        let runtime = threads::resolving_runtime("afs-etcd")?;
         Ok(Etcd { runtime: Some(runtime), rows: Arc::new(rows) })
     }
 

@@ -11,7 +11,7 @@ use crate::passthrough::Passthrough;
 use crate::signals;
 use crate::sink::KernelSink;
 use crate::unmount::unmount;
-use afs_env::EnvRef;
+use afs_env::{EnvRef, refused};
 use afs_venus::Venus;
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use std::io;
@@ -87,7 +87,9 @@ pub fn mount(
     let notifier = session.notifier();
     sink.attach(Kernel { venus: behind, notifier, device, inodes, lengths, negatives, passthrough })
         .map_err(system)?;
-    let session = ManuallyDrop::new(session.spawn().map_err(system)?);
+    let session = ManuallyDrop::new(
+        session.spawn().map_err(|error| system(refused("the threads of the mount", &error)))?,
+    );
     Ok(Mounted { directory: directory.to_owned(), _session: session, ended: told })
 }
 

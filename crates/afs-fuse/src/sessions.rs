@@ -7,7 +7,7 @@ use crate::reader_threads::ReaderThreads;
 use afs_venus::{Requester, SessionCallback, SessionLookup};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -33,9 +33,13 @@ pub struct ProcessSessions {
     environment: Environment,
 }
 
-impl Default for ProcessSessions {
-    fn default() -> Self {
-        Self { known: Arc::default(), readers: ReaderThreads::default(), environment }
+impl ProcessSessions {
+    /// A finder with a thread of its own.
+    ///
+    /// # Errors
+    /// The system grants no thread.
+    pub fn start() -> io::Result<Self> {
+        Ok(Self { known: Arc::default(), readers: ReaderThreads::start()?, environment })
     }
 }
 
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_process_that_cannot_be_read_holds_up_nobody_else() {
-        let sessions = ProcessSessions { environment: blocked, ..ProcessSessions::default() };
+        let sessions = ProcessSessions { environment: blocked, ..ProcessSessions::start().unwrap() };
         let mut child = sleeper();
         let (mine, theirs) = (1, 2);
         let stuck: Vec<_> = (0..10 * OF_USER_MAX).map(|_| asked(&sessions, mine, child.id())).collect();
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_process_that_begins_another_program_is_looked_at_again() {
-        let sessions = ProcessSessions::default();
+        let sessions = ProcessSessions::start().unwrap();
         // The shell waits for a line, then continues as another program in a session.
         let script = format!("read line; export {SESSION_VARIABLE}={SESSION}; exec cat");
         let mut child = Command::new("sh")

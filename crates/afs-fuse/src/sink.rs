@@ -8,6 +8,7 @@ use crate::attribute_queue::AttributeQueue;
 use crate::kernel::Kernel;
 use crate::name_queue::{NameInvalidation, NameQueue};
 use crate::progress::Progress;
+use afs_env::refused;
 use afs_venus::{InvalidationSink, NodeId};
 use fuser::INodeNo;
 use std::collections::{BTreeMap, VecDeque};
@@ -66,10 +67,9 @@ impl KernelSink {
             return Err(io::Error::other("a sink belongs to one mount"));
         }
         let (names, pages, attributes) = (self.0.clone(), self.0.clone(), self.0.clone());
-        thread::Builder::new().name("fuse-names".into()).spawn(move || names.run_names())?;
-        thread::Builder::new().name("fuse-pages".into()).spawn(move || pages.run_pages())?;
-        thread::Builder::new().name("fuse-late".into()).spawn(move || attributes.run_attributes())?;
-        Ok(())
+        start("fuse-names", move || names.run_names())?;
+        start("fuse-pages", move || pages.run_pages())?;
+        start("fuse-late", move || attributes.run_attributes())
     }
 
     /// Ends the threads when the mount is gone. Queued invalidations count as done.
@@ -123,6 +123,11 @@ impl KernelSink {
         self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn NameInvalidation));
         DirectoryRequest { shared: &self.0, directory }
     }
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let started = thread::Builder::new().name(name.into()).spawn(work);
+    started.map(drop).map_err(|error| refused(&format!("the thread `{name}`"), &error))
 }
 
 impl Drop for DirectoryRequest<'_> {

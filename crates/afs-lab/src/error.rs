@@ -135,6 +135,9 @@ pub enum LabError {
     /// A call to the prototype of 1984 failed, or the files of its client.
     #[error("{0}")]
     Prototype(String),
+    /// The system grants no thread.
+    #[error("{0}")]
+    Threads(io::Error),
     /// A worker thread died.
     #[error("a part of the benchmark stopped without a result")]
     Lost,

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
 use crate::scheduling::{self, Role};
+use crate::threads;
 
 /// Most threads in blocking work (disk) at one time. More work is queued.
 const THREADS_MAX: usize = 64;
@@ -38,6 +39,8 @@ struct State {
     /// Stack of idle threads.
     idle: Vec<Arc<Idle>>,
     threads: usize,
+    /// The system granted no thread the last time.
+    refused: bool,
     closed: bool,
 }
 
@@ -88,10 +91,8 @@ impl Blocking {
         if let Some(idle) = idle {
             idle.wake();
         }
-        if add && let Err(error) = self.0.clone().add_thread(Some(IDLE_MAX)) {
-            // The existing threads do the work.
-            tracing::warn!(%error, "no further thread for blocking work");
-            self.0.state().threads -= 1;
+        if add {
+            self.0.added(&self.0.clone().add_thread(Some(IDLE_MAX)));
         }
     }
 
@@ -123,6 +124,23 @@ impl Shared {
         self.state.lock()
     }
 
+    /// Notes whether the system granted a thread that is counted already. If not, the threads that are there do the work; the first one
+    /// never ends. Told once until the system grants threads again.
+    fn added(&self, outcome: &io::Result<()>) {
+        let mut state = self.state();
+        let was_refused = std::mem::replace(&mut state.refused, outcome.is_err());
+        match outcome {
+            Ok(()) if was_refused => tracing::info!("threads for blocking work are granted again"),
+            Ok(()) => {}
+            Err(error) => {
+                self.end(state);
+                if !was_refused {
+                    tracing::warn!("{error}; fewer threads do its work meanwhile");
+                }
+            }
+        }
+    }
+
     /// Starts a thread, which is counted already, and which ends after `idle_max` without work.
     fn add_thread(self: Arc<Self>, idle_max: Option<Duration>) -> io::Result<()> {
         let work = move || {
@@ -130,7 +148,7 @@ impl Shared {
             let _pool = pool.enter();
             self.work(idle_max);
         };
-        thread::Builder::new().name("afs-disk".into()).spawn(work).map(drop)
+        threads::start("afs-disk", work).map(drop)
     }
 
     fn work(&self, idle_max: Option<Duration>) {
@@ -243,6 +261,34 @@ mod tests {
         let mut all: Vec<u32> = told.iter().take(200).collect();
         all.sort_unstable();
         assert_eq!(all, (0..200).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_threads_the_first_one_does_all_work_and_with_them_again_others_help() {
+        let (_runtime, blocking) = threads();
+        let (tell, told) = channel();
+        let send = |number: u32| {
+            let tell = tell.clone();
+            blocking.run(Box::new(move || tell.send(number).unwrap()));
+        };
+        let counts = || {
+            let state = blocking.0.state();
+            (state.threads, state.refused)
+        };
+        let (go, wait) = channel::<()>();
+        crate::threads::tests::granting(0, || {
+            blocking.run(Box::new(move || wait.recv().unwrap()));
+            (0..100).for_each(send);
+        });
+        assert_eq!(counts(), (1, true));
+        // The first thread is still at its work: others do the rest as soon as there are some.
+        send(100);
+        assert_eq!(told.iter().take(101).collect::<Vec<_>>(), (0..101).collect::<Vec<_>>());
+        assert!(!counts().1);
+        go.send(()).unwrap();
+        blocking.close();
+        blocking.wait(Duration::MAX);
+        assert_eq!(counts(), (0, false));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod scheduling;
 mod system;
 mod task;
 mod tcp;
+pub mod threads;
 mod udp;
 
 pub use system::System;

@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Stall, UnixTime};
 use parking_lot::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
-use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
+use tokio::runtime::{EnterGuard, Handle, Runtime};
 
 use crate::blocking::Blocking;
 use crate::boot_clock::{BootClock, CHECK_MAX, wait_until};
 use crate::scheduling;
 use crate::task::Tasks;
-use crate::tcp;
+use crate::{tcp, threads};
 
 /// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads. [`Env::now`] is `CLOCK_BOOTTIME`:
 /// time in suspend counts.
@@ -47,12 +47,7 @@ impl System {
     /// # Errors
     /// As [`System::new`].
     pub fn with_workers(workers: usize) -> io::Result<Arc<Self>> {
-        let pool = Builder::new_multi_thread()
-            .worker_threads(workers.max(1))
-            .thread_name("afs-pool")
-            .enable_time()
-            .enable_io()
-            .build()?;
+        let pool = threads::runtime("afs-pool", workers.max(1))?;
         let handle = pool.handle().clone();
         let (tasks, blocking) = (Tasks::new(handle.clone()), Blocking::start(handle.clone())?);
         Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, tasks, blocking, clock: BootClock::new() }))

@@ -1,6 +1,7 @@
 //! Reads of ranges of objects by signed addresses that another host gave, which may name anything.
 
 use std::future::Future;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -67,7 +68,8 @@ pub struct ObjectReader(Arc<Shared>);
 struct Shared {
     options: ReaderOptions,
     tls: OnceLock<Result<TlsConnector, String>>,
-    worker: OnceLock<Result<Worker, String>>,
+    /// Started by the first read, or the first for which the system has a thread.
+    worker: Mutex<Option<Worker>>,
     /// The last used is the last.
     pools: Mutex<Vec<(Endpoint, Connections)>>,
 }
@@ -77,7 +79,7 @@ impl ObjectReader {
     /// A file of authorities that was named and cannot be used.
     pub fn new(options: ReaderOptions) -> Result<Self, ConfigError> {
         let shared =
-            Shared { tls: OnceLock::new(), worker: OnceLock::new(), pools: Mutex::default(), options };
+            Shared { tls: OnceLock::new(), worker: Mutex::default(), pools: Mutex::default(), options };
         if let Some(authority) = &shared.options.authority {
             _ = shared.tls.set(Ok(tls::connector(Some(authority))?));
         }
@@ -97,21 +99,30 @@ impl ObjectReader {
             return Box::pin(async { Err(ReadError::Forbidden) });
         };
         let me = self.0.clone();
-        let started = self.0.worker.get_or_init(|| Worker::start().map_err(|error| error.to_string()));
-        let running = match started {
-            Ok(worker) => {
-                worker.run(async move { me.read(endpoint, request, range.end - range.start).await })
+        let reading = async move { me.read(endpoint, request, range.end - range.start).await };
+        match self.0.run(reading) {
+            Ok(running) => {
+                Box::pin(async move { running.await.unwrap_or_else(|why| Err(ReadError::Broken(why))) })
             }
-            Err(error) => {
-                let error = ReadError::Unreachable(error.clone());
-                return Box::pin(async { Err(error) });
-            }
-        };
-        Box::pin(async move { running.await.unwrap_or_else(|why| Err(ReadError::Broken(why))) })
+            Err(error) => Box::pin(async move { Err(ReadError::Unreachable(error.to_string())) }),
+        }
     }
 }
 
 impl Shared {
+    /// Runs a request on the thread with the sockets.
+    fn run<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &self,
+        request: F,
+    ) -> io::Result<impl Future<Output = Result<T, String>> + Send + use<T, F>> {
+        let mut worker = self.worker.lock();
+        let running = match worker.take() {
+            Some(running) => running,
+            None => Worker::start()?,
+        };
+        Ok(worker.insert(running).run(request))
+    }
+
     /// The request for a range, and where it goes; `None` if that is not permitted.
     fn request(&self, address: &str, range: &Range<u64>) -> Option<(Endpoint, HttpRequest)> {
         let (endpoint, uri) = parsed(address)?;

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use tokio::runtime::{Builder, Runtime};
+use afs_net::threads;
+use tokio::runtime::Runtime;
 
 /// A runtime of one thread.
 pub(crate) struct Worker {
@@ -14,16 +15,14 @@ impl Worker {
     /// # Errors
     /// The kernel provides no thread.
     pub(crate) fn start() -> io::Result<Self> {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).thread_name("afs-s3").enable_all().build()?;
-        Ok(Self { runtime: Some(runtime) })
+        Ok(Self { runtime: Some(threads::resolving_runtime("afs-s3")?) })
     }
 
     /// Runs a request. Dropping what this returns ends it. Without a reply, says why.
-    pub(crate) fn run<T: Send + 'static>(
+    pub(crate) fn run<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         &self,
-        request: impl Future<Output = T> + Send + 'static,
-    ) -> impl Future<Output = Result<T, String>> + Send + 'static {
+        request: F,
+    ) -> impl Future<Output = Result<T, String>> + Send + use<T, F> {
         let task = self.runtime.as_ref().map(|runtime| Ending(runtime.spawn(request)));
         async move {
             let Some(mut task) = task else { return Err("closed".into()) };

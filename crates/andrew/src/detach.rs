@@ -4,6 +4,7 @@
 //! failed, and then closes it. Its standard error is the log.
 
 use crate::error::{CommandError, CommandResult};
+use afs_net::threads::refused;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -44,7 +45,7 @@ pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
         .stdout(Stdio::piped())
         .stderr(errors)
         .spawn()
-        .map_err(failed)?;
+        .map_err(|error| CommandError::failed(refused("the process in the background", &error)))?;
     let mut line = String::new();
     if let Some(report) = child.stdout.take() {
         BufReader::new(report.take(REPORT_LEN_MAX)).read_line(&mut line).map_err(failed)?;

@@ -40,6 +40,9 @@ pub enum ClientError {
     /// The socket cannot be opened.
     #[error("cannot open a socket: {0}")]
     Socket(io::Error),
+    /// The system grants no threads.
+    #[error("{0}")]
+    Threads(io::Error),
     /// The servers belong to another cell.
     #[error("the servers given are those of the cell {name}, not of {cell}")]
     OtherCell {

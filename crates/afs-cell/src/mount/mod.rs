@@ -46,6 +46,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store_reader::StoreReader;
 
+/// Threads that a mount has beside the pool: they take the kernel's requests and notify the kernel.
+const MOUNT_THREADS: usize = 5;
+
 /// A cache manager with its socket, not mounted yet.
 pub struct Client {
     system: Arc<System>,
@@ -127,6 +130,8 @@ impl Client {
         mount.allow_other = options.allow_other;
         mount.accounts = Some(self.accounts(options, &venus, own_names));
         mount.cache_is_stacked = is_stacked(&options.cache);
+        // One that had the mount and not all of its threads would leave a directory without replies.
+        afs_net::threads::room("fuse", MOUNT_THREADS).map_err(ClientError::Threads)?;
         let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
         self.mounted = Some(mounted.map_err(ClientError::Mount)?);
         let all = crate::mounts::list().unwrap_or_default();
@@ -210,19 +215,20 @@ impl Client {
                 server_wait: options.server_wait,
                 ..Limits::default()
             },
-            security: self.security(own),
+            security: self.security(own)?,
             data_path: options.data_path.clone(),
             objects: Some(Arc::new(objects)),
         })
     }
 
-    fn security(&self, own: Option<Security>) -> SecurityConfig {
+    fn security(&self, own: Option<Security>) -> CellResult<SecurityConfig> {
+        let sessions = ProcessSessions::start().map_err(ClientError::Threads)?;
         let uid = rustix::process::getuid().as_raw();
-        SecurityConfig {
+        Ok(SecurityConfig {
             own: own.map(|security| OwnIdentity { uid, security }),
-            sessions: Some(Arc::new(ProcessSessions::default())),
+            sessions: Some(Arc::new(sessions)),
             callback_classes: callback_classes(&self.system, self.callback.keys()),
-        }
+        })
     }
 
     /// Absolute paths of the files of the mount that are open for writing; at most 1000.

@@ -3,6 +3,7 @@
 
 use super::connections::{Connections, Limits};
 use super::{ReplyFrame, RequestFrame};
+use afs_net::threads;
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
 use std::io::{self, BufReader};
@@ -11,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Settings of a socket.
@@ -63,8 +64,7 @@ impl SocketServer {
         let (stopped, name) = (stop.clone(), settings.name);
         let open = Connections::with(settings.limits);
         let acceptor = Arc::new(Acceptor { serve: Box::new(serve), settings, open });
-        let thread =
-            thread::Builder::new().name(name.into()).spawn(move || acceptor.accept(&listener, &stopped))?;
+        let thread = threads::start(name, move || acceptor.accept(&listener, &stopped))?;
         Ok(Self { path: path.to_owned(), stop, thread: Some(thread) })
     }
 }
@@ -104,7 +104,8 @@ impl<Q: RequestFrame, A: ReplyFrame> Acceptor<Q, A> {
 
     fn begin(self: &Arc<Self>, stream: UnixStream) {
         let Settings { name, audience, .. } = self.settings;
-        let refuse = |line: String| drop(A::refused(line).write(&mut &stream));
+        let stream = Arc::new(stream);
+        let refuse = |line: String| drop(A::refused(line).write(&mut &*stream));
         let Ok((uid, _)) = super::peer(&stream) else { return };
         if let Some(line) = audience.refusal(uid) {
             return refuse(line.to_owned());
@@ -112,15 +113,18 @@ impl<Q: RequestFrame, A: ReplyFrame> Acceptor<Q, A> {
         let Some(slot) = self.open.take(uid) else {
             return refuse(format!("too many {name} connections; try again"));
         };
-        let own = self.clone();
+        let (own, its) = (self.clone(), stream.clone());
         let serve = move || {
-            if let Err(error) = own.converse(&stream, uid) {
+            if let Err(error) = own.converse(&its, uid) {
                 tracing::debug!("a {name} connection: {error}");
             }
             drop(slot);
         };
-        if let Err(error) = thread::Builder::new().name(format!("{name}-1")).spawn(serve) {
+        if let Err(error) = threads::start(&format!("{name}-1"), serve) {
             tracing::warn!("the {name} socket: {error}");
+            refuse(format!(
+                "no thread for a {name} connection: the limit of processes is reached there; try again"
+            ));
         }
     }
 

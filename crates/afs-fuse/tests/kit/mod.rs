@@ -170,7 +170,7 @@ impl Machine {
             sysnames: Vec::new(),
             limits: Limits { settle_max: SETTLE_MAX, ..Limits::default() },
             security: SecurityConfig {
-                sessions: Some(Arc::new(ProcessSessions::default())),
+                sessions: Some(Arc::new(ProcessSessions::start().unwrap())),
                 ..SecurityConfig::default()
             },
             data_path: Default::default(),

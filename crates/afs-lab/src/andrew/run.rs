@@ -87,6 +87,7 @@ impl Benchmark<'_> {
     /// One run: all copies start together; they are removed before the next run begins.
     fn one_run(&self, load: u32, run: u32, home: &Path) -> Result<RunReport, LabError> {
         let before = self.probe.and_then(Probe::read);
+        afs_net::threads::room("lab", load as usize).map_err(LabError::Threads)?;
         let ready = Barrier::new(load as usize);
         let began = Instant::now();
         let copies: Result<Vec<PhaseTimes>, LabError> = thread::scope(|scope| {

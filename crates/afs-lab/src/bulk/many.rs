@@ -130,6 +130,7 @@ impl Many<'_> {
                 }
             }
         };
+        afs_net::threads::room("lab", self.at_once as usize).map_err(LabError::Threads)?;
         thread::scope(|scope| {
             let threads: Vec<_> = (0..self.at_once).map(|_| scope.spawn(work)).collect();
             let done = threads.into_iter().map(|one| one.join().unwrap_or(Err(LabError::Lost)));

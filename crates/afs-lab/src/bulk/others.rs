@@ -50,6 +50,7 @@ pub(super) fn beside<T>(
 ) -> Result<(T, Option<Repeated>), LabError> {
     let Some(other) = other else { return Ok((work()?, None)) };
     let is_done = AtomicBool::new(false);
+    afs_net::threads::room("lab", 1).map_err(LabError::Threads)?;
     thread::scope(|scope| {
         let asking = scope.spawn(|| other.repeat(&|_| is_done.load(Ordering::Acquire)));
         let done = Done(&is_done);

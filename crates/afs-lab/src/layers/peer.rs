@@ -5,7 +5,7 @@ use super::served::{Files, endpoints};
 use super::wire::{Ports, Request, read, write};
 use afs_datapath::capability::Revocations;
 use afs_datapath::session::{Drive, DriveLimits, Identity, Offer, accept};
-use afs_net::{System, Udp};
+use afs_net::{System, Udp, threads};
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Peer {
         env.spawn(Box::pin(accept(env.clone(), listening, Offer::tls_or_clear(identity), drive)));
         let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
-        std::thread::spawn(move || serve(&listener, &ports));
+        threads::start("peer", move || serve(&listener, &ports))?;
         Ok(Self { address, _endpoints: endpoints, _system: system })
     }
 
@@ -67,12 +67,16 @@ fn serve(listener: &TcpListener, ports: &Ports) {
             connections.fetch_sub(1, Ordering::AcqRel);
             continue;
         }
-        let (ports, connections) = (ports.clone(), connections.clone());
-        std::thread::spawn(move || {
+        let ports = ports.clone();
+        let served = connections.clone();
+        let serve = move || {
             // A client that has gone, or asks for what there is not, gets nothing more.
             let _gone = converse(stream, &ports);
+            served.fetch_sub(1, Ordering::AcqRel);
+        };
+        if threads::start("peer", serve).is_err() {
             connections.fetch_sub(1, Ordering::AcqRel);
-        });
+        }
     }
 }
 

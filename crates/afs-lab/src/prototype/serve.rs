@@ -4,6 +4,7 @@ use super::call::{Call, Reply, ServerNumber, Stamp};
 use super::server::Server;
 use super::wire::{Head, Kind, Request};
 use crate::bulk::{Process, process_times};
+use afs_net::threads;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
@@ -91,13 +92,17 @@ impl Listener {
             let mut command = Command::new(&self.program);
             command.args(["--json", "lab", "prototype", "session", "--directory"]).arg(&self.directory);
             command.stdin(Stdio::from(OwnedFd::from(stream)));
-            let (processes, tell) = (processes.clone(), tell.clone());
-            std::thread::spawn(move || {
+            let (served, say) = (processes.clone(), tell.clone());
+            let serve = move || {
                 let ended =
                     command.output().map_or_else(|error| Ended::failed(&error), |output| told(&output));
+                served.fetch_sub(1, Ordering::AcqRel);
+                say(ended);
+            };
+            if let Err(error) = threads::start("prototype", serve) {
                 processes.fetch_sub(1, Ordering::AcqRel);
-                tell(ended);
-            });
+                tell(Ended::failed(&error));
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ pub(super) fn beside<T>(
 ) -> Result<(T, Written), LabError> {
     let targets = [cell.target(Server::First, volume)?, cell.target(Server::Second, volume)?];
     let is_over = AtomicBool::new(false);
+    afs_net::threads::room("lab", 1).map_err(LabError::Threads)?;
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| cell.block_on(write(&targets, file, &is_over)));
         let done = work();

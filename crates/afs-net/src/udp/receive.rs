@@ -21,6 +21,7 @@ use super::socket::timespec;
 use super::{Driver, RECEIVING_FOR};
 use crate::scheduling::{self, Role};
 use crate::system::System;
+use crate::threads;
 
 /// Starts one of the receiving threads.
 pub(super) fn start(
@@ -30,7 +31,7 @@ pub(super) fn start(
     number: usize,
 ) -> io::Result<JoinHandle<()>> {
     let name = format!("afs-rx-{}-{number}", driver.socket.local_addr().port());
-    std::thread::Builder::new().name(name).spawn(move || {
+    threads::start(&name, move || {
         let _pool = system.enter();
         RECEIVING_FOR.set(Arc::as_ptr(&driver));
         let receiver = Receiver { system: &system, rx: &rx, driver: &driver };

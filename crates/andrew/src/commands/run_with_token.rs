@@ -8,6 +8,7 @@ use crate::sys::signals::StopSignals;
 use afs_cell::tokens::{
     KeptToken, Mounts, SESSION_VARIABLE, SessionId, TOKENS_VARIABLE, TokenStore, keep, runtime,
 };
+use afs_net::threads::{self, refused};
 use afs_rpc::{Env, EnvExt};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -17,7 +18,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
-use std::thread;
+use std::sync::mpsc::{Sender, channel};
 
 /// Options of `andrew run-with-token`.
 #[derive(clap::Args, Debug)]
@@ -73,12 +74,18 @@ impl Args {
             )));
         }
         let session = Arc::new(Session::begin(SessionId(network.system.random_bytes()), &kept)?);
-        let child = self.start(&session, &signals)?;
+        // A command whose signals nobody forwards is not begun.
+        let child = forward(&signals).and_then(|pid| {
+            let child = self.start(&session, &signals)?;
+            let _ = pid.send(child.id());
+            Ok(child)
+        });
+        let child = child.inspect_err(|_| session.end())?;
         let (rx, renewing, file) = (network.udp.rx().clone(), session.clone(), self.token_file.clone());
         network.system.spawn(Box::pin(async move {
             keep(&rx, kept, |renewed| renewing.renewed(renewed, file.as_ref())).await;
         }));
-        let status = wait(child, signals);
+        let status = wait(child);
         session.end();
         std::process::exit(code(status?));
     }
@@ -114,9 +121,11 @@ impl Args {
             .env(SESSION_VARIABLE, session.id.to_string())
             .env(TOKENS_VARIABLE, &session.file);
         signals.unblocked_in(&mut command);
-        command.spawn().map_err(|error| {
-            session.end();
-            CommandError::usage(format!("cannot run {}: {error}", program.display()))
+        command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                CommandError::failed(refused(&program.display().to_string(), &error))
+            }
+            _ => CommandError::usage(format!("cannot run {}: {error}", program.display())),
         })
     }
 }
@@ -148,12 +157,14 @@ impl Session {
     }
 }
 
-/// Waits for the command's end, and forwards signals to it until then.
-fn wait(mut child: Child, signals: StopSignals) -> CommandResult<ExitStatus> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+/// Forwards signals to the command whose process number it is sent.
+fn forward(signals: &StopSignals) -> CommandResult<Sender<u32>> {
+    let (tell, told) = channel::<u32>();
+    let signals = signals.clone();
     // The thread ends with the process, after the command.
     let forward = move || {
-        while let (Ok(signal), Some(pid)) = (signals.wait(), pid) {
+        let pid = told.recv().ok().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        while let (Some(pid), Ok(signal)) = (pid, signals.wait()) {
             // The terminal sends its signals to both processes.
             let from_terminal = signal == libc::SIGINT && io::IsTerminal::is_terminal(&io::stdin());
             if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
@@ -161,7 +172,11 @@ fn wait(mut child: Child, signals: StopSignals) -> CommandResult<ExitStatus> {
             }
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(forward).map_err(CommandError::failed)?;
+    threads::start("signals", forward).map_err(CommandError::failed)?;
+    Ok(tell)
+}
+
+fn wait(mut child: Child) -> CommandResult<ExitStatus> {
     child.wait().map_err(|error| CommandError::failed(format!("cannot wait for the command: {error}")))
 }
 

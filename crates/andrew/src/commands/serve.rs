@@ -120,7 +120,7 @@ impl Args {
 
 /// The runtime of servers and clients.
 pub(super) fn new_system() -> CommandResult<std::sync::Arc<System>> {
-    System::new().map_err(|e| CommandError::failed(format!("cannot start threads: {e}")))
+    System::new().map_err(CommandError::failed)
 }
 
 impl Serving {

@@ -157,6 +157,7 @@ fn is_input_of_client(error: &ClientError) -> bool {
         ClientError::OpenCache { .. }
         | ClientError::Key(_)
         | ClientError::Socket(_)
+        | ClientError::Threads(_)
         | ClientError::Name(_)
         | ClientError::Unreachable { .. }
         | ClientError::NoServer { .. }

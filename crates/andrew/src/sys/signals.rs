@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// SIGINT, SIGTERM and SIGHUP, blocked in every thread started after [`StopSignals::block`].
+#[derive(Clone)]
 pub(crate) struct StopSignals(libc::sigset_t);
 
 impl StopSignals {

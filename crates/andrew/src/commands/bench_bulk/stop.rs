@@ -2,9 +2,9 @@
 
 use crate::error::{CommandError, CommandResult};
 use crate::sys::signals::StopSignals;
+use afs_net::threads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 /// Whether SIGINT, SIGTERM or SIGHUP has arrived.
 pub(in crate::commands) struct Stop(Arc<AtomicBool>);
@@ -30,7 +30,7 @@ impl Stop {
                 }
             }
         };
-        thread::Builder::new().name("signals".into()).spawn(wait).map_err(CommandError::failed)?;
+        threads::start("signals", wait).map_err(CommandError::failed)?;
         Ok(Self(flag))
     }
 

@@ -3,6 +3,7 @@
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_lab::prototype::{ClientPlace, ClientRun, Ended, Listener, session};
+use afs_net::threads;
 use clap::Subcommand;
 use serde::Serialize;
 use std::fmt;
@@ -83,9 +84,8 @@ fn serve(directory: &std::path::Path) -> CommandResult {
     let program = std::env::current_exe().map_err(cannot)?;
     let listener = Listener::open(&program, directory).map_err(cannot)?;
     tell(&listener.address().map_err(cannot)?.to_string());
-    std::thread::spawn(move || {
-        listener.serve(|ended| tell(&serde_json::to_string(&ended).unwrap_or_default()));
-    });
+    let serve = move || listener.serve(|ended| tell(&serde_json::to_string(&ended).unwrap_or_default()));
+    threads::start("prototype", serve).map_err(cannot)?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).map(drop).map_err(cannot)
 }
 

@@ -28,7 +28,7 @@ pub(in crate::commands) struct Network {
 impl Network {
     pub(in crate::commands) fn open() -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("cannot open a socket: {e}"));
-        let system = System::with_workers(1).map_err(failed)?;
+        let system = System::with_workers(1).map_err(CommandError::failed)?;
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
         Ok(Self { system, udp })

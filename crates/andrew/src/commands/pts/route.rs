@@ -126,7 +126,7 @@ impl RouteOptions {
 
     fn network(&self, cell: Option<&CellName>, servers: &[Ipv4Addr], base_port: u16) -> CommandResult<Route> {
         let failed = |e: std::io::Error| CommandError::failed(format!("pts: cannot open a socket: {e}"));
-        let system = System::with_workers(1).map_err(failed)?;
+        let system = System::with_workers(1).map_err(|e| CommandError::failed(format!("pts: {e}")))?;
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default())
             .map_err(failed)?;
         let port = base_port.checked_add(PROTECTION_AFTER_FILE);

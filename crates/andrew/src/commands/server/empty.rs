@@ -114,23 +114,27 @@ fn left(plan: &EmptyPlan) -> Vec<RemainingVolume> {
     stays.chain(unlisted).collect()
 }
 
-/// Runs the tasks, some at a time; returns their outcomes in order.
+/// Runs the tasks, some at a time, or fewer if the system grants no more threads; returns their outcomes in order.
 fn work(ops: &Ops, plan: &EmptyPlan, jobs: u8) -> Vec<CommandResult> {
     let queue: Mutex<VecDeque<(usize, &EmptyTask)>> = Mutex::new(plan.tasks.iter().enumerate().collect());
     let outcomes = Mutex::new(plan.tasks.iter().map(|_| Ok(())).collect::<Vec<CommandResult>>());
-    std::thread::scope(|scope| {
-        for _ in 0..usize::from(jobs).min(plan.tasks.len()) {
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().pop_front();
-                    let Some((index, task)) = next else { break };
-                    let outcome = ops.run(|admin| async move { admin.empty_one(task).await });
-                    if let Some(slot) = outcomes.lock().get_mut(index) {
-                        *slot = outcome;
-                    }
-                }
-            });
+    let work = || {
+        loop {
+            let next = queue.lock().pop_front();
+            let Some((index, task)) = next else { break };
+            let outcome = ops.run(|admin| async move { admin.empty_one(task).await });
+            if let Some(slot) = outcomes.lock().get_mut(index) {
+                *slot = outcome;
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..usize::from(jobs).min(plan.tasks.len()) {
+            if let Err(error) = std::thread::Builder::new().name("empty".into()).spawn_scoped(scope, work) {
+                tracing::debug!("fewer at a time: {error}");
+            }
+        }
+        work();
     });
     outcomes.into_inner()
 }

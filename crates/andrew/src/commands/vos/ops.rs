@@ -50,7 +50,7 @@ impl Ops {
     /// Selects the cell and opens connections and journal.
     pub(in crate::commands) fn open(route: &RouteOptions, json: bool) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
-        let system = System::with_workers(1).map_err(failed)?;
+        let system = System::with_workers(1).map_err(|e| CommandError::failed(format!("vos: {e}")))?;
         let found = find(route)?;
         let security = match &found.key_file {
             Some(path) => {
