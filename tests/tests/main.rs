@@ -10,6 +10,7 @@ mod clocks;
 mod complete;
 mod contents;
 mod copied_trees;
+mod damaged_drives;
 mod damaged_files;
 mod damaged_stores;
 mod drive_hosts;

@@ -15,7 +15,9 @@ use crate::folder::{Folder, FolderFile};
 pub struct DiskFolder {
     path: PathBuf,
     directory: File,
-    _lock: File,
+    is_read_only: bool,
+    /// None where there is no file for it, and nothing is to be written.
+    _lock: Option<File>,
 }
 
 impl DiskFolder {
@@ -31,17 +33,35 @@ impl DiskFolder {
         }
         let lock = path.join("lock");
         let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
-        let lock = opened.map_err(named(&lock))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                let what = format!("{} is in use by another process", path.display());
-                return Err(io::Error::new(io::ErrorKind::ResourceBusy, what));
-            }
-            Err(fs::TryLockError::Error(error)) => return Err(error),
-        }
+        let lock = Some(held(opened.map_err(named(&lock))?, &path)?);
         let directory = File::open(&path)?;
-        Ok(Self { path, directory, _lock: lock })
+        Ok(Self { path, directory, is_read_only: false, _lock: lock })
+    }
+
+    /// Opens a directory that is there, for reading alone.
+    ///
+    /// Fails with `ResourceBusy` as [`DiskFolder::open`].
+    pub fn read_only(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        let lock = match File::open(path.join("lock")) {
+            Ok(lock) => Some(held(lock, &path)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let directory = File::open(&path).map_err(named(&path))?;
+        Ok(Self { path, directory, is_read_only: true, _lock: lock })
+    }
+}
+
+/// The lock file of a directory, locked.
+fn held(lock: File, directory: &Path) -> io::Result<File> {
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(fs::TryLockError::WouldBlock) => {
+            let what = format!("{} is in use by another process", directory.display());
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, what))
+        }
+        Err(fs::TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -50,7 +70,7 @@ impl Folder for DiskFolder {
 
     fn open(&self, name: &str) -> io::Result<File> {
         let path = self.path.join(name);
-        OpenOptions::new().read(true).write(true).open(&path).map_err(named(&path))
+        OpenOptions::new().read(true).write(!self.is_read_only).open(&path).map_err(named(&path))
     }
 
     fn create(&self, name: &str) -> io::Result<File> {

@@ -32,6 +32,13 @@ impl FileSegments {
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         Ok(Self::over(DiskFolder::open(path)?))
     }
+
+    /// Opens a directory that is there, for reading alone.
+    ///
+    /// Fails with `ResourceBusy` as [`FileSegments::open`].
+    pub fn read_only(path: impl Into<PathBuf>) -> io::Result<Self> {
+        Ok(Self::over(DiskFolder::read_only(path)?))
+    }
 }
 
 impl<F: Folder> FileSegments<F> {

@@ -75,6 +75,15 @@ pub(crate) fn decode(bytes: &[u8], chunk: ChunkRef) -> Option<Vec<u32>> {
     same.then(|| (0..count).filter_map(|piece| word(FIXED + 4 * piece)).collect())
 }
 
+/// The chunk with this id whose complete header `bytes` begin with.
+pub(crate) fn found(bytes: &[u8], id: ChunkId) -> Option<ChunkRef> {
+    let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
+    let (len, crc) = (word(24)?, word(28)?);
+    let chunk = ChunkRef { id, len, crc };
+    let head = bytes.get(..data_start(len) as usize)?;
+    decode(head, chunk).map(|_| chunk)
+}
+
 const MAGIC: [u8; 4] = *b"AKC1";
 const FIXED: usize = 32;
 

@@ -171,7 +171,7 @@ impl<S: SegmentStore> SegmentDrive<S> {
     }
 
     /// Runs work on a blocking thread, and returns its value.
-    fn blocking<T: Send + 'static>(
+    pub(crate) fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Inner<S>>) -> Result<T, DriveError> + Send + 'static,
     ) -> BoxFuture<Result<T, DriveError>> {
@@ -271,6 +271,12 @@ impl<S: SegmentStore> Inner<S> {
         let mut data = vec![0; whole.len()];
         self.read_part(chunk, segment, offset + data_start(chunk.len) + u64::from(whole.start), &mut data)?;
         Ok(Pieces { sums, bytes: data.into() })
+    }
+
+    /// Reads all of a chunk, and compares it with its checksums.
+    pub(crate) fn verify(&self, chunk: ChunkRef) -> Result<(), DriveError> {
+        let all = 0..chunk.len;
+        self.read(chunk, &all)?.check(chunk, &all)
     }
 
     /// Names the file of a chunk that cannot be read in the log.
@@ -403,4 +409,4 @@ const SEGMENT_BYTES: u64 = 1 << 30;
 
 #[cfg(test)]
 #[path = "segment_drive_tests.rs"]
-mod tests;
+pub(crate) mod tests;

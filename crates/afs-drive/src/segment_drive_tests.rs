@@ -10,7 +10,7 @@ use super::*;
 use crate::chunk::ChunkId;
 use crate::header::PIECE;
 
-fn now<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("work done at once leaves nothing pending"),

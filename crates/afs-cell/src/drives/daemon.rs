@@ -12,9 +12,13 @@ use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The file that is locked while a process has the directory.
+const LOCK: &str = "lock";
 
 /// Options of a drive's daemon.
 #[derive(Clone, Debug)]
@@ -74,9 +78,23 @@ impl DriveDaemon {
 
 /// Two processes would give the same ids.
 fn lock(directory: &Path) -> Result<File, DrivesError> {
-    let cannot = |error| DrivesError::Directory { path: directory.to_owned(), error };
-    let path = directory.join("lock");
+    let path = directory.join(LOCK);
     let file = File::create(&path).map_err(|error| DrivesError::Directory { path, error })?;
+    held(file, directory)
+}
+
+/// The same for who only reads: nothing is made.
+pub(super) fn lock_to_read(directory: &Path) -> Result<Option<File>, DrivesError> {
+    let path = directory.join(LOCK);
+    match File::open(&path) {
+        Ok(file) => held(file, directory).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(DrivesError::Directory { path, error }),
+    }
+}
+
+fn held(file: File, directory: &Path) -> Result<File, DrivesError> {
+    let cannot = |error| DrivesError::Directory { path: directory.to_owned(), error };
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
         Errno::WOULDBLOCK => DrivesError::Served(directory.to_owned()),
         other => cannot(other.into()),

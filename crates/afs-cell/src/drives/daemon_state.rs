@@ -13,7 +13,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const FORMAT: u32 = 1;
-const FILE: &str = "drive.toml";
 /// Beginning of the names of the directories with chunks, each of one store.
 pub(super) const STORE: &str = "store-";
 
@@ -47,7 +46,7 @@ impl Versioned for DaemonState {
 }
 
 fn path(directory: &Path) -> PathBuf {
-    directory.join(FILE)
+    directory.join(DaemonState::FILE)
 }
 
 fn bad(directory: &Path, why: impl ToString) -> DrivesError {
@@ -55,28 +54,38 @@ fn bad(directory: &Path, why: impl ToString) -> DrivesError {
 }
 
 impl DaemonState {
+    /// Its name.
+    pub(super) const FILE: &str = "drive.toml";
+
+    /// What helps when it is lost.
+    pub(super) fn remedy() -> &'static str {
+        Self::REMEDY
+    }
+
+    /// Reads the state, if there is one.
+    ///
+    /// # Errors
+    /// The file is damaged, missing beside data, or older than they are, or others may read it.
+    pub(super) fn kept(directory: &Path) -> Result<Option<Self>, DrivesError> {
+        let last = last_run_with_data(directory)?;
+        let kept = Self::read_file(&path(directory))?;
+        let known = kept.as_ref().map(|state| state.run);
+        let older = match (known, last) {
+            (None, Some(run)) => format!("it is missing, and there are data of run {run}"),
+            (Some(known), Some(run)) if run > known => {
+                format!("it is an older copy, of run {known}, and there are data of run {run}")
+            }
+            _ => return Ok(kept),
+        };
+        Err(bad(directory, format!("{older}; {}", Self::REMEDY)))
+    }
+
     /// Reads the state for a new run, or makes that of a new drive. The number of the run is durable then.
     ///
     /// # Errors
     /// The file is damaged, missing beside data, or older than they are, others may read it, or the disk refuses.
     pub(super) fn begin_run(directory: &Path, env: &dyn Env) -> Result<Self, DrivesError> {
-        let last = last_run_with_data(directory)?;
-        let kept = Self::read_file(&path(directory))?;
-        if let Some(run) = last.filter(|_| kept.is_none()) {
-            return Err(bad(
-                directory,
-                format!("it is missing, and there are data of run {run}; {}", Self::REMEDY),
-            ));
-        }
-        let mut state = kept.unwrap_or_else(|| Self::new(env));
-        if let Some(run) = last.filter(|run| *run > state.run) {
-            let text = format!(
-                "it is an older copy, of run {}, and there are data of run {run}; {}",
-                state.run,
-                Self::REMEDY
-            );
-            return Err(bad(directory, text));
-        }
+        let mut state = Self::kept(directory)?.unwrap_or_else(|| Self::new(env));
         state.run += 1;
         if state.run > RUN_MAX {
             return Err(bad(directory, "it has been started too often"));

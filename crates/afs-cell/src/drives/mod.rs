@@ -20,6 +20,9 @@ mod keys;
 #[cfg(test)]
 mod keys_tests;
 mod losing;
+mod offline;
+#[cfg(test)]
+mod offline_tests;
 mod opened;
 mod rebuilding;
 mod registry;
@@ -38,6 +41,7 @@ pub use daemon::{DriveDaemon, DriveDaemonOptions};
 pub use draining::DrainOrder;
 pub use error::DrivesError;
 pub use join_key::JoinKey;
+pub use offline::{DriveDamage, OfflineDrive, OfflineDriveReport};
 pub use registry::{DriveEntry, DriveKind, Registry};
 pub use remote::RemoteSettings;
 pub use requests::{

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum StoresError {
     /// A directory has no store.
     #[error(
-        "{} has no store; name a state directory, the directory of a partition, or a store such as STATE/db",
+        "{} has no store; name a state directory, the directory of a partition or of a drive, or a store such as STATE/db",
         .0.display()
     )]
     NoStore(PathBuf),

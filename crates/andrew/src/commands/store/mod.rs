@@ -1,6 +1,7 @@
 //! `andrew store`: the stores of a cell that does not run, checked and repaired.
 
 mod check;
+mod drives;
 mod forget;
 mod repair;
 mod text;
@@ -20,6 +21,7 @@ file, put it back; otherwise check says what is lost, and repair keeps the rest.
 Examples:
   andrew store check ~/.local/state/andrew    all stores of a cell
   andrew store check /vicepb                  one partition
+  andrew store check /srv/drive               a drive that is not served
   andrew store repair /vicepb"
 )]
 pub struct Args {
@@ -29,7 +31,7 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Read everything of the stores in a directory, and say what is damaged and lost
+    /// Read everything of the stores in a directory, or of a drive, and say what is damaged and lost
     Check(check::Args),
     /// Make new stores of what is left of damaged ones, which are set aside
     Repair(repair::Args),
