@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command, try_command};
@@ -13,7 +14,8 @@ use andrew_tests::live::process::{Daemon, seconds};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process, pidfd_getfd, pidfd_open};
 
 /// The attributes of its top are in the kernel: only a request to the program shows that it is dead.
 #[test]
@@ -124,7 +126,50 @@ fn a_mount_whose_process_is_stopped_is_not_unmounted_and_one_whose_process_is_de
     cell.stop();
 }
 
+/// A user's files in a private volume. The device stays open when the process of the mount is killed, as by a thread of it that waits in the
+/// kernel for a program: here the test holds it. Programs that wait for a reply of the process, and later ones, get an error all the same.
+#[test]
+fn a_killed_mount_ends_although_its_device_stays_open() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("guarded-mount");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("guarded_mount", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-guarded");
+    let cell = Cell::up(&netns, scratch.path(), &CellOptions::at("127.0.0.1", "rlidwka"));
+    let mut other = Mount::new(&netns, CELL, "127.0.0.1", scratch.path(), "other", &[]);
+    fs::write(cell.mount().join("file"), "data").unwrap();
+    let device = device_of(other.process.pid());
+    // A request that has no reply while the process is stopped.
+    signal(other.process.pid(), Signal::STOP);
+    let file = other.path().join("file");
+    let reader = std::thread::spawn(move || fs::read(file));
+    let path = other.path().to_owned();
+    other.process.kill();
+    assert_eq!(reader.join().unwrap().map_err(is_dead), Err(true));
+    assert_eq!(fs::read(path.join("file")).map_err(is_dead), Err(true));
+    drop((device, other));
+    cell.stop();
+}
+
+/// The descriptor of the device, taken over from the process of a mount.
+fn device_of(pid: u32) -> OwnedFd {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(|file| file.unwrap());
+    let is_device = |file: &fs::DirEntry| fs::read_link(file.path()).is_ok_and(|to| to.ends_with("fuse"));
+    let number = files.filter(is_device).find_map(|file| file.file_name().to_str()?.parse().ok()).unwrap();
+    let process = pidfd_open(pid_of(pid), PidfdFlags::empty()).unwrap();
+    pidfd_getfd(&process, number, PidfdGetfdFlags::empty()).unwrap()
+}
+
+fn is_dead(error: std::io::Error) -> bool {
+    [Some(Errno::NOTCONN), Some(Errno::CONNABORTED)].contains(&Errno::from_io_error(&error))
+}
+
 fn signal(pid: u32, signal: Signal) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).unwrap();
-    kill_process(pid, signal).unwrap();
+    kill_process(pid_of(pid), signal).unwrap();
+}
+
+fn pid_of(pid: u32) -> Pid {
+    i32::try_from(pid).ok().and_then(Pid::from_raw).unwrap()
 }

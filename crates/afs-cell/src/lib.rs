@@ -6,6 +6,7 @@
 
 pub mod cells;
 pub mod configuration;
+pub mod connections;
 pub mod control;
 pub mod drives;
 mod error;

@@ -100,22 +100,6 @@ pub fn is_dead(directory: &Path) -> bool {
     asked.is_err_and(|error| [rustix::io::Errno::NOTCONN, rustix::io::Errno::CONNABORTED].contains(&error))
 }
 
-/// Ends the kernel's connection to the program of a mount, given by its device number, for a program that ends while others hold the mount: what
-/// they do in it fails from now on, and nothing in the kernel waits for this program any more. Without effect for a mount that is gone, and where
-/// `/sys/fs/fuse/connections` is not mounted: there the connection ends with the process.
-pub(crate) fn end_connection(device: &str) {
-    let Some((_, number)) = device.split_once(':').filter(|(_, number)| number.parse::<u32>().is_ok()) else {
-        return;
-    };
-    let abort = Path::new(CONNECTIONS).join(number).join("abort");
-    if let Err(error) = fs::write(&abort, "1") {
-        tracing::debug!("{}: {error}", abort.display());
-    }
-}
-
-/// The kernel's connections to programs of FUSE mounts.
-const CONNECTIONS: &str = "/sys/fs/fuse/connections";
-
 /// A mount of any file system.
 struct Line {
     kind: String,

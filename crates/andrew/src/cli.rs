@@ -1,8 +1,9 @@
 //! Parser and dispatcher of the command line, with one-line errors.
 
 use crate::commands::{
-    bench, completions, down, drive, fs, import, key, lab, login, logout, man, mount, openafs_options,
-    passwd, pts, run_with_token, serve, server, ssh_keys, status, store, tokens, top, umount, up, vos,
+    bench, completions, down, drive, fs, import, key, lab, login, logout, man, mount, mount_guard,
+    openafs_options, passwd, pts, run_with_token, serve, server, ssh_keys, status, store, tokens, top,
+    umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -75,6 +76,9 @@ pub enum Command {
     Import(import::Args),
     /// Mount a cell served by other machines
     Mount(mount::Args),
+    /// Be the guard of a mount, which the process of the mount starts
+    #[command(hide = true)]
+    MountGuard(mount_guard::Args),
     /// Unmount a directory that `andrew up` or `andrew mount` mounted
     Umount(umount::Args),
     /// Show and change files, directories and mount points (the commands of OpenAFS's fs)
@@ -156,6 +160,7 @@ impl Command {
             Self::Store(args) => args.run(json),
             Self::Import(args) => args.run(json),
             Self::Mount(args) => args.run(json),
+            Self::MountGuard(args) => args.run(),
             Self::Umount(args) => args.run(json),
             Self::Fs(args) => args.run(json),
             Self::Vos(args) => args.run(json),

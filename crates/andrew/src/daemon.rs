@@ -4,7 +4,7 @@ use crate::detach::{self, Child};
 use crate::error::{CommandError, CommandResult};
 use crate::log::Log;
 use crate::output;
-use crate::sys::signals::StopSignals;
+use crate::sys::signals::{STOP, Signals};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,7 +69,7 @@ pub fn run<D: Daemon>(
     end_at_panics();
     allow_many_files();
     let signals =
-        StopSignals::block().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
+        Signals::block(&STOP).map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
     let daemon = match (start(), &child) {
         (Ok(daemon), _) => daemon,
         (Err(error), None) => return Err(error),
@@ -91,7 +91,7 @@ pub fn run<D: Daemon>(
 
 /// Waits for a signal that stops the daemon. SIGHUP stops one in the foreground, whose terminal is closed; what runs in the background
 /// has no terminal, and to administrators the signal is an order to read options again.
-fn stop_signal(signals: &StopSignals, is_in_background: bool) -> CommandResult<i32> {
+fn stop_signal(signals: &Signals, is_in_background: bool) -> CommandResult<i32> {
     loop {
         let signal = signals.wait();
         let signal = signal.map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;

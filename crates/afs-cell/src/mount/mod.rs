@@ -19,6 +19,7 @@ pub use options::ClientOptions;
 pub use store_reader::StoreOptions;
 
 use crate::configuration::ports::Ports;
+use crate::connections::Connection;
 use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
 use crate::reserve::Reserves;
@@ -40,6 +41,7 @@ use afs_wire::rpc::ServiceId;
 use cache_directory::{client_uuid, default_cache_bytes, is_stacked};
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -59,8 +61,8 @@ pub struct Client {
     /// Present until the client is stopped.
     running: Option<(Arc<Venus>, KernelSink)>,
     mounted: Option<Mounted>,
-    /// Device number of the mounted file system.
-    device: String,
+    /// The kernel's connection to this process, or why it cannot be ended.
+    connection: io::Result<Connection>,
     /// Token socket, on which the users of the mount hand in their tokens.
     tokens: Option<TokenServer>,
     cache: PathBuf,
@@ -91,7 +93,7 @@ impl Client {
             callback,
             running: None,
             mounted: None,
-            device: String::new(),
+            connection: Err(io::ErrorKind::NotConnected.into()),
             tokens: None,
             cache: options.cache.clone(),
             _cache_lock: lock,
@@ -103,6 +105,14 @@ impl Client {
     #[must_use]
     pub fn callback(&self) -> &Arc<CallbackOffer> {
         &self.callback
+    }
+
+    /// The kernel's connection to this process as the program of the mount.
+    ///
+    /// # Errors
+    /// Nothing is mounted, or those of [`Connection::open`].
+    pub fn connection(&self) -> Result<&Connection, &io::Error> {
+        self.connection.as_ref()
     }
 
     /// Starts the cache manager and mounts. `own` is the identity of the user who mounts, as long as that user has no
@@ -136,7 +146,7 @@ impl Client {
         self.mounted = Some(mounted.map_err(ClientError::Mount)?);
         let all = crate::mounts::list().unwrap_or_default();
         let own = all.into_iter().rev().find(|mount| mount.directory == options.directory);
-        self.device = own.map(|own| own.device).unwrap_or_default();
+        self.connection = Connection::open(&own.map(|own| own.device).unwrap_or_default());
         self.reserves.keep(&[]);
         Ok(())
     }
@@ -264,7 +274,8 @@ impl Client {
             tracing::warn!(
                 "the mount was still in use when it was stopped: files open in it, or another mount namespace holds it"
             );
-            crate::mounts::end_connection(&self.device);
+            // Where it cannot be, it ends with the process.
+            self.connection.iter().for_each(Connection::abort);
         }
         self.udp.shutdown();
         stored.map_err(ClientError::NotStored)?;

@@ -20,6 +20,7 @@ pub mod login;
 pub mod logout;
 pub mod man;
 pub mod mount;
+pub mod mount_guard;
 pub mod openafs_options;
 pub mod passwd;
 pub mod pts;

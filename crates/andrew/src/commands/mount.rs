@@ -3,6 +3,7 @@
 use crate::commands::bypass_options::BypassOptions;
 use crate::commands::cells_options::CellsOptions;
 use crate::commands::data_path::DataPathOptions;
+use crate::commands::mount_guard;
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
 use crate::commands::server_wait::ServerWait;
@@ -181,7 +182,10 @@ impl Args {
 fn mounted(system: &Arc<System>, options: &ClientOptions) -> CommandResult<Client> {
     let mut client = Client::open(system, options)?;
     match client.mount(options, None, daemon::stop_this_process) {
-        Ok(()) => Ok(client),
+        Ok(()) => {
+            mount_guard::start(&client);
+            Ok(client)
+        }
         Err(error) => {
             let _ = client.stop();
             Err(error.into())

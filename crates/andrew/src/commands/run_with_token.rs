@@ -4,7 +4,7 @@ use super::login::cell_choice::CellOptions;
 use super::login::obtain::LoginOptions;
 use super::login::service::Network;
 use crate::error::{CommandError, CommandResult};
-use crate::sys::signals::StopSignals;
+use crate::sys::signals::{STOP, Signals};
 use afs_cell::tokens::{
     KeptToken, Mounts, SESSION_VARIABLE, SessionId, TOKENS_VARIABLE, TokenStore, keep, runtime,
 };
@@ -64,7 +64,7 @@ impl Args {
     pub fn run(self) -> CommandResult {
         let kept = self.token()?;
         // Before any thread is started, so that all threads block these signals instead of ending the process.
-        let signals = StopSignals::block().map_err(CommandError::failed)?;
+        let signals = Signals::block(&STOP).map_err(CommandError::failed)?;
         let network = Network::open()?;
         let now = network.system.wall();
         if !kept.is_good_at(now) {
@@ -112,7 +112,7 @@ impl Args {
         })
     }
 
-    fn start(&self, session: &Session, signals: &StopSignals) -> CommandResult<Child> {
+    fn start(&self, session: &Session, signals: &Signals) -> CommandResult<Child> {
         let (program, arguments) =
             self.command.split_first().ok_or_else(|| CommandError::usage("no command"))?;
         let mut command = Command::new(program);
@@ -158,7 +158,7 @@ impl Session {
 }
 
 /// Forwards signals to the command whose process number it is sent.
-fn forward(signals: &StopSignals) -> CommandResult<Sender<u32>> {
+fn forward(signals: &Signals) -> CommandResult<Sender<u32>> {
     let (tell, told) = channel::<u32>();
     let signals = signals.clone();
     // The thread ends with the process, after the command.

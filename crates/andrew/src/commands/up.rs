@@ -4,6 +4,7 @@ use crate::commands::bypass_options::BypassOptions;
 use crate::commands::cells_options::CellsOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::mount::SnapshotOptions;
+use crate::commands::mount_guard;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
 use crate::commands::server_wait::ServerWait;
@@ -190,6 +191,7 @@ impl Args {
             let _ = serving.stop();
             return Err(error.into());
         }
+        mount_guard::start(&client);
         serving.mounted_at(mount.directory.clone())?;
         Ok((serving, Some(client)))
     }

@@ -1,4 +1,4 @@
-//! Signals that end a program, received by a thread that waits for them instead of by a handler.
+//! Signals received by a thread that waits for them instead of by a handler.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -6,21 +6,24 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// SIGINT, SIGTERM and SIGHUP, blocked in every thread started after [`StopSignals::block`].
-#[derive(Clone)]
-pub(crate) struct StopSignals(libc::sigset_t);
+/// The signals that end a program.
+pub(crate) const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-impl StopSignals {
-    /// Blocks the signals in this thread; threads that it starts inherit that. Call before any other thread is started,
+/// Some signals, blocked in every thread started after [`Signals::block`].
+#[derive(Clone)]
+pub(crate) struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// Blocks `signals` in this thread; threads that it starts inherit that. Call before any other thread is started,
     /// since a signal ends the process through a thread that does not block it.
-    pub(crate) fn block() -> io::Result<Self> {
+    pub(crate) fn block(signals: &[i32]) -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: sigemptyset initialises the whole set it is given; sigaddset only takes sets that
-        // are initialised and signals that exist.
+        // are initialised, and refuses signals that do not exist.
         let set = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-                libc::sigaddset(set.as_mut_ptr(), signal);
+            for signal in signals {
+                libc::sigaddset(set.as_mut_ptr(), *signal);
             }
             set.assume_init()
         };

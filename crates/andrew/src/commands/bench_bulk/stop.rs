@@ -1,7 +1,7 @@
 //! Flag that a signal raises, so that a measurement ends at its next block or call and removes what it wrote.
 
 use crate::error::{CommandError, CommandResult};
-use crate::sys::signals::StopSignals;
+use crate::sys::signals::{STOP, Signals};
 use afs_net::threads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ impl Stop {
     /// # Errors
     /// No thread can be started.
     pub(in crate::commands) fn on_signals(left: &'static str) -> CommandResult<Self> {
-        let signals = StopSignals::block().map_err(CommandError::failed)?;
+        let signals = Signals::block(&STOP).map_err(CommandError::failed)?;
         let flag = Arc::new(AtomicBool::new(false));
         let raised = flag.clone();
         let wait = move || {

@@ -1,0 +1,63 @@
+//! Guard of a mount: a process that ends the kernel's connection to the process of the mount when that dies.
+//!
+//! The kernel ends the connection itself as soon as nobody holds the device. But a thread of a killed process may hold it for ever: it waits in the
+//! kernel for the lock of a directory, which a program holds that waits for a reply of the same process. The guard is told of the
+//! death by a signal that the system sends when the thread that started the guard ends; a pipe or a process descriptor would tell nothing, since the
+//! waiting thread keeps them.
+
+use crate::error::{CommandError, CommandResult};
+use crate::sys::signals::{STOP, Signals};
+use afs_cell::Client;
+use afs_cell::connections::abort_by;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// The signal of the death. None of those that are sent to all processes of a terminal or a service.
+const DEATH: Signal = Signal::USR1;
+
+/// There are none: standard input is the file that aborts the connection, standard output is read by the process of the mount.
+#[derive(clap::Args, Debug)]
+pub struct Args {}
+
+impl Args {
+    /// Waits for the death of the process that started this one, and ends its connection.
+    ///
+    /// # Errors
+    /// The system refuses a call, or that process is dead already, and its connection with it.
+    pub fn run(self) -> CommandResult {
+        let mut signals = STOP.to_vec();
+        signals.push(DEATH.as_raw());
+        let signals = Signals::block(&signals).map_err(CommandError::failed)?;
+        set_parent_process_death_signal(Some(DEATH)).map_err(CommandError::failed)?;
+        let mut ready = io::stdout().lock();
+        ready.write_all(b"\n").and_then(|()| ready.flush()).map_err(CommandError::failed)?;
+        while signals.wait().map_err(CommandError::failed)? != DEATH.as_raw() {}
+        abort_by(io::stdin());
+        Ok(())
+    }
+}
+
+/// Starts the guard of a mount of this process. Call on the thread that lives as long as the process. Without a guard the mount is as good, except
+/// that it may have to be ended by hand when this process is killed; why there is none is told in the log.
+pub(super) fn start(client: &Client) {
+    let started = match client.connection() {
+        Ok(connection) => connection.abort_file().and_then(spawn),
+        Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    if let Err(error) = started {
+        tracing::info!(
+            "the mount has no guard ({error}): if this process is killed and programs then hang in the mount, root ends it with `umount -f`"
+        );
+    }
+}
+
+/// Starts the process, and waits until it is ready.
+fn spawn(abort: std::fs::File) -> io::Result<()> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("andrew").arg("mount-guard").current_dir("/").process_group(0);
+    let mut guard = command.stdin(abort).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut ready = [0];
+    guard.stdout.take().map_or(Ok(()), |mut told| told.read_exact(&mut ready))
+}
