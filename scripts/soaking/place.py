@@ -22,6 +22,8 @@ def enter():
     with_line("/etc/group", f"{USER}:x:{UID}:")
     for_all("/dev/fuse")
     run("mount", "-t", "tmpfs", "tmpfs", "/run")
+    # As systemd does; a user's mounts need it for their guards.
+    run("mount", "-t", "fusectl", "fusectl", "/sys/fs/fuse/connections")
 
 
 def shown(folder, at):

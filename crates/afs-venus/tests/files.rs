@@ -291,6 +291,69 @@ fn times_have_nanoseconds_on_every_machine() {
     });
 }
 
+/// A program looks at the file that it has written before it closes it, as git does, and compares later.
+#[test]
+fn the_time_of_change_is_that_of_the_write_before_and_after_the_store() {
+    let cell = Cell::new(93);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let shown = cell.on(&a, async move {
+        one.put("old", b"before").await.unwrap();
+        let mut shown = Vec::new();
+        for name in ["new", "old"] {
+            let handle = match name {
+                "new" => one.open_new(name).await.unwrap(),
+                _ => one.open(name, OpenFlags::READ_WRITE).await.unwrap(),
+            };
+            one.env.sleep(Duration::from_millis(20)).await;
+            one.venus.write(handle, 0, Bytes::from_static(b"data")).await.unwrap();
+            let node = one.find(name).await.unwrap().node;
+            let before = one.venus.getattr(node).await.unwrap();
+            one.env.sleep(Duration::from_secs(2)).await;
+            one.venus.flush(handle, 0).await.unwrap();
+            one.venus.release(handle).await.unwrap();
+            let after = one.venus.getattr(node).await.unwrap();
+            assert_eq!((after.ctime, after.mtime), (before.ctime, before.mtime), "{name}");
+            shown.push((name, before.ctime));
+        }
+        shown
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        for (name, ctime) in shown {
+            let attr = two.find(name).await.unwrap().attr;
+            assert_eq!(attr.ctime, ctime, "{name}");
+            let mode = SetAttr { mode: Some(afs_wire::ids::Mode(0o600)), ..SetAttr::default() };
+            assert!(two.venus.setattr(attr.node, None, mode).await.unwrap().ctime > ctime, "{name}");
+        }
+    });
+}
+
+/// As by `cp -p`, or by a program that hides that it has changed the file.
+#[test]
+fn a_time_that_a_program_sets_is_not_the_time_of_change() {
+    let cell = Cell::new(94);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("file", b"data").await.unwrap();
+        let before = one.find("file").await.unwrap().attr;
+        for mtime in [before.mtime, FileTime::new(UnixSeconds(7), 0), before.mtime.after(1_000_000_000_000)] {
+            let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            one.env.sleep(Duration::from_secs(2)).await;
+            one.venus.write(handle, 0, Bytes::from_static(b"else")).await.unwrap();
+            let change = SetAttr { mtime: Some(NewTime::At(mtime)), ..SetAttr::default() };
+            one.venus.setattr(before.node, None, change).await.unwrap();
+            one.venus.flush(handle, 0).await.unwrap();
+            one.venus.release(handle).await.unwrap();
+            let after = one.venus.getattr(before.node).await.unwrap();
+            assert_eq!(after.mtime, mtime);
+            let since = before.ctime.after(2_000_000_000);
+            assert!(after.ctime > since && after.ctime < since.after(20_000_000_000), "{before:?} {after:?}");
+        }
+    });
+}
+
 /// The fake server keeps whole seconds, and does not say that it keeps more.
 #[test]
 fn a_server_of_seconds_has_its_times_shown_in_seconds() {

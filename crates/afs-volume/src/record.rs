@@ -44,6 +44,8 @@ pub struct VnodeRecord {
     pub client_mod_time: FileTime,
     /// Time of the last change, by the store's clock.
     pub server_mod_time: FileTime,
+    /// Time of the last change as shown to users: that of the write, not of the store that brought it.
+    pub change_time: FileTime,
     /// Access list; only directories have one.
     pub acl: Option<Arc<Acl>>,
     pub(crate) content: ContentId,
@@ -107,6 +109,7 @@ impl VnodeRecord {
         out.put_u32(self.parent_unique.0);
         out.put_u64(self.client_mod_time.as_nanos());
         out.put_u64(self.server_mod_time.as_nanos());
+        out.put_u64(self.change_time.as_nanos());
         out.put_u64(self.content.0);
         out.put_u64(self.stored);
         if !self.cuts.is_empty() {
@@ -127,9 +130,9 @@ impl VnodeRecord {
     pub(crate) fn decode(vnode: VnodeId, record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
         let version = fields.u8()?;
-        let (of_seconds, with_cuts) = match version {
-            VERSION | VERSION_WITH_CUTS => (false, version == VERSION_WITH_CUTS),
-            VERSION_WITHOUT_HOLES | SECONDS | SECONDS_WITH_CUTS => (true, version == SECONDS_WITH_CUTS),
+        let of_seconds = match version {
+            VERSION_WITHOUT_HOLES | SECONDS | SECONDS_WITH_CUTS => true,
+            TWO_TIMES | TWO_TIMES_WITH_CUTS | VERSION | VERSION_WITH_CUTS => false,
             _ => return Err(BadRecord),
         };
         let kind = match fields.u8()? {
@@ -153,14 +156,20 @@ impl VnodeRecord {
             parent_unique: Uniquifier(fields.u32()?),
             client_mod_time: time(&mut fields, of_seconds)?,
             server_mod_time: time(&mut fields, of_seconds)?,
-            content: ContentId(fields.u64()?),
+            change_time: FileTime::default(),
+            content: ContentId(0),
             stored: 0,
             cuts: Cuts::default(),
             acl: None,
         };
+        record.change_time = match version {
+            VERSION | VERSION_WITH_CUTS => time(&mut fields, false)?,
+            _ => record.server_mod_time,
+        };
+        record.content = ContentId(fields.u64()?);
         // A file of an older version is charged with its length until it is cut.
         record.stored = if version == VERSION_WITHOUT_HOLES { record.length } else { fields.u64()? };
-        if with_cuts {
+        if [SECONDS_WITH_CUTS, TWO_TIMES_WITH_CUTS, VERSION_WITH_CUTS].contains(&version) {
             record.cuts = Cuts::decode(&mut fields)?;
         }
         if !fields.is_empty() {
@@ -190,8 +199,11 @@ fn acl_entries(fields: &mut Fields) -> Decoded<Vec<(ViceId, Rights)>> {
     (0..count).map(|_| Ok((ViceId(bytes.u32()? as i32), Rights(bytes.u32()?)))).collect()
 }
 
-const VERSION: u8 = 4;
-const VERSION_WITH_CUTS: u8 = 5;
+const VERSION: u8 = 6;
+const VERSION_WITH_CUTS: u8 = 7;
+/// Versions of before, without the time of change that is shown.
+const TWO_TIMES: u8 = 4;
+const TWO_TIMES_WITH_CUTS: u8 = 5;
 /// Versions of before, whose times are in seconds.
 const VERSION_WITHOUT_HOLES: u8 = 1;
 const SECONDS: u8 = 2;
@@ -214,6 +226,7 @@ pub(crate) fn example(vnode: VnodeId) -> VnodeRecord {
         parent_unique: Uniquifier(1),
         client_mod_time: FileTime::new(UnixSeconds(4), 30_000_000),
         server_mod_time: UnixSeconds(5).into(),
+        change_time: FileTime::new(UnixSeconds(5), 1),
         acl: None,
         content: ContentId(6),
         stored: 0,
@@ -231,15 +244,22 @@ mod tests {
     }
 
     #[test]
-    fn records_of_older_versions_have_seconds() {
-        let record = VnodeRecord { client_mod_time: UnixSeconds(4).into(), ..example(VnodeId(5)) };
+    fn records_of_older_versions_have_two_times() {
+        let change_time = UnixSeconds(5).into();
+        let record =
+            VnodeRecord { client_mod_time: UnixSeconds(4).into(), change_time, ..example(VnodeId(5)) };
         let stored = record.encode();
         // Behind version, type, uniquifier, version, length and seven words.
         let (head, rest) = stored.split_at(50);
-        let (times, tail) = rest.split_at(16);
-        assert_eq!(times, [4_000_000_000u64.to_be_bytes(), 5_000_000_000u64.to_be_bytes()].concat());
-        let old = [&[SECONDS], &head[1..], &4u32.to_be_bytes(), &5u32.to_be_bytes(), tail].concat();
-        assert_eq!(VnodeRecord::decode(VnodeId(5), old.into()), Ok(record));
+        let (times, tail) = rest.split_at(24);
+        let five = 5_000_000_000u64.to_be_bytes();
+        assert_eq!(times, [4_000_000_000u64.to_be_bytes(), five, five].concat());
+        for (version, times) in
+            [(SECONDS, &[4u32.to_be_bytes(), 5u32.to_be_bytes()].concat()[..]), (TWO_TIMES, &times[..16])]
+        {
+            let old = [&[version], &head[1..], times, tail].concat();
+            assert_eq!(VnodeRecord::decode(VnodeId(5), old.into()).as_ref(), Ok(&record));
+        }
     }
 
     #[test]

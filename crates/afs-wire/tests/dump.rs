@@ -9,7 +9,7 @@ use afs_wire::dump::{
     Problem, VnodeEnd, VnodeFields, VolumeFields, vnode_len,
 };
 use afs_wire::fs::FileKind;
-use afs_wire::ids::{Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId};
+use afs_wire::ids::{FileTime, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -198,6 +198,7 @@ prop_compose! {
             mode: Mode(u32::from(mode) & Mode::ALL),
             parent: VnodeId(words[2]),
             server_mod_time: UnixSeconds(words[3]).into(),
+            change_time: None,
             acl: has_acl.then(|| Acl::new(entries, negative).unwrap()),
         }
     }
@@ -299,6 +300,44 @@ fn tags_come_in_any_order_and_may_be_absent() {
         DumpHeader { volume: VolumeId(7), name: Vec::new(), spans: vec![(UnixSeconds(0), UnixSeconds(9))] };
     let file = Parsed::Full(VnodeId(2), Uniquifier(3), file, b"xy".to_vec());
     assert_eq!(said, Ok(vec![Parsed::Dump(header), Parsed::Volume(volume), file, Parsed::End]));
+}
+
+/// Between servers of ours alone.
+#[test]
+fn the_time_of_change_travels_with_the_nanoseconds() {
+    let time = |seconds, nanos| FileTime::new(UnixSeconds(seconds), nanos);
+    let fields = VnodeFields {
+        kind: FileKind::File,
+        client_mod_time: time(4, 5),
+        server_mod_time: time(6, 7),
+        change_time: Some(time(3, 8)),
+        ..VnodeFields::default()
+    };
+    let dump = |is_fine| {
+        let mut writer = DumpWriter::default();
+        if is_fine {
+            writer.with_fine_times();
+        }
+        let mut bytes = BEGIN.to_vec();
+        writer.volume(&VolumeFields { volume: VolumeId(7), ..VolumeFields::default() });
+        writer.vnode(VnodeId(2), Uniquifier(3), &fields, 0);
+        bytes.extend(writer.take());
+        bytes.extend(END);
+        read(&bytes, &[usize::MAX]).unwrap()
+    };
+    let others = VnodeFields {
+        client_mod_time: time(4, 0),
+        server_mod_time: time(6, 0),
+        change_time: None,
+        ..fields.clone()
+    };
+    for (is_fine, expected) in [(true, &fields), (false, &others)] {
+        let said = dump(is_fine);
+        assert!(
+            said.contains(&Parsed::Full(VnodeId(2), Uniquifier(3), expected.clone(), Vec::new())),
+            "{said:?}"
+        );
+    }
 }
 
 #[test]

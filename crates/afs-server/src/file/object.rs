@@ -169,7 +169,7 @@ impl FileServer {
             parent,
             parent_unique,
             client_mod_time: record.client_mod_time,
-            server_mod_time: record.server_mod_time,
+            server_mod_time: record.change_time,
             group: record.group,
             lock_count: self.locks.count(record.fid(header.id), self.clients.now()),
             error: AbortCode::OK,

@@ -50,6 +50,7 @@ impl Models {
             parent: parent.vnode,
             parent_unique: parent.unique,
             client_mod_time: new.time,
+            server_mod_time: model.server_mod_time.min(new.time),
             ..model
         })
     }

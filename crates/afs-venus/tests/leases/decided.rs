@@ -191,6 +191,37 @@ fn each_change_that_is_decided_has_a_later_time_of_change() {
     assert_eq!(seen[0], seen[1]);
 }
 
+#[test]
+fn new_objects_and_data_keep_the_time_of_change_that_was_decided() {
+    let cell = cell(39);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let client = a.clone();
+    let shown = cell.on(&a, async move {
+        lease_with_model(&client).await;
+        let before = client.venus.counters();
+        client.put("dir/file", b"data").await.unwrap();
+        client.put("dir/empty", b"").await.unwrap();
+        client.mkdir("dir/sub").await.unwrap();
+        client.env.sleep(Duration::from_millis(100)).await;
+        client.put("dir/file", b"again").await.unwrap();
+        let mut shown = Vec::new();
+        for path in ["dir/file", "dir/empty", "dir/sub"] {
+            shown.push((path, client.find(path).await.unwrap().attr.ctime));
+        }
+        assert_eq!(client.calls_since(&before), [""; 0]);
+        client.env.sleep(Duration::from_secs(2)).await;
+        shown
+    });
+    for each in [&a, &b] {
+        let (client, shown) = (each.clone(), shown.clone());
+        cell.on(each, async move {
+            for (path, ctime) in shown {
+                assert_eq!(client.find(path).await.unwrap().attr.ctime, ctime, "{path}");
+            }
+        });
+    }
+}
+
 /// The server stamps directories when it has the changes.
 #[test]
 fn the_kernel_is_told_of_the_times_that_directories_have_at_the_server() {

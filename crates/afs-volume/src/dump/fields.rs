@@ -66,6 +66,7 @@ pub(super) fn of_vnode(record: &VnodeRecord) -> VnodeFields {
         mode: record.mode,
         parent: if record.vnode == VnodeId::ROOT { VnodeId(0) } else { record.parent },
         server_mod_time: record.server_mod_time,
+        change_time: Some(record.change_time),
         acl: record.acl.as_deref().cloned(),
     }
 }

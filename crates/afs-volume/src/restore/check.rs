@@ -36,6 +36,7 @@ pub(super) fn image(
         data_version,
         client_mod_time: fields.client_mod_time,
         server_mod_time: fields.server_mod_time,
+        change_time: fields.change_time.unwrap_or(fields.server_mod_time),
         author: fields.author,
         owner: fields.owner,
         group: fields.group,

@@ -55,6 +55,7 @@ mod tests {
             parent_unique: Uniquifier(1),
             client_mod_time: FileTime::new(UnixSeconds(modified), 500),
             server_mod_time: UnixSeconds(modified).into(),
+            change_time: UnixSeconds(modified).into(),
             acl: None,
             content: ContentId(1),
             stored: 0,

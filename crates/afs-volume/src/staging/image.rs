@@ -31,6 +31,8 @@ pub struct VnodeImage {
     pub client_mod_time: FileTime,
     /// Time of the last change, by the clock of the server that made it.
     pub server_mod_time: FileTime,
+    /// Time of the last change as shown to users.
+    pub change_time: FileTime,
     /// The user who last changed the data.
     pub author: ViceId,
     /// The owner.
@@ -66,6 +68,7 @@ impl VnodeImage {
             data_version: record.data_version,
             client_mod_time: record.client_mod_time,
             server_mod_time: record.server_mod_time,
+            change_time: record.change_time,
             author: record.author,
             owner: record.owner,
             group: record.group,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afs_wire::acl::Acl;
 use afs_wire::fs::{FileKind, SetStatus};
-use afs_wire::ids::{DataVersion, Fid, Mode, Uniquifier, VnodeId};
+use afs_wire::ids::{DataVersion, Fid, FileTime, Mode, Uniquifier, VnodeId};
 use bytes::Bytes;
 
 use super::{Actor, VolumeTx, names};
@@ -105,7 +105,7 @@ impl VolumeTx<'_, '_> {
         let is_directory = kind == FileKind::Directory;
         let class = if is_directory { VnodeId(1) } else { VnodeId(2) };
         let (vnode, unique) = self.new_number(class)?;
-        Ok(VnodeRecord {
+        let mut record = VnodeRecord {
             vnode,
             unique,
             kind,
@@ -120,11 +120,14 @@ impl VolumeTx<'_, '_> {
             parent_unique: parent.unique,
             client_mod_time: set.mod_time.unwrap_or(self.time),
             server_mod_time: self.now,
+            change_time: FileTime::default(),
             acl: if is_directory { parent.acl.clone() } else { None },
             content: self.header.take_content(),
             stored: 0,
             cuts: Cuts::default(),
-        })
+        };
+        self.note_change_of(&mut record, set.mod_time);
+        Ok(record)
     }
 
     /// Creates the root directory of a new volume: vnode 1, uniquifier 1, its own parent.
@@ -145,6 +148,7 @@ impl VolumeTx<'_, '_> {
             parent_unique: unique,
             client_mod_time: self.time,
             server_mod_time: self.now,
+            change_time: self.time,
             acl: Some(Arc::new(acl)),
             content: self.header.take_content(),
             stored: 0,

@@ -84,7 +84,7 @@ impl VolumeTx<'_, '_> {
         directory.data_version = directory.data_version.next();
         directory.author = actor.id;
         directory.client_mod_time = self.time;
-        directory.server_mod_time = self.now;
+        self.note_change(directory);
         self.note_update();
     }
 

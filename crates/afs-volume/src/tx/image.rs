@@ -75,6 +75,7 @@ impl VolumeTx<'_, '_> {
             parent_unique,
             client_mod_time: image.client_mod_time,
             server_mod_time: image.server_mod_time,
+            change_time: image.change_time,
             acl: is_directory.then(|| image.acl.unwrap_or_else(|| Arc::new(no_rights()))),
             content: self.header.take_content(),
             stored: 0,

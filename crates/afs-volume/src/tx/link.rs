@@ -45,7 +45,7 @@ impl VolumeTx<'_, '_> {
         self.touch_directory(&mut parent, actor);
         object.link_count += 1;
         object.author = actor.id;
-        object.server_mod_time = self.now;
+        self.note_change(&mut object);
         self.put_vnode(parent.clone());
         self.put_vnode(object.clone());
         Ok(Linked { object, directory: parent })

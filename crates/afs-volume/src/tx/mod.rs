@@ -20,12 +20,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_kv::Txn;
-use afs_wire::ids::{Fid, FileTime, UnixSeconds, ViceId, VnodeId, VolumeId};
+use afs_wire::ids::{DataVersion, Fid, FileTime, UnixSeconds, ViceId, VnodeId, VolumeId};
 
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::ids::ContentId;
 use crate::key::{self, HEADERS};
+use crate::record::VnodeRecord;
 use crate::store::{Store, decode_header};
 
 pub use create::Created;
@@ -37,6 +38,9 @@ pub use store_data::StoreData;
 
 use directory::HeldPages;
 use vnodes::HeldVnode;
+
+/// How far ahead of the server's a client's clock may be with the times of its changes still being told, in nanoseconds.
+const CLOCKS_DIFFER_MAX: u64 = 60_000_000_000;
 
 /// The user who makes a change, as far as the store's own rules depend on it. Access is decided by the
 /// server.
@@ -94,6 +98,27 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
             pages: BTreeMap::new(),
             work: false,
         }
+    }
+
+    /// Notes the time of a change that this server makes at the present.
+    pub(crate) fn note_change(&self, record: &mut VnodeRecord) {
+        self.note_change_of(record, None);
+    }
+
+    /// Notes the time of a change that a client made to data, or to a new object, at `at`. That is the time shown, so that the file has the same before and
+    /// after the store. Unless it is no later than the one known, as when a program has set a time of before, or so late that the client's
+    /// clock must be wrong: then it is the present. It never goes back, since clients tell older replies by it.
+    pub(crate) fn note_change_of(&self, record: &mut VnodeRecord, at: Option<FileTime>) {
+        record.server_mod_time = self.now;
+        let latest = self.time.after(CLOCKS_DIFFER_MAX);
+        // The first data of a file may have come with its creation.
+        let earliest = if record.data_version <= DataVersion(1) {
+            record.change_time
+        } else {
+            record.change_time.after(1)
+        };
+        let at = at.filter(|at| (earliest..=latest).contains(at));
+        record.change_time = at.unwrap_or(self.time.max(record.change_time.after(1)));
     }
 
     /// The time of this change.

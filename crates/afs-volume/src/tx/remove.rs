@@ -72,7 +72,7 @@ impl VolumeTx<'_, '_> {
             return Ok(Object::Gone(object.fid(self.header.id)));
         }
         object.link_count -= 1;
-        object.server_mod_time = self.now;
+        self.note_change(&mut object);
         self.put_vnode(object.clone());
         Ok(Object::Remains(object))
     }

@@ -116,7 +116,7 @@ impl VolumeTx<'_, '_> {
         }
         if across {
             // Its record names its directory: incremental dumps must include it.
-            object.server_mod_time = self.now;
+            self.note_change(&mut object);
         }
         (object.parent, object.parent_unique) = target(&new);
         let replaced = replaced.map(|record| self.take_replaced(record)).transpose()?;

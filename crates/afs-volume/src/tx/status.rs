@@ -21,7 +21,7 @@ impl VolumeTx<'_, '_> {
     ) -> Result<VnodeRecord, VolumeError> {
         let mut record = self.vnode(fid)?;
         self.apply_status(&mut record, set, actor)?;
-        record.server_mod_time = self.now;
+        self.note_change(&mut record);
         self.note_update();
         self.put_vnode(record.clone());
         Ok(record)
@@ -31,7 +31,7 @@ impl VolumeTx<'_, '_> {
     pub fn set_acl(&mut self, fid: Fid, acl: Acl) -> Result<VnodeRecord, VolumeError> {
         let mut record = self.directory(fid)?;
         record.acl = Some(Arc::new(acl));
-        record.server_mod_time = self.now;
+        self.note_change(&mut record);
         self.note_update();
         self.put_vnode(record.clone());
         Ok(record)

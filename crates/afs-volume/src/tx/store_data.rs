@@ -72,7 +72,7 @@ impl VolumeTx<'_, '_> {
             record.mode = Mode(record.mode.0 & Mode::PERMISSIONS);
         }
         self.apply_status(&mut record, &store.status, actor)?;
-        record.server_mod_time = self.now;
+        self.note_change_of(&mut record, store.status.mod_time);
         self.note_update();
         self.note_cuts(&record);
         self.put_vnode(record.clone());

@@ -49,6 +49,9 @@ pub(super) const SPARSE_TAG: u8 = b'H';
 /// Nanoseconds of the two times of a vnode: an extension, which others skip.
 pub(super) const CLIENT_NANOS_TAG: u8 = b'x';
 pub(super) const SERVER_NANOS_TAG: u8 = b'y';
+/// Seconds and nanoseconds of the time of change of a vnode that users are shown: an extension, which others skip.
+pub(super) const CHANGE_TIME_TAG: u8 = b'z';
+pub(super) const CHANGE_NANOS_TAG: u8 = b'w';
 /// The tag after it must be a known one.
 pub(super) const CRITICAL: u8 = 0x7e;
 
@@ -68,7 +71,7 @@ fn known(section: Section, tag: u8) -> Option<Form> {
         (Section::Volume, b's' | b'b' | b't') | (Section::Vnode, b't') => Some(BYTE),
         (Section::Volume, tag) if b"ivupcqmdfaoCAUEBDZV".contains(&tag) => Some(INT),
         (Section::Vnode, b'l' | b'b') => Some(SHORT),
-        (Section::Vnode, tag) if b"vmaogpsuxy".contains(&tag) => Some(INT),
+        (Section::Vnode, tag) if b"vmaogpsuxyzw".contains(&tag) => Some(INT),
         (Section::Vnode, b'A') => Some(ACL),
         (Section::Vnode, b'f') => Some(Form::Length32),
         (Section::Vnode, b'h') => Some(Form::Length64),

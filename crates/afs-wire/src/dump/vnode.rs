@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::item::number;
-use super::tags::{CLIENT_NANOS_TAG, SERVER_NANOS_TAG};
+use super::tags::{CHANGE_NANOS_TAG, CHANGE_TIME_TAG, CLIENT_NANOS_TAG, SERVER_NANOS_TAG};
 use crate::acl::Acl;
 use crate::fs::FileKind;
 use crate::ids::{FileTime, Mode, UnixSeconds, ViceId, VnodeId};
@@ -30,6 +30,8 @@ pub struct VnodeFields {
     pub parent: VnodeId,
     /// Last change by the server's clock; determines the contents of incremental dumps.
     pub server_mod_time: FileTime,
+    /// Time of the last change as shown to users, if the dump has one.
+    pub change_time: Option<FileTime>,
     /// Access list, of directories.
     pub acl: Option<Acl>,
 }
@@ -50,6 +52,14 @@ impl VnodeFields {
             b'p' => self.parent = VnodeId(value),
             b's' => self.server_mod_time = FileTime::new(UnixSeconds(value), self.server_mod_time.nanos()),
             SERVER_NANOS_TAG => self.server_mod_time = FileTime::new(self.server_mod_time.seconds(), value),
+            CHANGE_TIME_TAG => {
+                self.change_time =
+                    Some(FileTime::new(UnixSeconds(value), self.change_time.map_or(0, FileTime::nanos)));
+            }
+            CHANGE_NANOS_TAG => {
+                let seconds = self.change_time.map(FileTime::seconds).unwrap_or_default();
+                self.change_time = Some(FileTime::new(seconds, value));
+            }
             b'A' => self.acl = Some(acl(vnode, item)?),
             // The last use is reserved and never written.
             _ => {}

@@ -1,6 +1,8 @@
 //! Encoder of a dump.
 
-use super::tags::{CLIENT_NANOS_TAG, CRITICAL, SERVER_NANOS_TAG, SPARSE_TAG};
+use super::tags::{
+    CHANGE_NANOS_TAG, CHANGE_TIME_TAG, CLIENT_NANOS_TAG, CRITICAL, SERVER_NANOS_TAG, SPARSE_TAG,
+};
 use super::{
     BARE_VNODE_LEN, BEGIN_MAGIC, DUMP_SECTION, DumpHeader, END_MAGIC, END_SECTION, MESSAGE_MAX, NAME_MAX,
     SPANS_MAX, VERSION, VNODE_SECTION, VOLUME_SECTION, VnodeFields, VolumeFields,
@@ -128,6 +130,10 @@ impl DumpWriter {
             if self.fine_times && time.nanos() != 0 {
                 self.int(tag, time.nanos());
             }
+        }
+        if let Some(time) = fields.change_time.filter(|_| self.fine_times) {
+            self.int(CHANGE_TIME_TAG, time.seconds().0);
+            self.int(CHANGE_NANOS_TAG, time.nanos());
         }
         if let Some(acl) = fields.acl.as_ref().filter(|_| fields.kind == FileKind::Directory) {
             self.out.push(b'A');

@@ -41,6 +41,13 @@ impl FileTime {
         Self::new(self.seconds(), 0)
     }
 
+    /// The time so many nanoseconds later, or the last one there is.
+    pub const fn after(self, nanos: u64) -> Self {
+        let last = Self::new(UnixSeconds(u32::MAX), u32::MAX);
+        let after = self.0.saturating_add(nanos);
+        if after > last.0 { last } else { Self(after) }
+    }
+
     /// Whether this may be what a server tells that was given the other time: a server of AFS-3 keeps the second.
     pub fn may_be(self, given: Self) -> bool {
         self == given || self == given.whole_seconds()
@@ -67,6 +74,7 @@ mod tests {
         assert_eq!(FileTime::from_nanos(time.as_nanos()), Some(time));
         assert!(time.whole_seconds().may_be(time) && time.may_be(time) && !time.may_be(time.whole_seconds()));
         let last = FileTime::new(UnixSeconds(u32::MAX), u32::MAX);
+        assert_eq!([time.after(1), last.after(1)], [FileTime::new(UnixSeconds(7), 30_000_001), last]);
         assert_eq!((last.seconds(), last.nanos()), (UnixSeconds(u32::MAX), 999_999_999));
         assert_eq!(FileTime::from_nanos(last.as_nanos() + 1), None);
     }

@@ -142,10 +142,12 @@ impl Venus {
         if !lease.push(entry) {
             return None;
         }
+        self.decided_now(changed);
         if plan.new != New::Nothing {
             self.leases.made(lease, vnode.key);
+            // As the server will have it.
+            vnode.state().decided_at = status.client_mod_time;
         }
-        self.decided_now(changed);
         if plan.kind == FileKind::Symlink {
             // The reply to this change brings no promise, and nothing would be promised.
             self.record_link(lease, &vnode, &status, &callback, &reply.origin());
