@@ -18,6 +18,7 @@ mod waiters;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use afs_rpc::sync::Notify;
 use afs_wire::error::Errno;
 use afs_wire::fs::LOCK_LIFETIME;
 use afs_wire::ids::{Fid, UnixSeconds, VolumeId};
@@ -55,19 +56,23 @@ struct Hold {
     restored: bool,
 }
 
-/// Whether a lock that was set is already on disk.
+/// What became of a lock that was asked for and that nobody refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// It is.
+    /// It is set, and on disk.
     Yes,
-    /// It must be written before the client gets its reply; then [`Locks::kept`].
+    /// It is set, and must be written before the client gets its reply; then [`Locks::kept`].
     NotYet,
+    /// It is not set: the row of an earlier one of this machine is being deleted. It can be set after the next [`Locks::deleted`].
+    Leaving,
 }
 
 /// All locks of a server. At most `locks_max` holds at a time; one more is refused as if it conflicted.
 pub struct Locks {
     state: Mutex<State>,
     locks_max: usize,
+    /// Told by [`Locks::deleted`].
+    rows_deleted: Notify,
 }
 
 #[derive(Default)]
@@ -89,7 +94,7 @@ struct State {
 impl Locks {
     /// No locks, and room for `locks_max`.
     pub fn new(locks_max: usize) -> Self {
-        Locks { state: Mutex::default(), locks_max }
+        Locks { state: Mutex::default(), locks_max, rows_deleted: Notify::new() }
     }
 
     /// Restores a lock written before a restart, for one lifetime from `now`.
@@ -121,8 +126,11 @@ impl Locks {
         let own =
             state.held.get(&fid).and_then(|holds| holds.get(&holder)).filter(|own| !own.restored).copied();
         let own_conflicts = own.is_some_and(|own| own.mode.conflicts_with(mode));
-        if own_conflicts || state.is_kept_away(fid, holder, mode) || state.leaving.contains(&(fid, holder)) {
+        if own_conflicts || state.is_kept_away(fid, holder, mode) {
             return Err(Errno::EAGAIN);
+        }
+        if state.leaving.contains(&(fid, holder)) {
+            return Ok(Kept::Leaving);
         }
         if state.count >= self.locks_max || state.rows.len() >= 2 * self.locks_max {
             state.drop_all_ended(now);
@@ -271,12 +279,19 @@ impl Locks {
         state.leave(unneeded)
     }
 
+    /// The next [`Locks::deleted`].
+    pub fn next_deletion(&self) -> impl Future<Output = ()> + Send {
+        self.rows_deleted.notified()
+    }
+
     /// Records that rows have been deleted.
     pub fn deleted(&self, rows: &[(Fid, Holder)]) {
         let mut state = self.lock();
         for key in rows {
             state.leaving.remove(key);
         }
+        drop(state);
+        self.rows_deleted.notify_waiters();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -80,7 +80,13 @@ impl FileServer {
         kind: LockKind,
     ) -> Result<LockReply, AbortCode> {
         let take = |holder, mode| self.locks.set(fid, holder, mode, self.clients.now());
-        let (found, taken) = self.take_lock(context, fid, kind, take).await?;
+        let (found, taken) = loop {
+            let deletion = self.locks.next_deletion();
+            match self.take_lock(context, fid, kind, take).await? {
+                (_, Some((_, _, Kept::Leaving))) => deletion.await,
+                taken => break taken,
+            }
+        };
         if let Some((holder, mode, Kept::NotYet)) = taken
             && let Err(code) = self.keep_lock(&found, fid, holder, mode).await
         {

@@ -1,6 +1,7 @@
 use afs_wire::ids::{Uuid, VolumeId};
 
 use super::*;
+use std::task::{Context, Waker};
 
 const F: Fid = Fid::root(VolumeId(1));
 const A: Holder = Holder::Uuid(Uuid([1; 16]));
@@ -133,7 +134,7 @@ fn a_restored_lock_is_its_holders_for_one_lifetime() {
 }
 
 #[test]
-fn a_lock_that_is_taken_again_is_written_down_once() {
+fn a_lock_that_is_taken_again_is_written_down_once_and_waits_for_the_deletion_of_its_row() {
     let locks = Locks::new(10);
     assert_eq!(locks.set(F, A, LockMode::Write, 0), Ok(Kept::NotYet));
     locks.kept(F, A, LockMode::Write);
@@ -147,8 +148,14 @@ fn a_lock_that_is_taken_again_is_written_down_once() {
     locks.release(F, A);
     assert!(locks.sweep(6).is_empty());
     assert_eq!(locks.sweep(7), [(F, A)]);
-    assert_eq!(locks.set(F, A, LockMode::Write, 7), AGAIN, "its row is on its way out");
+    assert_eq!(locks.set(F, A, LockMode::Write, 7), Ok(Kept::Leaving));
+    assert_eq!(locks.set(F, B, LockMode::Write, 7), Ok(Kept::NotYet), "the row of another");
+    assert!(!locks.release(F, A) && locks.release(F, B), "nothing was set");
+    let mut deletion = std::pin::pin!(locks.next_deletion());
+    let mut is_over = || deletion.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+    assert!(!is_over());
     locks.deleted(&[(F, A)]);
+    assert!(is_over());
     assert_eq!(locks.set(F, A, LockMode::Write, 7), Ok(Kept::NotYet));
     locks.kept(F, A, LockMode::Write);
     assert!(locks.sweep_all().is_empty());
