@@ -47,7 +47,9 @@ impl Base {
     ) -> Result<Self, OpenError> {
         check_beginning(blob.as_ref(), is_new)?;
         if !is_new {
-            check_pages(&blob)?;
+            // redb looks at no checksum after an orderly stop, so that it would serve rows that nobody wrote, and ends the program where it
+            // meets other damage.
+            IndexWalk::open(&blob).whole()?;
         }
         let mut base = Self { blob, spare, cache_bytes, database: None };
         base.database = Some(base.open_database()?);
@@ -107,6 +109,11 @@ impl Base {
         let txn = self.database()?.begin_read().map_err(transaction_error)?;
         let meta = txn.open_table(META).map_err(table_error)?;
         Ok(meta.get(APPLIED_KEY)?.map_or(0, |value| value.value()))
+    }
+
+    /// The pages of the file, as they are on the medium.
+    pub(crate) fn index(&self) -> IndexWalk {
+        IndexWalk::open(&self.blob)
     }
 
     pub(crate) fn view(&self) -> Result<BaseView, KvError> {
@@ -273,16 +280,6 @@ fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
         true => Ok(()),
         false if is_new => Err(OpenError::NotAStore),
         false => Err(damaged("does not begin as an index").into()),
-    }
-}
-
-/// Damage, if a page of a tree is not as its parent says: redb looks at no checksum after an orderly stop, so that it would serve rows that nobody
-/// wrote, and ends the program where it meets other damage. Reads the whole file, in the memory of one page a level.
-fn check_pages(blob: &Arc<dyn Blob>) -> Result<(), KvError> {
-    let index = IndexWalk::open(blob);
-    match index.damage.first().cloned().or_else(|| index.first_lost_row()) {
-        Some(what) => Err(damaged(what)),
-        None => Ok(()),
     }
 }
 

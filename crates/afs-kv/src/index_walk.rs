@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::damage::Damage;
+use crate::error::KvError;
 use crate::medium::Blob;
 use crate::page::{Shape, array};
 use crate::page_header::PageHeader;
@@ -73,11 +75,20 @@ impl IndexWalk {
         }
     }
 
-    /// What is damaged first of the rows, in words; reads all of them if nothing is.
-    pub(crate) fn first_lost_row(&self) -> Option<String> {
-        let mut first = FirstLost::default();
-        let _ = self.rows(&mut first);
-        first.0.map(|page| page.of_rows())
+    /// Reads all rows, in the memory of one page a level, unless something is damaged.
+    ///
+    /// # Errors
+    /// `Corrupt`: what is damaged first.
+    pub(crate) fn whole(&self) -> Result<(), KvError> {
+        let lost_row = || {
+            let mut first = FirstLost::default();
+            let _ = self.rows(&mut first);
+            first.0.map(|page| page.of_rows())
+        };
+        match self.damage.first().cloned().or_else(lost_row) {
+            Some(what) => Err((&Damage::of("index", what)).into()),
+            None => Ok(()),
+        }
     }
 
     /// Whether the tree of the rows is known.

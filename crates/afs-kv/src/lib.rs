@@ -41,6 +41,7 @@ mod snapshot;
 mod spare;
 mod tables;
 mod txn;
+mod verify;
 mod writer;
 
 pub use cursor::{Range, Row};

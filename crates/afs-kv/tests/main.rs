@@ -12,3 +12,4 @@ mod planted;
 mod salvage;
 mod threads;
 mod upgrade;
+mod verify;

@@ -63,6 +63,11 @@ impl Partitions {
             return;
         }
         let Some(partition) = self.partition_of(volume) else { return };
+        self.fails(partition, error);
+    }
+
+    /// The same of a partition.
+    pub(crate) fn fails(&self, partition: PartitionId, error: &VolumeError) {
         let mut failing = self.health().failing.write();
         failing.entry(partition).or_insert_with(|| {
             tracing::error!(%partition, %error, "a partition fails; look at its disk, and at the messages of the kernel");

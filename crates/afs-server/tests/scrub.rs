@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use afs_db::EmbeddedLocationDb;
 use afs_drive::{MemorySegments, SegmentDrive, SegmentStore};
-use afs_kv::{Kv, MemoryMedium};
+use afs_kv::{Kv, Medium, MemoryMedium};
 use afs_rpc::Parts;
 use afs_rpc::{Rx, Service};
 use afs_rx::NullServer;
 use afs_server::remote::DatabaseServers;
 use afs_server::scrub::{Replicas, ScrubReport, ScrubSettings, Scrubber};
 use afs_server::{
-    Audit, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions, VolumeServer,
-    VolumeStates,
+    Audit, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, PartitionState, Partitions,
+    VolumeServer, VolumeStates,
 };
 use afs_sim::{NodeId, Sim};
 use afs_testkit::net::endpoint;
@@ -42,6 +42,8 @@ const LENGTH: u64 = 600_000;
 struct Server {
     node: NodeId,
     segments: MemorySegments,
+    index: MemoryMedium,
+    kv: Kv,
     store: VolumeStore,
     volume: Arc<Volume>,
     rx: Rx,
@@ -140,15 +142,12 @@ fn server(sim: &Sim, address: Ipv4Addr, id: VolumeId) -> Server {
     let node = sim.node(&address.to_string(), IpAddr::V4(address));
     let env = sim.env(node);
     let segments = MemorySegments::new(1 << 30);
-    let kv = Kv::open(
-        Arc::new(MemoryMedium::new()),
-        afs_volume::TABLES,
-        Parts::inline(),
-        afs_kv::Config::default(),
-    )
-    .unwrap();
+    let index = MemoryMedium::new();
+    let kv =
+        Kv::open(Arc::new(index.clone()), afs_volume::TABLES, Parts::inline(), afs_kv::Config::default())
+            .unwrap();
     let drive = SegmentDrive::open(segments.clone(), Parts::inline(), 8 << 20).unwrap();
-    let opening = filled(kv, Arc::new(drive), id);
+    let opening = filled(kv.clone(), Arc::new(drive), id);
     let (store, volume) = sim.block_on(node, PATIENCE, opening).unwrap();
     let bind = |port| endpoint(sim, node, SocketAddr::from((address, port)));
     let (files_rx, rx) = (bind(7000), bind(7005));
@@ -164,7 +163,7 @@ fn server(sim: &Sim, address: Ipv4Addr, id: VolumeId) -> Server {
         limits: FileServerLimits::default(),
     });
     offer(&rx, VolumeServer::new(env, partitions, states, files.clients().clone(), guard).service());
-    Server { node, segments, store, volume, rx, _files: files }
+    Server { node, segments, index, kv, store, volume, rx, _files: files }
 }
 
 fn guard() -> Guard {
@@ -234,6 +233,28 @@ fn unrepairable_damage_is_reported_and_damaged_replicas_are_not_believed() {
     assert_eq!((report.last.bad, report.last.repaired, report.damaged.len()), (1, 0, 1));
     assert_eq!(report.damaged[0].volume, VOLUME);
     assert_eq!(world.read(), None);
+}
+
+#[test]
+fn a_damaged_index_is_found_while_it_is_served() {
+    let world = World::new(4);
+    world.here.kv.checkpoint().unwrap();
+    let index = world.here.index.open("index").unwrap();
+    let mut pages = vec![0; index.len().unwrap() as usize];
+    index.read_at(0, &mut pages).unwrap();
+    let at = pages.windows(8).rposition(|bytes| bytes == b"projects").unwrap();
+    let partitions = Partitions::one(world.here.store.clone());
+    let settings = ScrubSettings { every: WEEK, delay: Duration::from_secs(1), ..ScrubSettings::default() };
+    let env = world.sim.env(world.here.node);
+    let state = || partitions.states().remove(&PartitionId(0)).unwrap();
+    let scrubber = Scrubber::start(&env, &partitions, None, settings);
+    world.sim.run_for(Duration::from_secs(60));
+    assert_eq!(state(), PartitionState::Online);
+    index.write_at(at as u64, b"forgery!").unwrap();
+    world.sim.run_for(WEEK + Duration::from_secs(60));
+    let PartitionState::Failing(why) = state() else { panic!("it is not found") };
+    assert!(why.contains("is damaged in the page at"), "{why}");
+    assert_ne!(report(&scrubber).last.ended.0, 0, "the round goes on");
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl Scrubber {
             let rounds = Rounds {
                 env: env.clone(),
                 partition,
+                partitions: partitions.clone(),
                 store: store.clone(),
                 replicas: replicas.clone(),
                 scrubber: scrubber.clone(),

@@ -7,6 +7,8 @@ use afs_rpc::{EnvExt, EnvRef};
 use afs_volume::{BadData, BadPart, ScrubRound, ScrubState, VolumeError, VolumeStore};
 use afs_wire::ids::{PartitionId, UnixSeconds};
 
+use crate::partitions::Partitions;
+
 use super::{DAMAGES_MAX, Replicas, ScrubReport, Scrubber};
 
 /// Bytes per step.
@@ -32,6 +34,7 @@ struct Since {
 pub(super) struct Rounds {
     pub(super) env: EnvRef,
     pub(super) partition: PartitionId,
+    pub(super) partitions: Partitions,
     pub(super) store: VolumeStore,
     pub(super) replicas: Option<Arc<Replicas>>,
     pub(super) scrubber: Scrubber,
@@ -76,6 +79,10 @@ impl Rounds {
     async fn step(&self, state: &mut ScrubState, since: &mut Since) -> Result<u64, VolumeError> {
         if state.now.began.0 == 0 {
             state.now.began = self.wall();
+            // What can be read is served, and read on: it is for the administrator to end that.
+            if let Err(error) = self.store.verify_index().await {
+                self.partitions.fails(self.partition, &error);
+            }
         }
         let report = self.store.scrub_step(&mut state.position, STEP).await?;
         state.now.bytes += report.bytes;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use afs_drive::DriveError;
+use afs_env::EnvExt;
 use afs_kv::Snapshot;
 use afs_wire::dir::{self, Blob, PAGE_LEN};
 use afs_wire::ids::{DataVersion, Uniquifier};
@@ -36,6 +37,19 @@ struct ChunkRead {
 }
 
 impl VolumeStore {
+    /// Compares every page of the index with its checksum, as at the start: what the scrub reads of it may be in memory.
+    ///
+    /// # Errors
+    /// What is damaged first.
+    pub async fn verify_index(&self) -> Result<(), VolumeError> {
+        let kv = self.store.kv.clone();
+        match self.store.env.run_blocking(move || kv.verify_index()).await {
+            Ok(verified) => Ok(verified?),
+            // The environment ends.
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Checks some of the store: whether records can be decoded, directories are consistent, and chunks have
     /// their checksums. Reads about `bytes` of chunks (at least one file's mebibyte) and 256 records, and
     /// keeps the position in `scrub`. Data shared by several volumes is read once. Damage is in the report;
