@@ -1,9 +1,9 @@
 //! Guard of a mount: a process that ends the kernel's connection to the process of the mount when that dies.
 //!
-//! The kernel ends the connection itself as soon as nobody holds the device. But a thread of a killed process may hold it for ever: it waits in the
-//! kernel for the lock of a directory, which a program holds that waits for a reply of the same process. The guard is told of the
-//! death by a signal that the system sends when the thread that started the guard ends; a pipe or a process descriptor would tell nothing, since the
-//! waiting thread keeps them.
+//! The kernel ends the connection itself when the last descriptor of the device is closed. A thread of a killed process can keep its descriptors open
+//! for ever: the thread waits in the kernel for the lock of a directory, a program holds that lock, and the program waits for a reply of the killed
+//! process. The kernel sends the guard a signal when the thread that started the guard ends (PR_SET_PDEATHSIG). A pipe or a pidfd would not report the
+//! death, since the waiting thread keeps the process.
 
 use crate::error::{CommandError, CommandResult};
 use crate::sys::signals::{STOP, Signals};
@@ -39,8 +39,8 @@ impl Args {
     }
 }
 
-/// Starts the guard of a mount of this process. Call on the thread that lives as long as the process. Without a guard the mount is as good, except
-/// that it may have to be ended by hand when this process is killed; why there is none is told in the log.
+/// Starts the guard of a mount of this process. Call on the thread that lives as long as the process. If the guard cannot be started, the log says why,
+/// and the mount works without one: after a kill of this process root may have to end the mount with `umount -f`.
 pub(super) fn start(client: &Client) {
     let started = match client.connection() {
         Ok(connection) => connection.abort_file().and_then(spawn),
