@@ -126,8 +126,8 @@ fn a_mount_whose_process_is_stopped_is_not_unmounted_and_one_whose_process_is_de
     cell.stop();
 }
 
-/// A user's files in a private volume. The device stays open when the process of the mount is killed, as by a thread of it that waits in the
-/// kernel for a program: here the test holds it. Programs that wait for a reply of the process, and later ones, get an error all the same.
+/// The device stays open when the process of the mount is killed, as by a thread of it that waits in the kernel for a program: here the test
+/// holds a descriptor of it. Programs that wait for a reply of the process, and later ones, get an error all the same.
 #[test]
 fn a_killed_mount_ends_although_its_device_stays_open() {
     if !all_there(&[Need::Root, Need::Fuse]) {
