@@ -83,7 +83,7 @@ pub enum ErrorKind {
     Cache,
     /// A malformed reply of a server.
     Protocol,
-    /// Venus is shutting down.
+    /// Venus is shutting down, or an earlier one with this cache has ended.
     ShutDown,
     /// The server returned a code that has an errno of its own.
     Refused(i32),
@@ -291,7 +291,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BadHandle => "not an open file, or not opened for this",
             ErrorKind::Cache => "the local cache failed",
             ErrorKind::Protocol => "an answer that makes no sense",
-            ErrorKind::ShutDown => "the cache manager is shutting down",
+            ErrorKind::ShutDown => "the mount is ending, or has ended",
             ErrorKind::Refused(errno) => return write!(f, "refused (errno {errno})"),
         };
         f.write_str(text)

@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use andrew_tests::live::cell::{CELL, Cell, command};
+use andrew_tests::live::cell::{CELL, Cell, andrew, command};
 use andrew_tests::live::mount::{Mount, wait_for_word};
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
-use andrew_tests::live::process::{Daemon, run, seconds};
+use andrew_tests::live::process::{Daemon, run, run_any, seconds};
 use andrew_tests::live::setup::Setup;
 use andrew_tests::live::user::User;
+use andrew_tests::live::wait::until;
 
 /// `fusermount3` mounts for users with an account: every machine has this one.
 const NOBODY: u32 = 65534;
@@ -28,7 +29,8 @@ const SEEN: [&str; 12] = [
     "O_EXCL",
     "link",
 ];
-/// What another machine sees of these only where the kernel does not write the cache file itself.
+/// What another machine sees of these only where the kernel does not write the cache file itself. Where it does, they are on this machine, and
+/// the next mount has them set aside.
 const OF_REQUESTS: [&str; 2] = ["RWF_DSYNC", "msync"];
 /// What nobody else can have.
 const TAKEN: [&str; 5] = ["O_EXCL:taken", "link:taken", "NOREPLACE:taken", "flock:taken", "range:taken"];
@@ -122,6 +124,27 @@ impl<'a> Scene<'a> {
         writer
     }
 
+    /// Takes what was set aside of these ways, and stores it, as `andrew fs recover` says.
+    fn recover(&self, mount: &Mount, turn: &str, ways: &[&str]) {
+        for way in ways {
+            let path = shown(&mount.path().join("kept").join(format!("{turn}-{way}")));
+            let saved = shown(&self.user.home().join(format!("{turn}-{way}")));
+            until("the data that was set aside", seconds(60), || {
+                let saving = ["fs", "recover", "save", &path, &saved];
+                run_any(self.mounting.command(&shown(&andrew()), &saving), seconds(60))
+                    .status
+                    .success()
+                    .then_some(())
+            });
+            let text = format!("kept by {way} in {turn}\n");
+            assert!(std::fs::read(&saved).unwrap().starts_with(text.as_bytes()), "{path}");
+            run(self.mounting.command("cp", &[&saved, &path]), seconds(60));
+            self.mounting.andrew(&["fs", "recover", "discard", &path]);
+        }
+        let there = self.there.as_ref().unwrap().path().join("kept");
+        assert_eq!(self.missing(&self.user, &there, turn, ways), "", "{turn}: what was stored after all");
+    }
+
     fn turn(&mut self, kind: Kind, killed: Killed) {
         let turn = format!("{kind:?}-{killed:?}");
         let mut mount = self.mount(kind);
@@ -145,6 +168,9 @@ impl<'a> Scene<'a> {
         if killed != Killed::Server {
             drop(mount);
             mount = self.mount(kind);
+        }
+        if killed != Killed::Server && kind != Kind::OfUser {
+            self.recover(&mount, &again, &OF_REQUESTS);
         }
         let rest = if kind == Kind::Leases { &[] } else { &DURABLE_WITHOUT_LEASES[..] };
         let kept = [&DURABLE[..], rest, requests].concat();

@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
-use crate::cache::{CacheKey, Kept, OfflineRecord};
+use crate::cache::{CacheKey, Kept, OfflineRecord, WrittenFile};
 
 /// Modification time of a file of the local disk, in nanoseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,6 +25,14 @@ pub(super) struct Record {
     age: Option<u64>,
 }
 
+/// A file that the kernel may write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BeingWritten {
+    pub of: WrittenFile,
+    /// Marked writes of the kernel are known that no server has. Later ones are seen in the time of the file.
+    pub is_changed: bool,
+}
+
 /// The kept files of a store, least recently used first. At most one version of each fid.
 #[derive(Default)]
 pub(super) struct KeptFiles {
@@ -34,6 +42,8 @@ pub(super) struct KeptFiles {
     pinned: BTreeSet<(CellName, Fid)>,
     /// Records of pinned objects, for reading without a server.
     offline: BTreeMap<(CellName, Fid), OfflineRecord>,
+    /// By number, none of them kept.
+    being_written: BTreeMap<u64, BeingWritten>,
     next_age: u64,
     /// Wide enough for any lengths that an index on disk may claim.
     bytes: u128,
@@ -47,6 +57,7 @@ impl KeptFiles {
         let name = (key.cell.clone(), key.fid);
         let age = (!self.pinned.contains(&name)).then(|| self.youngest(&name));
         let (file, modified) = file;
+        self.being_written.remove(&file);
         self.records.insert(name, Record { version: key.version, file, kept, modified, age });
         old
     }
@@ -139,6 +150,35 @@ impl KeptFiles {
         self.offline.get(&(cell.clone(), fid))
     }
 
+    /// The kernel may write to a file that is not kept. Returns true if that is new.
+    pub fn begin_writing(&mut self, file: u64, written: &BeingWritten) -> bool {
+        let is_new = !self.being_written.contains_key(&file);
+        self.being_written.entry(file).or_insert_with(|| written.clone());
+        is_new
+    }
+
+    /// Records whether such a file has marked writes that no server has. Returns the file if that is new.
+    pub fn set_changed(&mut self, file: u64, is_changed: bool) -> Option<&BeingWritten> {
+        let written = self.being_written.get_mut(&file).filter(|written| written.is_changed != is_changed)?;
+        written.is_changed = is_changed;
+        Some(written)
+    }
+
+    /// The files that the kernel may write, by number.
+    pub fn being_written(&self) -> impl Iterator<Item = (u64, &BeingWritten)> {
+        self.being_written.iter().map(|(file, written)| (*file, written))
+    }
+
+    /// Leaves out those that are gone.
+    pub fn retain_being_written(&mut self, is_there: impl Fn(u64) -> bool) {
+        self.being_written.retain(|file, _| is_there(*file));
+    }
+
+    /// Takes them out.
+    pub fn take_being_written(&mut self) -> BTreeMap<u64, BeingWritten> {
+        std::mem::take(&mut self.being_written)
+    }
+
     /// Names and records of all pinned objects that have one.
     pub fn all_offline(&self) -> impl Iterator<Item = (&(CellName, Fid), &OfflineRecord)> {
         self.offline.iter()
@@ -174,9 +214,9 @@ impl KeptFiles {
         u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
 
-    /// Number of kept files, and of records of pinned objects.
+    /// Number of kept files, of records of pinned objects, and of files that the kernel may write.
     pub fn count(&self) -> usize {
-        self.records.len() + self.offline.len()
+        self.records.len() + self.offline.len() + self.being_written.len()
     }
 }
 

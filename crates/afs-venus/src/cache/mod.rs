@@ -7,6 +7,8 @@ use std::sync::Arc;
 use afs_wire::ids::{CellName, DataVersion, Fid};
 use bytes::Bytes;
 
+use crate::api::TokenOwner;
+
 mod codec;
 mod disk;
 mod kept;
@@ -59,6 +61,21 @@ impl Kept {
     pub fn room(&self) -> u64 {
         self.present.bytes().saturating_sub(self.holes.bytes())
     }
+}
+
+/// Whose data the kernel may write into a cache file, and of which version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenFile {
+    /// The cell.
+    pub cell: CellName,
+    /// The file.
+    pub fid: Fid,
+    /// Who has it open for writing.
+    pub owner: Option<TokenOwner>,
+    /// The version that the writes change.
+    pub version: DataVersion,
+    /// Length of that version, in bytes.
+    pub base_length: u64,
 }
 
 /// One record of unsaved data: an older one of the same data is not dropped in its place.
@@ -118,6 +135,23 @@ pub trait CacheStore: Send + Sync + 'static {
     /// Removes what is kept of a fid: it was changed locally and is no version of the server's, or it is not needed any
     /// more.
     fn forget(&self, cell: &CellName, fid: Fid);
+
+    /// The kernel may write to a file from now on, without a request. If this process is killed, the next user of the store finds what
+    /// was written since the last [`CacheFile::mark`] among the unsaved data; until the file is kept, or gone.
+    ///
+    /// # Errors
+    /// The disk.
+    fn begin_writing(&self, _file: &Arc<dyn CacheFile>, _of: WrittenFile) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The same whether or not it was marked, if `is_changed`: marked writes that no server has are known to this process alone.
+    ///
+    /// # Errors
+    /// The disk.
+    fn set_changed(&self, _file: &Arc<dyn CacheFile>, _is_changed: bool) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Pins a fid, or ends that: what is kept of a pinned one is not evicted. Holds until the end of this process.
     fn set_pinned(&self, _cell: &CellName, _fid: Fid, _is_pinned: bool) {}

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! record    length u32, crc32c u32 (of the rest; all numbers big-endian), 2u8, cell, fid 3*u32,
-//!           owner, flags u8 (1 owner had a token, 2 set aside, 4 open for writing), replaces u64,
+//!           owner, flags u8 (1 owner had a token, 2 set aside, 4 open for writing,
+//!           8 without checksums, as programs may still write), replaces u64,
 //!           version u64, base length u64, base time u64, length u64, cut u64, changed u64,
 //!           error kind u8, error number i32, server, since u32,
 //!           ranges present, ranges that are holes, ranges that no server has, crc32c of these u32, crc32c of the other data u32
@@ -37,6 +38,7 @@ const FORMAT_OF_SECONDS: u8 = 1;
 const HAD_TOKEN: u8 = 1;
 const SET_ASIDE: u8 = 2;
 const OPEN: u8 = 4;
+const WITHOUT_SUMS: u8 = 8;
 
 /// What is known of data that no server has.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,6 +83,8 @@ pub struct UnsavedRecord {
     pub holes: Ranges,
     /// Bytes that no server has.
     pub dirty: Ranges,
+    /// False while programs may still write: the checksums are 0.
+    pub has_sums: bool,
     /// Checksum of the bytes that no server has, outside of holes, in order.
     pub dirty_sum: u32,
     /// Checksum of the other cached bytes, outside of holes, in order.
@@ -109,7 +113,10 @@ impl UnsavedRecord {
         put_owner(&mut body, self.owner);
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
         body.push(
-            flag(self.had_token, HAD_TOKEN) | flag(self.is_set_aside, SET_ASIDE) | flag(self.is_open, OPEN),
+            flag(self.had_token, HAD_TOKEN)
+                | flag(self.is_set_aside, SET_ASIDE)
+                | flag(self.is_open, OPEN)
+                | flag(!self.has_sums, WITHOUT_SUMS),
         );
         let (base_time, changed) = (time(self.base_time), time(self.changed_at));
         let numbers =
@@ -184,6 +191,7 @@ fn decode_body(rest: &mut &[u8]) -> Option<UnsavedRecord> {
         present,
         holes,
         dirty,
+        has_sums: flags & WITHOUT_SUMS == 0,
         dirty_sum: word(rest)?,
         clean_sum: word(rest)?,
     })
@@ -253,6 +261,7 @@ pub(super) mod tests {
             present: Ranges::whole(9),
             holes,
             dirty,
+            has_sums: true,
             dirty_sum: 1,
             clean_sum: 2,
         }

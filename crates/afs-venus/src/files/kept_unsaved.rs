@@ -145,6 +145,7 @@ impl Files {
             present: content.present.clone(),
             holes: content.holes.clone(),
             dirty,
+            has_sums: true,
             dirty_sum: 0,
             clean_sum: 0,
         };

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
-use crate::cache::{CacheFile, Ranges};
+use crate::cache::{CacheFile, CacheStore, Ranges, WrittenFile};
 use crate::data::{FileData, Sums};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::files::{BRIEF_BYTES_MAX, Files};
+use crate::files::{BRIEF_BYTES_MAX, Files, Handle};
 use crate::vnode::Vnode;
 
 /// Block size of comparisons, in bytes.
@@ -35,8 +35,9 @@ impl Files {
             // Another version is being fetched into the file: that changed it, not the kernel.
             return Ok(());
         }
-        let file = data.file.clone();
-        let Some((length, whole)) = self.disk_briefly(move || touched(&*file)).await? else { return Ok(()) };
+        let (cache, file) = (self.cache.clone(), data.file.clone());
+        let noted = self.disk_briefly(move || touched(&*cache, &file)).await?;
+        let Some((length, whole)) = noted else { return Ok(()) };
         let written = match length <= BRIEF_BYTES_MAX {
             true => Ranges::whole(length),
             false => {
@@ -63,6 +64,43 @@ impl Files {
             true => Err(VenusError::new(ErrorKind::Cache, "StoreData").of(vnode.key.fid)),
             false => Ok(()),
         }
+    }
+
+    /// The kernel may write to the data of a handle from now on: what it writes is found in the cache after a kill of this process.
+    pub(super) async fn begin_writing(&self, handle: &Handle, data: &Arc<FileData>) -> Result<()> {
+        let Handle { vnode, user, .. } = handle;
+        let Some(cell) = self.cells.name(vnode.key.cell) else { return Ok(()) };
+        let (version, base_length) = {
+            let content = data.content();
+            (content.version, content.base_length)
+        };
+        let of = WrittenFile { cell, fid: vnode.key.fid, owner: *user, version, base_length };
+        let (cache, file) = (self.cache.clone(), data.file.clone());
+        let is_marked = data.marked.swap(true, Ordering::SeqCst);
+        let begin = move || {
+            noted_on_disk(cache.begin_writing(&file, of));
+            if is_marked { Ok(()) } else { file.mark() }
+        };
+        self.disk_briefly(begin).await
+    }
+
+    /// The server has all that the kernel wrote. Nothing is recorded if later writes may not be detected.
+    pub async fn kernel_writes_stored(&self, data: &Arc<FileData>) {
+        let _guard = data.kernel_writes.lock().await;
+        {
+            let content = data.content();
+            let is_unsure = content.is_dirty() || data.stored_unsynced.load(Ordering::SeqCst);
+            if content.uses.passthrough() == 0 || is_unsure {
+                return;
+            }
+        }
+        let (cache, file) = (self.cache.clone(), data.file.clone());
+        let note = move || {
+            noted_on_disk(cache.set_changed(&file, false));
+            Ok(())
+        };
+        // Its one error is the end of the mount.
+        self.disk_briefly(note).await.ok();
     }
 
     /// Compares the data with the checksums of the last store, because a write through a mapping may leave no other
@@ -107,10 +145,15 @@ impl Files {
 
 /// The length of a file that was written to since it was marked, and the contents of a small file, since it will be
 /// stored next. Marks it again.
-fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>> {
+fn touched(
+    cache: &dyn CacheStore,
+    file: &Arc<dyn CacheFile>,
+) -> std::io::Result<Option<(u64, Option<Bytes>)>> {
     if !file.touched()? {
         return Ok(None);
     }
+    // Before the mark, which is what tells of the writes after a kill. A full disk is no reason not to store them.
+    noted_on_disk(cache.set_changed(file, true));
     file.mark()?;
     let length = file.len()?;
     if length > BRIEF_BYTES_MAX {
@@ -118,6 +161,12 @@ fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>
     }
     let whole = Some(file.read_at(0, length as usize)?);
     Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
+}
+
+fn noted_on_disk(noted: std::io::Result<()>) {
+    if let Err(error) = noted {
+        tracing::warn!(%error, "what the kernel writes would be lost with a kill of this process: the index of the cache cannot be written");
+    }
 }
 
 /// The checksum of a range of a cache file, continued from that of other bytes. Ends at the end of the file.

@@ -170,10 +170,7 @@ impl Files {
     pub async fn start_passthrough(&self, handle: &Handle) -> Result<()> {
         let data = handle.data();
         self.note_kernel_writes_in(&data).await?;
-        if !data.marked.swap(true, Ordering::SeqCst) {
-            let marked = data.clone();
-            self.disk_briefly(move || marked.file.mark()).await?;
-        }
+        self.begin_writing(handle, &data).await?;
         let _state = handle.vnode.state();
         self.handle(handle.id, "open")?;
         if !handle.passthrough.swap(true, Ordering::SeqCst) {

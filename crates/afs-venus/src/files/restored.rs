@@ -97,9 +97,7 @@ impl Files {
         }
         let error = match is_intact && !record.is_open {
             true => error_of(&record),
-            false => {
-                VenusError::new(ErrorKind::Interrupted, "a change after the store failed").of(record.fid)
-            }
+            false => VenusError::new(ErrorKind::ShutDown, "while it was open for writing").of(record.fid),
         };
         self.add_aside(SetAside {
             key,
@@ -153,7 +151,11 @@ fn copied(
 ) -> io::Result<(Arc<dyn CacheFile>, UnsavedRecord, bool)> {
     let file = cache.create()?;
     file.set_len(record.length)?;
-    let is_intact = copy(old, &*file, &record.dirty_data())? == record.dirty_sum;
+    let sum = copy(old, &*file, &record.dirty_data())?;
+    if !record.has_sums {
+        (record.has_sums, record.dirty_sum) = (true, sum);
+    }
+    let is_intact = sum == record.dirty_sum;
     let clean = record.clean_data();
     if copy(old, &*file, &clean)? != record.clean_sum {
         for range in clean.iter() {

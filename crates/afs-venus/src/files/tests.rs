@@ -384,3 +384,29 @@ impl CacheStore for Blocking {
         Ok(())
     }
 }
+
+#[test]
+fn kernel_writes_that_no_server_has_outlive_a_kill_and_stored_ones_are_not_taken_for_them() {
+    use std::os::unix::fs::FileExt;
+    for (is_noted, is_stored) in [(false, false), (true, false), (true, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let open_cache = || Arc::new(crate::cache::DiskCache::open(dir.path(), 1 << 20, "boot").unwrap());
+        let (files, vnode) = machine_with(Parts::inline(), open_cache());
+        let writer = open(&files, &vnode, 1, OpenFlags { read: true, write: true, ..OpenFlags::default() });
+        let data = writer.data();
+        fetch(&data);
+        now(files.start_passthrough(&writer)).unwrap();
+        data.file.file().unwrap().write_all_at(b"by the kernel", 0).unwrap();
+        if is_noted {
+            now(files.note_kernel_writes(&vnode)).unwrap();
+        }
+        if is_stored {
+            data.content().was_stored(DataVersion(2));
+            now(files.kernel_writes_stored(&data));
+        }
+        std::mem::forget(data);
+        drop((files, vnode, writer));
+        let found = open_cache().unsaved().len();
+        assert_eq!(found, usize::from(!is_stored), "{is_noted} {is_stored}");
+    }
+}

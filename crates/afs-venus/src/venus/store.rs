@@ -129,7 +129,10 @@ impl Venus {
         }
         match &stored {
             Ok(()) if data.content().is_dirty() => {}
-            Ok(()) => self.files.clear_store_retry(vnode.key),
+            Ok(()) => {
+                self.files.clear_store_retry(vnode.key);
+                self.files.kernel_writes_stored(data).await;
+            }
             // As on any file system, what is written to a file without a name needs no place.
             Err(error) if error.kind == ErrorKind::Stale && vnode.state().file.is_removed_here() => {
                 self.files.became_nameless(vnode);

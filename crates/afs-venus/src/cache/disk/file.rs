@@ -80,14 +80,13 @@ impl DiskFile {
 
     /// When it was modified last.
     pub fn modified(&self) -> io::Result<Modified> {
-        let since = self.file.metadata()?.modified()?.duration_since(SystemTime::UNIX_EPOCH);
-        Ok(Modified(since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))))
+        modified_of(&self.file.metadata()?)
     }
 
     /// Whether nobody has written to it since it had this time. What was written through Venus since then has a newer record, or was marked.
     pub fn is_as_kept(&self, kept: Modified) -> io::Result<bool> {
         let modified = self.modified()?;
-        Ok(modified == kept || modified.0 == MARK.as_nanos() as u64)
+        Ok(modified == kept || is_marked(modified))
     }
 
     pub fn number(&self) -> u64 {
@@ -111,6 +110,17 @@ impl DiskFile {
     fn uncharge(&self, bytes: u64) {
         self.unkept.fetch_sub(bytes, Ordering::Relaxed);
     }
+}
+
+/// When a file of the disk was modified last.
+pub(super) fn modified_of(metadata: &fs::Metadata) -> io::Result<Modified> {
+    let since = metadata.modified()?.duration_since(SystemTime::UNIX_EPOCH);
+    Ok(Modified(since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))))
+}
+
+/// True if a file with this time was not written to since it was marked.
+pub(super) fn is_marked(modified: Modified) -> bool {
+    u128::from(modified.0) == MARK.as_nanos()
 }
 
 impl Drop for DiskFile {
@@ -171,7 +181,7 @@ impl CacheFile for DiskFile {
     }
 
     fn touched(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.modified()? != SystemTime::UNIX_EPOCH + MARK)
+        Ok(!is_marked(self.modified()?))
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -8,6 +8,8 @@
 //! forget   2u8, cell, fid 3*u32
 //! offline  4u8, cell, fid 3*u32, what is known of a pinned object (`crate::cache::offline`)
 //! end of that  5u8, cell, fid 3*u32
+//! written  8u8, cell, fid 3*u32, file u64, version u64, base length u64, changed u8, owner: the kernel may write to the file
+//! owner    0u8 | 1u8, uid u32 | 2u8, uid u32, session u128
 //! cell     length u8, bytes
 //! ```
 //!
@@ -20,9 +22,11 @@ use std::path::{Path, PathBuf};
 
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
-use crate::cache::codec::{cell_of, fid_of, framed, long, put_name, put_ranges, ranges, take};
-use crate::cache::kept::{KeptFiles, Modified};
-use crate::cache::{CacheKey, Kept, OfflineRecord};
+use crate::cache::codec::{
+    cell_of, fid_of, framed, long, owner, put_name, put_owner, put_ranges, ranges, take,
+};
+use crate::cache::kept::{BeingWritten, KeptFiles, Modified};
+use crate::cache::{CacheKey, Kept, OfflineRecord, WrittenFile};
 
 /// Longest record; a file with more ranges is not kept.
 const RECORD_MAX: usize = 128 << 10;
@@ -38,18 +42,41 @@ const KEEP: u8 = 7;
 const FORGET: u8 = 2;
 const OFFLINE: u8 = 4;
 const NOT_OFFLINE: u8 = 5;
+const WRITTEN: u8 = 8;
 
 /// A record of the log.
 pub(super) enum IndexRecord {
-    Keep { key: CacheKey, file: u64, modified: Modified, kept: Kept },
-    Forget { cell: CellName, fid: Fid },
-    Offline { cell: CellName, fid: Fid, record: OfflineRecord },
-    NotOffline { cell: CellName, fid: Fid },
+    Keep {
+        key: CacheKey,
+        file: u64,
+        modified: Modified,
+        kept: Kept,
+    },
+    Forget {
+        cell: CellName,
+        fid: Fid,
+    },
+    Offline {
+        cell: CellName,
+        fid: Fid,
+        record: OfflineRecord,
+    },
+    NotOffline {
+        cell: CellName,
+        fid: Fid,
+    },
+    /// In place of an earlier one of the same file.
+    Written {
+        file: u64,
+        written: BeingWritten,
+    },
 }
 
 pub(super) struct Index {
     path: PathBuf,
     file: File,
+    /// Bytes of whole records.
+    length: u64,
     records: usize,
 }
 
@@ -66,13 +93,19 @@ impl Index {
             good += length as u64;
         }
         file.set_len(good)?;
-        Ok((Index { path: path.to_owned(), file, records }, kept))
+        Ok((Index { path: path.to_owned(), file, length: good, records }, kept))
     }
 
-    /// Appends a record.
+    /// Appends a record. What a full disk took of it is removed: records behind it would not be found.
     pub fn append(&mut self, record: &IndexRecord) -> io::Result<()> {
+        let bytes = encode(record);
+        if let Err(error) = self.file.write_all(&bytes) {
+            self.file.set_len(self.length)?;
+            return Err(error);
+        }
         self.records += 1;
-        self.file.write_all(&encode(record))
+        self.length += bytes.len() as u64;
+        Ok(())
     }
 
     /// True if most of the log concerns files that are not kept any more.
@@ -97,9 +130,13 @@ impl Index {
                 record: record.clone(),
             }));
         }
+        for (file, written) in kept.being_written() {
+            out.extend(encode(&IndexRecord::Written { file, written: written.clone() }));
+        }
         file.write_all(&out)?;
         std::fs::rename(&temporary, &self.path)?;
         self.file = OpenOptions::new().append(true).open(&self.path)?;
+        self.length = out.len() as u64;
         self.records = kept.count();
         Ok(())
     }
@@ -113,6 +150,10 @@ fn apply(kept: &mut KeptFiles, record: IndexRecord) {
         IndexRecord::Forget { cell, fid } => drop(kept.forget(&cell, fid)),
         IndexRecord::Offline { cell, fid, record } => drop(kept.keep_offline((cell, fid), record)),
         IndexRecord::NotOffline { cell, fid } => drop(kept.forget_offline(&cell, fid)),
+        IndexRecord::Written { file, written } => {
+            kept.begin_writing(file, &written);
+            kept.set_changed(file, written.is_changed);
+        }
     }
 }
 
@@ -140,6 +181,15 @@ fn encode(record: &IndexRecord) -> Vec<u8> {
         IndexRecord::NotOffline { cell, fid } => {
             body.push(NOT_OFFLINE);
             put_name(&mut body, cell, *fid);
+        }
+        IndexRecord::Written { file, written: BeingWritten { of, is_changed } } => {
+            body.push(WRITTEN);
+            put_name(&mut body, &of.cell, of.fid);
+            for number in [*file, of.version.0, of.base_length] {
+                body.extend(number.to_be_bytes());
+            }
+            body.push(u8::from(*is_changed));
+            put_owner(&mut body, of.owner);
         }
     }
     framed(body)
@@ -224,6 +274,14 @@ fn decode(body: &[u8], last: &mut Option<CellName>) -> Option<IndexRecord> {
         FORGET => Some(IndexRecord::Forget { cell, fid }),
         OFFLINE => Some(IndexRecord::Offline { cell, fid, record: OfflineRecord::decode(rest)? }),
         NOT_OFFLINE => Some(IndexRecord::NotOffline { cell, fid }),
+        WRITTEN => written(cell, fid, &mut rest),
         _ => None,
     }
+}
+
+fn written(cell: CellName, fid: Fid, rest: &mut &[u8]) -> Option<IndexRecord> {
+    let (file, version, base_length) = (long(rest)?, DataVersion(long(rest)?), long(rest)?);
+    let [changed] = take::<1>(rest)?;
+    let of = WrittenFile { cell, fid, owner: owner(rest)?, version, base_length };
+    Some(IndexRecord::Written { file, written: BeingWritten { of, is_changed: changed != 0 } })
 }

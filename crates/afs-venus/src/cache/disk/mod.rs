@@ -14,6 +14,7 @@
 //! all of it; after a crash of the machine it may not, and the cache is deleted, but for the
 //! unsaved data: `trust` tells the two apart.
 
+mod being_written;
 mod file;
 mod holes;
 mod index;
@@ -32,12 +33,13 @@ use std::sync::{Arc, Weak};
 use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 
-use crate::cache::kept::{KeptFiles, Record};
+use crate::cache::kept::{BeingWritten, KeptFiles, Record};
 use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
 use crate::cache::worker::lacks_descriptors;
 use crate::cache::{
     CacheFile, CacheKey, CacheStore, Kept, OfflineRecord, PinRecord, UnsavedRecord, UnsavedTicket,
+    WrittenFile,
 };
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
@@ -107,16 +109,23 @@ impl DiskCache {
         let (data, index) = (dir.join("data"), dir.join("index"));
         fs::create_dir_all(&data).map_err(named(&data))?;
         let held = take_lock(&dir.join("lock"))?;
-        begin_trust(dir, boot).map_err(named(&dir.join("trust")))?;
-        let (index, kept) = Index::open(&index).map_err(named(&index))?;
+        let is_trusted = is_trusted(dir, boot);
+        let (mut log, mut kept) = Index::open(&index).map_err(named(&index))?;
         let directory = UnsavedDirectory::open(dir, path_of).map_err(named(&dir.join("unsaved")))?;
-        let Found { kept: unsaved, lone } =
-            unsaved::sweep(&directory).map_err(named(&dir.join("unsaved")))?;
+        let mut found = unsaved::sweep(&directory).map_err(named(&dir.join("unsaved")))?;
+        being_written::set_aside(&mut kept, &directory, |number| path_of(dir, number), &mut found)?;
+        if !is_trusted {
+            empty(dir)?;
+            (log, kept) = Index::open(&index).map_err(named(&index))?;
+        }
+        write_synced(&dir.join("trust"), boot.as_bytes()).map_err(named(&dir.join("trust")))?;
+        let Found { kept: unsaved, lone } = found;
         unsaved::tell_lone(&directory, &lone);
         let numbers = kept.file_numbers().chain(unsaved.iter().chain(&lone).copied());
         let first = orphans::begin_run(dir, numbers).map_err(named(&dir.join("run")))?;
         let sweeper = Sweeper::new(dir, &kept, first);
-        let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), warm_max: WARM_MAX, index };
+        let (open, warm) = Default::default();
+        let state = State { kept, open, warm, warm_max: WARM_MAX, index: log };
         let cache = DiskCache {
             dir: dir.to_owned(),
             _lock: held,
@@ -210,9 +219,15 @@ impl State {
     fn record(&mut self, record: &IndexRecord) -> io::Result<()> {
         self.index.append(record)?;
         match self.index.is_long(self.kept.count()) {
-            true => self.index.rewrite(&self.kept),
+            true => self.rewrite_index(),
             false => Ok(()),
         }
+    }
+
+    fn rewrite_index(&mut self) -> io::Result<()> {
+        let State { index, kept, open, .. } = self;
+        kept.retain_being_written(|file| open.get(&file).is_some_and(|file| file.strong_count() > 0));
+        index.rewrite(kept)
     }
 
     /// Closes a file that was kept open.
@@ -326,6 +341,24 @@ impl CacheStore for DiskCache {
         if let Err(error) = state.index.append(&IndexRecord::Forget { cell: cell.clone(), fid }) {
             tracing::warn!(%error, "the index of the cache cannot be written");
         }
+    }
+
+    fn begin_writing(&self, file: &Arc<dyn CacheFile>, of: WrittenFile) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let (file, written) = (file.id(), BeingWritten { of, is_changed: false });
+        match state.kept.begin_writing(file, &written) {
+            true => state.record(&IndexRecord::Written { file, written }),
+            false => Ok(()),
+        }
+    }
+
+    fn set_changed(&self, file: &Arc<dyn CacheFile>, is_changed: bool) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let file = file.id();
+        let Some(written) = state.kept.set_changed(file, is_changed).cloned() else { return Ok(()) };
+        state.record(&IndexRecord::Written { file, written }).inspect_err(|_| {
+            state.kept.set_changed(file, !is_changed);
+        })
     }
 
     fn set_pinned(&self, cell: &CellName, fid: Fid, is_pinned: bool) {
@@ -471,8 +504,7 @@ impl CacheStore for DiskCache {
 
     fn shut_down(&self) -> io::Result<()> {
         let mut state = self.state.lock();
-        let State { index, kept, .. } = &mut *state;
-        index.rewrite(kept)?;
+        state.rewrite_index()?;
         rustix::fs::syncfs(fs::File::open(&self.dir)?)?;
         write_synced(&self.dir.join("trust"), CLEAN.as_bytes())
     }
@@ -517,16 +549,17 @@ fn path_of(dir: &Path, id: u64) -> PathBuf {
     dir.join("data").join(format!("{:02x}", id >> 8 & 0xff)).join(format!("{id:x}"))
 }
 
-/// Deletes what may have been damaged by a crash of the machine, and notes under which boot the cache is in use.
-fn begin_trust(dir: &Path, boot: &str) -> io::Result<()> {
+/// Whether the machine has not crashed since the cache was in use.
+fn is_trusted(dir: &Path, boot: &str) -> bool {
     let trust = fs::read_to_string(dir.join("trust")).unwrap_or_default();
-    let trusted = trust == CLEAN || (!boot.is_empty() && trust == boot);
-    if !trusted {
-        fs::remove_dir_all(dir.join("data"))?;
-        fs::create_dir_all(dir.join("data"))?;
-        remove_if_there(&dir.join("index"))?;
-    }
-    write_synced(&dir.join("trust"), boot.as_bytes())
+    trust == CLEAN || (!boot.is_empty() && trust == boot)
+}
+
+/// Deletes all that is kept.
+fn empty(dir: &Path) -> io::Result<()> {
+    let data = dir.join("data");
+    fs::remove_dir_all(&data).and_then(|()| fs::create_dir_all(&data)).map_err(named(&data))?;
+    remove_if_there(&dir.join("index"))
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {

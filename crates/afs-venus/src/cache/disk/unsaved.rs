@@ -48,6 +48,12 @@ pub(super) fn keep(disk: &impl UnsavedDisk, number: u64, record: &[u8]) -> io::R
     disk.flush_names()
 }
 
+/// Gives data that can get no record its name alone, so that it stays, and is named.
+pub(super) fn name_alone(disk: &impl UnsavedDisk, number: u64) -> io::Result<()> {
+    disk.remove(&new_name(number))?;
+    disk.name_data(number)
+}
+
 /// Drops data and record. After a crash in between the record does not count.
 pub(super) fn drop_kept(disk: &impl UnsavedDisk, number: u64) -> io::Result<()> {
     disk.rename(&record_name(number), &new_name(number))?;

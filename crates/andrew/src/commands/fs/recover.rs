@@ -119,6 +119,8 @@ struct Found {
 /// There is none of this user's, or several files have the fid.
 fn find(what: &Path) -> CommandResult<Found> {
     let shown = what.display().to_string();
+    // A mount knows the path of what was looked up since it began.
+    let _ = what.symlink_metadata();
     let all = Mounts::running().unsaved();
     let found: Vec<_> = match what.to_str().and_then(getfid::parse) {
         Some(fid) => all.into_iter().filter(|(_, it)| fid_of(it) == fid).collect(),
