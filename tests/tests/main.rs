@@ -53,3 +53,4 @@ mod snapshots;
 mod three_hosts;
 mod two_servers;
 mod volume_paths;
+mod working_directories;

@@ -7,10 +7,8 @@ use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
 use afs_venus::{NodeId, Venus};
 use fuser::{INodeNo, Notifier};
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Weak};
 
 /// The kernel's side of a mount: its descriptor, and what the kernel holds.
@@ -27,6 +25,9 @@ pub(crate) struct Kernel {
 
 /// Number of FUSE_NOTIFY_INVAL_INODE in the kernel's interface.
 const INVAL_INODE: i32 = 2;
+/// Number of FUSE_NOTIFY_INVAL_ENTRY in the kernel's interface, and its flag FUSE_EXPIRE_ONLY (7.38, Linux 6.2; older ones do not read it).
+const INVAL_ENTRY: i32 = 3;
+const EXPIRE_ONLY: u32 = 1;
 /// Number of FUSE_NOTIFY_INC_EPOCH in the kernel's interface (7.44, Linux 6.16).
 const INC_EPOCH: i32 = 8;
 
@@ -80,10 +81,11 @@ impl Kernel {
 
 impl NameInvalidation for Kernel {
     fn invalidate(&self, directory: INodeNo, name: &[u8]) {
-        // ENOTEMPTY and EBUSY: the name is a mount point or the working directory of a process; it is looked up again
-        // all the same.
-        if let Err(error) = self.notifier.inval_entry(directory, OsStr::from_bytes(name)) {
-            tracing::debug!("the kernel did not take back a name of {}: {error}", directory.0);
+        match self.notify(INVAL_ENTRY, &expired_name(directory, name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::debug!("the kernel did not take back a name of {}: {error}", directory.0);
+            }
+            _ => {}
         }
     }
 
@@ -94,4 +96,16 @@ impl NameInvalidation for Kernel {
         }
         done.is_ok()
     }
+}
+
+/// The body of a notification that a name is looked up at its next use. Taken away instead of that, a directory would no longer be the working directory of
+/// its processes, and nothing would be mounted on it, whatever the look-up says.
+fn expired_name(directory: INodeNo, name: &[u8]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(17 + name.len());
+    body.extend(directory.0.to_ne_bytes());
+    body.extend((name.len() as u32).to_ne_bytes());
+    body.extend(EXPIRE_ONLY.to_ne_bytes());
+    body.extend(name);
+    body.push(0);
+    body
 }

@@ -1,0 +1,122 @@
+//! Working directories and mount points stay what they are while another machine changes names beside them: a user with a token, a
+//! private volume, root's mounts and the user's own.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use andrew_tests::live::cell::{CELL, command};
+use andrew_tests::live::mount::{Mount, wait_for_word};
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::process::{Daemon, run, seconds};
+use andrew_tests::live::setup::Setup;
+use andrew_tests::live::user::User;
+use andrew_tests::live::wait::until_equal;
+
+const UID: u32 = 50_031;
+/// What the other machine does in the directory above, and the names that are there then.
+const CHANGES: [(&str, &[&str]); 5] = [
+    ("touch \"$A/file\"", &["file", "inside", "point"]),
+    ("mkdir \"$A/other\"", &["file", "inside", "other", "point"]),
+    ("mv \"$A/file\" \"$A/name\"", &["inside", "name", "other", "point"]),
+    ("rm \"$A/name\"; ln -s x \"$A/other/link\"", &["inside", "other", "point"]),
+    ("rm \"$A/other/link\"; rmdir \"$A/other\"", &["inside", "point"]),
+];
+
+#[test]
+fn another_machines_changes_take_no_working_directory_away_and_nothing_that_is_mounted() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    for (number, more) in [(16, &["--allow-other"][..]), (17, &["--allow-other", "--lease"])] {
+        let setup = Setup::new("working_directories", number, seconds(120));
+        let cell = setup.up("rl", &[]);
+        let user = User::new(setup.netns(), cell.state(), setup.scratch().path(), "resident", UID);
+        let volume = cell.mount().join("resident");
+        let ours = |words: &[&str]| drop(command(setup.netns(), words));
+        ours(&["vos", "--state", cell.state().to_str().unwrap(), "create", "resident"]);
+        ours(&["fs", "mkmount", volume.to_str().unwrap(), "resident"]);
+        ours(&["fs", "setacl", volume.to_str().unwrap(), "resident", "all", "system:anyuser", "none"]);
+        let (here, there) = (setup.mount("here", more), setup.mount("there", more));
+        user.log_in(CELL, setup.address());
+        Scene::new(&setup, &user, &here, &there).plays();
+        drop((here, there));
+        cell.stop();
+    }
+}
+
+struct Scene<'a> {
+    user: &'a User<'a>,
+    /// The directory above, on the two machines.
+    above: PathBuf,
+    above_there: PathBuf,
+    /// Its working directory is `inside`.
+    resident: Daemon,
+    _bound: Bound,
+}
+
+impl<'a> Scene<'a> {
+    fn new(setup: &Setup, user: &'a User<'a>, here: &Mount, there: &Mount) -> Self {
+        let [above, above_there] = [here, there].map(|mount| mount.path().join("resident/above"));
+        assert!(user.sh(&above, "mkdir -p \"$A/inside\" \"$A/point\"").status.success());
+        let line = "cd \"$0/inside\" && echo ready && exec sleep infinity";
+        let command = user.command("sh", &["-c", line, above.to_str().unwrap()]);
+        let mut resident = Daemon::start(command, &setup.scratch().path().join("resident.log"));
+        wait_for_word(&mut resident, "ready");
+        let elsewhere = setup.scratch().path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let bound = Bound::new(&elsewhere, above.join("point"));
+        Self { user, above, above_there, resident, _bound: bound }
+    }
+
+    fn plays(&self) {
+        for (change, names) in CHANGES {
+            assert!(self.user.sh(&self.above_there, change).status.success(), "{change}");
+            until_equal(change, &names.join("\n"), || self.listed());
+            self.is_as_before("inside", change);
+        }
+        let moved = "mv \"$A/inside\" \"$A/moved\"";
+        assert!(self.user.sh(&self.above_there, moved).status.success());
+        until_equal(moved, &"moved\npoint".to_owned(), || self.listed());
+        assert!(self.user.sh(&self.above, "test -d \"$A/moved\"").status.success());
+        self.is_as_before("moved", moved);
+    }
+
+    fn listed(&self) -> String {
+        let listed = self.user.sh(&self.above, "ls \"$A\"");
+        String::from_utf8(listed.stdout).unwrap().trim().to_owned()
+    }
+
+    fn is_as_before(&self, inside: &str, change: &str) {
+        // As getcwd(2) has it: "(deleted)" behind the path of one that has none.
+        let now = std::fs::read_link(format!("/proc/{}/cwd", self.resident.pid())).unwrap();
+        assert_eq!(now, self.above.join(inside), "{change}");
+        let device = |path: PathBuf| std::fs::metadata(path).unwrap().dev();
+        assert_ne!(
+            device(self.above.join("point")),
+            device(self.above.clone()),
+            "{change}: it is not mounted any more"
+        );
+        let removed = self.user.sh(&self.above, "rmdir \"$A/point\"");
+        let said = String::from_utf8_lossy(&removed.stderr);
+        assert!(said.contains("busy"), "{change}: {said}");
+    }
+}
+
+/// A directory that is mounted on another one.
+struct Bound(PathBuf);
+
+impl Bound {
+    fn new(what: &Path, on: PathBuf) -> Self {
+        let mut mount = Command::new("mount");
+        mount.arg("--bind").args([what, &on]);
+        run(mount, seconds(20));
+        Self(on)
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
