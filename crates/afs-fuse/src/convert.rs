@@ -95,6 +95,9 @@ pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
     }
 }
 
+/// The kernel's own flag of an open by execve(2).
+const FMODE_EXEC: i32 = 0x20;
+
 /// The kernel's open flags in the form of Venus.
 pub(crate) fn open_flags(flags: i32, passthrough: bool) -> OpenFlags {
     let mode = flags & libc::O_ACCMODE;
@@ -104,6 +107,7 @@ pub(crate) fn open_flags(flags: i32, passthrough: bool) -> OpenFlags {
         append: flags & libc::O_APPEND != 0,
         truncate: flags & libc::O_TRUNC != 0,
         passthrough,
+        execute: flags & FMODE_EXEC != 0,
     }
 }
 
@@ -130,6 +134,9 @@ mod tests {
         assert_eq!(durable.map(writes_durably), [true, true, false]);
         let flags = open_flags(libc::O_RDONLY, false);
         assert_eq!((flags.read, flags.write, flags.append, flags.passthrough), (true, false, false, false));
+        let executed =
+            [libc::O_RDONLY, libc::O_RDONLY | FMODE_EXEC].map(|flags| open_flags(flags, false).execute);
+        assert_eq!(executed, [false, true]);
     }
 
     #[test]

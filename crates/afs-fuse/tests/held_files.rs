@@ -9,7 +9,7 @@ use crate::kit;
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::process::Command;
 
 use kit::{Machine, MountedCell, can_mount};
@@ -153,5 +153,29 @@ fn a_file_of_which_an_older_version_is_open_can_be_mapped_and_shared() {
             assert_eq!(fs::read_to_string(&theirs).unwrap(), format!("MAP  of {round}"));
             drop(held);
         }
+    }
+}
+
+#[test]
+fn a_program_that_runs_is_not_truncated() {
+    if !can_mount() {
+        return;
+    }
+    for passthrough in [true, false] {
+        let (_cell, _writer, machine) = two_machines(passthrough);
+        let program = machine.mount.join("sleep");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let length = fs::metadata(&program).unwrap().len();
+        let mut running = Command::new(&program).arg("100").spawn().unwrap();
+        for (writes, flags) in [(true, 0), (true, libc::O_TRUNC), (false, libc::O_TRUNC)] {
+            let opened = File::options().read(true).write(writes).custom_flags(flags).open(&program);
+            let errno = opened.map_err(|error| error.raw_os_error());
+            assert_eq!(errno.err(), Some(Some(libc::ETXTBSY)), "{writes} {flags:o}, {passthrough}");
+        }
+        assert_eq!(fs::metadata(&program).unwrap().len(), length, "{passthrough}");
+        assert!(running.try_wait().unwrap().is_none(), "{passthrough}: it runs");
+        running.kill().unwrap();
+        running.wait().unwrap();
+        File::options().write(true).truncate(true).open(&program).unwrap();
     }
 }

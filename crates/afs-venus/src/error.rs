@@ -23,6 +23,8 @@ pub enum ErrorKind {
     NotDirectory,
     /// The object is a directory.
     IsDirectory,
+    /// A process runs the file as a program.
+    Executed,
     /// The directory still has entries.
     NotEmpty,
     /// Not permitted by the access list or the owner's mode bits.
@@ -111,6 +113,7 @@ impl ErrorKind {
             ErrorKind::NoDescriptor => 23,
             ErrorKind::IsDirectory => 21,
             ErrorKind::Invalid => 22,
+            ErrorKind::Executed => 26,
             ErrorKind::TooBig => 27,
             ErrorKind::NoSpace | ErrorKind::CacheFull => 28,
             ErrorKind::ReadOnly => 30,
@@ -261,6 +264,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Exists => "the name exists",
             ErrorKind::NotDirectory => "not a directory",
             ErrorKind::IsDirectory => "is a directory",
+            ErrorKind::Executed => "a program that is running",
             ErrorKind::NotEmpty => "the directory is not empty",
             ErrorKind::AccessDenied => "access denied",
             ErrorKind::TokenExpired => "access denied, the token has expired or was removed",

@@ -182,8 +182,7 @@ fn a_restarted_client_reads_from_its_disk() {
     });
 }
 
-const PASSTHROUGH: OpenFlags =
-    OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
+const PASSTHROUGH: OpenFlags = OpenFlags { passthrough: true, ..OpenFlags::READ_WRITE };
 
 #[test]
 fn writes_by_passthrough_are_stored_at_close() {

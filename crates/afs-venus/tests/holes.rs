@@ -21,8 +21,7 @@ const TIB: u64 = 1 << 40;
 const PLACES: [u64; 3] = [0, 1 << 39, TIB - 1];
 /// Limit of the space that these take: a page each, and what a file system may add to it.
 const LITTLE: u64 = 3 * (64 << 10);
-const PASSTHROUGH: OpenFlags =
-    OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
+const PASSTHROUGH: OpenFlags = OpenFlags { passthrough: true, ..OpenFlags::READ_WRITE };
 
 fn disk(dir: &tempfile::TempDir) -> Arc<dyn CacheStore> {
     Arc::new(DiskCache::open(dir.path(), 64 << 20, "this boot").unwrap())

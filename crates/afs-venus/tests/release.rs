@@ -17,8 +17,7 @@ use afs_wire::ids::{CellName, Fid};
 use bytes::Bytes;
 use common::Cell;
 
-const PASSTHROUGH: OpenFlags =
-    OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
+const PASSTHROUGH: OpenFlags = OpenFlags { passthrough: true, ..OpenFlags::READ_WRITE };
 
 #[derive(Default)]
 struct Counts {

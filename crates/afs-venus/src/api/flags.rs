@@ -14,18 +14,38 @@ pub struct OpenFlags {
     /// The caller can let the kernel read and write the cache file itself. If false, [`crate::Opened::backing`] is
     /// `None`.
     pub passthrough: bool,
+    /// To be run as a program: it is open for that as long as a process runs it.
+    pub execute: bool,
 }
 
 impl OpenFlags {
     /// Reading only.
-    pub const READ: OpenFlags =
-        OpenFlags { read: true, write: false, append: false, truncate: false, passthrough: false };
+    pub const READ: OpenFlags = OpenFlags {
+        read: true,
+        write: false,
+        append: false,
+        truncate: false,
+        passthrough: false,
+        execute: false,
+    };
     /// Writing only.
-    pub const WRITE: OpenFlags =
-        OpenFlags { read: false, write: true, append: false, truncate: false, passthrough: false };
+    pub const WRITE: OpenFlags = OpenFlags {
+        read: false,
+        write: true,
+        append: false,
+        truncate: false,
+        passthrough: false,
+        execute: false,
+    };
     /// Reading and writing.
-    pub const READ_WRITE: OpenFlags =
-        OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: false };
+    pub const READ_WRITE: OpenFlags = OpenFlags {
+        read: true,
+        write: true,
+        append: false,
+        truncate: false,
+        passthrough: false,
+        execute: false,
+    };
 }
 
 /// Permissions that access(2) checks.

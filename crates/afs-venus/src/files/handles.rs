@@ -128,6 +128,11 @@ impl HandleTable {
         self.open.lock().values().any(|handle| handle.vnode.key == key && handle.user == user)
     }
 
+    /// True if a process runs the file.
+    pub fn is_executed(&self, key: Key) -> bool {
+        self.open.lock().values().any(|handle| handle.vnode.key == key && handle.flags.execute)
+    }
+
     pub fn all(&self) -> Vec<Arc<Handle>> {
         self.open.lock().values().cloned().collect()
     }

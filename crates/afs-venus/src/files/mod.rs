@@ -124,6 +124,11 @@ impl Files {
         self.handles.has_open(key, user)
     }
 
+    /// True if a process of this machine runs the file as a program.
+    pub fn is_executed(&self, key: Key) -> bool {
+        self.handles.is_executed(key)
+    }
+
     /// Records that a store for a user failed: it is retried for that user.
     pub fn store_failed(&self, key: Key, user: User) {
         self.store_retries.set(key, user);

@@ -51,6 +51,10 @@ impl Venus {
         if writes && !self.volume_of(vnode.key).await?.is_writable() {
             return refuse(ErrorKind::ReadOnly);
         }
+        // The kernel refuses writers of a program that runs, but asks for this truncation before it looks.
+        if flags.truncate && !flags.write && self.files.is_executed(vnode.key) {
+            return refuse(ErrorKind::Executed);
+        }
         let wanted = Access { read: flags.read && !flags.write, write: writes, execute: false };
         // execve(2) needs x or r, and arrives here as an open for reading.
         let run = Access { execute: true, ..Access::default() };
