@@ -11,7 +11,7 @@ use std::time::Duration;
 use afs_rpc::CallError;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, ANY_VERSION, Change, LeaseId, LeasedChange, SetStatus, TakeLease};
-use afs_wire::ids::{DataVersion, Fid, PartitionNumber};
+use afs_wire::ids::{DataVersion, Fid, FileTime, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
 use rig::leasing::*;
 use rig::{CallResult, Cell, Claim, Client, Heard, mode, name};
@@ -120,6 +120,7 @@ fn wrong_lists_change_nothing_and_use_no_number() {
         LeasedChange { object: fid, ..removed(dir, "good") },
         LeasedChange {
             object: Fid::default(),
+            time: FileTime::default(),
             change: Change::Rename(fs::Rename {
                 old_dir: dir,
                 old_name: name("other"),
@@ -148,6 +149,40 @@ fn wrong_lists_change_nothing_and_use_no_number() {
     let reply = a.ask(list(dir, id, 4, &both)).unwrap();
     assert_eq!((reply.done.len(), reply.code), (1, einval.to_uae()));
     assert_eq!(names(&b, dir).iter().filter(|name| ["good", "p", "q"].contains(&name.as_str())).count(), 2);
+}
+
+#[test]
+fn changes_have_the_times_at_which_they_were_made_unless_these_go_back_or_are_far_ahead() {
+    let cell = Cell::new(31);
+    let (a, b, dir) = (cell.client(1), cell.client(2), cell.root());
+    let lease = take(&a, dir);
+    let last = lease.status.server_mod_time;
+    let mut number = 0;
+    let mut times = |change: LeasedChange, time: FileTime| {
+        number += 1;
+        let reply = a.ask(list(dir, lease.lease, number, &[LeasedChange { time, ..change }])).unwrap();
+        assert_eq!(reply.code, AbortCode::OK);
+        let fs::ChangeReply::MakeDir(made) = &reply.done[0] else { panic!("{reply:?}") };
+        let of = |status: &fs::Status| [status.client_mod_time, status.server_mod_time];
+        (of(&made.dir_status), of(&made.status))
+    };
+    let (first, second) = (lease.fids[8], lease.fids[9]);
+    let made = last.after(5);
+    let both = ([made; 2], [made; 2]);
+    assert_eq!(times(made_dir(dir, first, "in time"), made), both);
+    let hour = 3_600_000_000_000;
+    let (parent, sub) = times(made_dir(dir, second, "far ahead"), made.after(hour));
+    assert!(
+        parent[1] > made
+            && parent[1] < made.after(hour)
+            && parent[0] <= parent[1]
+            && sub[0] < made.after(hour)
+    );
+    let inner = list(first, lease.lease, 3, &[LeasedChange { time: last, ..removed(dir, "far ahead") }]);
+    let reply = a.ask(fs::LeaseList { dir, ..inner }).unwrap();
+    assert_eq!((reply.done.len(), reply.code), (1, AbortCode::OK));
+    let after = b.fetch_status(dir).unwrap().status;
+    assert!(after.server_mod_time > parent[1] && after.client_mod_time > last, "it went back");
 }
 
 #[test]

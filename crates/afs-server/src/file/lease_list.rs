@@ -56,17 +56,23 @@ impl FileServer {
         changes: fs::LeasedChanges,
     ) -> Result<fs::ChangeListReply, AbortCode> {
         let (served, before) = self.volume(context, lease.dir, true)?;
-        let (objects, changes): (Vec<_>, Vec<_>) =
-            changes.into_vec().into_iter().map(|leased| (leased.object, leased.change)).unzip();
+        let (made, changes): (Vec<_>, Vec<_>) = changes
+            .into_vec()
+            .into_iter()
+            .map(|leased| ((leased.object, leased.time), leased.change))
+            .unzip();
         let tried = self.tried(&changes);
         let dirs: Vec<Fid> = changes.iter().filter_map(directory_of).collect();
         let mut ready = Vec::with_capacity(changes.len());
-        for (object, change) in objects.into_iter().zip(changes) {
-            ready.push((object, self.ready(context, &served, change).await));
+        for (made, change) in made.into_iter().zip(changes) {
+            ready.push((made, self.ready(context, &served, change).await));
         }
         let (subject, held, mut admitted) = (context.subject.clone(), lease.clone(), false);
-        let made =
-            self.change_in_order(&served, Some(context.host.id()), ready, move |tx, (object, ready)| {
+        let made = self.change_in_order(
+            &served,
+            Some(context.host.id()),
+            ready,
+            move |tx, ((object, time), ready)| {
                 // All of a list is in one transaction: a lease that ends is followed by one of its own.
                 admitted = admitted || held.holds();
                 if !admitted {
@@ -75,10 +81,12 @@ impl FileServer {
                 if object != Fid::default() {
                     tx.number_next(object);
                 }
+                tx.made_at(time);
                 let before = tx.header().blocks_used;
                 let done: Done = ready.make(tx, &subject).map_err(already_used)?;
                 Ok((done, tx.header().blocks_used.saturating_sub(before)))
-            });
+            },
+        );
         let made = made.await?;
         let failed = made.failed.map(|error| self.code(lease.dir, &error));
         let (done, grown): (Vec<_>, Vec<_>) = made.done.into_iter().unzip();

@@ -9,7 +9,7 @@ use afs_wire::fs::{
     self, ANY_VERSION, Change, CreateSmall, LeaseId, LeaseList, LeasedChange, LeasedChanges, ListNumber,
     SetStatus, SmallData, StoreSmall, TakeLease, TakeLeaseReply,
 };
-use afs_wire::ids::Fid;
+use afs_wire::ids::{Fid, FileTime};
 
 use super::{CallResult, Client, mode, name};
 
@@ -40,28 +40,28 @@ pub fn earn(client: &Client, dir: Fid) {
 pub fn created(dir: Fid, object: Fid, text: &str, data: &[u8]) -> LeasedChange {
     let create = fs::CreateFile { dir, name: name(text), status: mode(0o644) };
     let change = Change::CreateFile(CreateSmall { create, data: SmallData::new(data).unwrap() });
-    LeasedChange { object, change }
+    LeasedChange { object, time: FileTime::default(), change }
 }
 
 pub fn made_dir(dir: Fid, object: Fid, text: &str) -> LeasedChange {
     let change = Change::MakeDir(fs::MakeDir { dir, name: name(text), status: mode(0o755) });
-    LeasedChange { object, change }
+    LeasedChange { object, time: FileTime::default(), change }
 }
 
 pub fn removed(dir: Fid, text: &str) -> LeasedChange {
     let change = Change::RemoveFile(fs::RemoveFile { dir, name: name(text) });
-    LeasedChange { object: Fid::default(), change }
+    LeasedChange { object: Fid::default(), time: FileTime::default(), change }
 }
 
 pub fn linked(dir: Fid, existing: Fid, text: &str) -> LeasedChange {
     let change = Change::Link(fs::Link { dir, name: name(text), existing });
-    LeasedChange { object: Fid::default(), change }
+    LeasedChange { object: Fid::default(), time: FileTime::default(), change }
 }
 
 pub fn stored(fid: Fid, data: &[u8]) -> LeasedChange {
     let (status, data) = (SetStatus::default(), SmallData::new(data).unwrap());
     let store = StoreSmall { fid, status, expected: ANY_VERSION, position: 0, file_length: 0, data };
-    LeasedChange { object: Fid::default(), change: Change::Store(store) }
+    LeasedChange { object: Fid::default(), time: FileTime::default(), change: Change::Store(store) }
 }
 
 pub fn list(dir: Fid, lease: LeaseId, number: u64, changes: &[LeasedChange]) -> LeaseList {

@@ -3,7 +3,7 @@
 use afs_rpc::CallError;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, Fids, LockKind, SetStatus};
-use afs_wire::ids::{DataVersion, Fid, Mode};
+use afs_wire::ids::{DataVersion, Fid, FileTime, Mode};
 use afs_wire::xdr::{Encode, Fixed};
 
 use crate::rig::name;
@@ -132,7 +132,8 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let create = fs::CreateFile { dir: s.dir, name: name(&text), status: SetStatus::default() };
         let data = fs::SmallData::new(b"x").unwrap();
         let change = fs::Change::CreateFile(fs::CreateSmall { create, data });
-        let changes = fs::LeasedChanges::first_of([fs::LeasedChange { object: lease.fids[0], change }]);
+        let (object, time) = (lease.fids[0], FileTime::default());
+        let changes = fs::LeasedChanges::first_of([fs::LeasedChange { object, time, change }]);
         let list = fs::LeaseList { dir: s.dir, lease: lease.lease, number: fs::ListNumber(1), changes };
         match may_return(s.caller(who).ask(list)) {
             Some(reply) if reply.code == AbortCode::OK => true,

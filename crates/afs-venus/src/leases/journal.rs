@@ -36,6 +36,8 @@ pub(crate) struct Entry {
     pub since: Instant,
     /// The lent fid of the object that the change makes; the zero fid if it makes none.
     pub object: Fid,
+    /// When it was decided: the time of the directories, and of change of the object.
+    pub time: FileTime,
     pub decided: Decided,
     /// The object that is made or changed. It stays in the status cache until the server has the change.
     pub vnode: Arc<Vnode>,
@@ -52,6 +54,7 @@ pub(crate) struct Entry {
 impl Entry {
     fn bytes(&self) -> usize {
         Fid::WIRE_LEN
+            + size_of::<FileTime>()
             + match &self.decided {
                 Decided::Change(change) => change.to_bytes().len(),
                 Decided::Store(store) => store.data.len(),
@@ -114,7 +117,7 @@ impl List {
     pub fn changes(&self) -> LeasedChanges {
         let leased = |entry: &Entry| {
             let change = entry.decided.change()?.clone();
-            Some(LeasedChange { object: entry.object, change })
+            Some(LeasedChange { object: entry.object, time: entry.time, change })
         };
         LeasedChanges::first_of(self.entries.iter().filter_map(leased))
     }

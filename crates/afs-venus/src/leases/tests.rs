@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, CHANGES_MAX, Change, CreateSmall, SetStatus, SmallData};
-use afs_wire::ids::{DataVersion, Uniquifier, UnixSeconds, VnodeId, VolumeId};
+use afs_wire::ids::{DataVersion, FileTime, Uniquifier, UnixSeconds, VnodeId, VolumeId};
 use afs_wire::xdr::Encode;
 
 use super::journal::BYTES_MAX;
@@ -30,7 +30,8 @@ fn entry(user: User, object: Fid, vnode: Key, change: Change) -> Entry {
     let dirs = vec![(Arc::new(Vnode::new(DIR)), DataVersion(1))];
     let unlinked = matches!(change, Change::RemoveFile(_)).then_some(vnode);
     let (vnode, since, concerns) = (Arc::new(Vnode::new(vnode)), Instant::ZERO, vec![DIR, vnode]);
-    Entry { user, since, object, decided: Decided::Change(change), vnode, dirs, unlinked, concerns, cost: 1 }
+    let (time, decided) = (FileTime::default(), Decided::Change(change));
+    Entry { user, since, object, time, decided, vnode, dirs, unlinked, concerns, cost: 1 }
 }
 
 fn create(user: User, n: u32, data: &[u8]) -> Entry {

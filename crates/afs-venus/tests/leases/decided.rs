@@ -222,27 +222,52 @@ fn new_objects_and_data_keep_the_time_of_change_that_was_decided() {
     }
 }
 
-/// The server stamps directories when it has the changes.
 #[test]
-fn the_kernel_is_told_of_the_times_that_directories_have_at_the_server() {
+fn directories_and_what_is_linked_keep_the_times_that_were_decided() {
     let cell = cell(38);
     let (a, b) = (cell.client(1), cell.client(2));
     let client = a.clone();
-    let dir = cell.on(&a, async move {
+    let shown = cell.on(&a, async move {
         lease_with_model(&client).await;
-        client.mkdir("dir/sub").await.unwrap();
+        for sub in ["dir/made", "dir/emptied", "dir/renamed", "dir/linked"] {
+            client.mkdir(sub).await.unwrap();
+            for file in ["one", "two"] {
+                client.put(&format!("{sub}/{file}"), b"data").await.unwrap();
+            }
+        }
+        // The server has these, and others come to them later.
         client.env.sleep(Duration::from_secs(2)).await;
-        let decided = client.find("dir/sub").await.unwrap();
-        client.put("dir/sub/file", b"data").await.unwrap();
+        client.put("dir/made/file", b"data").await.unwrap();
+        client.env.sleep(Duration::from_millis(10)).await;
+        let [emptied, renamed] = ["dir/emptied", "dir/renamed"].map(|path| client.find(path));
+        client.venus.unlink(emptied.await.unwrap().node, b"one").await.unwrap();
+        let renamed = renamed.await.unwrap().node;
+        client.venus.rename(renamed, b"one", renamed, b"three").await.unwrap();
+        let [linked, file] = ["dir/linked", "dir/linked/one"].map(|path| client.find(path));
+        client.venus.link(file.await.unwrap().node, linked.await.unwrap().node, b"three").await.unwrap();
+        client.env.sleep(Duration::from_millis(10)).await;
+        client.mkdir("dir/made/sub").await.unwrap();
         client.invalidated.take();
+        let times = times_of(&client).await;
         client.env.sleep(Duration::from_secs(2)).await;
-        decided.node
+        assert_eq!(client.venus.counters().leases_lost, 0);
+        times
     });
     let told = a.invalidated.take();
-    assert!(told.contains(&format!("attributes {:x}", dir.0)), "{told:?}");
-    let seen = [&a, &b].map(|each| {
+    assert!(!told.iter().any(|told| told.starts_with("attributes")), "{told:?}");
+    for each in [&a, &b] {
         let client = each.clone();
-        cell.on(each, async move { client.find("dir/sub").await.unwrap().attr.mtime })
-    });
-    assert_eq!(seen[0], seen[1]);
+        assert_eq!(cell.on(each, async move { times_of(&client).await }), shown);
+    }
+}
+
+async fn times_of(client: &Client) -> Vec<(&'static str, FileTime, FileTime)> {
+    let mut shown = Vec::new();
+    for path in
+        ["dir", "dir/made", "dir/made/sub", "dir/emptied", "dir/renamed", "dir/linked", "dir/linked/one"]
+    {
+        let attr = client.find(path).await.unwrap().attr;
+        shown.push((path, attr.mtime, attr.ctime));
+    }
+    shown
 }

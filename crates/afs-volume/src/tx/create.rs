@@ -118,7 +118,7 @@ impl VolumeTx<'_, '_> {
             link_count: if is_directory { 2 } else { 1 },
             parent: parent.vnode,
             parent_unique: parent.unique,
-            client_mod_time: set.mod_time.unwrap_or(self.time),
+            client_mod_time: FileTime::default(),
             server_mod_time: self.now,
             change_time: FileTime::default(),
             acl: if is_directory { parent.acl.clone() } else { None },
@@ -126,7 +126,8 @@ impl VolumeTx<'_, '_> {
             stored: 0,
             cuts: Cuts::default(),
         };
-        self.note_change_of(&mut record, set.mod_time);
+        self.note_change_of(&mut record, set.mod_time.or(self.made_at));
+        record.client_mod_time = set.mod_time.unwrap_or(self.modified_at(&record));
         Ok(record)
     }
 

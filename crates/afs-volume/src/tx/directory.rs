@@ -83,8 +83,8 @@ impl VolumeTx<'_, '_> {
     pub(super) fn touch_directory(&mut self, directory: &mut VnodeRecord, actor: Actor) {
         directory.data_version = directory.data_version.next();
         directory.author = actor.id;
-        directory.client_mod_time = self.time;
         self.note_change(directory);
+        directory.client_mod_time = self.modified_at(directory);
         self.note_update();
     }
 

@@ -67,6 +67,8 @@ pub struct VolumeTx<'t, 'a> {
     now: FileTime,
     /// What the next new object becomes, if that was lent.
     number: Option<Fid>,
+    /// When a client made the changes from here on, if that was before they came.
+    made_at: Option<FileTime>,
     vnodes: BTreeMap<VnodeId, HeldVnode>,
     pages: BTreeMap<ContentId, HeldPages>,
     /// Whether there is background work once this is durable.
@@ -94,15 +96,27 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
             header,
             header_changed: false,
             number: None,
+            made_at: None,
             vnodes: BTreeMap::new(),
             pages: BTreeMap::new(),
             work: false,
         }
     }
 
-    /// Notes the time of a change that this server makes at the present.
+    /// The changes from here on were made by a client, at `at`: directories and objects have it as their time of change, by the rule of
+    /// data (see `note_change_of`), and directories as their modification time.
+    pub fn made_at(&mut self, at: FileTime) {
+        self.made_at = Some(at);
+    }
+
+    /// Notes the time of a change that this server makes at the present, or that was made before it came.
     pub(crate) fn note_change(&self, record: &mut VnodeRecord) {
-        self.note_change_of(record, None);
+        self.note_change_of(record, self.made_at);
+    }
+
+    /// The modification time of what changes without one that a user has set: that of the change that was just noted.
+    pub(crate) fn modified_at(&self, record: &VnodeRecord) -> FileTime {
+        self.made_at.filter(|at| *at == record.change_time).unwrap_or(self.time)
     }
 
     /// Notes the time of a change that a client made to data, or to a new object, at `at`. That is the time shown, so that the file has the same before and

@@ -4,7 +4,7 @@
 //! [`cb::RecallLease`](crate::cb::RecallLease).
 
 use super::{CHANGES_MAX, CallBack, Change, ChangeListReply, SERVICE, Status, VolSync};
-use crate::ids::Fid;
+use crate::ids::{Fid, FileTime};
 use crate::rpc::Nothing;
 use crate::xdr::BoundedVec;
 
@@ -31,6 +31,9 @@ xdr_struct! {
     pub struct LeasedChange {
         /// The lent fid that the new file, directory or link gets; the zero fid in a change that makes no object.
         pub object: Fid,
+        /// When the holder made the change, in nanoseconds since 1970 on the wire: the time of the directories that it changes, and of change of
+        /// objects.
+        pub time: FileTime,
         /// The change.
         pub change: Change,
     }
@@ -48,7 +51,7 @@ calls! {
 
     /// Asks for the lease of a directory, and for fids for `files` files and links and `directories` directories (1 to
     /// [`LENT_MAX`] in all). EAGAIN where the server lends the directory to nobody at present, or to somebody else.
-    0x414E_4413 "TakeLease" TakeLease {
+    0x414E_4438 "TakeLease" TakeLease {
         dir: Fid,
         files: u32,
         directories: u32,
@@ -71,7 +74,7 @@ calls! {
     /// Makes changes under a lease, in order, until one fails. The list after the last one is applied; the last one, if it is
     /// sent again, is replied to as before. ESTALE if the caller does not hold the lease; EINVAL, with nothing changed and the
     /// number not used, for any other number, or a change that the lease does not cover.
-    0x414E_4414 "LeaseList" LeaseList {
+    0x414E_4439 "LeaseList" LeaseList {
         dir: Fid,
         lease: LeaseId,
         number: ListNumber,
@@ -108,7 +111,7 @@ mod tests {
     use super::*;
     use crate::cb::RecallLease;
     use crate::fs::{MakeDir, Name, RemoveFile, SetStatus};
-    use crate::ids::{Uniquifier, VnodeId, VolumeId};
+    use crate::ids::{Uniquifier, UnixSeconds, VnodeId, VolumeId};
     use crate::xdr::{Decode, DecodeError, Encode};
 
     const DIR: Fid = Fid { volume: VolumeId(7), vnode: VnodeId(1), unique: Uniquifier(1) };
@@ -120,10 +123,15 @@ mod tests {
 
     #[test]
     fn a_leased_change_is_the_fid_of_what_it_makes_and_the_change() {
-        let change = LeasedChange { object: NEW, change: make_dir() };
+        let time = FileTime::new(UnixSeconds(7), 9);
+        let change = LeasedChange { object: NEW, time, change: make_dir() };
         let bytes = change.to_bytes();
         assert_eq!(bytes[..12], NEW.to_bytes());
-        assert_eq!(bytes[12..16], 141u32.to_be_bytes());
+        assert_eq!(bytes[12..20], 7_000_000_009u64.to_be_bytes());
+        assert_eq!(bytes[20..24], 141u32.to_be_bytes());
+        let mut later = bytes.clone();
+        later[12..20].copy_from_slice(&u64::MAX.to_be_bytes());
+        assert!(matches!(LeasedChange::from_bytes(&later), Err(DecodeError::BadValue { .. })));
         assert_eq!(LeasedChange::from_bytes(&bytes), Ok(change));
         assert!(make_dir().makes_object());
         let remove = Change::RemoveFile(RemoveFile { dir: DIR, name: Name::truncated(b"f") });
@@ -132,7 +140,7 @@ mod tests {
 
     #[test]
     fn lists_and_lent_fids_are_bounded() {
-        let change = LeasedChange { object: NEW, change: make_dir() };
+        let change = LeasedChange { object: NEW, time: FileTime::default(), change: make_dir() };
         let changes = LeasedChanges::first_of(vec![change; CHANGES_MAX + 1]);
         let list = LeaseList { dir: DIR, lease: LeaseId(1 << 40), number: ListNumber(1), changes };
         let mut bytes = list.to_bytes();

@@ -50,8 +50,6 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4410, "StoreRanges"),
     (0x414E_4411, "ChangeLock"),
     (0x414E_4412, "ChangeList"),
-    (0x414E_4413, "TakeLease"),
-    (0x414E_4414, "LeaseList"),
     (0x414E_4415, "ReturnLease"),
     (0x414E_4417, "LendMore"),
     (0x414E_4418, "RenameNew"),
@@ -74,6 +72,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4432, "GetAnyRoom"),
     (0x414E_4433, "Collect"),
     (0x414E_4437, "GetGrowth"),
+    (0x414E_4438, "TakeLease"),
+    (0x414E_4439, "LeaseList"),
 ];
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Times of files, which peers of AFS-3 know by whole seconds, and ours by nanoseconds.
 
 use super::UnixSeconds;
+use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
 const BILLION: u64 = 1_000_000_000;
 
@@ -51,6 +52,21 @@ impl FileTime {
     /// Whether this may be what a server tells that was given the other time: a server of AFS-3 keeps the second.
     pub fn may_be(self, given: Self) -> bool {
         self == given || self == given.whole_seconds()
+    }
+}
+
+/// Nanoseconds since 1970, 64 bits: in calls of our own. Structures of AFS-3 have their own forms.
+impl Encode for FileTime {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.0.encode(out);
+    }
+}
+
+impl Decode for FileTime {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let nanos = u64::decode(r)?;
+        let beyond = DecodeError::BadValue { what: "time of a file", value: (nanos >> 32) as u32 };
+        Self::from_nanos(nanos).ok_or(beyond)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_wire::fs::{self, CallBack, Change, ChangeReply, FileKind, Status};
-use afs_wire::ids::{Fid, Rights};
+use afs_wire::ids::{Fid, FileTime, Rights};
 
 use super::plan::Plan;
 use crate::calls::CallReply;
@@ -97,9 +97,10 @@ impl Venus {
         fid: Fid,
         change: Change,
     ) -> Option<CallReply<ChangeReply>> {
-        let dir_status = self.next_status(dir, plan.subdirectories)?;
+        let time = self.time_after(std::iter::once(dir).chain(&plan.into));
+        let dir_status = next_status(dir, plan.subdirectories, time)?;
         let into_status = match &plan.into {
-            Some(into) => self.next_status(into, 0)?,
+            Some(into) => next_status(into, 0, time)?,
             None => dir_status,
         };
         let token = self.token_for(dir.key.cell);
@@ -108,8 +109,7 @@ impl Venus {
             (None, New::Nothing) => (dir.clone(), Status::default()),
             (None, New::File | New::Directory) => {
                 let (kind, length) = (plan.kind, plan.length);
-                let (mode, time) =
-                    (plan.set.mode.unwrap_or_default(), plan.set.mod_time.unwrap_or(self.time()));
+                let (mode, time) = (plan.set.mode.unwrap_or_default(), plan.set.mod_time.unwrap_or(time));
                 let new = NewObject { kind, fid, dir: dir.key.fid, length, mode, time };
                 let status = lease.models(|models| models.new_object(token, &new))?;
                 (self.vnode(Key::new(dir.key.cell, fid)), status)
@@ -119,7 +119,10 @@ impl Venus {
             plan.concerns.push(vnode.key);
         }
         // A rename within its directory is no change of the object.
-        let changed = if plan.into.is_some() { plan.concerns.clone() } else { vec![dir.key, vnode.key] };
+        let changed = match plan.into {
+            Some(_) => plan.concerns.clone(),
+            None => [dir.key, vnode.key].into_iter().chain(plan.unlinked).collect(),
+        };
         let callback = CallBack { expires_in: lease.callback.expires_in.min(PROMISED), ..lease.callback };
         let value = reply_to(&change, (fid, status), [dir_status, into_status], callback, lease)?;
         let server = lease.server.clone();
@@ -129,6 +132,7 @@ impl Venus {
             user: self.context.user,
             since: started,
             object: fid,
+            time,
             decided: Decided::Change(change),
             vnode: vnode.clone(),
             dirs: [(dir.clone(), dir_status.data_version)]
@@ -142,7 +146,7 @@ impl Venus {
         if !lease.push(entry) {
             return None;
         }
-        self.decided_now(changed);
+        self.decided_at(time, changed);
         if plan.new != New::Nothing {
             self.leases.made(lease, vnode.key);
             // As the server will have it.
@@ -156,10 +160,18 @@ impl Venus {
     }
 
     /// Notes the time of a change of these objects, which they are shown with until the server's is known.
-    pub(super) fn decided_now(&self, changed: impl IntoIterator<Item = Key>) {
-        let now = self.time();
+    pub(super) fn decided_at(&self, time: FileTime, changed: impl IntoIterator<Item = Key>) {
         let known = changed.into_iter().filter_map(|key| self.vnodes.peek(key));
-        known.for_each(|vnode| vnode.state().decided_at = now);
+        known.for_each(|vnode| vnode.state().decided_at = time);
+    }
+
+    /// The time of a change of these objects: the present, and later than that of their last one, as the server requires.
+    pub(super) fn time_after<'a>(&self, changed: impl IntoIterator<Item = &'a Arc<Vnode>>) -> FileTime {
+        let last = |vnode: &Arc<Vnode>| {
+            let state = vnode.state();
+            state.status.map_or(state.decided_at, |status| status.server_mod_time.max(state.decided_at))
+        };
+        changed.into_iter().map(|vnode| last(vnode).after(1)).fold(self.time(), FileTime::max)
     }
 
     fn record_link(
@@ -172,17 +184,17 @@ impl Venus {
     ) {
         self.promises.record_reply(&lease.volume, vnode, status, callback, &lease.sync, origin);
     }
+}
 
-    /// The status of the directory after a change of its names.
-    fn next_status(&self, dir: &Vnode, subdirectories: i32) -> Option<Status> {
-        let status = dir.state().status?;
-        Some(Status {
-            data_version: status.data_version.next(),
-            link_count: status.link_count.saturating_add_signed(subdirectories),
-            client_mod_time: self.time(),
-            ..status
-        })
-    }
+/// The status of the directory after a change of its names.
+fn next_status(dir: &Vnode, subdirectories: i32, time: FileTime) -> Option<Status> {
+    let status = dir.state().status?;
+    Some(Status {
+        data_version: status.data_version.next(),
+        link_count: status.link_count.saturating_add_signed(subdirectories),
+        client_mod_time: time,
+        ..status
+    })
 }
 
 /// The reply of the server to a change that succeeds.

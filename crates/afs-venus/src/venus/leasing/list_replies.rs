@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{CallBack, ChangeListReply, ChangeReply, Status};
-use afs_wire::ids::FileTime;
 
 use super::whole_stores::name_of_decided;
 use crate::calls::CallReply;
@@ -82,8 +81,10 @@ impl Venus {
     ) -> Recorded {
         let before = {
             let mut state = vnode.state();
-            state.decided_at = FileTime::default();
-            state.status
+            let decided_at = std::mem::take(&mut state.decided_at);
+            let shown =
+                |status: Status| Status { server_mod_time: status.server_mod_time.max(decided_at), ..status };
+            state.status.map(shown)
         };
         let is_directory = vnode.key.fid.is_directory();
         if is_directory && !self.promises.record_settled(vnode, status) {

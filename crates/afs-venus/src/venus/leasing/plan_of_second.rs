@@ -54,7 +54,6 @@ impl Venus {
         let status = Status { link_count: status.link_count - 1, ..status };
         let change = ChangeReply { status: &status, sync: &lease.sync, serial: self.promises.serial() };
         self.promises.record_change(volume, object, &change);
-        self.decided_now([object.key]);
         true
     }
 

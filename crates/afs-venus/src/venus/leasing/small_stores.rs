@@ -142,6 +142,7 @@ impl Venus {
             user: self.context.user,
             since: self.now(),
             object: Fid::default(),
+            time: self.time_after([vnode]),
             decided,
             vnode: vnode.clone(),
             dirs: Vec::new(),
@@ -182,7 +183,7 @@ impl Venus {
         self.send_soon(&lease);
         let change = ChangeReply { status: &status, sync: &lease.sync, serial: self.promises.serial() };
         self.promises.record_change(&lease.volume, vnode, &change);
-        self.decided_now([vnode.key]);
+        self.decided_at(self.time_after([vnode]), [vnode.key]);
         Ok(true)
     }
 }
