@@ -5,13 +5,13 @@ import concurrent.futures, time
 from soaking import trees
 from soaking.place import Failed
 
-from . import copies, cpython, fsstress, fsx, git, known, ltp, pjdfstest, postgres, programs, work
+from . import copies, cpython, fsstress, fsx, git, known, ltp, machines, pjdfstest, postgres, programs, work
 from .places import KINDS, Places
 from .results import FAIL, PASS, Result, differences, say
 
-SUITES = {"copies": copies, "cpython": cpython, "work": work, "pjdfstest": pjdfstest, "fsx": fsx, "ltp": ltp, "fsstress": fsstress, "git": git,
+SUITES = {"copies": copies, "cpython": cpython, "work": work, "machines": machines, "pjdfstest": pjdfstest, "fsx": fsx, "ltp": ltp, "fsstress": fsstress, "git": git,
           "postgres": postgres}
-BRIEF = ["copies", "cpython", "work"]
+BRIEF = ["copies", "cpython", "work", "machines"]
 # The machine that this was made for has two processors, and most of a suite waits.
 AT_A_TIME = 3
 
