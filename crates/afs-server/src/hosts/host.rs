@@ -87,6 +87,17 @@ pub(crate) struct HostState {
     pub(crate) connections: VecDeque<(SocketAddr, ConnKey)>,
 }
 
+impl HostState {
+    /// Adds an address from which it calls. Beyond the bound the one added first goes, and is returned.
+    pub(super) fn add_peer(&mut self, peer: SocketAddr) -> Option<SocketAddr> {
+        if self.peers.contains(&peer) {
+            return None;
+        }
+        self.peers.insert(0, peer);
+        if self.peers.len() > ADDRESSES_MAX { self.peers.pop() } else { None }
+    }
+}
+
 impl Host {
     pub(super) fn new(
         number: Number,

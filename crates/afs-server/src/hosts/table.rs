@@ -10,7 +10,7 @@ use afs_rpc::ConnKey;
 use afs_wire::ids::Uuid;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::host::{ADDRESSES_MAX, CONNECTIONS_MAX, Host, HostIdentity};
+use super::host::{CONNECTIONS_MAX, Host, HostIdentity};
 use super::id::{HostId, Numbers};
 use super::misses::Misses;
 use super::occupancy::Occupancy;
@@ -203,16 +203,15 @@ impl HostTable {
         }
         inner.by_peer.insert(peer, host.clone());
         inner.by_connection.insert((peer, connection), host.clone());
-        let old = host.with(|state| {
+        let (left, old) = host.with(|state| {
             state.destination = peer;
-            if !state.peers.contains(&peer) {
-                state.peers.truncate(ADDRESSES_MAX - 1);
-                state.peers.insert(0, peer);
-            }
+            let left = state.add_peer(peer);
             state.connections.retain(|known| *known != (peer, connection));
             state.connections.push_back((peer, connection));
-            if state.connections.len() > CONNECTIONS_MAX { state.connections.pop_front() } else { None }
+            let is_full = state.connections.len() > CONNECTIONS_MAX;
+            (left, if is_full { state.connections.pop_front() } else { None })
         });
+        left.iter().for_each(|left| inner.leave_address(left, host));
         if let Some(old) = old {
             inner.by_connection.remove(&old);
         }
@@ -221,9 +220,7 @@ impl HostTable {
     /// Removes an address from its host; returns whether that host has another one.
     pub(crate) fn detach(&self, host: &Arc<Host>, peer: SocketAddr) -> bool {
         let mut inner = self.write();
-        if inner.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
-            inner.by_peer.remove(&peer);
-        }
+        inner.leave_address(&peer, host);
         let (gone, left) = host.with(|state| {
             state.peers.retain(|known| *known != peer);
             if state.destination == peer
@@ -283,11 +280,7 @@ impl Inner {
         self.occupancy.remove(host.id(), host.address(), host.is_authenticated());
         let (peers, connections, identity) =
             host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
-        for peer in peers {
-            if self.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
-                self.by_peer.remove(&peer);
-            }
-        }
+        peers.iter().for_each(|peer| self.leave_address(peer, host));
         for connection in connections {
             self.by_connection.remove(&connection);
         }
@@ -295,6 +288,13 @@ impl Inner {
             && self.by_uuid.get(&uuid).is_some_and(|holder_of_name| Arc::ptr_eq(holder_of_name, host))
         {
             self.by_uuid.remove(&uuid);
+        }
+    }
+
+    /// An address does not lead to a host any more.
+    fn leave_address(&mut self, peer: &SocketAddr, host: &Arc<Host>) {
+        if self.by_peer.get(peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
+            self.by_peer.remove(peer);
         }
     }
 
@@ -306,6 +306,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::host::ADDRESSES_MAX;
     use super::*;
     use crate::callbacks::Grant;
     use afs_wire::ids::{Fid, VolumeId};
@@ -373,6 +374,19 @@ mod tests {
         assert!(table.by_connection(peer(1, 7001), connection(0)).is_none());
         assert!(table.by_connection(peer(1, 7001), connection(199 * 4)).is_some());
         assert_eq!(table.read().by_connection.len(), CONNECTIONS_MAX);
+    }
+
+    #[test]
+    fn addresses_per_host_are_bounded_and_go_with_it() {
+        let table = table();
+        let host = table.insert(&new_host(U, peer(1, 7001))).unwrap();
+        for port in 1..=200 {
+            table.verify(&host, peer(2, port), connection(4));
+        }
+        assert_eq!(table.read().by_peer.len(), ADDRESSES_MAX);
+        assert!(table.by_peer(peer(2, 1)).is_none() && table.by_peer(peer(2, 200)).is_some());
+        table.remove(&host);
+        assert!(table.read().by_peer.is_empty() && table.read().by_connection.is_empty());
     }
 
     #[test]
