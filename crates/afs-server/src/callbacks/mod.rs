@@ -75,6 +75,17 @@ impl Callbacks {
         self.shard(fid).grant(fid, host, grant, now)
     }
 
+    /// The same, but `None` for a promise more than the shard of `fid` may have: where nothing could be reclaimed, because the clients that
+    /// hold the others do not reply, one more is not given.
+    pub fn grant_if_room(&self, fid: Fid, host: HostId, grant: Grant, now: u64) -> Option<u32> {
+        let mut shard = self.shard(fid);
+        if shard.len() >= self.shard_max && !shard.has(fid, host) {
+            return None;
+        }
+        Counters::add(&self.counters.granted, 1);
+        Some(shard.grant(fid, host, grant, now))
+    }
+
     /// Whether the shard of `fid` is over its bound, so that [`Callbacks::start_reclaim`] must precede
     /// further grants.
     pub fn is_full(&self, fid: Fid) -> bool {

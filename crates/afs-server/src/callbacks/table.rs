@@ -254,6 +254,11 @@ impl Table {
         self.by_pair.find(&self.promises, mix(self.seed, file, host.0), is)
     }
 
+    /// Whether a promise is recorded, broken or not.
+    pub(super) fn has(&self, fid: Fid, host: HostId) -> bool {
+        self.find(fid, host).is_some()
+    }
+
     fn find(&self, fid: Fid, host: HostId) -> Option<u32> {
         self.file(fid).and_then(|file| self.promise(file, host))
     }

@@ -142,12 +142,7 @@ fn promises_expire_and_renewed_ones_do_not() {
 #[test]
 fn over_the_bound_the_oldest_go_first() {
     let callbacks = Callbacks::new(16 * 10, 3);
-    // Objects of one shard.
-    let fids: Vec<Fid> = (2..)
-        .map(fid)
-        .filter(|f| (records::hash_fid(0, *f) as usize).is_multiple_of(SHARDS))
-        .take(11)
-        .collect();
+    let fids = of_one_shard(11);
     for (n, fid) in fids.iter().enumerate().take(10) {
         assert!(!callbacks.is_full(*fid));
         callbacks.grant(*fid, A, Grant::Single, 1000 * n as u64);
@@ -159,6 +154,29 @@ fn over_the_bound_the_oldest_go_first() {
         callbacks.broken(fid, host);
     }
     assert!(!callbacks.is_full(fids[10]));
+}
+
+/// Objects of one shard.
+fn of_one_shard(count: usize) -> Vec<Fid> {
+    let is_of_it = |f: &Fid| (records::hash_fid(0, *f) as usize).is_multiple_of(SHARDS);
+    (2..).map(fid).filter(is_of_it).take(count).collect()
+}
+
+#[test]
+fn where_clients_do_not_reply_no_promise_more_than_the_bound_is_given() {
+    let callbacks = Callbacks::new(16 * 10, 3);
+    let fids = of_one_shard(12);
+    for fid in &fids[..10] {
+        assert!(callbacks.grant_if_room(*fid, A, Grant::Single, 0).is_some());
+        callbacks.start_break(*fid, None);
+        callbacks.delay(*fid, A);
+    }
+    assert!(callbacks.start_reclaim(fids[10], 0, 64).is_empty(), "all of them are owed");
+    assert_eq!(callbacks.grant_if_room(fids[10], B, Grant::Single, 0), None);
+    assert!(callbacks.grant_if_room(fids[0], A, Grant::Single, 0).is_some(), "it is there already");
+    assert_eq!((callbacks.len(), callbacks.files()), (10, 10));
+    callbacks.forget_host(A);
+    assert!(callbacks.grant_if_room(fids[10], B, Grant::Single, 0).is_some());
 }
 
 #[test]

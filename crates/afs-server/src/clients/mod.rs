@@ -3,6 +3,7 @@
 
 mod breaks;
 mod identify;
+mod identifying;
 mod late_breaks;
 mod messages;
 mod recalls;
@@ -12,13 +13,11 @@ mod sweep;
 mod unidentified;
 mod waiting_calls;
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::future::{Either, select};
-use afs_rpc::{Caller, EnvExt, EnvRef, Identity, Rx, WeakRx, sync};
+use afs_rpc::{Caller, EnvExt, EnvRef, Identity, Rx, WeakRx};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Uuid};
 use parking_lot::Mutex;
@@ -28,6 +27,7 @@ use crate::hosts::{AddressMisses, Host, HostIdentity, HostTable};
 use crate::leases::Leases;
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
+use identifying::Identifying;
 use late_breaks::LateAddresses;
 pub(crate) use rights::KeptRights;
 use unidentified::Unidentified;
@@ -55,8 +55,6 @@ impl Default for ClientTimeouts {
     }
 }
 
-/// Ports of one address that are identified at the same time. Calls from more are answered VBUSY.
-const IDENTIFYING_MAX: usize = 64;
 /// Promises reclaimed at a time when the table is full.
 const RECLAIM_STEP: usize = 64;
 
@@ -70,8 +68,7 @@ pub struct Clients {
     callbacks: Arc<Callbacks>,
     leases: Arc<Leases>,
     timeouts: ClientTimeouts,
-    /// Locks of addresses that are being identified, so that several first calls ask once.
-    identifying: Mutex<BTreeMap<SocketAddr, Arc<sync::Mutex<()>>>>,
+    identifying: Identifying,
     /// Calls that wait for their clients.
     waiting: Arc<WaitingCalls>,
     /// AddressMisses that did not give their identity.
@@ -105,7 +102,7 @@ impl Clients {
             callbacks,
             leases,
             timeouts,
-            identifying: Mutex::default(),
+            identifying: Identifying::default(),
             waiting: Arc::default(),
             unidentified: Mutex::default(),
             addresses: Mutex::default(),
@@ -176,8 +173,8 @@ impl Clients {
             self.resume(&host).await?;
             return Ok(host);
         }
-        let turn = self.identification_lock(caller.peer).ok_or(AbortCode::VBUSY)?;
-        let _turn = turn.lock.lock().await;
+        let lock = self.identifying.lock(caller.peer).ok_or(AbortCode::VBUSY)?;
+        let _turn = lock.turn().await;
         self.identify(caller).await
     }
 
@@ -185,7 +182,8 @@ impl Clients {
     /// reply, so that any later change finds the promise.
     ///
     /// Returns `None` for a host that cannot be called back, that was late with its last breaks, or that is
-    /// late with one now, and for an object of which another client has the lease: it has to fetch the status each time.
+    /// late with one now, for an object of which another client has the lease, and where the table has no room: it has to fetch the status
+    /// each time.
     pub async fn promise(self: &Arc<Self>, fid: Fid, host: &Arc<Host>, grant: Grant) -> Option<u32> {
         if !self.is_trusted(host) {
             return None;
@@ -193,8 +191,8 @@ impl Clients {
         if self.callbacks.is_full(fid) {
             self.reclaim(fid).await;
         }
-        let grant = || self.callbacks.grant(fid, host.id(), grant, self.now());
-        let seconds = self.leases.unless_lent(fid, host.id(), grant)?;
+        let grant = || self.callbacks.grant_if_room(fid, host.id(), grant, self.now());
+        let seconds = self.leases.unless_lent(fid, host.id(), grant)??;
         if host.is_removed() {
             self.callbacks.revoke(fid, host.id());
             return None;
@@ -210,33 +208,5 @@ impl Clients {
             self.queue_break(fid, host, &mut breaks);
         }
         breaks.answered().await;
-    }
-
-    /// The lock of an address, unless too many callers of one machine are being identified.
-    fn identification_lock(&self, peer: SocketAddr) -> Option<IdentificationLock<'_>> {
-        let mut identifying = self.identifying.lock();
-        let ports = SocketAddr::new(peer.ip(), 0)..=SocketAddr::new(peer.ip(), u16::MAX);
-        if !identifying.contains_key(&peer) && identifying.range(ports).count() >= IDENTIFYING_MAX {
-            return None;
-        }
-        let lock = identifying.entry(peer).or_insert_with(|| Arc::new(sync::Mutex::new(()))).clone();
-        Some(IdentificationLock { clients: self, peer, lock })
-    }
-}
-
-/// The lock of an address that is being identified, as held by one of its calls.
-struct IdentificationLock<'a> {
-    clients: &'a Clients,
-    peer: SocketAddr,
-    lock: Arc<sync::Mutex<()>>,
-}
-
-impl Drop for IdentificationLock<'_> {
-    fn drop(&mut self) {
-        let mut identifying = self.clients.identifying.lock();
-        // The map's and this one: no other call waits for this lock.
-        if Arc::strong_count(&self.lock) <= 2 {
-            identifying.remove(&self.peer);
-        }
     }
 }
