@@ -40,13 +40,17 @@ impl KeptRights {
         let is_same = |known: &&KnownCaller| {
             known.address == address && is_same_principal(&known.identity, &caller.identity)
         };
-        match self.callers.iter().find(is_same) {
-            Some(known) => self.has_changed |= known.subject != *subject,
-            None if self.callers.len() < CALLERS_MAX => self.callers.push(KnownCaller {
-                identity: caller.identity.clone(),
-                address,
-                subject: subject.clone(),
-            }),
+        let found = self.callers.iter().find(is_same).map(|known| known.subject != *subject);
+        let new = || KnownCaller { identity: caller.identity.clone(), address, subject: subject.clone() };
+        self.note_found(found, new);
+    }
+
+    /// Notes a caller: whether it was found with another subject, or `new` if it was not found. Without room for it the client is notified of
+    /// every change.
+    fn note_found(&mut self, found: Option<bool>, new: impl FnOnce() -> KnownCaller) {
+        match found {
+            Some(is_other) => self.has_changed |= is_other,
+            None if self.callers.len() < CALLERS_MAX => self.callers.push(new()),
             None => self.has_changed = true,
         }
     }
@@ -55,14 +59,12 @@ impl KeptRights {
     fn put_back(&mut self, taken: KeptRights) {
         let later = std::mem::replace(self, taken);
         self.has_changed |= later.has_changed;
-        for KnownCaller { identity, address, subject } in later.callers {
+        for new in later.callers {
             let is_same = |known: &&KnownCaller| {
-                known.address == address && is_same_principal(&known.identity, &identity)
+                known.address == new.address && is_same_principal(&known.identity, &new.identity)
             };
-            match self.callers.iter().find(is_same) {
-                Some(known) => self.has_changed |= known.subject != subject,
-                None => self.callers.push(KnownCaller { identity, address, subject }),
-            }
+            let found = self.callers.iter().find(is_same).map(|known| known.subject != new.subject);
+            self.note_found(found, || new);
         }
     }
 }
@@ -130,4 +132,36 @@ async fn has_changed(kept: &KeptRights, names: &dyn NameService) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_rpc::ConnKey;
+    use std::net::SocketAddr;
+
+    fn kept(callers: std::ops::Range<u8>) -> KeptRights {
+        let mut kept = KeptRights::default();
+        for n in callers {
+            let (peer, connection) = (SocketAddr::from(([10, 0, 0, n], 7001)), ConnKey { epoch: 1, cid: 4 });
+            let caller = Caller { peer, connection, security_index: 0, identity: Identity::Anonymous };
+            kept.note(&caller, &Subject::anonymous());
+        }
+        kept
+    }
+
+    #[test]
+    fn callers_are_bounded_and_beyond_that_the_client_hears_of_every_change() {
+        let full = kept(0..CALLERS_MAX as u8);
+        assert!(full.callers.len() == CALLERS_MAX && !full.has_changed);
+        let more = kept(0..CALLERS_MAX as u8 + 1);
+        assert!(more.callers.len() == CALLERS_MAX && more.has_changed);
+    }
+
+    #[test]
+    fn callers_that_come_during_a_look_up_do_not_add_up_beyond_the_bound() {
+        let mut later = kept(100..100 + CALLERS_MAX as u8);
+        later.put_back(kept(0..CALLERS_MAX as u8));
+        assert!(later.callers.len() == CALLERS_MAX && later.has_changed);
+    }
 }

@@ -116,3 +116,32 @@ impl Layouts {
         told
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use afs_sim::Sim;
+    use afs_wire::ids::{Uniquifier, VnodeId};
+
+    use super::*;
+
+    #[test]
+    fn a_full_table_revokes_all_and_goes_on() {
+        let sim = Sim::new(1);
+        let env = sim.env(sim.node("server", IpAddr::from([10, 0, 0, 1])));
+        let layouts = Layouts::new(&env, &Partitions::new([]));
+        let fid = |n: usize| Fid { volume: VolumeId(7), vnode: VnodeId(n as u32), unique: Uniquifier(1) };
+        let enter = |n| {
+            let mut entered = std::pin::pin!(layouts.enter(fid(n), fid(1)));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(entered.as_mut().poll(&mut context).is_ready(), "there is no drive to tell");
+        };
+        (0..FILES_MAX).for_each(enter);
+        assert_eq!(layouts.files.lock().len(), FILES_MAX);
+        enter(5);
+        assert_eq!(layouts.files.lock().len(), FILES_MAX, "it is there already");
+        enter(FILES_MAX);
+        assert_eq!(layouts.files.lock().len(), 1, "all others were revoked");
+    }
+}

@@ -50,6 +50,15 @@ pub struct ScrubReport {
 /// Most damages that are listed individually.
 pub const DAMAGES_MAX: usize = 100;
 
+impl ScrubReport {
+    /// Lists a damage, unless it is listed or there are too many.
+    fn note(&mut self, bad: BadData) {
+        if self.damaged.len() < DAMAGES_MAX && !self.damaged.contains(&bad) {
+            self.damaged.push(bad);
+        }
+    }
+}
+
 /// Repeated scrub of all stores of a server. Clones share one scrubber.
 #[derive(Clone)]
 pub struct Scrubber {
@@ -89,5 +98,27 @@ impl Scrubber {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PartitionId, ScrubReport>> {
         self.reports.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_volume::BadPart;
+    use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
+
+    #[test]
+    fn damages_are_listed_once_and_up_to_their_bound() {
+        let mut report = ScrubReport::default();
+        for n in 0..3 * DAMAGES_MAX as u32 {
+            report.note(BadData {
+                volume: VolumeId(7),
+                vnode: VnodeId(n / 2),
+                unique: Uniquifier(1),
+                data_version: DataVersion(1),
+                part: BadPart::Record,
+            });
+        }
+        assert_eq!(report.damaged.len(), DAMAGES_MAX);
     }
 }

@@ -9,7 +9,7 @@ use afs_wire::ids::{PartitionId, UnixSeconds};
 
 use crate::partitions::Partitions;
 
-use super::{DAMAGES_MAX, Replicas, ScrubReport, Scrubber};
+use super::{Replicas, ScrubReport, Scrubber};
 
 /// Bytes per step.
 const STEP: u64 = 4 << 20;
@@ -123,11 +123,7 @@ impl Rounds {
             }
             Err(why) => {
                 tracing::error!(partition = %self.partition, "{what}; it cannot be repaired: {why}");
-                self.report(|report| {
-                    if report.damaged.len() < DAMAGES_MAX && !report.damaged.contains(&bad) {
-                        report.damaged.push(bad);
-                    }
-                });
+                self.report(|report| report.note(bad));
                 false
             }
         }

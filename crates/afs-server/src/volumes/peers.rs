@@ -24,23 +24,41 @@ const DEAD: Duration = Duration::from_secs(30);
 /// (`afs_admin`), shorter than a restart and the assignment of as many numbers.
 const REPEATED: Duration = Duration::from_millis(500);
 
-/// How long the data path of a peer is left alone after it failed, and most peers for which that is noted.
+/// How long the data path of a peer is left alone after it failed.
 const PAUSE: Duration = Duration::from_secs(60);
+/// Most peers for which that is noted. That of another one is tried again at once.
 const PAUSES_MAX: usize = 256;
+
+/// The peers whose data path failed, and until when it is left alone.
+#[derive(Default)]
+struct Pauses(Mutex<BTreeMap<Ipv4Addr, Instant>>);
+
+impl Pauses {
+    fn note(&self, peer: Ipv4Addr, now: Instant) {
+        let mut pauses = self.0.lock();
+        pauses.retain(|_, until| now < *until);
+        if pauses.len() < PAUSES_MAX {
+            pauses.insert(peer, now + PAUSE);
+        }
+    }
+
+    fn has(&self, peer: Ipv4Addr, now: Instant) -> bool {
+        self.0.lock().get(&peer).is_some_and(|until| now < *until)
+    }
+}
 
 pub(super) struct Peers {
     /// Weak: the transport holds the services, which hold this, so a strong handle would be a cycle.
     rx: WeakRx,
     security: OwnSecurity,
-    /// The peers whose data path failed, and until when it is left alone.
-    pauses: Mutex<BTreeMap<Ipv4Addr, Instant>>,
+    pauses: Pauses,
 }
 
 impl VolumeServer {
     /// Lets the server send volumes to others, with its own credentials. Call once, before the service is
     /// offered; without it calls that send are refused.
     pub fn reach_peers(&self, rx: &Rx, security: OwnSecurity) {
-        let _ = self.peers.set(Peers { rx: rx.downgrade(), security, pauses: Mutex::default() });
+        let _ = self.peers.set(Peers { rx: rx.downgrade(), security, pauses: Pauses::default() });
     }
 
     pub(super) fn peer(&self, server: &Destination) -> Result<Connection, AbortCode> {
@@ -59,20 +77,14 @@ impl VolumeServer {
 
     /// Notes that the data path of a peer failed.
     pub(super) fn path_failed(&self, to: &Destination) {
-        let Some(peers) = self.peers.get() else { return };
-        let (mut pauses, now) = (peers.pauses.lock(), self.env.now());
-        pauses.retain(|_, until| now < *until);
-        if pauses.len() < PAUSES_MAX {
-            pauses.insert(to.host, now + PAUSE);
+        if let Some(peers) = self.peers.get() {
+            peers.pauses.note(to.host, self.env.now());
         }
     }
 
     /// Whether the data path of a peer failed a moment ago.
     pub(super) fn is_pausing(&self, to: &Destination) -> bool {
-        let now = self.env.now();
-        self.peers
-            .get()
-            .is_some_and(|peers| peers.pauses.lock().get(&to.host).is_some_and(|until| now < *until))
+        self.peers.get().is_some_and(|peers| peers.pauses.has(to.host, self.env.now()))
     }
 
     /// What dumps a peer accepts beyond those of AFS, as bits: one of ours says so, others do not know the call.
@@ -102,5 +114,21 @@ pub(super) fn code(error: &CallError) -> AbortCode {
         CallError::Closed => AbortCode::VRESTARTING,
         CallError::Unreachable { .. } | CallError::Timeout => AbortCode::RX_CALL_DEAD,
         _ => AbortCode::VOLSERDUMPERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_bounded_and_end() {
+        let pauses = Pauses::default();
+        let peer = |n: usize| Ipv4Addr::from_bits(n as u32);
+        (0..2 * PAUSES_MAX).for_each(|n| pauses.note(peer(n), Instant::ZERO));
+        assert_eq!(pauses.0.lock().len(), PAUSES_MAX);
+        assert!(pauses.has(peer(0), Instant::ZERO) && !pauses.has(peer(PAUSES_MAX), Instant::ZERO));
+        pauses.note(peer(PAUSES_MAX), Instant::ZERO + PAUSE);
+        assert_eq!(pauses.0.lock().len(), 1, "the others are over");
     }
 }

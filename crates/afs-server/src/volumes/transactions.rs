@@ -233,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn beyond_the_bound_none_begins_until_one_has_ended() {
+        let transactions = Transactions::new(0);
+        let site = |volume| Site { volume: VolumeId(volume), ..PLACE };
+        let open = |volume| transactions.open(site(volume), AttachFlags::BUSY, "", at(0));
+        let first = open(1).unwrap();
+        (2..=TRANSACTIONS_MAX as u32).for_each(|volume| drop(open(volume).unwrap()));
+        assert_eq!(open(9999), Err(AbortCode::VOLSERNO_MEMORY));
+        transactions.close(first);
+        assert!(open(9999).is_ok());
+    }
+
+    #[test]
     fn numbers_begin_anew_behind_the_last_and_none_is_given_twice() {
         let transactions = Transactions::new(0);
         transactions.lock().last = i32::MAX - 1;
