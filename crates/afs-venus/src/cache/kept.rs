@@ -214,6 +214,11 @@ impl KeptFiles {
         u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
 
+    /// Number of kept files.
+    pub fn files(&self) -> usize {
+        self.records.len()
+    }
+
     /// Number of kept files, of records of pinned objects, and of files that the kernel may write.
     pub fn count(&self) -> usize {
         self.records.len() + self.offline.len() + self.being_written.len()

@@ -40,7 +40,10 @@ impl Calls {
         }
         let sites = self.servers_of(context, cell, &group.sites_of(kind)).await?;
         self.measure(kind, &sites);
-        Ok(self.parts.location.volumes().learn(cell, id, kind, group.clone(), sites, self.now()))
+        let volumes = self.parts.location.volumes();
+        let volume = volumes.learn(cell, id, kind, group.clone(), sites, self.now());
+        volumes.shrink(|cell, id| self.parts.promises.is_in_use(cell, id));
+        Ok(volume)
     }
 
     /// Finds the volume group of a name (or decimal number); ENODEV if there is none. What is known of it longer than its term is

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 const SLOW_FOR: Duration = Duration::from_secs(300);
 /// Limit of the slowest calls.
 const SLOW_MAX: usize = 16;
+/// Most peers whose calls are counted. Those of another one are not.
+const PEERS_MAX: usize = 4096;
 
 /// A call to an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,10 +111,12 @@ impl Drop for CallTimer<'_> {
 
 impl Inner {
     fn note(&mut self, ended: EndedCall) {
-        let times = self.peers.entry(ended.call.peer).or_default();
-        times.calls += 1;
-        times.failed += u64::from(ended.has_failed);
-        times.total += ended.took();
+        if self.peers.len() < PEERS_MAX || self.peers.contains_key(&ended.call.peer) {
+            let times = self.peers.entry(ended.call.peer).or_default();
+            times.calls += 1;
+            times.failed += u64::from(ended.has_failed);
+            times.total += ended.took();
+        }
         self.drop_old(ended.ended);
         let at = self.slowest.partition_point(|other| other.took() >= ended.took());
         if at < SLOW_MAX {
@@ -149,6 +153,20 @@ mod tests {
         assert_eq!(times.in_progress(9), []);
         let peer = times.of_peer(call(0).peer);
         assert_eq!((peer.calls, peer.failed, peer.total), (1, 1, Duration::from_millis(20)));
+    }
+
+    #[test]
+    fn peers_whose_calls_are_counted_are_bounded() {
+        let times = CallTimes::default();
+        let of = |n: usize| {
+            let ip = std::net::Ipv4Addr::from_bits(n as u32);
+            TimedCall { peer: (ip, 7000).into(), ..call(0) }
+        };
+        (0..2 * PEERS_MAX).for_each(|n| times.begin(of(n)).end(at(1), false));
+        times.begin(of(0)).end(at(1), false);
+        assert_eq!(times.0.lock().peers.len(), PEERS_MAX);
+        let counted = [0, PEERS_MAX].map(|n| times.of_peer(of(n).peer).calls);
+        assert_eq!(counted, [2, 0]);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::key::{Map, NodeTarget};
 
 /// Longest path that is built, in names.
 const DEPTH_MAX: usize = 2048;
+/// Most names of one node that are known. An entry that the kernel has by a further one is invalidated when it goes.
+const NAMES_MAX: usize = 256;
 
 /// Every node with outstanding look-ups, and the root. Bounded by the number of inodes that the kernel holds; the
 /// kernel reports when it drops one.
@@ -78,11 +80,16 @@ impl NodeTable {
         inner.by_id.get(&id).is_some_and(|record| record.node_target == node_target).then_some(id)
     }
 
-    /// Counts one look-up of a target by a name in a directory; `None` for a path walk, which hands out no name.
-    pub fn remember(&self, node_target: NodeTarget, name: Option<(NodeId, &[u8])>) -> NodeId {
+    /// Counts one look-up of a target by a name in a directory; `None` for a path walk, which hands out no name. With a name more than a node
+    /// may have, returns the one that it loses, which is to be invalidated in the kernel.
+    pub fn hand_out(
+        &self,
+        node_target: NodeTarget,
+        name: Option<(NodeId, &[u8])>,
+    ) -> (NodeId, Option<(NodeId, Box<[u8]>)>) {
         let mut inner = self.0.lock();
         let id = inner.claim(node_target);
-        let Some(record) = inner.by_id.get_mut(&id) else { return id };
+        let Some(record) = inner.by_id.get_mut(&id) else { return (id, None) };
         record.lookups += 1;
         if let Some((parent, name)) = name {
             // The last one is the name of the last look-up.
@@ -95,7 +102,13 @@ impl NodeTable {
                 parent.children.insert(name.into(), id);
             }
         }
-        id
+        (id, inner.drop_excess_name(id))
+    }
+
+    /// [`NodeTable::hand_out`] without a name too many.
+    #[cfg(test)]
+    pub fn remember(&self, node_target: NodeTarget, name: Option<(NodeId, &[u8])>) -> NodeId {
+        self.hand_out(node_target, name).0
     }
 
     /// Subtracts look-ups. Returns the target of the node if none are left.
@@ -237,6 +250,18 @@ impl Inner {
         id
     }
 
+    /// Drops a name of a node that has too many: the oldest of those that do not lead to it any more, or else the oldest, which is returned.
+    fn drop_excess_name(&mut self, id: NodeId) -> Option<(NodeId, Box<[u8]>)> {
+        let names = &self.by_id.get(&id).filter(|record| record.names.len() > NAMES_MAX)?.names;
+        let leads_here = |(dir, name): &(NodeId, Box<[u8]>)| {
+            self.by_id.get(dir).is_some_and(|dir| dir.children.get(name) == Some(&id))
+        };
+        let stale = names.iter().position(|name| !leads_here(name));
+        let (dir, name) = self.by_id.get_mut(&id)?.names.remove(stale.unwrap_or(0));
+        self.drop_name(dir, &name, id);
+        stale.is_none().then_some((dir, name))
+    }
+
     fn drop_name(&mut self, parent: NodeId, name: &[u8], child: NodeId) {
         if let Some(parent) = self.by_id.get_mut(&parent)
             && parent.children.get(name) == Some(&child)
@@ -290,6 +315,34 @@ mod tests {
         assert_eq!(name(id).as_deref(), Some("b"));
         nodes.drop_name(NodeId::ROOT, b"b");
         assert_eq!(name(id), None);
+    }
+
+    #[test]
+    fn names_of_a_node_are_bounded_and_the_oldest_is_to_be_invalidated() {
+        let nodes = NodeTable::new(node_target(1));
+        let hand_out =
+            |n: usize| nodes.hand_out(node_target(2), Some((NodeId::ROOT, n.to_string().as_bytes())));
+        let id = hand_out(0).0;
+        assert!((1..NAMES_MAX).all(|n| hand_out(n).1.is_none()));
+        assert_eq!(hand_out(NAMES_MAX).1, Some((NodeId::ROOT, (*b"0").into())));
+        assert_eq!((nodes.names_of(id).len(), nodes.names_in(NodeId::ROOT).len()), (NAMES_MAX, NAMES_MAX));
+        nodes.drop_name(NodeId::ROOT, b"7");
+        assert_eq!(hand_out(NAMES_MAX + 1).1, None, "a removed name gives way first");
+        nodes.forget(id, u64::MAX);
+        assert!(nodes.names_in(NodeId::ROOT).is_empty());
+    }
+
+    #[test]
+    fn names_that_are_made_and_removed_do_not_add_up() {
+        let nodes = NodeTable::new(node_target(1));
+        let id = nodes.remember(node_target(2), Some((NodeId::ROOT, b"file")));
+        for n in 0..10 * NAMES_MAX {
+            let name = n.to_string();
+            assert_eq!(nodes.hand_out(node_target(2), Some((NodeId::ROOT, name.as_bytes()))).1, None);
+            nodes.drop_name(NodeId::ROOT, name.as_bytes());
+        }
+        assert_eq!(nodes.names_of(id).len(), NAMES_MAX);
+        assert_eq!(nodes.names_in(NodeId::ROOT), [Box::from(*b"file")]);
     }
 
     #[test]

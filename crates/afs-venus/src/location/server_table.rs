@@ -14,6 +14,11 @@ use crate::key::CellIndex;
 
 /// Limit of the addresses to which ranks are given.
 const RANKS_MAX: usize = 1024;
+/// Most servers of one cell, of which the location database of OpenAFS has 254 at most. No other is called until the mount is started again:
+/// connections and promises are by server.
+const SERVERS_MAX: usize = 1024;
+/// Most addresses of a server that are used.
+const ADDRESSES_MAX: usize = 32;
 
 /// All known file servers, never removed: their number is bounded by the cells. Each cell has its own, so that no cell
 /// can redirect the servers of another one.
@@ -51,7 +56,8 @@ impl ServerTable {
         inner.by_address.iter().filter(|((_, at), _)| *at == peer).map(|(_, server)| server.clone()).collect()
     }
 
-    /// Adds or updates a server from the location service. Addresses that stay keep their state.
+    /// Adds or updates a server from the location service. Addresses that stay keep their state. `None` without an address, and for a server
+    /// too many of its cell.
     pub fn learn(
         &self,
         cell: CellIndex,
@@ -62,7 +68,12 @@ impl ServerTable {
         make: impl Fn(SocketAddr) -> Address,
     ) -> Option<Arc<Server>> {
         let first = *peers.first()?;
+        let peers = &peers[..peers.len().min(ADDRESSES_MAX)];
         let mut inner = self.0.lock();
+        if !inner.is_known(cell, uuid, first) && inner.count(cell) >= SERVERS_MAX {
+            tracing::warn!(%first, "a server is not used: its cell names too many");
+            return None;
+        }
         let server = match uuid {
             Some(uuid) => {
                 let make = || Arc::new(Server::new(cell, Some(uuid), draw));
@@ -83,6 +94,9 @@ impl ServerTable {
             inner.by_address.insert((cell, *peer), server.clone());
         }
         drop(addresses);
+        for gone in old.iter().filter(|address| !peers.contains(&address.peer)) {
+            inner.leave((cell, gone.peer), &server);
+        }
         server.unique.store(unique, Ordering::SeqCst);
         Some(server)
     }
@@ -111,5 +125,28 @@ impl ServerTable {
         let mut all: Vec<Arc<Server>> = inner.by_uuid.values().cloned().collect();
         all.extend(inner.by_address.values().filter(|server| server.uuid.is_none()).cloned());
         all
+    }
+}
+
+impl Inner {
+    fn is_known(&self, cell: CellIndex, uuid: Option<Uuid>, first: SocketAddr) -> bool {
+        match uuid {
+            Some(uuid) => self.by_uuid.contains_key(&(cell, uuid)),
+            None => self.by_address.contains_key(&(cell, first)),
+        }
+    }
+
+    /// Number of servers of a cell.
+    fn count(&self, cell: CellIndex) -> usize {
+        let named = self.by_uuid.range((cell, Uuid([0; 16]))..=(cell, Uuid([u8::MAX; 16]))).count();
+        let of_cell = self.by_address.iter().filter(|((of, _), server)| *of == cell && server.uuid.is_none());
+        named + of_cell.count()
+    }
+
+    /// An address is no longer one of a server.
+    fn leave(&mut self, address: (CellIndex, SocketAddr), server: &Arc<Server>) {
+        if self.by_address.get(&address).is_some_and(|other| Arc::ptr_eq(other, server)) {
+            self.by_address.remove(&address);
+        }
     }
 }

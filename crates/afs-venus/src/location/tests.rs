@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::{EnvRef, Instant, Rx};
@@ -94,6 +95,59 @@ fn a_server_is_one_in_its_cell_whatever_its_addresses() {
     assert!(!Arc::ptr_eq(&server, &stranger));
     assert_eq!((servers.by_uuid(Uuid::default()).len(), servers.all().len()), (2, 2));
     assert!(Arc::ptr_eq(&servers.by_address(at(4))[0], &server));
+}
+
+#[test]
+fn servers_of_a_cell_are_bounded_and_so_are_their_addresses() {
+    let client = client();
+    let named = |n: usize| Some(Uuid((n as u128).to_be_bytes()));
+    let learn = |cell, n, peers: &[SocketAddr]| {
+        let make = |peer| Address::new(&client.rx, peer, DEAD);
+        client.location.servers().learn(cell, named(n), 1, peers, 0, make)
+    };
+    let many: Vec<SocketAddr> = (1..100).map(at).collect();
+    assert_eq!(learn(CELL, 0, &many).unwrap().addresses().len(), 32);
+    assert!((1..1024).all(|n| learn(CELL, n, &[at(7)]).is_some()));
+    assert!(learn(CELL, 1024, &[at(7)]).is_none(), "one too many");
+    assert!(learn(CELL, 5, &[at(8)]).is_some() && learn(OTHER, 1024, &[at(7)]).is_some());
+}
+
+#[test]
+fn the_addresses_that_a_server_had_do_not_add_up() {
+    let client = client();
+    for last in 2..200 {
+        client.server(CELL, Some(Uuid::default()), last.into(), &[last, 1]);
+    }
+    let servers = client.location.servers();
+    let known = (0..=255).filter(|last| !servers.by_address(at(*last)).is_empty());
+    assert_eq!(known.collect::<Vec<u8>>(), [1, 199]);
+}
+
+#[test]
+fn groups_are_bounded_and_the_one_asked_for_longest_ago_goes() {
+    let (client, most) = (client(), 4096);
+    let volumes = client.location.volumes();
+    let remember = |n: u64| volumes.remember_group(CELL, &n.to_string(), group("v"), seconds(n), 0);
+    (0..=most).for_each(remember);
+    assert!(volumes.group(CELL, "0").is_none());
+    assert!(volumes.group(CELL, "1").is_some() && volumes.group(CELL, &most.to_string()).is_some());
+}
+
+#[test]
+fn volumes_that_nobody_uses_are_bounded() {
+    let (client, volumes) = (client(), VolumeTable::with_room(10));
+    let learn = |n: u32| {
+        let sites = vec![client.server(CELL, None, 0, &[2])];
+        let volume = volumes.learn(CELL, VolumeId(n), VolumeKind::ReadWrite, group("v"), sites, seconds(0));
+        volumes.shrink(|_, id| id.0 % 100 == 0);
+        volume
+    };
+    let held = learn(7);
+    held.broken.store(5, Ordering::SeqCst);
+    (1000..2000).for_each(|n| drop(learn(n)));
+    assert!(volumes.all().len() <= 2 * 12, "{}", volumes.all().len());
+    assert_eq!(volumes.get(CELL, VolumeId(7)).unwrap().broken.load(Ordering::SeqCst), 5, "a task has it");
+    assert!((1000..2000).step_by(100).all(|n| volumes.get(CELL, VolumeId(n)).is_some()), "they are in use");
 }
 
 #[test]

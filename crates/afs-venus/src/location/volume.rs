@@ -278,9 +278,12 @@ impl Volume {
     }
 }
 
-/// Table of volumes by number, and of groups by name. Groups are bounded: the one queried longest ago is removed.
-#[derive(Default)]
-pub(crate) struct VolumeTable(Mutex<Inner>);
+/// Table of volumes by number, and of groups by name. Of groups the one queried longest ago is removed.
+pub(crate) struct VolumeTable {
+    /// Volumes beyond which those that nobody uses are removed.
+    max: usize,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -288,23 +291,49 @@ struct Inner {
     groups: BTreeMap<(CellIndex, String), (Arc<Group>, Instant)>,
     /// How often all groups were removed.
     recalls: u64,
+    /// Number of volumes at which those that nobody uses are looked for.
+    shrinks_at: usize,
 }
 
-/// Limit of groups. Volumes are not bounded: their break numbers must not be lost.
+/// Limit of groups.
 const GROUPS_MAX: usize = 4096;
+/// Limit of volumes, those in use apart: the break numbers of a volume must not be lost while an object of it is cached.
+const VOLUMES_MAX: usize = 16_384;
+
+impl Default for VolumeTable {
+    fn default() -> Self {
+        Self::with_room(VOLUMES_MAX)
+    }
+}
 
 impl VolumeTable {
+    /// A table of at most so many volumes besides those in use.
+    pub fn with_room(max: usize) -> Self {
+        VolumeTable { max, inner: Mutex::new(Inner { shrinks_at: max, ..Inner::default() }) }
+    }
+
+    /// Removes the volumes that nobody uses, if there are too many: no task has them, and nothing of them `is_in_use`. They are looked up again
+    /// when they are needed. The table is then at most twice as large as what is in use.
+    pub fn shrink(&self, is_in_use: impl Fn(CellIndex, VolumeId) -> bool) {
+        let mut inner = self.inner.lock();
+        if inner.volumes.len() > inner.shrinks_at {
+            let is_held = |volume: &Arc<Volume>| Arc::strong_count(volume) > 1;
+            inner.volumes.retain(|(cell, id), volume| is_held(volume) || is_in_use(*cell, *id));
+            inner.shrinks_at = self.max.max(2 * inner.volumes.len());
+        }
+    }
+
     pub fn get(&self, cell: CellIndex, id: VolumeId) -> Option<Arc<Volume>> {
-        self.0.lock().volumes.get(&(cell, id)).cloned()
+        self.inner.lock().volumes.get(&(cell, id)).cloned()
     }
 
     /// All volumes of this number: a break does not name its cell.
     pub fn with_id(&self, id: VolumeId) -> Vec<Arc<Volume>> {
-        self.0.lock().volumes.values().filter(|volume| volume.id == id).cloned().collect()
+        self.inner.lock().volumes.values().filter(|volume| volume.id == id).cloned().collect()
     }
 
     pub fn all(&self) -> Vec<Arc<Volume>> {
-        self.0.lock().volumes.values().cloned().collect()
+        self.inner.lock().volumes.values().cloned().collect()
     }
 
     /// The volume, added if it is new.
@@ -317,32 +346,32 @@ impl VolumeTable {
         sites: Vec<Arc<Server>>,
         now: Instant,
     ) -> Arc<Volume> {
-        let mut inner = self.0.lock();
+        let mut inner = self.inner.lock();
         let make = || Arc::new(Volume::new(cell, id, kind, group, sites, now));
         inner.volumes.entry((cell, id)).or_insert_with(make).clone()
     }
 
     /// The group of a name, and when it was queried.
     pub fn group(&self, cell: CellIndex, name: &str) -> Option<(Arc<Group>, Instant)> {
-        self.0.lock().groups.get(&(cell, name.to_owned())).cloned()
+        self.inner.lock().groups.get(&(cell, name.to_owned())).cloned()
     }
 
     /// Number of the last recall of all groups, to be taken before a query.
     pub fn recalls(&self) -> u64 {
-        self.0.lock().recalls
+        self.inner.lock().recalls
     }
 
     /// The group of a name or number by the volumes that are known, whenever that was queried.
     pub fn group_of_known(&self, cell: CellIndex, name: &str) -> Option<Arc<Group>> {
         let id = name.parse().ok().map(VolumeId);
-        let volumes = self.0.lock().volumes.values().cloned().collect::<Vec<_>>();
+        let volumes = self.inner.lock().volumes.values().cloned().collect::<Vec<_>>();
         let of_cell = volumes.iter().filter(|volume| volume.cell == cell).map(|volume| volume.group());
         of_cell.into_iter().find(|group| group.name == name || id.is_some_and(|id| group.ids.contains(&id)))
     }
 
     /// Remembers the reply to a query before which `recalls` was the number of the last recall; not if there was one since.
     pub fn remember_group(&self, cell: CellIndex, name: &str, group: Arc<Group>, now: Instant, recalls: u64) {
-        let mut inner = self.0.lock();
+        let mut inner = self.inner.lock();
         if inner.recalls != recalls {
             return;
         }
@@ -357,7 +386,7 @@ impl VolumeTable {
 
     /// Removes all groups: a server has recalled one, or a user asks for all of them again.
     pub fn forget_groups(&self) {
-        let mut inner = self.0.lock();
+        let mut inner = self.inner.lock();
         inner.groups.clear();
         inner.recalls += 1;
     }

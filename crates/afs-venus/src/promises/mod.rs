@@ -20,13 +20,14 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use afs_rpc::{EnvRef, Instant};
+use afs_wire::ids::{Fid, VolumeId};
 use parking_lot::Mutex;
 
 use crate::config::Limits;
 use crate::counters::Counters;
 use crate::identity::Identity;
 use crate::kernel::KernelCaches;
-use crate::key::Key;
+use crate::key::{CellIndex, Key, NodeTarget};
 use crate::location::{Location, Server, Volume};
 use crate::pins::Pins;
 use crate::promise::{BreakCounter, ServerReset};
@@ -132,6 +133,12 @@ impl Promises {
                 self.ended(&vnode);
             }
         }
+    }
+
+    /// Whether the kernel has the root of a volume, or anything of it is in the status cache: breaks of the volume must be noted.
+    pub fn is_in_use(&self, cell: CellIndex, volume: VolumeId) -> bool {
+        let root = NodeTarget::Object(Key::new(cell, Fid::root(volume)));
+        self.parts.vnodes.has_any_of(cell, volume) || self.parts.kernel.nodes().held(root).is_some()
     }
 
     /// Volumes with one promise for all objects that ends at `soon` or before: the promise must be renewed.

@@ -165,7 +165,10 @@ impl Venus {
         status: Status,
         name: Option<(NodeId, &[u8])>,
     ) -> Entry {
-        let node = self.kernel.nodes().remember(node_target, name);
+        let (node, lost) = self.kernel.nodes().hand_out(node_target, name);
+        if let Some((parent, name)) = lost {
+            self.kernel.invalidate_entry(parent, &name);
+        }
         self.promises.invalidate_if_unpromised(node_target);
         if let Some(parent) = name.and_then(|(parent, _)| self.kernel.nodes().node_target(parent)) {
             self.promises.invalidate_if_unpromised(parent);

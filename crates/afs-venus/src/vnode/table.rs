@@ -115,6 +115,11 @@ impl VnodeTable {
         inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())
     }
 
+    /// Whether there is an object of a volume.
+    pub fn has_any_of(&self, cell: CellIndex, volume: VolumeId) -> bool {
+        self.inner.lock().by_volume.contains_key(&(cell, volume))
+    }
+
     /// All objects of a volume, in time proportional to their number.
     pub fn of_volume(&self, cell: CellIndex, volume: VolumeId) -> Vec<Arc<Vnode>> {
         let inner = self.inner.lock();

@@ -50,6 +50,10 @@ use unsaved::{Found, UnsavedDirectory};
 
 /// Most unused files kept open, so that the next open is fast.
 const WARM_MAX: usize = 1024;
+/// Most kept files, about 200 bytes of memory each, however small they are. Beyond it the least recently used ones go.
+const FILES_MAX: usize = 2 << 20;
+/// Fewest entries of files that are open among which those of closed ones are looked for.
+const OPEN_SWEPT_MIN: usize = 64;
 /// Contents of `trust` after an orderly stop.
 const CLEAN: &str = "clean";
 
@@ -78,10 +82,14 @@ struct UnsavedState {
 
 struct State {
     kept: KeptFiles,
+    /// Files that are open, and up to as many that are not any more.
     open: BTreeMap<u64, Weak<DiskFile>>,
+    /// Number of entries of `open` at which those of closed files are removed.
+    open_swept_at: usize,
     /// Second-chance queue: a file that was used since it was last examined is passed over.
     warm: VecDeque<Arc<DiskFile>>,
     warm_max: usize,
+    files_max: usize,
     index: Index,
 }
 
@@ -124,8 +132,15 @@ impl DiskCache {
         let numbers = kept.file_numbers().chain(unsaved.iter().chain(&lone).copied());
         let first = orphans::begin_run(dir, numbers).map_err(named(&dir.join("run")))?;
         let sweeper = Sweeper::new(dir, &kept, first);
-        let (open, warm) = Default::default();
-        let state = State { kept, open, warm, warm_max: WARM_MAX, index: log };
+        let state = State {
+            kept,
+            open: BTreeMap::new(),
+            open_swept_at: OPEN_SWEPT_MIN,
+            warm: VecDeque::new(),
+            warm_max: WARM_MAX,
+            files_max: FILES_MAX,
+            index: log,
+        };
         let cache = DiskCache {
             dir: dir.to_owned(),
             _lock: held,
@@ -154,7 +169,7 @@ impl DiskCache {
 
     fn has_room(&self, state: &State, wanted: u64) -> bool {
         let used = state.kept.bytes() + self.unkept.load(Ordering::Relaxed);
-        used.saturating_add(wanted) <= self.bytes_max
+        used.saturating_add(wanted) <= self.bytes_max && state.kept.files() <= state.files_max
     }
 
     /// The file of a record, opened if needed. One of an earlier run is refused if anybody has changed it: what is cached is not served without a
@@ -174,7 +189,7 @@ impl DiskCache {
             let text = format!("{} was changed by another program", self.path(id).display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
-        state.open.insert(id, Arc::downgrade(&file));
+        state.note_open(&file);
         state.keep_warm(&file);
         Ok(file)
     }
@@ -191,6 +206,15 @@ impl State {
         }
         if let Err(error) = self.index.append(&IndexRecord::Forget { cell: cell.clone(), fid }) {
             tracing::warn!(%error, "the index of the cache cannot be written");
+        }
+    }
+
+    /// Notes a file that is open, and now and then removes those that are not any more.
+    fn note_open(&mut self, file: &Arc<DiskFile>) {
+        self.open.insert(file.number(), Arc::downgrade(file));
+        if self.open.len() >= self.open_swept_at {
+            self.open.retain(|_, file| file.strong_count() > 0);
+            self.open_swept_at = OPEN_SWEPT_MIN.max(2 * self.open.len());
         }
     }
 
@@ -259,7 +283,7 @@ impl CacheStore for DiskCache {
         };
         let file = with_descriptor(create, || self.state.lock().close_unused())?;
         let file = Arc::new(file);
-        self.state.lock().open.insert(id, Arc::downgrade(&file));
+        self.state.lock().note_open(&file);
         Ok(file)
     }
 
@@ -481,10 +505,13 @@ impl CacheStore for DiskCache {
 
     fn make_room(&self, wanted: u64) -> bool {
         let mut state = self.state.lock();
-        let fits = |state: &State| self.has_room(state, wanted);
-        if fits(&state) {
+        if self.has_room(&state, wanted) {
             return true;
         }
+        // Where there are too many files, some more go, so that the next ones need no search.
+        let is_by_count = state.kept.files() > state.files_max;
+        let files_max = state.files_max - if is_by_count { state.files_max / 64 } else { 0 };
+        let fits = |state: &State| self.has_room(state, wanted) && state.kept.files() <= files_max;
         let names: Vec<_> =
             state.kept.oldest_first().map(|(name, record)| (name.clone(), record.file)).collect();
         for ((cell, fid), file) in names {

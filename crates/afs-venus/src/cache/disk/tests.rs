@@ -40,6 +40,32 @@ fn keep(cache: &DiskCache, vnode: u32, data: &[u8]) -> u64 {
     file.id()
 }
 
+#[test]
+fn files_that_are_closed_without_being_kept_leave_nothing_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 20, "").unwrap();
+    let held: Vec<_> = (0..10).map(|_| cache.create().unwrap()).collect();
+    for _ in 0..1000 {
+        cache.create().unwrap();
+        assert!(cache.state.lock().open.len() <= OPEN_SWEPT_MIN);
+    }
+    let state = cache.state.lock();
+    assert!(held.iter().all(|file| state.open.contains_key(&file.id())), "they are in use");
+}
+
+#[test]
+fn kept_files_are_bounded_in_number_however_small_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), 1 << 20, "").unwrap();
+    cache.state.lock().files_max = 128;
+    for vnode in 1..=300 {
+        keep(&cache, vnode, b"");
+        assert!(cache.make_room(0) && cache.state.lock().kept.files() <= 128);
+    }
+    assert!(cache.find(&key(300)).is_some() && cache.find(&key(1)).is_none(), "the oldest went");
+    assert!(cache.state.lock().kept.files() > 100, "and few at a time");
+}
+
 /// Harms a file; the second one is an older copy.
 type Harm = fn(&Path, &Path);
 
