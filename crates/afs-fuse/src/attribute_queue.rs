@@ -10,7 +10,7 @@
 use crate::progress::Progress;
 use afs_venus::NodeId;
 use fuser::INodeNo;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -81,7 +81,9 @@ impl AttributeQueue {
     /// Ends a round; `again` are the inodes that the kernel did not know.
     fn done(&self, mut again: VecDeque<Queued>) {
         let mut state = self.lock();
-        again.append(&mut state.work);
+        let known: HashSet<INodeNo> = again.iter().map(|(_, ino, _)| *ino).collect();
+        // One that was added during the round is queued again already, under its earlier number.
+        again.extend(state.work.drain(..).filter(|(_, ino, _)| !known.contains(ino)));
         state.work = again;
         let done = state.work.front().map_or(state.progress.last(), |(oldest, ..)| oldest - 1);
         let wakers = state.progress.done_up_to(done);
@@ -153,6 +155,22 @@ mod tests {
         assert!(settled(&queue));
         answer.send(true).unwrap();
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn an_inode_that_the_kernel_does_not_know_for_long_is_queued_once_however_often_it_is_broken() {
+        let queue = AttributeQueue::default();
+        queue.add(INodeNo(7), NodeId(7));
+        for _ in 0..100 {
+            let (round, _) = queue.next(PAUSE_MIN).unwrap();
+            assert_eq!(round, [(1, INodeNo(7), NodeId(7))]);
+            queue.add(INodeNo(7), NodeId(7));
+            queue.done(round);
+            assert!(!settled(&queue));
+        }
+        queue.next(PAUSE_MIN);
+        queue.done(VecDeque::new());
+        assert!(settled(&queue));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use crate::progress::Progress;
 use fuser::INodeNo;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::task::{Context, Poll};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -46,10 +46,11 @@ pub struct Step {
     in_the_way: bool,
 }
 
-/// Bounded by the names that Venus and [`crate::negative_entries::NegativeEntries`] hold.
+/// Bounded by the names that Venus and [`crate::negative_entries::NegativeEntries`] hold: each is queued once, however often it is broken
+/// while the thread waits.
 #[derive(Default)]
 struct State {
-    work: VecDeque<(u64, INodeNo, Box<[u8]>)>,
+    work: Work,
     progress: Progress,
     /// Names with numbers up to this one were handled by revalidating all.
     revalidated: u64,
@@ -61,6 +62,52 @@ struct State {
     current: Option<u64>,
 }
 
+/// Queue of names, each once.
+#[derive(Default)]
+struct Work {
+    last: u64,
+    queue: BTreeMap<u64, Queued>,
+    /// The place of each name in the queue.
+    places: HashMap<u64, HashMap<Box<[u8]>, u64>>,
+}
+
+/// Sequence number, directory and name.
+type Queued = (u64, INodeNo, Box<[u8]>);
+
+impl Work {
+    /// The sequence number of a name, if it is queued.
+    fn number(&self, directory: INodeNo, name: &[u8]) -> Option<u64> {
+        let place = self.places.get(&directory.0)?.get(name)?;
+        self.queue.get(place).map(|(number, ..)| *number)
+    }
+
+    /// Queues a name at the end. If it is queued before, it leaves that place.
+    fn push(&mut self, number: u64, directory: INodeNo, name: Box<[u8]>) {
+        self.last += 1;
+        let places = self.places.entry(directory.0).or_default();
+        if let Some(before) = places.insert(name.clone(), self.last) {
+            self.queue.remove(&before);
+        }
+        self.queue.insert(self.last, (number, directory, name));
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        let (_, queued) = self.queue.pop_first()?;
+        let (_, directory, name) = &queued;
+        if let Some(places) = self.places.get_mut(&directory.0) {
+            places.remove(name);
+            if places.is_empty() {
+                self.places.remove(&directory.0);
+            }
+        }
+        Some(queued)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
 /// Number of a name for which no task waits.
 const UNAWAITED: u64 = 0;
 
@@ -70,15 +117,31 @@ impl State {
         if self.busy.contains_key(&directory.0) {
             self.postponed.entry(directory.0).or_default().insert(name);
         } else {
-            self.work.push_back((UNAWAITED, directory, name));
+            self.push_unawaited(directory, name);
         }
     }
 
     /// The last request in a directory has ended. Returns whether that queues names.
     fn resume(&mut self, directory: INodeNo) -> bool {
         let Some(names) = self.postponed.remove(&directory.0) else { return false };
-        self.work.extend(names.into_iter().map(|name| (UNAWAITED, directory, name)));
+        names.into_iter().for_each(|name| self.push_unawaited(directory, name));
         true
+    }
+
+    /// Queues a name for which no task waits, unless it is queued.
+    fn push_unawaited(&mut self, directory: INodeNo, name: Box<[u8]>) {
+        if self.work.number(directory, &name).is_none() {
+            self.work.push(UNAWAITED, directory, name);
+        }
+    }
+
+    /// Queues a name for which tasks may wait, unless it is queued so. One that was revalidated since has to be invalidated once more.
+    fn push(&mut self, directory: INodeNo, name: Box<[u8]>) {
+        let queued = self.work.number(directory, &name);
+        if queued.is_none_or(|number| number == UNAWAITED || self.progress.is_done(number)) {
+            let number = self.progress.add();
+            self.work.push(number, directory, name);
+        }
     }
 
     /// Whether the thread may be waiting for a lock that a request holds: nothing more is invalidated until the request
@@ -90,7 +153,7 @@ impl State {
     /// Takes the next name from the queue.
     fn take(&mut self) -> Option<Step> {
         loop {
-            let (number, directory, name) = self.work.pop_front()?;
+            let (number, directory, name) = self.work.pop()?;
             let in_the_way = self.busy.contains_key(&directory.0);
             if in_the_way && number <= self.revalidated {
                 self.postpone(directory, name);
@@ -115,10 +178,7 @@ impl NameQueue {
     /// Queues names of a directory.
     pub fn add(&self, directory: INodeNo, names: impl IntoIterator<Item = Box<[u8]>>) {
         let mut state = self.lock();
-        for name in names {
-            let number = state.progress.add();
-            state.work.push_back((number, directory, name));
-        }
+        names.into_iter().for_each(|name| state.push(directory, name));
         self.more.notify_one();
     }
 
@@ -321,6 +381,29 @@ mod tests {
         }
         names.close();
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_name_is_queued_once_however_often_it_is_broken() {
+        let (names, (told, _heard), (_go, go_on)) = (NameQueue::default(), channel(), channel());
+        let kernel = Kernel { told, go_on: Mutex::new(go_on), can_revalidate: true };
+        let add = || names.add(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
+        (0..1000).for_each(|_| add());
+        assert_eq!(names.lock().work.queue.len(), 2);
+        // The thread waits for the lock that a request holds: each break is awaited, and the names are revalidated instead.
+        let step = names.try_next().unwrap();
+        names.enter(INodeNo(7), Some(&kernel));
+        for _ in 0..1000 {
+            add();
+            assert!(!settled(&names));
+            names.awaited(Some(&kernel));
+            assert!(settled(&names) && names.lock().work.queue.len() == 2);
+        }
+        names.ended(&step);
+        names.leave(INodeNo(7));
+        let left = std::iter::from_fn(|| names.try_next().inspect(|step| names.ended(step)));
+        assert_eq!(left.map(|step| step.name).collect::<Vec<_>>(), [Box::from(*b"a"), Box::from(*b"b")]);
+        assert!(names.lock().work.places.is_empty());
     }
 
     #[test]

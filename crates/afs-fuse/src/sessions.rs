@@ -121,6 +121,15 @@ mod tests {
     const SESSION: &str = "00112233445566778899aabbccddeeff";
 
     #[test]
+    fn processes_are_bounded_and_found_again_when_there_are_too_many() {
+        let mut known = Known::default();
+        (0..3 * PROCESSES_MAX as u32).for_each(|pid| {
+            remember(&mut known, pid, Program([0; 3]), Some(7));
+            assert!(known.len() <= PROCESSES_MAX && known.contains_key(&pid));
+        });
+    }
+
+    #[test]
     fn a_session_is_found_in_an_environment() {
         let with = |value: &str| session_in(format!("A=b\0{SESSION_VARIABLE}={value}\0C=d\0").as_bytes());
         assert_eq!(with(SESSION), Some(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff));

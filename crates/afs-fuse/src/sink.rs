@@ -238,7 +238,7 @@ impl Shared {
     }
 }
 
-/// Nodes whose pages are to be invalidated. Bounded by the objects that Venus holds.
+/// Nodes whose pages are to be invalidated. Bounded by the objects that Venus holds: each is queued once.
 #[derive(Default)]
 struct Pages {
     state: Mutex<PagesState>,
@@ -253,14 +253,25 @@ struct PagesState {
     progress: Progress,
 }
 
+impl PagesState {
+    /// The number of a node that is queued, and not in progress.
+    fn queued(&self, node: NodeId) -> Option<u64> {
+        let (first, _) = self.work.front()?;
+        self.pending.get(&node).copied().filter(|number| number >= first)
+    }
+}
+
 impl Pages {
     fn lock(&self) -> MutexGuard<'_, PagesState> {
         self.state.lock()
     }
 
-    /// Queues a node; returns its sequence number.
+    /// Queues a node, unless it is queued; returns its sequence number.
     fn add(&self, node: NodeId) -> u64 {
         let mut state = self.lock();
+        if let Some(number) = state.queued(node) {
+            return number;
+        }
         let number = state.progress.add();
         state.work.push_back((number, node));
         state.pending.insert(node, number);
@@ -309,6 +320,22 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_queued_once_however_often_they_are_broken() {
+        let pages = Pages::default();
+        let first = pages.add(NodeId(2));
+        pages.add(NodeId(3));
+        assert!((0..1000).all(|_| pages.add(NodeId(2)) == first));
+        assert_eq!(pages.lock().work.len(), 2);
+        assert_eq!(pages.next(), Some((first, NodeId(2))));
+        let later = pages.add(NodeId(2));
+        assert!(later > first, "a break while it is being invalidated counts once more");
+        assert!((0..1000).all(|_| pages.add(NodeId(2)) == later));
+        pages.done(first, NodeId(2));
+        assert_eq!(pages.pending(NodeId(2)), Some(later));
+        assert_eq!(pages.lock().work.len(), 2);
+    }
 
     #[test]
     fn invalidations_before_the_mount_complete_at_once() {
