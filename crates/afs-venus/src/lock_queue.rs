@@ -202,6 +202,18 @@ mod tests {
     }
 
     #[test]
+    fn those_who_wait_are_bounded() {
+        let mut queue = LockQueue::default();
+        let first = join(&mut queue, write(0));
+        for owner in 1..WAITING_MAX as u64 {
+            join(&mut queue, write(owner));
+        }
+        assert!(queue.join(write(0), TokenId::NONE).is_none(), "ENOLCK");
+        queue.leave(first);
+        assert!(queue.join(write(0), TokenId::NONE).is_some());
+    }
+
+    #[test]
     fn a_lock_is_passed_on_a_bounded_number_of_times() {
         let mut queue = LockQueue::default();
         assert!(!pass_on(&mut queue, LockKind::Write), "nobody waits");

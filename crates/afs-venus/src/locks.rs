@@ -104,6 +104,14 @@ impl LockTable {
         true
     }
 
+    /// Whether the release of a range would leave more locks than may be held: it is in the middle of one.
+    pub fn is_full_for_release(&self, owner: u64, range: LockRange) -> bool {
+        let is_split = |held: &Claim| {
+            held.owner == owner && held.range.first < range.first && range.last < held.range.last
+        };
+        self.held.len() >= HELD_MAX && self.held.iter().any(is_split)
+    }
+
     /// Releases an owner's locks in a range; parts outside of it are kept. Calls who waits for it.
     pub fn release(&mut self, owner: u64, range: LockRange) {
         self.remove(owner, range);
@@ -213,6 +221,23 @@ mod tests {
         assert!(table.conflict(2, range(0, 39), LockKind::Read).is_some());
         assert!(table.conflict(2, range(40, 59), LockKind::Read).is_none());
         assert!(table.conflict(2, range(60, 60), LockKind::Read).is_some());
+    }
+
+    #[test]
+    fn locks_are_bounded_whether_they_are_taken_or_left_by_a_release() {
+        let mut table = LockTable::default();
+        let one = |n: usize| range(2 * n as u64, 2 * n as u64);
+        assert!((0..HELD_MAX).all(|n| take(&mut table, 1, 1, one(n), LockKind::Write)));
+        assert!(!take(&mut table, 1, 1, one(HELD_MAX), LockKind::Write), "ENOLCK");
+        table = LockTable::default();
+        take(&mut table, 1, 1, LockRange::WHOLE, LockKind::Write);
+        let release = |n: &usize| {
+            let fits = !table.is_full_for_release(1, range(2 * *n as u64 + 1, 2 * *n as u64 + 1));
+            fits.then(|| table.release(1, range(2 * *n as u64 + 1, 2 * *n as u64 + 1))).is_some()
+        };
+        assert_eq!((0..2 * HELD_MAX).filter(release).count(), HELD_MAX - 1);
+        assert_eq!(table.held.len(), HELD_MAX);
+        assert!(!table.is_full_for_release(1, LockRange::WHOLE), "that frees all");
     }
 
     #[test]

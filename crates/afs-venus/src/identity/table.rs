@@ -286,6 +286,18 @@ mod tests {
     }
 
     #[test]
+    fn tokens_are_bounded_and_a_removed_one_gives_way() {
+        let table = TokenTable::default();
+        let owner = |n: usize| TokenOwner::Uid(n as u32);
+        assert!((0..TOKENS_MAX).all(|n| table.set(owner(n), CELL, token(None))));
+        assert!(!table.set(owner(TOKENS_MAX), CELL, token(None)));
+        assert!(table.set(owner(5), CELL, token(None)), "in the place of an earlier one");
+        table.remove(owner(9), None);
+        assert!(table.set(owner(TOKENS_MAX), CELL, token(None)));
+        assert_eq!(table.inner.lock().held.len(), TOKENS_MAX);
+    }
+
+    #[test]
     fn an_expired_token_is_unused_and_reported_once() {
         let table = TokenTable::default();
         let owner = TokenOwner::Uid(5);

@@ -58,6 +58,25 @@ fn store(user: User, n: u32, version: u64) -> Entry {
 }
 
 #[test]
+fn leases_that_are_asked_for_are_bounded() {
+    let leases = Leases::default();
+    let dir = |n: usize| DIR.sibling(VnodeId(2 * n as u32 + 3), Uniquifier(1));
+    let asking: Vec<_> = (0..LEASES_MAX).map(|n| leases.begin_asking(dir(n)).unwrap()).collect();
+    assert!(leases.begin_asking(dir(LEASES_MAX)).is_none());
+    drop(asking);
+    assert!(leases.begin_asking(dir(LEASES_MAX)).is_some());
+}
+
+#[test]
+fn recalls_that_come_before_their_lease_are_bounded_and_then_no_lease_is_taken() {
+    let mut recalled = Recalled::default();
+    (0..RECALLS_MAX as u64 - 1).for_each(|n| recalled.note(LeaseId(n)));
+    assert!(!recalled.may_be(LeaseId(9999)));
+    (0..100).for_each(|n| recalled.note(LeaseId(5000 + n)));
+    assert!(recalled.0.len() == RECALLS_MAX && recalled.may_be(LeaseId(9999)));
+}
+
+#[test]
 fn lists_are_numbered_and_have_the_changes_in_order_of_one_user() {
     let mut journal = Journal::default();
     (0..70).for_each(|n| journal.push(create(ALICE, n, b"")));

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvExt, EnvRef, Instant, Rx, sync};
+use afs_rpc::{EnvExt, EnvRef, Rx, sync};
 use afs_wire::ids::CellName;
 use parking_lot::Mutex;
 
 use crate::config::CellConfig;
 use crate::key::CellIndex;
+use crate::location::absent::AbsentCells;
 use crate::location::look_up_checks::{can_be_domain, usable};
 use crate::location::{Cell, Location};
 use crate::resolver::{CellResolver, Resolved};
@@ -18,8 +19,6 @@ use crate::resolver::{CellResolver, Resolved};
 /// Limit of the cells that look-ups add to a mount. Beyond it no other is found until the mount is started again, since objects of any
 /// of them may be in use; cells of the configuration do not count.
 const FOUND_MAX: usize = 256;
-/// Limit of the names that are remembered as those of no cell.
-const ABSENT_MAX: usize = 1024;
 /// Limit of look-ups in progress; further ones wait for one of these.
 const RUNNING_MAX: usize = 16;
 /// Time limit of a look-up, the wait for its turn included.
@@ -44,8 +43,7 @@ pub(crate) struct CellFinder {
     running: sync::Semaphore,
     /// One look-up of a name at a time.
     turns: Mutex<BTreeMap<CellName, Arc<sync::Mutex<()>>>>,
-    /// Names of no cell, and until when that is believed.
-    absent: Mutex<BTreeMap<CellName, Instant>>,
+    absent: AbsentCells,
 }
 
 impl CellFinder {
@@ -64,7 +62,7 @@ impl CellFinder {
             resolver,
             running: sync::Semaphore::new(RUNNING_MAX),
             turns: Mutex::default(),
-            absent: Mutex::default(),
+            absent: AbsentCells::default(),
         }
     }
 
@@ -184,22 +182,12 @@ impl CellFinder {
     }
 
     fn is_absent(&self, name: &CellName) -> bool {
-        self.absent.lock().get(name).is_some_and(|until| self.env.now() < *until)
+        self.absent.has(name, self.env.now())
     }
 
-    /// Remembers that there is no such cell. The one that is remembered for the shortest time makes room.
     fn remember_absent(&self, name: &CellName, valid: Duration) {
         let now = self.env.now();
-        let mut absent = self.absent.lock();
-        if absent.len() >= ABSENT_MAX {
-            absent.retain(|_, until| now < *until);
-        }
-        if absent.len() >= ABSENT_MAX
-            && let Some(first) = absent.iter().min_by_key(|(_, until)| **until).map(|(name, _)| name.clone())
-        {
-            absent.remove(&first);
-        }
-        absent.insert(name.clone(), now + valid);
+        self.absent.note(name, now + valid, now);
     }
 }
 

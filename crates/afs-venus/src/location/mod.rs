@@ -1,6 +1,7 @@
 //! Location of volumes: cells, volume groups, sites and servers.
 
 mod absence;
+mod absent;
 mod address;
 mod cell;
 mod cell_names;

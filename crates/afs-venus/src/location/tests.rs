@@ -113,6 +113,22 @@ fn servers_of_a_cell_are_bounded_and_so_are_their_addresses() {
 }
 
 #[test]
+fn cells_and_ranks_are_bounded() {
+    let client = client();
+    let add = |n: usize| {
+        let name = CellName::new(&format!("cell{n}.org")).unwrap();
+        let config = CellConfig { name, location_servers: vec![at(9)], file_port: 7000, is_listed: true };
+        client.location.add(Cell::new(&config, &client.env, &client.rx, DEAD)).is_some()
+    };
+    assert_eq!((0..1100).filter(|n| add(*n)).count(), 1022, "two were there");
+    assert!(add(5), "it is there already");
+    let ip = |n: u32| std::net::IpAddr::from(std::net::Ipv4Addr::from_bits(n));
+    let servers = client.location.servers();
+    assert_eq!((0..2000).filter(|n| servers.set_rank(ip(*n), Some(7))).count(), 1024);
+    assert!(servers.set_rank(ip(5), None) && servers.set_rank(ip(3000), Some(7)));
+}
+
+#[test]
 fn the_addresses_that_a_server_had_do_not_add_up() {
     let client = client();
     for last in 2..200 {

@@ -330,7 +330,13 @@ impl Venus {
 
     async fn unlock_range(&self, vnode: &Arc<Vnode>, owner: u64, range: LockRange) -> Result<()> {
         let _guard = vnode.changing.lock().await;
-        vnode.state().locks.release(owner, range);
+        {
+            let mut state = vnode.state();
+            if state.locks.is_full_for_release(owner, range) {
+                return Err(VenusError::new(ErrorKind::NoLock, "ReleaseLock").of(vnode.key.fid));
+            }
+            state.locks.release(owner, range);
+        }
         self.pass_on_or_release(vnode).await
     }
 

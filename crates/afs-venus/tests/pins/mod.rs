@@ -421,6 +421,27 @@ fn more_names_than_memory_may_hold_are_left_out() {
 }
 
 #[test]
+fn a_user_has_so_many_pins_and_all_users_together_have_so_many() {
+    let (cell, a) = cell_with_tree(101);
+    let one = a.clone();
+    cell.on(&a, async move {
+        for n in 0..17 {
+            one.put(&format!("f{n}"), b"x").await.unwrap();
+        }
+    });
+    let b = cell.client(2);
+    let path = |n: u32| -> &'static str { format!("f{n}").leak() };
+    for uid in 1..=4 {
+        (0..16).for_each(|n| drop(pin(&cell, &b, TokenOwner::Uid(uid), path(n), false).unwrap()));
+        let most = if uid < 4 { 16 } else { 64 };
+        assert_eq!(pin(&cell, &b, TokenOwner::Uid(uid), path(16), false), Err(Unpinned::TooMany(most)));
+    }
+    assert_eq!(pin(&cell, &b, ROOT, path(16), false), Err(Unpinned::TooMany(64)));
+    unpin(&cell, &b, USER, path(0)).unwrap();
+    pin(&cell, &b, ROOT, path(16), false).unwrap();
+}
+
+#[test]
 fn pins_are_known_to_their_user_and_to_root() {
     let (cell, _) = cell_with_tree(100);
     let b = cell.client(2);
