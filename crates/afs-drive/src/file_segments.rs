@@ -122,6 +122,7 @@ impl<F: Folder> SegmentStore for FileSegments<F> {
     fn remove(&self, segment: u64) -> io::Result<()> {
         self.open.lock().remove(&segment);
         self.unsynced.lock().remove(&segment);
+        self.fresh.lock().remove(&segment);
         match self.folder.remove(&name_of(segment)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
@@ -164,6 +165,18 @@ mod tests {
         open_others(1000);
         assert!(first.upgrade().is_none());
         assert!(segments.unsynced.lock().is_empty() && segments.fresh.lock().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_removed_before_it_is_synced_leaves_nothing_in_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let segments = FileSegments::open(directory.path().join("drive")).unwrap();
+        for segment in 1..=300 {
+            segments.write_at(segment, 0, b"x").unwrap();
+            segments.remove(segment).unwrap();
+        }
+        assert!(segments.open.lock().is_empty() && segments.unsynced.lock().is_empty());
+        assert!(segments.fresh.lock().is_empty());
     }
 
     #[test]

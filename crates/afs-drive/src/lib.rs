@@ -39,7 +39,7 @@ pub use header::BLOCK;
 pub use lost::LostDrive;
 pub use memory_segments::MemorySegments;
 pub use pieces::Pieces;
-pub use scan::{BadPart, ScanReport};
+pub use scan::{BAD_MAX, BadPart, ScanReport};
 pub use segment_drive::{FileDrive, MemoryDrive, SegmentDrive};
 pub use segment_store::SegmentStore;
 pub use unclaimed::Unclaimed;

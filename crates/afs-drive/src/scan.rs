@@ -24,6 +24,20 @@ pub struct ScanReport {
     pub bytes: u64,
     /// What is damaged.
     pub bad: Vec<BadPart>,
+    /// Damaged parts beyond [`BAD_MAX`], which are not listed.
+    pub unlisted: u64,
+}
+
+/// Most damaged parts that are listed.
+pub const BAD_MAX: usize = 1000;
+
+impl ScanReport {
+    fn note(&mut self, part: BadPart) {
+        match self.bad.len() < BAD_MAX {
+            true => self.bad.push(part),
+            false => self.unlisted += 1,
+        }
+    }
 }
 
 /// A part of a segment that is damaged.
@@ -55,7 +69,7 @@ fn scan_segment<S: SegmentStore>(drive: &Inner<S>, segment: u64, report: &mut Sc
     report.segments += 1;
     let place = drive.store.place(segment);
     let mut part = |range: Range<u64>, what: String| {
-        report.bad.push(BadPart { place: place.clone(), range, what });
+        report.note(BadPart { place: place.clone(), range, what });
     };
     let end = match drive.store.len(segment) {
         Ok(end) => end,
@@ -177,7 +191,24 @@ mod tests {
         let chunks = written(directory.path());
         let report = scanned(directory.path());
         let bytes = chunks.iter().map(|chunk| u64::from(chunk.len)).sum();
-        assert_eq!(report, ScanReport { segments: 1, chunks: 4, bytes, bad: Vec::new() });
+        assert_eq!(report, ScanReport { segments: 1, chunks: 4, bytes, bad: Vec::new(), unlisted: 0 });
+    }
+
+    #[test]
+    fn damaged_parts_beyond_the_bound_are_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let drive = FileDrive::open_directory(directory.path(), Parts::inline()).unwrap();
+        let chunks: Vec<_> =
+            (0..BAD_MAX + 7).map(|_| now(drive.write(vec![1; 10].into())).unwrap()).collect();
+        now(drive.sync(&chunks)).unwrap();
+        drop(drive);
+        let (path, whole) = (segment(directory.path()), chunks[5]);
+        let mut bytes = fs::read(&path).unwrap();
+        let harmed = chunks.iter().filter(|chunk| **chunk != whole);
+        harmed.for_each(|chunk| bytes[range(*chunk).start as usize + 57] ^= 1);
+        fs::write(&path, &bytes).unwrap();
+        let report = scanned(directory.path());
+        assert_eq!((report.bad.len(), report.unlisted, report.chunks), (BAD_MAX, 6, 1));
     }
 
     #[test]

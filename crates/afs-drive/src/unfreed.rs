@@ -59,3 +59,21 @@ impl Unfreed {
         self.chunks.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::ChunkId;
+
+    #[test]
+    fn chunks_are_bounded_and_what_is_there_stays() {
+        let mut unfreed = Unfreed::default();
+        let chunk = |n: usize| ChunkRef { id: ChunkId::from_parts(1, n as u64), len: 1, crc: 0 };
+        for n in 0..2 * CHUNKS_MAX {
+            unfreed.keep(chunk(n), Left::Whole);
+        }
+        assert_eq!(unfreed.all().len(), CHUNKS_MAX);
+        assert_eq!(unfreed.get(chunk(0)), Some(Left::Whole));
+        assert_eq!(unfreed.get(chunk(CHUNKS_MAX)), None, "the sweep frees it");
+    }
+}

@@ -40,6 +40,8 @@ pub struct LostRows {
 pub struct Report {
     /// What is damaged. Empty: the store is whole.
     pub damage: Vec<Damage>,
+    /// Damage beyond [`DAMAGE_MAX`], which is not listed.
+    pub unlisted: u64,
     /// Last batch that the index has.
     pub applied: u64,
     /// Last batch before which none is missing.
@@ -56,7 +58,30 @@ pub struct Report {
     pub lost_rows: Vec<LostRows>,
 }
 
+/// Most entries that are listed of damage, and of lost rows.
+pub const DAMAGE_MAX: usize = 1000;
+
 impl Report {
+    /// Lists a damage, or counts it.
+    pub(crate) fn note_damage(&mut self, damage: Damage) {
+        match self.damage.len() < DAMAGE_MAX {
+            true => self.damage.push(damage),
+            false => self.unlisted += 1,
+        }
+    }
+
+    /// Lists lost rows, in the order of the index. Those beyond the bound are included in the last ones, which then go on to the end.
+    pub(crate) fn note_lost_rows(&mut self, lost: LostRows) {
+        let is_full = self.lost_rows.len() >= DAMAGE_MAX;
+        let Some(last) = self.lost_rows.last_mut().filter(|_| is_full) else {
+            return self.lost_rows.push(lost);
+        };
+        last.through = None;
+        let more = lost.tables.into_iter().filter(|table| !last.tables.contains(table));
+        let more: Vec<String> = more.collect();
+        last.tables.extend(more);
+    }
+
     /// Whether a row of a table may be lost with a part of the index. Where the log has all batches from the first on nothing is.
     #[must_use]
     pub fn may_lack_rows_of(&self, table: &str) -> bool {
@@ -93,5 +118,27 @@ impl Damage {
 impl From<&Damage> for KvError {
     fn from(damage: &Damage) -> Self {
         Self::Corrupt(damage.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_bounded_and_loses_no_table() {
+        let mut report = Report::default();
+        let place = |n: usize| Some(("rows".to_owned(), Bytes::from(n.to_string())));
+        for n in 0..2 * DAMAGE_MAX {
+            report.note_damage(Damage::of("index", "is damaged"));
+            let tables = vec![format!("t{}", n / 700)];
+            report.note_lost_rows(LostRows { after: place(n), through: place(n + 1), tables });
+        }
+        assert_eq!((report.damage.len(), report.unlisted), (DAMAGE_MAX, DAMAGE_MAX as u64));
+        assert_eq!(report.lost_rows.len(), DAMAGE_MAX);
+        let last = report.lost_rows.last().unwrap();
+        assert_eq!((&last.after, &last.through), (&place(DAMAGE_MAX - 1), &None));
+        assert!(["t0", "t1", "t2"].iter().all(|table| report.may_lack_rows_of(table)));
+        assert!(!report.may_lack_rows_of("t3") && !report.is_whole());
     }
 }

@@ -70,7 +70,7 @@ impl Examined {
             log = survey(applied);
         }
         if has_log {
-            report.damage.extend(log::missing(&there));
+            log::missing(&there).for_each(|missing| report.note_damage(missing));
         }
         let examined = Self { index, log, report: Report { applied, ..report } };
         Ok(examined.with_log())
@@ -82,7 +82,7 @@ impl Examined {
         let known = report.damage.clone();
         // Of a file of which it is known already that it is missing, or unreadable, the consequences are no news.
         let is_news = |damage: &&Damage| known.iter().all(|known| known.file != damage.file);
-        report.damage.extend(log.damage.iter().filter(is_news).cloned());
+        log.damage.iter().filter(is_news).for_each(|news| report.note_damage(news.clone()));
         (report.through, report.last, report.later) = (log.through, log.last, log.later);
         report.lost.clone_from(&log.lost);
         self
@@ -101,14 +101,14 @@ fn index(
         if there.iter().any(|name| name.starts_with("log.")) {
             index.damage.push("is missing: put it back".into());
         }
-        report.damage.extend(index.damage.iter().map(|what| Damage::of("index", what.as_str())));
+        index.damage.iter().for_each(|what| report.note_damage(Damage::of("index", what.as_str())));
         return index;
     };
     let index = IndexWalk::open(&blob);
-    report.damage.extend(index.damage.iter().map(|what| Damage::of("index", what.as_str())));
+    index.damage.iter().for_each(|what| report.note_damage(Damage::of("index", what.as_str())));
     let Ok(()) = index.rows(&mut Counted { report, tables: &index.tables, row });
     if !index.damage.is_empty() && !index.has_rows() {
-        report.lost_rows.push(lost_rows(Bounds::default(), &index.tables));
+        report.note_lost_rows(lost_rows(Bounds::default(), &index.tables));
     }
     index
 }
@@ -132,7 +132,7 @@ fn held(blob: Option<Arc<dyn Blob>>, has_log: bool, report: &mut Report) -> Opti
     let read = |blob| Ok::<_, KvError>(CurrentTurn::of(blob)?.held());
     let held = blob.map(read)?.unwrap_or_default();
     if held.is_none() && has_log {
-        report.damage.push(current_turn::unreadable());
+        report.note_damage(current_turn::unreadable());
     }
     held
 }
@@ -151,10 +151,10 @@ impl PageVisitor for Counted<'_> {
     }
 
     fn lost(&mut self, page: LostPage) {
-        self.report.damage.push(Damage::of("index", page.of_rows()));
+        self.report.note_damage(Damage::of("index", page.of_rows()));
         // Of a branch whose pages are all unharmed nothing is lost.
         if page.named == 0 || page.unharmed < page.named {
-            self.report.lost_rows.push(lost_rows(page.bounds, self.tables));
+            self.report.note_lost_rows(lost_rows(page.bounds, self.tables));
         }
     }
 }

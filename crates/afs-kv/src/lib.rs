@@ -45,7 +45,7 @@ mod verify;
 mod writer;
 
 pub use cursor::{Range, Row};
-pub use damage::{Damage, LostBatches, LostRows, Report};
+pub use damage::{DAMAGE_MAX, Damage, LostBatches, LostRows, Report};
 pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};
 pub use examine::{RowVisitor, check};
 pub use file_medium::FileMedium;

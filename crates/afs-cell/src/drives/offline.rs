@@ -3,7 +3,7 @@
 use super::DrivesError;
 use super::daemon::lock_to_read;
 use super::daemon_state::{DaemonState, STORE};
-use afs_drive::{BadPart, FileSegments, ScanReport, SegmentDrive};
+use afs_drive::{BAD_MAX, BadPart, FileSegments, ScanReport, SegmentDrive};
 use afs_env::EnvRef;
 use serde::Serialize;
 use std::fs;
@@ -20,8 +20,10 @@ pub struct OfflineDriveReport {
     pub path: PathBuf,
     /// Whether nothing is damaged.
     pub whole: bool,
-    /// What is damaged.
+    /// What is damaged, at most [`BAD_MAX`] parts.
     pub damage: Vec<DriveDamage>,
+    /// Damaged parts that are not listed.
+    pub unlisted: u64,
     /// Segments that were read.
     pub segments: u64,
     /// Chunks that are whole.
@@ -100,7 +102,7 @@ impl OfflineDrive {
 }
 
 impl OfflineDriveReport {
-    fn add(&mut self, scanned: ScanReport) {
+    pub(super) fn add(&mut self, scanned: ScanReport) {
         self.segments += scanned.segments;
         self.chunks += scanned.chunks;
         self.bytes += scanned.bytes;
@@ -109,6 +111,8 @@ impl OfflineDriveReport {
             range: Some((bad.range.start, bad.range.end)),
             what: bad.what,
         };
-        self.damage.extend(scanned.bad.into_iter().map(damage));
+        let (bad, left) = (scanned.bad.len(), BAD_MAX.saturating_sub(self.damage.len()));
+        self.damage.extend(scanned.bad.into_iter().take(left).map(damage));
+        self.unlisted += scanned.unlisted + bad.saturating_sub(left) as u64;
     }
 }

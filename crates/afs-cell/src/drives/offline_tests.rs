@@ -2,7 +2,7 @@
 
 use super::tests::daemon;
 use super::{OfflineDrive, OfflineDriveReport};
-use afs_drive::{Drive, FileDrive};
+use afs_drive::{BAD_MAX, BadPart, Drive, FileDrive, ScanReport};
 use afs_env::Parts;
 use afs_net::System;
 use std::fs;
@@ -68,6 +68,17 @@ fn a_drive_that_is_not_served_is_read_whole_and_what_is_damaged_is_named() {
         let named: Vec<_> = report.damage.iter().map(|damage| damage.file.as_str()).collect();
         assert_eq!(named, [segments[1].to_str().unwrap()]);
     }
+}
+
+#[test]
+fn the_damaged_parts_of_all_stores_are_listed_up_to_one_bound() {
+    let mut report = OfflineDriveReport::default();
+    let part = |n: u64| BadPart { place: "x.seg".into(), range: n..n + 1, what: "is damaged".into() };
+    for _ in 0..2 {
+        let bad = (0..BAD_MAX as u64 - 10).map(part).collect();
+        report.add(ScanReport { bad, unlisted: 3, ..ScanReport::default() });
+    }
+    assert_eq!((report.damage.len(), report.unlisted), (BAD_MAX, BAD_MAX as u64 - 20 + 6));
 }
 
 #[test]

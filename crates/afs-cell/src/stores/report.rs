@@ -17,6 +17,8 @@ pub struct StoreReport {
     pub whole: bool,
     /// What is damaged.
     pub damage: Vec<StoreDamage>,
+    /// Damage that is not listed.
+    pub unlisted: u64,
     /// Last batch before which none is missing.
     pub through: u64,
     /// Batches that are missing.
@@ -89,6 +91,7 @@ impl OfflineStore {
             path: self.path.clone(),
             whole: report.is_whole(),
             damage: damage.map(|d| StoreDamage { file: d.file.clone(), what: d.what.clone() }).collect(),
+            unlisted: report.unlisted,
             through: report.through,
             lost_batches: lost.map(|l| LostBatchesOf { first: l.first, last: l.last }).collect(),
             later: report.later,

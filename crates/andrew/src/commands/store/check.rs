@@ -48,7 +48,7 @@ impl Args {
 fn check_drive(drive: &OfflineDrive, json: bool) -> CommandResult {
     let system = new_system()?;
     let report = system.block_on(drive.check(&system.env())).map_err(CommandError::failed)?;
-    let (damaged, path) = (report.damage.len(), report.path.clone());
+    let (damaged, path) = (report.damage.len() as u64 + report.unlisted, report.path.clone());
     output::show(json, &DriveReports([report]));
     match damaged {
         0 => Ok(()),

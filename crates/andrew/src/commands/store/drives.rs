@@ -26,6 +26,10 @@ impl fmt::Display for DriveReports {
         report.damage.iter().try_for_each(|damage| match damage.range {
             Some((from, end)) => writeln!(f, "  {}, bytes {from} to {end}: {}", damage.file, damage.what),
             None => writeln!(f, "  {}: {}", damage.file, damage.what),
-        })
+        })?;
+        match report.unlisted {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more damaged parts"),
+        }
     }
 }

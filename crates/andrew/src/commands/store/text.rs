@@ -28,6 +28,9 @@ pub(super) fn one(report: &StoreReport, f: &mut impl fmt::Write) -> fmt::Result 
     for damage in &report.damage {
         writeln!(f, "  {} {}", damage.file, damage.what)?;
     }
+    if report.unlisted > 0 {
+        writeln!(f, "  and {} more damaged parts", report.unlisted)?;
+    }
     report.lost_batches.iter().try_for_each(|lost| writeln!(f, "  lost: {}", batches(lost)))?;
     let parts = report.lost_rows.iter();
     parts.take(PARTS_SHOWN).try_for_each(|part| writeln!(f, "  lost, as far as it was there: {part}"))?;
@@ -76,6 +79,7 @@ mod tests {
             path: "/vicepb/index".into(),
             whole: false,
             damage: vec![damage],
+            unlisted: 0,
             through: 80,
             lost_batches: vec![lost],
             later: 9,
