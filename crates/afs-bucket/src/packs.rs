@@ -124,13 +124,12 @@ impl Packs {
         self.check()?;
         let (run, salt) = self.run.ok_or(DriveError::Closed)?;
         let limit = self.bounds.pack;
-        let mut full = None;
-        if self.open.as_ref().is_some_and(|open| !open.fits(data.len(), limit)) {
-            if self.pending.len() >= self.bounds.pending {
-                return Ok(Appended::Full);
-            }
-            full = self.seal();
+        let has_space = self.open.as_ref().is_some_and(|open| open.fits(data.len(), limit));
+        // A flush seals packs that are not full: where these are not put, none is begun behind them either.
+        if !has_space && self.pending.len() >= self.bounds.pending {
+            return Ok(Appended::Full);
         }
+        let full = if has_space { None } else { self.seal() };
         let first = self.open.is_none();
         if first {
             let id = PackId(run.first_pack().0 + u64::from(self.next));

@@ -67,6 +67,22 @@ fn a_key_that_another_object_has_ends_writing() {
 }
 
 #[test]
+fn packs_that_cannot_be_put_are_bounded_however_small_they_are() {
+    let mut packs = Packs::new(Bounds { pack: 1000, pending: 3 });
+    packs.begin_run(RunId(3), Salt([1; 8]));
+    for _ in 0..3 {
+        add(&mut packs, 10);
+        let pack = packs.seal().unwrap();
+        packs.put_ended(pack.id, Err(failed(Failure::Busy("slow down".into())))).1.unwrap_err();
+    }
+    assert!(matches!(packs.append(&Bytes::from_static(b"x"), 0), Ok(Appended::Full)));
+    let again = packs.failed();
+    assert_eq!(again.len(), 3);
+    packs.put_ended(again[0].id, Ok(())).1.unwrap();
+    add(&mut packs, 10);
+}
+
+#[test]
 fn a_dead_pack_is_dropped_or_deleted() {
     let mut packs = packs();
     // Before it is complete.
