@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use afs_drive::{ChunkId, ChunkRef, DriveId};
+use afs_drive::{ChunkId, ChunkRef, DriveError, DriveId};
 
 use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
@@ -36,6 +36,16 @@ pub const SHOWN_MAX: usize = 20;
 /// Chunks whose rows are read together.
 const BATCH: usize = 256;
 
+impl CheckedDrive {
+    /// Counts a chunk that is not whole, and lists it if it is among the first.
+    fn note_bad(&mut self, error: &DriveError) {
+        self.bad += 1;
+        if self.first_bad.len() < SHOWN_MAX {
+            self.first_bad.push(error.to_string());
+        }
+    }
+}
+
 impl VolumeStore {
     /// Reads all chunks of the store on a drive against their checksums. At most one chunk is read at a time, so that others
     /// have the drive too; chunks that are written or freed meanwhile may or may not be among them.
@@ -58,10 +68,7 @@ impl VolumeStore {
                 if let Err(error) = read
                     && self.has_chunk(id, chunk)?
                 {
-                    checked.bad += 1;
-                    if checked.first_bad.len() < SHOWN_MAX {
-                        checked.first_bad.push(error.to_string());
-                    }
+                    checked.note_bad(&error);
                 }
             }
         }
@@ -114,5 +121,17 @@ impl VolumeStore {
         let snapshot = self.store.kv.snapshot();
         let is_old = drive == DriveId::OWN && snapshot.get(CHUNKS, &chunk.id.to_bytes())?.is_some();
         Ok(is_old || snapshot.get(DRIVE_CHUNKS, &key::drive_chunk(drive, chunk.id))?.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_are_not_whole_are_counted_and_the_first_are_listed() {
+        let mut checked = CheckedDrive::default();
+        (0..3 * SHOWN_MAX).for_each(|_| checked.note_bad(&DriveError::NoSpace));
+        assert_eq!((checked.bad, checked.first_bad.len()), (3 * SHOWN_MAX as u64, SHOWN_MAX));
     }
 }

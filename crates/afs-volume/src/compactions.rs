@@ -32,3 +32,19 @@ impl Compactions {
 }
 
 const SLOTS_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_bounded_and_one_that_did_not_fit_is_taken_later() {
+        let slots = Compactions::default();
+        let add = |n: usize| slots.add(VolumeId(7), VnodeId(n as u32), SlotIndex(0));
+        (0..2 * SLOTS_MAX).for_each(add);
+        assert_eq!(slots.lock().len(), SLOTS_MAX);
+        assert_eq!(slots.take(), Some((VolumeId(7), VnodeId(0), SlotIndex(0))));
+        add(SLOTS_MAX);
+        assert!(slots.lock().contains(&(VolumeId(7), VnodeId(SLOTS_MAX as u32), SlotIndex(0))));
+    }
+}

@@ -56,6 +56,15 @@ enum Lookup<T> {
     Nothing,
 }
 
+impl AccountCache {
+    /// Empties it after a change of the tokens, and when it is full.
+    fn empty_if_due(&mut self, tokens: u64) {
+        if self.tokens != tokens || self.accounts.len().max(self.ids.len()) >= KEPT_MAX {
+            *self = AccountCache { tokens, ..AccountCache::default() };
+        }
+    }
+}
+
 impl fmt::Debug for CellAccounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CellAccounts").field("owner", &self.owner).finish_non_exhaustive()
@@ -78,10 +87,7 @@ impl CellAccounts {
     /// The results that are good for the tokens of now.
     fn kept(&self) -> MutexGuard<'_, AccountCache> {
         let mut kept = self.kept.lock();
-        let tokens = self.venus.token_changes();
-        if kept.tokens != tokens || kept.accounts.len().max(kept.ids.len()) > KEPT_MAX {
-            *kept = AccountCache { tokens, ..AccountCache::default() };
-        }
+        kept.empty_if_due(self.venus.token_changes());
         kept
     }
 
@@ -103,7 +109,7 @@ impl CellAccounts {
             Lookup::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
         };
         let until = self.env.now() + if account.is_settled { GOOD_FOR } else { FRESH_FOR };
-        let mut kept = self.kept.lock();
+        let mut kept = self.kept();
         if kept.tokens == tokens {
             kept.accounts.insert(id, (account, until));
         }
@@ -265,5 +271,24 @@ impl Accounts for CellAccounts {
 
     fn foreign_account(&self, id: ViceId) -> AccountFuture<'_, Account> {
         Box::pin(self.numbered(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_bounded_and_asked_for_again_when_there_are_too_many() {
+        let mut kept = AccountCache::default();
+        let account = Account { uid: NOBODY, gid: NO_GROUP, is_settled: true };
+        for n in 0..3 * KEPT_MAX as u32 {
+            kept.empty_if_due(0);
+            kept.accounts.insert(ViceId(n as i32), (account, Instant::ZERO));
+            kept.ids.insert(n, (ViceId(n as i32), Instant::ZERO));
+            assert!(kept.accounts.len().max(kept.ids.len()) <= KEPT_MAX);
+        }
+        kept.empty_if_due(1);
+        assert!(kept.accounts.is_empty() && kept.ids.is_empty(), "users may be others");
     }
 }

@@ -33,6 +33,9 @@ const OF_USER_MAX: usize = 64;
 /// Interval of looks at the clock, which may jump, until a token ends.
 const END_CHECK: Duration = Duration::from_secs(60);
 
+/// Whose token it is, and of which cell.
+type Key = (TokenOwner, CellName);
+
 /// Accepts tokens for a mount, passes them to its cache manager, and renews them.
 pub struct MountTokens {
     system: Arc<System>,
@@ -41,7 +44,7 @@ pub struct MountTokens {
     callback: Arc<CallbackOffer>,
     properties: MountProperties,
     mount: MountLocation,
-    held: Mutex<BTreeMap<(TokenOwner, CellName), MountToken>>,
+    held: Mutex<BTreeMap<Key, MountToken>>,
     /// By which the next process of the mount has them; `None`: there is no place for them.
     files: Option<MountFiles>,
     own: Weak<Self>,
@@ -221,10 +224,7 @@ impl MountTokens {
 
     fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenReply {
         let key = (owner, kept.cell.clone());
-        let of_user = |held: &BTreeMap<(TokenOwner, CellName), MountToken>| {
-            held.keys().filter(|other| **other != key && other.0.uid() == owner.uid()).count()
-        };
-        if of_user(&self.held.lock()) >= OF_USER_MAX {
+        if is_full_for(&key, self.held.lock().keys()) {
             return TokenReply::Refused(format!("a user has at most {OF_USER_MAX} tokens on a mount"));
         }
         if let Err(line) = self.system.block_on(self.use_token(owner, &kept)) {
@@ -355,6 +355,11 @@ impl MountTokens {
 }
 
 /// Whether a token file of this user has a token of the same login.
+/// Whether the user of a token has as many others as a user may have.
+fn is_full_for<'a>(key: &Key, held: impl Iterator<Item = &'a Key>) -> bool {
+    held.filter(|other| *other != key && other.0.uid() == key.0.uid()).count() >= OF_USER_MAX
+}
+
 fn is_in_file(kept: &KeptToken) -> bool {
     let in_file = TokenStore::current().and_then(|store| store.get(&kept.cell));
     in_file.is_ok_and(|in_file| in_file.is_some_and(|in_file| in_file.grant.renewal == kept.grant.renewal))
@@ -389,5 +394,23 @@ fn update_file(kept: &KeptToken) {
     };
     if let Err(error) = update() {
         tracing::warn!("a renewed token was not written to its file: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_has_so_many_tokens_whatever_the_sessions_and_others_have_theirs() {
+        let cell = |n: usize| CellName::new(&format!("cell{n}.org")).unwrap();
+        let session = |n: usize| TokenOwner::Session { id: n as u128, uid: 5 };
+        let mut held: Vec<Key> = (0..OF_USER_MAX - 1).map(|n| (session(n), cell(n))).collect();
+        let next = (TokenOwner::Uid(5), cell(0));
+        assert!(!is_full_for(&next, held.iter()));
+        held.push(next.clone());
+        assert!(!is_full_for(&next, held.iter()), "in the place of an earlier one");
+        assert!(is_full_for(&(TokenOwner::Uid(5), cell(1)), held.iter()));
+        assert!(!is_full_for(&(TokenOwner::Uid(6), cell(1)), held.iter()));
     }
 }

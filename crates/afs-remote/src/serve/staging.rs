@@ -326,3 +326,20 @@ impl Drop for Reserved {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_that_are_remembered_are_bounded_and_the_oldest_go() {
+        let staging = Staging::new();
+        let claim = |n: usize| (StoreNumber(0), ClaimId(n as u128));
+        for n in 0..=CLAIMS_MAX {
+            staging.claim(claim(n).0, claim(n).1, StagingTag([0; StagingTag::LEN]), &[]).unwrap();
+        }
+        let state = staging.state.lock();
+        assert_eq!((state.claims.len(), state.latest_claims.len()), (CLAIMS_MAX, CLAIMS_MAX));
+        assert!(!state.claims.contains(&claim(0)) && state.claims.contains(&claim(CLAIMS_MAX)));
+    }
+}
