@@ -5,6 +5,7 @@
 mod adversary;
 mod benchmark_scripts;
 mod buckets;
+mod channels;
 mod cited;
 mod clocks;
 mod complete;
