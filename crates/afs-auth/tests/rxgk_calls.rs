@@ -40,7 +40,7 @@ fn every_level_and_encryption_type() {
             assert_eq!(cell.call(connection, ask, answer), Ok(()), "{level:?} {enctype} {ask} {answer}");
         }
         let credential = &cell.credentials[0];
-        assert_eq!(credential.principal, Principal::Named { name: "alice".into(), cell: None });
+        assert_eq!(credential.principal, Principal::local("alice"));
         assert_eq!(credential.protection, Protection { class: Class::Rxgk, level });
         assert_eq!(credential.expires, token.expires());
         assert_eq!(credential.callback, None);

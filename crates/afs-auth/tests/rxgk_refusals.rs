@@ -13,7 +13,7 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{
     AuthName, MasterKey, MintError, Minting, RxgkServer, RxgkTime, Variant, code, local_token, mint,
 };
-use afs_rpc::{Level, SecuritySource, UnixTime};
+use afs_rpc::{Level, SecuritySource, Suspended, UnixTime};
 use afs_rx::{
     Challenge, Cid, ClientSecurity, Config, Epoch, Instant, PacketContext, Proof, SecurityError,
     ServerSecurity, ServerSession,
@@ -133,7 +133,7 @@ fn identities() {
 fn tokens_that_are_not_made() {
     let cell = cell();
     let expires = UnixTime { secs: NOW, nanos: 0 };
-    let good = Minting { name: "alice".into(), level: Level::Crypt, expires, enctype: EncType::DEFAULT };
+    let good = Minting { suspended: Suspended::default(), name: "alice".into(), level: Level::Crypt, expires, enctype: EncType::DEFAULT };
     let minted = |minting: Minting| mint(&cell.keys, &minting, &cell.env).map(|_| ());
     assert_eq!(minted(good.clone()), Ok(()));
     assert_eq!(minted(Minting { name: "alice.admin".into(), ..good.clone() }), Ok(()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use afs_auth::Token;
 use afs_rpc::UnixTime;
-use afs_wire::login::{Renewal, SealedGrant};
+use afs_wire::login::{GroupText, GroupTexts, Renewal, SealedGrant};
 use afs_wire::xdr::{ByteString, Decode, DecodeError, Encode, Reader};
 use zeroize::Zeroizing;
 
@@ -26,12 +26,16 @@ pub struct Grant {
     /// The cell's login host key, from an authenticated service, to be remembered for later logins. `None` for tokens
     /// of other origin.
     pub host_key: Option<HostKey>,
+    /// The names of the groups whose rights the token does not have, as they were when it was made. For display: the
+    /// servers read the groups in the token itself.
+    pub without: Vec<String>,
 }
 
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { token, renewal, renewable_until, .. } = self;
-        write!(f, "Grant({token:?}, renewal of {} bytes until {})", renewal.len(), renewable_until.secs)
+        let Self { token, renewal, renewable_until, without, .. } = self;
+        write!(f, "Grant({token:?}, renewal of {} bytes until {}", renewal.len(), renewable_until.secs)?;
+        write!(f, ", without {without:?})")
     }
 }
 
@@ -50,7 +54,7 @@ impl Grant {
     /// The grant of a token of other origin: it cannot be renewed here.
     #[must_use]
     pub fn of_token(token: Token) -> Self {
-        Self { token, renewal: Renewal::empty(), renewable_until: UnixTime::default(), host_key: None }
+        Self { token, renewal: Renewal::empty(), renewable_until: UnixTime::default(), host_key: None, without: Vec::new() }
     }
 
     /// The plain form, which holds the token's key: it must be sealed before it is sent.
@@ -63,6 +67,11 @@ impl Grant {
         self.renewal.encode(&mut out);
         self.renewable_until.secs.encode(&mut out);
         put_opaque(self.host_key.as_ref().map_or(&[], |key| key.0.as_slice()), &mut out);
+        // Nothing for a token with all groups: earlier versions read nothing more.
+        if !self.without.is_empty() {
+            GroupTexts::first_of(self.without.iter().map(|name| GroupText::truncated(name.as_bytes())))
+                .encode(&mut out);
+        }
         out
     }
 
@@ -79,8 +88,10 @@ impl Grant {
             [] => None,
             key => Some(HostKey(key.try_into().map_err(|_| BadGrant)?)),
         };
+        let without = if reader.remaining() == 0 { GroupTexts::default() } else { GroupTexts::decode(&mut reader)? };
         reader.finish()?;
-        Ok(Self { token, renewal, renewable_until, host_key })
+        let without = without.iter().map(|name| name.to_text()).collect();
+        Ok(Self { token, renewal, renewable_until, host_key, without })
     }
 
     /// Its size is far below the bound unless the token is oversized; one that does not fit is refused.

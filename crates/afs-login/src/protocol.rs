@@ -19,6 +19,8 @@ pub(crate) const PASSPHRASE: Kind =
     Kind { label: "andrew login passphrase 1", purpose: "andrew login grant passphrase 1" };
 pub(crate) const SSH: Kind = Kind { label: "andrew login ssh 1", purpose: "andrew login grant ssh 1" };
 pub(crate) const RENEW: Kind = Kind { label: "andrew login renew 1", purpose: "andrew login grant renew 1" };
+pub(crate) const GROUPS: Kind =
+    Kind { label: "andrew login groups 1", purpose: "andrew login grant groups 1" };
 
 impl Kind {
     /// Begins the transcript of an exchange of this kind.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::UnixTime;
 use crate::credential::{Credential, Principal, Protection};
 
 /// Key of an Rx connection at its server (`docs/protocol/rx.md` "3. Connections, ids, epochs").
@@ -41,6 +42,15 @@ impl Identity {
     pub fn principal(&self) -> Option<&Principal> {
         match self {
             Identity::Proven(credential) => Some(&credential.principal),
+            Identity::Anonymous | Identity::Local => None,
+        }
+    }
+
+    /// When the authentication expires; `None` is never.
+    #[must_use]
+    pub fn expires(&self) -> Option<UnixTime> {
+        match self {
+            Identity::Proven(credential) => credential.expires,
             Identity::Anonymous | Identity::Local => None,
         }
     }

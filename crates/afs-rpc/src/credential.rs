@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::UnixTime;
 use crate::client::Security;
+use crate::{Suspended, UnixTime};
 
 /// The authenticated principal of a client, and the protection of its connection. Created by a security class when it
 /// accepts a client's response; `afs-auth` has the classes (`docs/protocol/rxkad.md`, `docs/protocol/rxgk.md`).
@@ -32,15 +32,35 @@ pub enum Principal {
         name: Arc<str>,
         /// The foreign cell or realm, lower-case; `None` for this cell.
         cell: Option<Arc<str>>,
+        /// The groups whose rights the name does not have now. Two principals that differ in them are two callers.
+        suspended: Suspended,
     },
 }
 
+impl Principal {
+    /// A user of this cell, with all groups.
+    #[must_use]
+    pub fn local(name: impl Into<Arc<str>>) -> Self {
+        Principal::Named { name: name.into(), cell: None, suspended: Suspended::default() }
+    }
+
+    /// The groups whose rights the principal does not have now; none of the cell's key.
+    #[must_use]
+    pub fn suspended(&self) -> Suspended {
+        match self {
+            Principal::CellKey => Suspended::default(),
+            Principal::Named { suspended, .. } => suspended.clone(),
+        }
+    }
+}
+
+/// The name alone.
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Principal::CellKey => f.write_str("(cell key)"),
-            Principal::Named { name, cell: None } => f.write_str(name),
-            Principal::Named { name, cell: Some(cell) } => write!(f, "{name}@{cell}"),
+            Principal::Named { name, cell: None, .. } => f.write_str(name),
+            Principal::Named { name, cell: Some(cell), .. } => write!(f, "{name}@{cell}"),
         }
     }
 }

@@ -20,6 +20,7 @@ mod error;
 mod limits;
 mod rx;
 mod server;
+mod suspended;
 mod table;
 
 pub use afs_env::{
@@ -34,4 +35,5 @@ pub use error::CallError;
 pub use limits::Limits;
 pub use rx::{NotLoopback, NotifyDriver, Rx, WeakRx};
 pub use server::{ServerCall, Service};
+pub use suspended::{NotSuspended, Suspended};
 pub use table::Table;

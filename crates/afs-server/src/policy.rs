@@ -167,7 +167,7 @@ mod tests {
     use afs_rpc::{Credential, Principal, Protection};
 
     fn by(class: Class, level: Level) -> Identity {
-        let principal = Principal::Named { name: "alice".into(), cell: None };
+        let principal = Principal::local("alice");
         let protection = Protection { class, level };
         Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
     }

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection};
+use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Suspended};
 use afs_server::{NameService, ProtectionNames, Subject};
 use afs_wire::ids::ViceId;
 use afs_wire::pt;
@@ -18,7 +18,8 @@ use protection_rig::{Cell, Role};
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3));
 
 fn proven(name: &str, cell: Option<&str>) -> Identity {
-    let principal = Principal::Named { name: name.into(), cell: cell.map(Into::into) };
+    let (cell, suspended) = (cell.map(Into::into), Suspended::default());
+    let principal = Principal::Named { name: name.into(), cell, suspended };
     credential(principal)
 }
 

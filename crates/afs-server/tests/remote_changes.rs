@@ -50,7 +50,7 @@ impl<'a> FileServer<'a> {
     /// Who Alice is to it.
     fn alice(&self) -> Result<Subject, AbortCode> {
         let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-        let principal = Principal::Named { name: "alice".into(), cell: None };
+        let principal = Principal::local("alice");
         let credential = Credential { principal, protection, expires: None, callback: None };
         let (identity, names) = (Identity::Proven(Arc::new(credential)), self.names.clone());
         let asked = async move { names.subject(&identity, Ipv4Addr::new(10, 1, 2, 3).into()).await };

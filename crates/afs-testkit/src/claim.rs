@@ -4,12 +4,15 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Class, Credential, Instant, Level, Principal, Protection, Security, SecuritySource, UnixTime};
+use afs_rpc::{
+    Class, Credential, Instant, Level, Principal, Protection, Security, SecuritySource, Suspended, UnixTime,
+};
 use afs_rx::{
     Challenge, ClientSecurity, Identity, PacketContext, PacketSecurity, Proof, Response, SecurityError,
     ServerSecurity, ServerSession, Verified,
 };
 use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
 use bytes::Bytes;
 
 /// No real class has this number.
@@ -40,13 +43,26 @@ impl Claim {
     /// A user of this cell, over rxgk with encryption.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        Claim::by(Principal::Named { name: name.into(), cell: None })
+        Claim::by(Principal::local(name))
     }
 
     /// A user of another cell.
     #[must_use]
     pub fn of_cell(name: &str, cell: &str) -> Self {
-        Claim::by(Principal::Named { name: name.into(), cell: Some(cell.into()) })
+        let suspended = Suspended::default();
+        Claim::by(Principal::Named { name: name.into(), cell: Some(cell.into()), suspended })
+    }
+
+    /// The same user without these groups.
+    ///
+    /// # Panics
+    /// If they cannot be suspended.
+    #[must_use]
+    pub fn without(mut self, groups: &[i32]) -> Self {
+        if let Principal::Named { suspended, .. } = &mut self.principal {
+            *suspended = Suspended::new(groups.iter().copied().map(ViceId)).unwrap();
+        }
+        self
     }
 
     /// A holder of the cell's key.
@@ -154,13 +170,16 @@ impl ClientSecurity for Session {
         let claim = self.claim.as_ref().unwrap();
         let (name, cell) = match &claim.principal {
             Principal::CellKey => ("", ""),
-            Principal::Named { name, cell } => (&**name, cell.as_deref().unwrap_or("")),
+            Principal::Named { name, cell, .. } => (&**name, cell.as_deref().unwrap_or("")),
         };
         let class = if claim.protection.class == Class::Rxgk { "gk" } else { "kad" };
         let level = claim.protection.level.number().to_string();
         let back = claim.callback.as_deref().unwrap_or("");
         let end = claim.expires.map_or(String::new(), |expires| expires.secs.to_string());
-        let payload = [&claim.word, name, cell, class, &level, back, &end].join("\0").into_bytes();
+        let suspended: Vec<String> =
+            claim.principal.suspended().groups().iter().map(|group| group.0.to_string()).collect();
+        let words = [&claim.word, name, cell, class, &level, back, &end, &suspended.join(",")];
+        let payload = words.join("\0").into_bytes();
         Ok(Response { payload, checksum: 0 })
     }
 }
@@ -177,7 +196,7 @@ impl ServerSession for Session {
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
         let text = std::str::from_utf8(response.payload).unwrap();
         let words: Vec<&str> = text.split('\0').collect();
-        let [word, name, cell, class, level, back, end] = words[..] else { panic!("{text:?}") };
+        let [word, name, cell, class, level, back, end, suspended] = words[..] else { panic!("{text:?}") };
         if word != self.word {
             let code = if word == EXPIRED { AbortCode::RXKADEXPIRED.0 } else { BAD_PROOF };
             return Err(SecurityError { code });
@@ -185,6 +204,8 @@ impl ServerSession for Session {
         let claim = if name.is_empty() { Claim::of_key() } else { Claim::of(name) };
         let mut claim = if cell.is_empty() { claim } else { Claim::of_cell(name, cell) };
         let class = if class == "gk" { Class::Rxgk } else { Class::Rxkad };
+        let suspended: Vec<i32> = suspended.split(',').filter_map(|group| group.parse().ok()).collect();
+        claim = claim.without(&suspended);
         claim = claim.protected(class, Level::from_number(level.parse().unwrap()).unwrap());
         claim.callback = Some(back.to_owned()).filter(|back| !back.is_empty());
         claim.expires = end.parse().ok().map(|secs| UnixTime { secs, nanos: 0 });

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{BoxFuture, Identity, Principal};
+use afs_rpc::{BoxFuture, Identity, Principal, Suspended};
 use afs_server::Guard;
 use afs_server::subject::{NameService, Pending, Subject};
 use afs_wire::ids::ViceId;
@@ -65,10 +65,11 @@ impl UserDirectory {
         self.0.moved.notify_waiters();
     }
 
-    fn named(&self, name: &str) -> Subject {
+    fn named(&self, name: &str, suspended: &Suspended) -> Subject {
         let known = self.0.known.lock();
         let Some(id) = known.ids.get(name) else { return Subject::anonymous() };
-        let of = known.groups.iter().filter(|(_, members)| members.contains(id)).map(|(group, _)| *group);
+        let of = known.groups.iter().filter(|(group, members)| members.contains(id) && !suspended.has(**group));
+        let of = of.map(|(group, _)| *group);
         Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER]))
     }
 }
@@ -76,7 +77,7 @@ impl UserDirectory {
 impl NameService for UserDirectory {
     fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         let subject = match identity.principal() {
-            Some(Principal::Named { name, cell: None }) => self.named(name),
+            Some(Principal::Named { name, cell: None, suspended }) => self.named(name, suspended),
             Some(Principal::CellKey) => Subject::administrator(),
             _ => Subject::anonymous(),
         };

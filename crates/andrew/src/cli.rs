@@ -1,7 +1,7 @@
 //! Parser and dispatcher of the command line, with one-line errors.
 
 use crate::commands::{
-    bench, completions, down, drive, fs, import, key, lab, login, logout, man, mount, mount_guard,
+    bench, completions, down, drive, fs, groups, import, key, lab, login, logout, man, mount, mount_guard,
     openafs_options, passwd, pts, run_with_token, serve, server, ssh_keys, status, store, tokens, top,
     umount, up, vos,
 };
@@ -95,6 +95,8 @@ pub enum Command {
     Logout(logout::Args),
     /// List your tokens
     Tokens(tokens::Args),
+    /// Work without the rights of some of your groups, and with them again
+    Groups(groups::Args),
     /// Set a passphrase to log in with
     Passwd(passwd::Args),
     /// Show and change the SSH keys to log in with
@@ -169,6 +171,7 @@ impl Command {
             Self::Login(args) => args.run(json),
             Self::Logout(args) => args.run(json),
             Self::Tokens(args) => args.run(json),
+            Self::Groups(args) => args.run(json),
             Self::Passwd(args) => args.run(json),
             Self::SshKeys(args) => args.run(json),
             Self::RunWithToken(args) => args.run(),

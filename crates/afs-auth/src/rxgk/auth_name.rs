@@ -5,13 +5,15 @@ use afs_rx::SecurityError;
 use afs_wire::xdr::{DecodeError, Encode, Reader};
 
 use super::code;
+use super::suspended::{self, KIND_SUSPENDED};
 use super::wire::put_opaque;
 use crate::names::LocalNames;
 
 /// `PrAuthName`: a name in the form of some authentication system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AuthName {
-    /// 1: as in rxkad, `name.instance@realm`; 2: a name exported by GSS.
+    /// 1: as in rxkad, `name.instance@realm`; 2: a name exported by GSS; 0x414E4401, after one of those alone: the groups
+    /// that it has suspended.
     pub kind: i32,
     /// The name; at most 2048 bytes.
     pub data: Vec<u8>,
@@ -71,11 +73,14 @@ impl AuthName {
 }
 
 /// The principal of a token with these identities. Only the cell's key makes a token without any: its holder has all
-/// rights.
+/// rights. Behind a user of this cell there may be the groups that the user has suspended.
 pub(super) fn holder(identities: &[AuthName], names: &LocalNames) -> Result<Principal, SecurityError> {
     match identities {
         [] => Ok(Principal::CellKey),
         [one] => one.principal(names),
+        [one, left_out] if left_out.kind == KIND_SUSPENDED => {
+            suspended::of(one.principal(names)?, &left_out.data)
+        }
         _ => Err(code::INCONSISTENCY),
     }
 }

@@ -1,7 +1,8 @@
 //! Creation of tokens for users.
 
-use afs_rpc::{EnvRef, Level, Principal, UnixTime};
+use afs_rpc::{EnvRef, Level, Principal, Suspended, UnixTime};
 
+use super::suspended;
 use super::{AuthName, Lifetime, MasterKey, RxgkTime, RxgkToken, TokenContents, Variant, seal_token};
 use crate::crypto::EncType;
 use crate::keys::{KeyKind, KeyRing};
@@ -12,6 +13,8 @@ use crate::names::{LocalNames, NameError};
 pub struct Minting {
     /// A user of the cell: `name` or `name.instance`.
     pub name: String,
+    /// The groups whose rights its holder does not have; none for others' servers, which refuse such a token.
+    pub suspended: Suspended,
     /// The level of every connection made with the token.
     pub level: Level,
     /// When it expires. A user's token always expires.
@@ -54,13 +57,14 @@ pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxgkToken
     let cell_key = keys.best(KeyKind::Rxgk).ok_or(MintError::NoKey)?;
     let secret = minting.enctype.generate(env);
     let key = MasterKey::new(minting.enctype.number(), secret).map_err(|_| MintError::EncType)?;
+    let left_out = suspended::identity(&minting.suspended);
     let contents = TokenContents {
         key,
         level: minting.level,
         start: RxgkTime::NEVER,
         lifetime: Lifetime::USUAL,
         expires,
-        identities: vec![AuthName::krb4(&minting.name)],
+        identities: [AuthName::krb4(&minting.name)].into_iter().chain(left_out).collect(),
     };
     let variant = Variant::OpenAfs;
     let sealed = seal_token(variant, &contents, cell_key, env).map_err(|_| MintError::EncType)?;
@@ -74,7 +78,7 @@ fn check_name(text: &str) -> Result<(), MintError> {
     }
     let (name, instance) = text.split_once('.').unwrap_or((text, ""));
     match LocalNames::default().principal(name, instance, "")? {
-        Principal::Named { name, cell: None } if *name == *text => Ok(()),
+        Principal::Named { name, cell: None, .. } if *name == *text => Ok(()),
         _ => Err(MintError::Reserved),
     }
 }

@@ -22,6 +22,7 @@ mod sealed_token;
 mod server;
 mod session;
 mod source;
+mod suspended;
 mod time;
 mod token;
 mod token_contents;

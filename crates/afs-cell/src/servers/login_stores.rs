@@ -1,10 +1,10 @@
 //! Adapter from the databases of a cell to the stores of the login service: its records, and the users.
 
 use afs_db::login::LoginError;
-use afs_db::protection::{ProtectionError, Requester};
+use afs_db::protection::ProtectionError;
 use afs_db::{LoginDb, ProtectionDb};
 use afs_login::{LoginStore, StoreError, User, Users};
-use afs_rpc::BoxFuture;
+use afs_rpc::{BoxFuture, Suspended};
 use afs_wire::ids::ViceId;
 use std::sync::Arc;
 
@@ -55,13 +55,25 @@ impl LoginStore for LoginRecords {
 }
 
 impl Users for LoginUsers {
-    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
+    fn user<'a>(
+        &'a self,
+        name: &'a str,
+        suspended: &'a Suspended,
+    ) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
         Box::pin(async move {
             let ids = self.0.ids_of(vec![name.to_owned()]).await.map_err(of_people)?;
             let Some(id) = ids.first().copied().flatten().filter(|id| is_user(*id)) else { return Ok(None) };
-            let groups = self.0.cps_of(Requester::CELL, id, None).await.map_err(of_people)?;
+            let groups = self.0.cps(id, suspended.clone()).await.map_err(of_people)?;
             Ok(Some(User { id, administrator: groups.contains(&ViceId::ADMINISTRATORS) }))
         })
+    }
+
+    fn ids_of(&self, names: Vec<String>) -> BoxFuture<'_, Result<Vec<Option<ViceId>>, StoreError>> {
+        Box::pin(async move { self.0.ids_of(names).await.map_err(of_people) })
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>> {
+        Box::pin(async move { self.0.names_of(ids.to_vec()).await.map_err(of_people) })
     }
 }
 

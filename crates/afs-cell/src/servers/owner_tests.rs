@@ -126,7 +126,7 @@ fn a_stranger_with_the_numbers_of_the_owners_connection_makes_no_call() {
     let mount = cell.mount();
     assert_eq!(&cell.ask(&mount, b"mine")[..], b"mine");
     let caller = cell.recorder.callers().remove(0);
-    let admin = Principal::Named { name: ADMIN_NAME.into(), cell: None };
+    let admin = Principal::local(ADMIN_NAME);
     assert_eq!(caller.identity.principal(), Some(&admin));
     let stranger = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     forge(&stranger, cell.server.local_addr(), &caller);

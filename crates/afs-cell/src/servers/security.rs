@@ -14,7 +14,7 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{self, CallbackOffer, Minting, RxgkServer, Variant, mint};
 use afs_auth::rxkad::{self, RxkadLimits, RxkadServer};
 use afs_net::System;
-use afs_rpc::{EnvRef, Level, Security, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, Security, SecuritySource, Suspended, UnixTime};
 use afs_rx::{ClientSecurity, NullClient, NullServer, ServerSecurity};
 use afs_server::{Policy, Requirement, SharedPolicy};
 use afs_wire::rpc::ServiceId;
@@ -209,6 +209,7 @@ impl OwnerSource {
             level: self.level,
             expires: UnixTime { secs: now.secs + OWNER_SECONDS, nanos: now.nanos },
             enctype: EncType::DEFAULT,
+            suspended: Suspended::default(),
         };
         let token = mint(keys, &minting, &self.env).ok()?;
         Some(token.source_with_callback(self.env.clone(), self.callback.clone()).session())

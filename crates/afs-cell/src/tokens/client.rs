@@ -426,6 +426,7 @@ mod tests {
                 TokenRequest::List { .. } => TokenReply::Tokens(vec![HeldToken {
                     cell: "example.org".into(),
                     user: "alice".into(),
+                    without: Vec::new(),
                     expires: None,
                 }]),
                 TokenRequest::Remove { .. } => TokenReply::Refused("no".into()),

@@ -326,7 +326,12 @@ mod tests {
             request.write(&mut wire).unwrap();
             assert_eq!(TokenRequest::read(&mut &*wire).unwrap(), Some(request));
         }
-        let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
+        let held = HeldToken {
+            cell: "example.org".into(),
+            user: "alice".into(),
+            without: vec!["alice:project".into()],
+            expires: Some(9),
+        };
         let cell = CellName::new("example.org").unwrap();
         let mount = MountLocation { directory: "/a".into(), device: "0:7".into(), pid: 1, serves: false };
         let place =

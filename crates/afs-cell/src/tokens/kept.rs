@@ -82,6 +82,22 @@ impl KeptToken {
         &self.grant.token
     }
 
+    /// Whether it is of the same login as another one, and has the same groups: one renews the other.
+    #[must_use]
+    pub fn is_renewal_of(&self, other: &Self) -> bool {
+        let login = |kept: &Self| (kept.cell.clone(), kept.user.clone(), kept.grant.renewal.clone());
+        login(self) == login(other) && self.grant.without == other.grant.without
+    }
+
+    /// The user, and the groups whose rights the token does not have: for messages.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.grant.without.as_slice() {
+            [] => self.user.clone(),
+            without => format!("{} without {}", self.user, without.join(", ")),
+        }
+    }
+
     /// Whether the token is valid at a time.
     #[must_use]
     pub fn is_good_at(&self, now: UnixTime) -> bool {

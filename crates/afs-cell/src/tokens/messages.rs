@@ -122,6 +122,9 @@ pub struct HeldToken {
     pub cell: String,
     /// The holder's name in the cell.
     pub user: String,
+    /// The groups whose rights the token does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// Time of expiry, in Unix seconds; `None`: never.
     pub expires: Option<u64>,
 }

@@ -247,7 +247,7 @@ impl MountTokens {
             cell: kept.cell.clone(),
             security: Security::new(source),
             expires: kept.token().expires(),
-            label: kept.user.clone(),
+            label: kept.label(),
         };
         self.venus.set_token(owner, token).await.map_err(|error| error.to_string())
     }
@@ -278,15 +278,13 @@ impl MountTokens {
     }
 
     fn renewed(&self, owner: TokenOwner, kept: &KeptToken) {
-        if let Some(held) = self.held.lock().get_mut(&(owner, kept.cell.clone())) {
-            held.kept = kept.clone();
+        match self.held.lock().get_mut(&(owner, kept.cell.clone())) {
+            Some(held) if kept.is_renewal_of(&held.kept) => held.kept = kept.clone(),
+            // It was replaced while it was renewed, perhaps by one with fewer groups.
+            _ => return,
         }
-        let (Some(desk), token) = (self.own.upgrade(), kept.clone()) else { return };
-        self.system.spawn(Box::pin(async move {
-            if let Err(error) = desk.use_token(owner, &token).await {
-                tracing::warn!("a renewed token of {owner} cannot be used: {error}");
-            }
-        }));
+        let (Some(desk), cell) = (self.own.upgrade(), kept.cell.clone()) else { return };
+        self.system.spawn(Box::pin(async move { desk.use_held(owner, cell).await }));
         let uid = rustix::process::getuid().as_raw();
         let (desk, kept) = (self.own.clone(), kept.clone());
         self.system.blocking(Box::new(move || {
@@ -297,6 +295,19 @@ impl MountTokens {
                 update_file(&kept);
             }
         }));
+    }
+
+    /// Passes the token that is held to the cache manager, and again if it was replaced meanwhile.
+    async fn use_held(&self, owner: TokenOwner, cell: CellName) {
+        let key = (owner, cell);
+        let held = || self.held.lock().get(&key).map(|held| held.kept.clone());
+        let mut used = None;
+        while let Some(kept) = held().filter(|kept| used.as_ref() != Some(kept)) {
+            if let Err(error) = self.use_token(owner, &kept).await {
+                tracing::warn!("a renewed token of {owner} cannot be used: {error}");
+            }
+            used = Some(kept);
+        }
     }
 
     /// Writes a token for the next process of the mount, unless it was replaced or removed meanwhile.
@@ -348,21 +359,22 @@ impl MountTokens {
         let show = |((_, cell), held): (&(TokenOwner, CellName), &MountToken)| HeldToken {
             cell: cell.to_string(),
             user: held.kept.user.clone(),
+            without: held.kept.grant.without.clone(),
             expires: held.kept.token().expires().map(|end: UnixTime| end.secs),
         };
         of_owner.map(show).collect()
     }
 }
 
-/// Whether a token file of this user has a token of the same login.
 /// Whether the user of a token has as many others as a user may have.
 fn is_full_for<'a>(key: &Key, held: impl Iterator<Item = &'a Key>) -> bool {
     held.filter(|other| *other != key && other.0.uid() == key.0.uid()).count() >= OF_USER_MAX
 }
 
+/// Whether a token file of this user has a token of the same login with the same groups.
 fn is_in_file(kept: &KeptToken) -> bool {
     let in_file = TokenStore::current().and_then(|store| store.get(&kept.cell));
-    in_file.is_ok_and(|in_file| in_file.is_some_and(|in_file| in_file.grant.renewal == kept.grant.renewal))
+    in_file.is_ok_and(|in_file| in_file.is_some_and(|in_file| kept.is_renewal_of(&in_file)))
 }
 
 fn done<E: std::fmt::Display>(outcome: Result<(), E>) -> TokenReply {
@@ -383,12 +395,12 @@ fn v4(peer: &SocketAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Writes a renewed token to its user's file, if the file still has the token of the same login.
+/// Writes a renewed token to its user's file, if the file still has the token of the same login with the same groups.
 fn update_file(kept: &KeptToken) {
     let update = || -> CellResult {
         let store = TokenStore::current()?;
         match store.get(&kept.cell)? {
-            Some(in_file) if in_file.grant.renewal == kept.grant.renewal => store.put(kept),
+            Some(in_file) if kept.is_renewal_of(&in_file) => store.put(kept),
             _ => Ok(()),
         }
     };

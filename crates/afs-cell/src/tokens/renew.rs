@@ -5,6 +5,7 @@ use afs_login::client::{self, Kept, Login, LoginError};
 use afs_login::{Grant, UserName};
 use afs_rpc::{Connection, EnvExt, Rx, Security, UnixTime};
 use afs_wire::rpc::ServiceId;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,6 +19,36 @@ const SOON: Duration = Duration::from_secs(3600);
 /// # Errors
 /// No server replies, or the login service refuses.
 pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
+    at_first_server(rx, kept, |service, login| async move {
+        client::renew(&service, &login, &kept.grant.renewal, rx.env()).await
+    })
+    .await
+}
+
+/// Exchanges a token for one with other suspended groups at the first of the cell's servers that replies.
+///
+/// # Errors
+/// No server replies, or the login service refuses; also for a token that another service made.
+pub async fn change_groups(
+    rx: &Rx,
+    kept: &KeptToken,
+    change: &client::GroupChange,
+) -> Result<KeptToken, LoginError> {
+    at_first_server(rx, kept, |service, login| async move {
+        client::change_groups(&service, &login, &kept.grant.renewal, change, rx.env()).await
+    })
+    .await
+}
+
+/// Calls a login service with a token, for the grant that replaces it.
+async fn at_first_server<F>(
+    rx: &Rx,
+    kept: &KeptToken,
+    exchange: impl Fn(Connection, Login) -> F + Send,
+) -> Result<KeptToken, LoginError>
+where
+    F: Future<Output = Result<Grant, LoginError>> + Send,
+{
     let env = rx.env();
     let user = UserName::new(&kept.user)
         .map_err(|_| LoginError::InvalidReply("the token's user is no user's name"))?;
@@ -27,7 +58,7 @@ pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
         let security = Security::new(kept.token().source(env.clone()));
         let peer = SocketAddr::from((*server, kept.base_port.saturating_add(PORT_OFFSET)));
         let service: Connection = rx.connection(peer, ServiceId::LOGIN, security);
-        match client::renew(&service, &login, &kept.grant.renewal, env).await {
+        match exchange(service, login.clone()).await {
             Ok(grant) => return Ok(KeptToken { grant, ..kept.clone() }),
             Err(LoginError::Call(error)) if error.is_silence() => last = LoginError::Call(error),
             Err(error) => return Err(error),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use afs_rpc::Suspended;
 use afs_wire::ids::ViceId;
 
 use super::members::{self, NESTING_MAX};
@@ -14,12 +15,22 @@ pub const CPS_MAX: usize = 20_000;
 
 /// All groups that an id is in, directly and through nested groups.
 pub(super) fn groups(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<BTreeSet<ViceId>, ProtectionError> {
+    groups_without(rows, id, &Suspended::default())
+}
+
+/// The same without suspended memberships, and without what follows from them alone.
+fn groups_without(
+    rows: &(impl Rows + ?Sized),
+    id: ViceId,
+    suspended: &Suspended,
+) -> Result<BTreeSet<ViceId>, ProtectionError> {
     let (mut found, mut fresh) = (BTreeSet::new(), vec![id]);
     // Nesting is bounded when members are added, so the walk is complete.
     for _ in 0..NESTING_MAX {
         let mut next = Vec::new();
         for id in fresh {
-            next.extend(members::groups_of(rows, id)?.into_iter().filter(|group| found.insert(*group)));
+            let groups = members::groups_of(rows, id)?.into_iter();
+            next.extend(groups.filter(|group| !suspended.has(*group) && found.insert(*group)));
         }
         if found.len() > CPS_MAX {
             return Err(Refusal::TooMany.into());
@@ -31,8 +42,17 @@ pub(super) fn groups(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<BTreeSet
 
 /// The subdomain of an id that must exist, sorted (docs/protocol ptserver.md "6. Translation and CPS").
 pub(super) fn subdomain(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<Vec<ViceId>, ProtectionError> {
+    subdomain_without(rows, id, &Suspended::default())
+}
+
+/// The subdomain of a caller who has suspended memberships.
+pub(super) fn subdomain_without(
+    rows: &(impl Rows + ?Sized),
+    id: ViceId,
+    suspended: &Suspended,
+) -> Result<Vec<ViceId>, ProtectionError> {
     let entry = rows::find(rows, id)?;
-    let mut all = groups(rows, id)?;
+    let mut all = groups_without(rows, id, suspended)?;
     all.extend([id, ViceId::ANYUSER]);
     if is_local(id, entry.is_foreign()) {
         all.insert(ViceId::AUTHUSER);

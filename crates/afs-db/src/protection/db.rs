@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::Ipv4Addr;
 use std::pin::Pin;
 
-use afs_rpc::BoxFuture;
+use afs_rpc::{BoxFuture, Suspended};
 use afs_wire::ids::ViceId;
 
 use super::{After, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Requester, Status};
@@ -35,8 +35,9 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// The names of ids.
     fn names_of(&self, ids: Vec<ViceId>) -> Pending<'_, Vec<Option<String>>>;
 
-    /// The current protection subdomain of an id, sorted, without a check of the caller.
-    fn cps(&self, id: ViceId) -> Pending<'_, Vec<ViceId>>;
+    /// The current protection subdomain of an id, sorted, without a check of the caller. Suspended memberships are left
+    /// out, with the groups that only follow from them.
+    fn cps(&self, id: ViceId, suspended: Suspended) -> Pending<'_, Vec<ViceId>>;
 
     /// The groups of a host, sorted.
     fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>>;

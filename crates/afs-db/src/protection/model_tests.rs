@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use afs_kv::{Config, Kv, MemoryMedium};
-use afs_rpc::Parts;
+use afs_rpc::{Parts, Suspended};
 use afs_wire::ids::ViceId;
 use proptest::prelude::*;
 
@@ -286,7 +286,7 @@ fn compare(db: &EmbeddedProtectionDb, model: &Model) {
         if !matches!(id, ViceId::ANYUSER | ViceId::ANONYMOUS) {
             cps.insert(ViceId::AUTHUSER);
         }
-        assert_eq!(wait(db.cps(id)).unwrap(), Vec::from_iter(cps));
+        assert_eq!(wait(db.cps(id, Suspended::default())).unwrap(), Vec::from_iter(cps));
         let owned = wait(db.owned(CELL, id, After::START, 1000)).unwrap().items;
         let fixed = |group: &ViceId| !model.owners.contains_key(group) && id == ViceId::ADMINISTRATORS;
         assert_eq!(
@@ -316,14 +316,14 @@ proptest! {
 fn the_version_differs_after_a_change_and_answers_are_ready() {
     let db = open();
     let before = db.version();
-    wait(db.cps(ViceId(1))).unwrap();
+    wait(db.cps(ViceId(1), Suspended::default())).unwrap();
     assert_eq!(db.version(), before, "questions change nothing");
     wait(db.remove_member(CELL, ViceId(1), ViceId::ADMINISTRATORS)).unwrap();
     assert_ne!(db.version(), before);
     assert_eq!(wait(db.names_of(vec![ViceId(1), ViceId(9)])).unwrap(), [Some("admin".into()), None]);
     assert_eq!(
         wait(db.identify(Requester {
-            identity: super::RequesterIdentity::Local("admin".into()),
+            identity: super::RequesterIdentity::local("admin"),
             restricted: false
         })),
         Ok(ViceId(1))

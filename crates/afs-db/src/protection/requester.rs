@@ -1,5 +1,6 @@
 //! Caller of a protection query: its authenticated name, and its entry in the database.
 
+use afs_rpc::Suspended;
 use afs_wire::ids::ViceId;
 
 use super::{ProtectionError, Refusal, cps, rows};
@@ -12,8 +13,13 @@ pub enum RequesterIdentity {
     Anonymous,
     /// A holder of the cell's key, or a program of the cell itself: `system:administrators`.
     CellKey,
-    /// A user of this cell, in lower case.
-    Local(String),
+    /// A user of this cell.
+    Local {
+        /// In lower case.
+        name: String,
+        /// The groups whose rights the caller does not have now.
+        suspended: Suspended,
+    },
     /// A user of another cell: `name@cell`, in lower case. Never taken for a user of this cell.
     Foreign(String),
 }
@@ -25,6 +31,14 @@ pub struct Requester {
     pub identity: RequesterIdentity,
     /// Whether only administrators may change anything (`-restricted`).
     pub restricted: bool,
+}
+
+impl RequesterIdentity {
+    /// A user of this cell, with all groups.
+    #[must_use]
+    pub fn local(name: impl Into<String>) -> Self {
+        RequesterIdentity::Local { name: name.into(), suspended: Suspended::default() }
+    }
 }
 
 impl Requester {
@@ -44,19 +58,20 @@ impl Known {
     /// Looks up a caller (docs/protocol ptserver.md "4. Access control inside PR"): a local name without an
     /// entry and a foreign one, registered or not, are refused.
     pub(super) fn of(rows: &(impl Rows + ?Sized), requester: &Requester) -> Result<Self, ProtectionError> {
-        let id = match &requester.identity {
-            RequesterIdentity::Anonymous => ViceId::ANONYMOUS,
+        let (id, suspended) = match &requester.identity {
+            RequesterIdentity::Anonymous => (ViceId::ANONYMOUS, &Suspended::default()),
             RequesterIdentity::CellKey => return Ok(Known::administrators()),
-            RequesterIdentity::Local(name) if !name.contains('@') => {
+            RequesterIdentity::Local { name, suspended } if !name.contains('@') => {
                 let id = rows::id_of(rows, name)?;
                 // A principal may have the name of a group, or of the anonymous user.
-                id.filter(|id| !id.is_group() && *id != ViceId::ANONYMOUS).ok_or(Refusal::Permission)?
+                let user = id.filter(|id| !id.is_group() && *id != ViceId::ANONYMOUS);
+                (user.ok_or(Refusal::Permission)?, suspended)
             }
-            RequesterIdentity::Local(_) | RequesterIdentity::Foreign(_) => {
+            RequesterIdentity::Local { .. } | RequesterIdentity::Foreign(_) => {
                 return Err(Refusal::Permission.into());
             }
         };
-        Ok(Known { id, groups: cps::subdomain(rows, id)? })
+        Ok(Known { id, groups: cps::subdomain_without(rows, id, suspended)? })
     }
 
     /// A member of `system:administrators` without an entry of its own.

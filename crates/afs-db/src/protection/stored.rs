@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use afs_rpc::BoxFuture;
+use afs_rpc::{BoxFuture, Suspended};
 use afs_wire::ids::ViceId;
 
 use super::{
@@ -42,8 +42,8 @@ impl<S: Store> ProtectionDb for StoredProtectionDb<S> {
         self.0.read(move |rows| ids.iter().map(|id| name(rows, *id)).collect())
     }
 
-    fn cps(&self, id: ViceId) -> Pending<'_, Vec<ViceId>> {
-        self.0.read(move |rows| cps::subdomain(rows, id))
+    fn cps(&self, id: ViceId, suspended: Suspended) -> Pending<'_, Vec<ViceId>> {
+        self.0.read(move |rows| cps::subdomain_without(rows, id, &suspended))
     }
 
     fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>> {

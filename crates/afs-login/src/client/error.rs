@@ -27,6 +27,15 @@ pub enum LoginError {
     /// The SSH key could not sign; the reason as text.
     #[error("the SSH key cannot sign: {0}")]
     Signer(String),
+    /// There is no group of this name, or membership in it cannot be suspended.
+    #[error("there is no such group, or membership in it cannot be suspended")]
+    NoGroup,
+    /// More groups than one change can name.
+    #[error("at most 32 groups can be suspended")]
+    TooManyGroups,
+    /// The login itself was made without the group.
+    #[error("the login was made without this group; log in again to resume membership in it")]
+    Fixed,
     /// The service sent an invalid reply.
     #[error("the login service sent an invalid reply: {0}")]
     InvalidReply(&'static str),
@@ -40,6 +49,8 @@ impl From<CallError> for LoginError {
         match error {
             CallError::Abort(AbortCode::LGNDENIED) => Self::Denied,
             CallError::Abort(AbortCode::LGNSLOW) => Self::Slow,
+            CallError::Abort(AbortCode::LGNNOGROUP) => Self::NoGroup,
+            CallError::Abort(AbortCode::LGNFIXED) => Self::Fixed,
             other => Self::Call(other),
         }
     }

@@ -1,6 +1,7 @@
 //! Login client: obtains tokens from the login service, and changes how users log in.
 
 mod error;
+mod groups;
 mod manage;
 mod passphrase;
 mod renew;
@@ -17,6 +18,7 @@ use afs_wire::rpc::Request;
 use crate::user::UserName;
 
 pub use error::LoginError;
+pub use groups::{GroupChange, change_groups};
 pub use manage::{
     PASSPHRASE_LEN_MIN, add_ssh_key, list_ways, register_passphrase, remove_passphrase, remove_ssh_key,
 };

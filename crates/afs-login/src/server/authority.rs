@@ -1,6 +1,6 @@
 //! Authorisation of changes to a user's ways to log in.
 
-use afs_rpc::{Caller, Class, Identity, Level, Principal};
+use afs_rpc::{Caller, Class, Identity, Level, Principal, Suspended};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::login::UserText;
@@ -21,16 +21,17 @@ impl LoginServer {
     pub(super) async fn target(&self, caller: &Caller, user: &UserText) -> Result<Target, AbortCode> {
         let caller = self.changer(&caller.identity)?;
         let user = match (user.is_empty(), &caller) {
-            (true, Changer::User(own)) => own.clone(),
+            (true, Changer::User(own, _)) => own.clone(),
             _ => UserName::from_wire(user).map_err(|_| AbortCode::LGNNOUSER)?,
         };
-        if let Changer::User(own) = &caller
+        if let Changer::User(own, suspended) = &caller
             && *own != user
         {
-            let known = self.users.user(own.as_str()).await.map_err(failed)?;
+            let known = self.users.user(own.as_str(), suspended).await.map_err(failed)?;
             known.filter(|known| known.administrator).ok_or(AbortCode::LGNPERM)?;
         }
-        let known = self.users.user(user.as_str()).await.map_err(failed)?.ok_or(AbortCode::LGNNOUSER)?;
+        let known = self.users.user(user.as_str(), &Suspended::default()).await.map_err(failed)?;
+        let known = known.ok_or(AbortCode::LGNNOUSER)?;
         Ok(Target { user, id: known.id })
     }
 
@@ -41,8 +42,9 @@ impl LoginServer {
             (Identity::Local, _) => Ok(Changer::Administrator),
             (_, Some(_)) if !private => Err(AbortCode::LGNPROTECTION),
             (_, Some(Principal::CellKey)) => Ok(Changer::Administrator),
-            (_, Some(Principal::Named { name, cell: None })) => {
-                UserName::new(name).map(Changer::User).map_err(|_| AbortCode::LGNPERM)
+            (_, Some(Principal::Named { name, cell: None, suspended })) => {
+                let user = UserName::new(name).map_err(|_| AbortCode::LGNPERM)?;
+                Ok(Changer::User(user, suspended.clone()))
             }
             _ => Err(AbortCode::LGNPERM),
         }
@@ -52,6 +54,6 @@ impl LoginServer {
 enum Changer {
     /// May change those of every user.
     Administrator,
-    /// A user, who may be an administrator.
-    User(UserName),
+    /// A user, who may be an administrator unless that is suspended.
+    User(UserName, Suspended),
 }

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod authority;
+mod groups;
 mod keys;
 mod known_locations;
 mod passphrase;
@@ -17,9 +18,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvRef, Level, Service, Table, UnixTime};
+use afs_rpc::{EnvRef, Level, Service, Suspended, Table, UnixTime};
 use afs_wire::error::AbortCode;
-use afs_wire::ids::CellName;
+use afs_wire::ids::{CellName, ViceId};
 use afs_wire::login::{self, Renewal, SealedGrant, VERSION, Wish};
 use afs_wire::rpc::ServiceId;
 
@@ -29,7 +30,7 @@ use crate::protocol::Kind;
 use crate::secret::LoginSecret;
 use crate::user::UserName;
 use rate_limit::RateLimit;
-use records::Records;
+use records::{Records, failed};
 
 pub use stores::{KeyMint, LoginStore, Mint, StoreError, User, Users};
 
@@ -119,6 +120,9 @@ impl LoginServer {
                 .call(|server: Arc<Self>, caller, ask: login::Renew| async move {
                     server.renew(&caller, ask).await
                 })
+                .call(|server: Arc<Self>, caller, ask: login::ChangeGroups| async move {
+                    server.change_groups(&caller, ask).await
+                })
                 .call(|server: Arc<Self>, caller, ask: login::RegisterStart| async move {
                     server.register_start(&caller, ask).await
                 })
@@ -132,16 +136,23 @@ impl LoginServer {
     }
 
     /// Makes a token for an authenticated user, and seals it.
-    fn grant(&self, to: &Grantee<'_>, key: &SealKey, kind: &Kind) -> Result<SealedGrant, AbortCode> {
-        let now = self.env.wall();
-        let level = Level::from_number(to.wish.level).ok_or(AbortCode::RXGEN_SS_UNMARSHAL)?;
-        let end = later(now, self.lifetime(to.wish)).min(to.renewable_until.max(now));
-        let token = self.mint.mint(to.user, level, end).ok_or(AbortCode::LGNIO)?;
-        let renewal = if to.renewable_until > end { to.renewal.clone() } else { Renewal::empty() };
+    async fn grant(&self, to: Grantee<'_>, key: &SealKey, kind: &Kind) -> Result<SealedGrant, AbortCode> {
+        let Grantee { user, level, end, suspended, renewal, renewable_until } = to;
+        let names = self.users.names_of(suspended.groups()).await.map_err(failed)?;
+        let token = self.mint.mint(user, level, end, &suspended).ok_or(AbortCode::LGNIO)?;
+        let renewal = if renewable_until > end { renewal } else { Renewal::empty() };
         let host_key = Some(self.secret.host_key());
-        let grant = Grant { token, renewal, renewable_until: to.renewable_until, host_key };
+        let named = |(id, name): (&ViceId, Option<String>)| name.unwrap_or_else(|| id.0.to_string());
+        let without = suspended.groups().iter().zip(names).map(named).collect();
+        let grant = Grant { token, renewal, renewable_until, host_key, without };
         let sealed = key.seal(kind.purpose.as_bytes(), &grant.encode(), &self.env);
         Grant::to_wire(sealed).map_err(|_| AbortCode::LGNIO)
+    }
+
+    /// When a token that is made now ends.
+    fn end(&self, wish: &Wish, renewable_until: UnixTime) -> UnixTime {
+        let now = self.env.wall();
+        later(now, self.lifetime(wish)).min(renewable_until.max(now))
     }
 
     fn lifetime(&self, wish: &Wish) -> Duration {
@@ -166,12 +177,18 @@ fn with_keys(table: Table<LoginServer>) -> Table<LoginServer> {
         })
 }
 
-/// The user who gets a token, and the end of the renewable time.
+/// The user who gets a token, with its properties.
 struct Grantee<'a> {
     user: &'a UserName,
-    wish: &'a Wish,
+    level: Level,
+    end: UnixTime,
+    suspended: Suspended,
     renewal: Renewal,
     renewable_until: UnixTime,
+}
+
+fn level_of(wish: &Wish) -> Result<Level, AbortCode> {
+    Level::from_number(wish.level).ok_or(AbortCode::RXGEN_SS_UNMARSHAL)
 }
 
 fn later(time: UnixTime, by: Duration) -> UnixTime {

@@ -1,25 +1,27 @@
 //! Issue of first tokens, and of renewed ones.
 
-use afs_rpc::{Caller, Class, Identity, Level, Principal, UnixTime};
+use afs_rpc::{Caller, Class, Identity, Level, Principal, Suspended, UnixTime};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::login::{self, Renewal, SealedGrant, UserText, Wish};
-use afs_wire::xdr::{Decode, Encode, Reader};
+use afs_wire::xdr::{BoundedVec, Decode, Encode, Reader};
 
 use super::records::{Generation, failed};
-use super::{Grantee, LoginServer, check_version, later};
-use crate::crypto::{Exchange, SealKey};
+use super::{Grantee, LoginServer, check_version, later, level_of};
+use crate::crypto::{Exchange, SealKey, Share};
 use crate::protocol::{Kind, RENEW};
 use crate::user::UserName;
 
 const ABOUT: &[u8] = b"andrew login renewal 1";
 
 /// The right to renew, which the client keeps sealed.
-struct Right {
-    user: UserName,
-    id: ViceId,
-    generation: Generation,
-    until: UnixTime,
+pub(super) struct Right {
+    pub(super) user: UserName,
+    pub(super) id: ViceId,
+    pub(super) generation: Generation,
+    pub(super) until: UnixTime,
+    /// The groups that no token of this login has, however it is renewed or changed.
+    pub(super) suspended: Suspended,
 }
 
 impl LoginServer {
@@ -31,13 +33,19 @@ impl LoginServer {
         key: &SealKey,
         kind: &Kind,
     ) -> Result<SealedGrant, AbortCode> {
-        let known = self.users.user(user.as_str()).await.map_err(failed)?.ok_or(AbortCode::LGNDENIED)?;
+        let level = level_of(wish)?;
+        let suspended = Suspended::default();
+        let known = self.users.user(user.as_str(), &suspended).await.map_err(failed)?;
+        let known = known.ok_or(AbortCode::LGNDENIED)?;
         let generation = self.records.generation(user).await?;
         let lifetimes = self.lifetimes;
         let until = later(self.env.wall(), lifetimes.renewable.max(self.lifetime(wish)));
-        let right = Right { user: user.clone(), id: known.id, generation, until };
+        let right =
+            Right { user: user.clone(), id: known.id, generation, until, suspended: suspended.clone() };
         let renewal = self.seal_right(&right)?;
-        self.grant(&Grantee { user, wish, renewal, renewable_until: until }, key, kind)
+        let end = self.end(wish, until);
+        let to = Grantee { user, level, end, suspended, renewal, renewable_until: until };
+        self.grant(to, key, kind).await
     }
 
     pub(super) async fn renew(
@@ -46,30 +54,61 @@ impl LoginServer {
         ask: login::Renew,
     ) -> Result<login::RenewReply, AbortCode> {
         check_version(ask.version)?;
-        let user = renewing(&caller.identity)?;
-        let right = self.open_right(&ask.renewal).filter(|right| right.user == user);
-        let right = right.ok_or(AbortCode::LGNNOTRENEWABLE)?;
-        let known = self.users.user(user.as_str()).await.map_err(failed)?;
-        let current = self.records.generation(&user).await? == right.generation;
-        if !current || known.map(|known| known.id) != Some(right.id) || right.until <= self.env.wall() {
-            return Err(AbortCode::LGNNOTRENEWABLE);
-        }
-        let exchange = Exchange::begin(&self.env);
-        let share = exchange.share();
-        let said = RENEW.transcript(&self.cell, &user, &ask.wish).with(&ask.share.0).with(&share.0);
-        let key = exchange.finish(ask.share, &said.digest(), RENEW.purpose).ok_or(AbortCode::LGNDENIED)?;
-        let to = Grantee { user: &user, wish: &ask.wish, renewal: ask.renewal, renewable_until: right.until };
-        let grant = self.grant(&to, &key, &RENEW)?;
+        let (user, present) = renewing(&caller.identity)?;
+        let level = level_of(&ask.wish)?;
+        let right = self.right(&ask.renewal, &user).await?.ok_or(AbortCode::LGNNOTRENEWABLE)?;
+        let suspended = present.and(&right.suspended).map_err(|_| AbortCode::LGNPERM)?;
+        let (share, key) = self.exchange(&RENEW, &user, &ask.wish, ask.share)?;
+        let end = self.end(&ask.wish, right.until);
+        let to = Grantee {
+            user: &user,
+            level,
+            end,
+            suspended,
+            renewal: ask.renewal,
+            renewable_until: right.until,
+        };
+        let grant = self.grant(to, &key, &RENEW).await?;
         tracing::info!(%user, "renewed a token");
         Ok(login::RenewReply { share, grant })
     }
 
-    fn seal_right(&self, right: &Right) -> Result<Renewal, AbortCode> {
+    /// The key that seals a grant for a caller with a token, and the server's share of its exchange.
+    pub(super) fn exchange(
+        &self,
+        kind: &Kind,
+        user: &UserName,
+        wish: &Wish,
+        theirs: Share,
+    ) -> Result<(Share, SealKey), AbortCode> {
+        let exchange = Exchange::begin(&self.env);
+        let share = exchange.share();
+        let said = kind.transcript(&self.cell, user, wish).with(&theirs.0).with(&share.0);
+        let key = exchange.finish(theirs, &said.digest(), kind.purpose).ok_or(AbortCode::LGNDENIED)?;
+        Ok((share, key))
+    }
+
+    /// The right in a renewal, if it is this user's and the login counts still.
+    pub(super) async fn right(&self, renewal: &Renewal, user: &UserName) -> Result<Option<Right>, AbortCode> {
+        let Some(right) = self.open_right(renewal).filter(|right| right.user == *user) else {
+            return Ok(None);
+        };
+        let known = self.users.user(user.as_str(), &right.suspended).await.map_err(failed)?;
+        let current = self.records.generation(user).await? == right.generation;
+        let counts = current
+            && known.map(|known| known.id) == Some(right.id)
+            && right.until > self.env.wall();
+        Ok(counts.then_some(right))
+    }
+
+    pub(super) fn seal_right(&self, right: &Right) -> Result<Renewal, AbortCode> {
         let mut plain = Vec::with_capacity(128);
         right.user.to_wire().encode(&mut plain);
         right.id.encode(&mut plain);
         login::Fixed(right.generation).encode(&mut plain);
         right.until.secs.encode(&mut plain);
+        BoundedVec::<ViceId, { Suspended::MAX }>::first_of(right.suspended.groups().iter().copied())
+            .encode(&mut plain);
         let sealed = self.secret.renewal_key().seal(ABOUT, &plain, &self.env);
         Renewal::new(sealed).map_err(|_| AbortCode::LGNIO)
     }
@@ -81,12 +120,17 @@ impl LoginServer {
         let id = ViceId::decode(r).ok()?;
         let generation = login::Fixed::decode(r).ok()?.0;
         let until = UnixTime { secs: u64::decode(r).ok()?, nanos: 0 };
-        Some(Right { user, id, generation, until })
+        // Rights of earlier versions end here.
+        let groups = if r.remaining() == 0 { BoundedVec::default() } else { BoundedVec::decode(r).ok()? };
+        let groups: BoundedVec<ViceId, { Suspended::MAX }> = groups;
+        let suspended = Suspended::new(groups).ok()?;
+        r.finish().ok()?;
+        Some(Right { user, id, generation, until, suspended })
     }
 }
 
-/// The user who renews, if the token's connection is protected against modification.
-fn renewing(identity: &Identity) -> Result<UserName, AbortCode> {
+/// The user of a token and its suspended groups, if the token's connection is protected against modification.
+pub(super) fn renewing(identity: &Identity) -> Result<(UserName, Suspended), AbortCode> {
     let protection = identity.protection();
     match identity.principal() {
         Some(Principal::Named { .. })
@@ -94,7 +138,10 @@ fn renewing(identity: &Identity) -> Result<UserName, AbortCode> {
         {
             Err(AbortCode::LGNPROTECTION)
         }
-        Some(Principal::Named { name, cell: None }) => UserName::new(name).map_err(|_| AbortCode::LGNPERM),
+        Some(Principal::Named { name, cell: None, suspended }) => {
+            let user = UserName::new(name).map_err(|_| AbortCode::LGNPERM)?;
+            Ok((user, suspended.clone()))
+        }
         _ => Err(AbortCode::LGNPERM),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::EnvExt;
+use afs_rpc::{EnvExt, Suspended};
 use afs_wire::error::AbortCode;
 use afs_wire::login::{self, KeyBlob};
 use afs_wire::xdr::{Decode, Encode, Reader};
@@ -71,7 +71,7 @@ impl LoginServer {
     }
 
     async fn is_key_of(&self, user: &UserName, key: &UserKey) -> Result<bool, AbortCode> {
-        match self.users.user(user.as_str()).await.map_err(super::records::failed)? {
+        match self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)? {
             Some(known) => self.records.has_key(user, known.id, key).await,
             None => Ok(false),
         }

@@ -6,7 +6,7 @@ use afs_auth::Token;
 use afs_auth::crypto::EncType;
 use afs_auth::keys::SharedKeys;
 use afs_auth::rxgk::{self, Minting};
-use afs_rpc::{BoxFuture, EnvRef, Level, UnixTime};
+use afs_rpc::{BoxFuture, EnvRef, Level, Suspended, UnixTime};
 use afs_wire::ids::ViceId;
 
 use crate::user::UserName;
@@ -49,20 +49,36 @@ pub trait LoginStore: Send + Sync + 'static {
 pub struct User {
     /// The user's id. Records of an earlier user of the same name are ignored.
     pub id: ViceId,
-    /// Whether the user is in `system:administrators`.
+    /// Whether the user is in `system:administrators`, and has not suspended that.
     pub administrator: bool,
 }
 
 /// The protection database, as far as a login needs it.
 pub trait Users: Send + Sync + 'static {
-    /// The user with this name; `None` also for groups.
-    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>>;
+    /// The user with this name, without suspended groups; `None` also for groups.
+    fn user<'a>(
+        &'a self,
+        name: &'a str,
+        suspended: &'a Suspended,
+    ) -> BoxFuture<'a, Result<Option<User>, StoreError>>;
+
+    /// The ids of users and groups with these names, which are compared exactly.
+    fn ids_of(&self, names: Vec<String>) -> BoxFuture<'_, Result<Vec<Option<ViceId>>, StoreError>>;
+
+    /// The names of users and groups.
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>>;
 }
 
 /// Creates tokens that every server of the cell accepts.
 pub trait Mint: Send + Sync + 'static {
-    /// A token for `user` that expires at `expires`; `None` when the cell has no key for it.
-    fn mint(&self, user: &UserName, level: Level, expires: UnixTime) -> Option<Token>;
+    /// A token for `user` without the suspended groups that expires at `expires`; `None` when the cell has no key for it.
+    fn mint(
+        &self,
+        user: &UserName,
+        level: Level,
+        expires: UnixTime,
+        suspended: &Suspended,
+    ) -> Option<Token>;
 }
 
 /// Creates rxgk tokens with the cell's best key.
@@ -84,8 +100,15 @@ impl fmt::Debug for KeyMint {
 const ENCTYPE: EncType = EncType::DEFAULT;
 
 impl Mint for KeyMint {
-    fn mint(&self, user: &UserName, level: Level, expires: UnixTime) -> Option<Token> {
-        let minting = Minting { name: user.as_str().to_owned(), level, expires, enctype: ENCTYPE };
+    fn mint(
+        &self,
+        user: &UserName,
+        level: Level,
+        expires: UnixTime,
+        suspended: &Suspended,
+    ) -> Option<Token> {
+        let (name, suspended) = (user.as_str().to_owned(), suspended.clone());
+        let minting = Minting { name, suspended, level, expires, enctype: ENCTYPE };
         match rxgk::mint(&self.keys.get(), &minting, &self.env) {
             Ok(token) => Some(Token::Rxgk(token)),
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use afs_rpc::{Class, Identity, Level};
+use afs_rpc::{Class, Identity, Level, Principal};
 
 use super::record::{AuditRecord, AuditedCall};
 
@@ -25,10 +25,21 @@ impl AuditRecord {
 fn write_call(line: &mut String, call: &AuditedCall) -> fmt::Result {
     write!(line, "{{\"time\":{}.{:09},\"who\":", call.time.secs, call.time.nanos)?;
     write_text(line, &who(&call.identity))?;
+    write_suspended(line, &call.identity)?;
     write!(line, ",\"by\":\"{}\",\"peer\":\"{}\"", by(&call.identity), call.peer)?;
     write!(line, ",\"call\":\"{}\",\"object\":", call.call)?;
     write_text(line, &call.object.to_string())?;
     write!(line, ",\"code\":{}}}", call.code.0)
+}
+
+/// The groups whose rights the caller did not have, if there are any.
+fn write_suspended(line: &mut String, identity: &Identity) -> fmt::Result {
+    let suspended = identity.principal().map(Principal::suspended).unwrap_or_default();
+    for (place, group) in suspended.groups().iter().enumerate() {
+        line.push_str(if place == 0 { ",\"without\":[" } else { "," });
+        write!(line, "{}", group.0)?;
+    }
+    if suspended.is_empty() { Ok(()) } else { line.write_char(']') }
 }
 
 fn who(identity: &Identity) -> String {

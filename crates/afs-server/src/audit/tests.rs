@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use afs_rpc::{Class, ConnKey, Credential, Identity, Level, Principal, Protection};
+use afs_rpc::{Class, ConnKey, Credential, Identity, Level, Principal, Protection, Suspended};
 use afs_sim::{NodeId, Sim};
 use afs_wire::ids::{Fid, VolumeId};
 use parking_lot::Mutex;
@@ -54,7 +54,11 @@ impl Rig {
 }
 
 fn alice() -> Caller {
-    let principal = Principal::Named { name: "alice".into(), cell: Some("else\n\"where\u{1f600}".into()) };
+    let principal = Principal::Named {
+        name: "alice".into(),
+        cell: Some("else\n\"where\u{1f600}".into()),
+        suspended: Suspended::default(),
+    };
     let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
     let credential = Credential { principal, protection, expires: None, callback: None };
     Caller {

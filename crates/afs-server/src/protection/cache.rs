@@ -76,7 +76,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn key(number: u32) -> Key {
-        (RequesterIdentity::Local("alice".into()), Ipv4Addr::from(number).into())
+        (RequesterIdentity::local("alice"), Ipv4Addr::from(number).into())
     }
 
     fn subject(id: i32) -> Subject {

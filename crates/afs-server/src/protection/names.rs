@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afs_db::ProtectionDb;
 use afs_db::protection::{ProtectionError, Refusal, RequesterIdentity};
-use afs_rpc::{BoxFuture, Identity};
+use afs_rpc::{BoxFuture, Identity, Suspended};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 
@@ -42,20 +42,22 @@ impl ProtectionNames {
         let subject = match &key.0 {
             RequesterIdentity::CellKey => Subject::administrator(),
             RequesterIdentity::Anonymous => Subject::anonymous(),
-            RequesterIdentity::Local(name) if name.contains('@') => Subject::anonymous(),
-            RequesterIdentity::Local(name) | RequesterIdentity::Foreign(name) => self.named(name).await?,
+            RequesterIdentity::Local { name, .. } if name.contains('@') => Subject::anonymous(),
+            RequesterIdentity::Local { name, suspended } => self.named(name, suspended).await?,
+            RequesterIdentity::Foreign(name) => self.named(name, &Suspended::default()).await?,
         };
         let subject = self.on_host(subject, host).await?;
         self.found.put(version, key, subject.clone());
         Ok(subject)
     }
 
-    /// The subject of a name; names without an entry, and names of groups, are anonymous.
-    async fn named(&self, name: &str) -> Result<Subject, AbortCode> {
+    /// The subject of a name without the groups that it has suspended; names without an entry, and names of groups, are
+    /// anonymous.
+    async fn named(&self, name: &str, suspended: &Suspended) -> Result<Subject, AbortCode> {
         let found = self.db.ids_of(vec![name.into()]).await.map_err(unavailable)?;
         let user = found.into_iter().flatten().find(|id| !id.is_group() && *id != ViceId::ANONYMOUS);
         let Some(id) = user else { return Ok(Subject::anonymous()) };
-        match self.db.cps(id).await {
+        match self.db.cps(id, suspended.clone()).await {
             Ok(groups) => Ok(Subject::new(id, groups)),
             // Deleted since the previous query.
             Err(ProtectionError::Refused(Refusal::NoEntry)) => Ok(Subject::anonymous()),

@@ -8,10 +8,14 @@ use afs_rpc::{Identity, Principal};
 pub(crate) fn requester_identity(identity: &Identity) -> RequesterIdentity {
     match (identity, identity.principal()) {
         (Identity::Local, _) | (_, Some(Principal::CellKey)) => RequesterIdentity::CellKey,
-        (_, Some(Principal::Named { name, cell: None })) => {
-            RequesterIdentity::Local(name.to_ascii_lowercase())
+        (_, Some(Principal::Named { name, cell: None, suspended })) => {
+            RequesterIdentity::Local { name: name.to_ascii_lowercase(), suspended: suspended.clone() }
         }
-        (_, Some(Principal::Named { name, cell: Some(cell) })) => {
+        // No login service of ours makes these; they have no rights rather than too many.
+        (_, Some(Principal::Named { cell: Some(_), suspended, .. })) if !suspended.is_empty() => {
+            RequesterIdentity::Anonymous
+        }
+        (_, Some(Principal::Named { name, cell: Some(cell), .. })) => {
             RequesterIdentity::Foreign(format!("{name}@{cell}").to_ascii_lowercase())
         }
         (_, None) => RequesterIdentity::Anonymous,

@@ -5,6 +5,7 @@
 //! costs the others nothing but a refusal (docs/protocol/extensions.md "Following the protection database").
 
 mod changes;
+mod memberships;
 mod protection;
 mod registration;
 mod servers;

@@ -8,13 +8,14 @@ use afs_db::protection::{
     After, BAD_ID, Change, Fields, Kinds, NewEntry, Page, Pending, ProtectionError, Refusal, Requester,
     RequesterIdentity, Status,
 };
-use afs_rpc::{BoxFuture, CallError, EnvRef};
+use afs_rpc::{BoxFuture, CallError, EnvRef, Suspended};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::pt::{GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, NameChars, NameToId, Names};
 
 use super::DatabaseServers;
 use super::changes::Changes;
+use super::memberships;
 
 /// A protection database behind the network, with the queries of a file server. It makes no changes: those go
 /// to the protection servers directly.
@@ -79,8 +80,16 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn cps(&self, id: ViceId) -> Pending<'_, Vec<ViceId>> {
-        Box::pin(async move { self.servers.call(&GetCps { id }).await.map(ids).map_err(error) })
+    fn cps(&self, id: ViceId, suspended: Suspended) -> Pending<'_, Vec<ViceId>> {
+        Box::pin(async move {
+            let mut all = self.servers.call(&GetCps { id }).await.map(ids).map_err(error)?;
+            if all.iter().any(|group| suspended.has(*group)) {
+                let kept = memberships::without(&self.servers, id, &suspended).await.map_err(error)?;
+                // The user's own id, and the groups of every user, are no memberships.
+                all.retain(|id| !Suspended::may_have(*id) || kept.contains(id));
+            }
+            Ok(all)
+        })
     }
 
     fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>> {
@@ -120,7 +129,7 @@ impl ProtectionDb for RemoteProtectionDb {
                 RequesterIdentity::CellKey => Ok(ViceId::ADMINISTRATORS),
                 RequesterIdentity::Anonymous => Ok(ViceId::ANONYMOUS),
                 RequesterIdentity::Foreign(_) => Err(Refusal::Permission.into()),
-                RequesterIdentity::Local(name) => {
+                RequesterIdentity::Local { name, .. } => {
                     let found = self.ids_of(vec![name]).await?;
                     found.into_iter().flatten().next().ok_or_else(|| Refusal::Permission.into())
                 }
@@ -185,7 +194,7 @@ impl ProtectionDb for RemoteProtectionDb {
     }
 }
 
-fn ids(reply: IdsReply) -> Vec<ViceId> {
+pub(super) fn ids(reply: IdsReply) -> Vec<ViceId> {
     let mut ids = reply.ids.into_vec();
     ids.sort_unstable();
     ids

@@ -5,7 +5,7 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{BoxFuture, Identity, Principal};
+use afs_rpc::{BoxFuture, Identity, Principal, Suspended};
 use afs_server::subject::{ADMIN, BuiltInNames, NameService, Pending, Subject};
 use afs_wire::acl::Names;
 use afs_wire::error::AbortCode;
@@ -100,10 +100,10 @@ impl People {
         let of_host = self.state.lock().hosts.clone();
         let of_host = of_host.into_iter().filter(|(address, _)| *address == host).map(|(_, group)| group);
         let subject = match identity.principal() {
-            Some(Principal::Named { name, cell }) => {
+            Some(Principal::Named { name, cell, suspended }) => {
                 let full = cell.as_ref().map_or_else(|| name.to_string(), |cell| format!("{name}@{cell}"));
                 let user = self.look_up(&full).filter(|id| !id.is_group());
-                user.map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none()))
+                user.map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none(), suspended))
             }
             Some(Principal::CellKey) => Subject::administrator(),
             None if *identity == Identity::Local => Subject::administrator(),
@@ -112,13 +112,13 @@ impl People {
         subject.on_host_in(of_host)
     }
 
-    fn member(&self, id: ViceId, local: bool) -> Subject {
+    fn member(&self, id: ViceId, local: bool, suspended: &Suspended) -> Subject {
         let members = self.state.lock().members.clone();
         let mut groups = BTreeSet::from([id]);
         loop {
             let more: BTreeSet<_> = members
                 .iter()
-                .filter(|(member, _)| groups.contains(member))
+                .filter(|(member, group)| groups.contains(member) && !suspended.has(*group))
                 .map(|(_, group)| *group)
                 .collect();
             if more.is_subset(&groups) {

@@ -115,7 +115,8 @@ impl Identity {
                 %server,
                 %code,
                 "the server does not accept the token of {owner} for {cell} ({label}), whose calls are made without it: the login was to \
-                 another cell of this name, or the cell's key has changed. `andrew login` gets a new token"
+                 another cell of this name, or the cell's key has changed, and `andrew login` gets a new token; or the token is without \
+                 some groups, which this server does not know"
             );
             return;
         }

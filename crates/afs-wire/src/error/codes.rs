@@ -159,6 +159,8 @@ codes! {
     LGNFULL = 12_701_192, 28, "the user has as many SSH keys as one may have";
     LGNNOTRENEWABLE = 12_701_193, 127, "the token can no longer be renewed; log in again";
     LGNIO = 12_701_194, 5, "the login records cannot be read or written, or the cell has no key to make tokens with";
+    LGNNOGROUP = 12_701_195, 2, "there is no such group, or membership in it cannot be suspended";
+    LGNFIXED = 12_701_196, 1, "the login was made without this group; log in again to resume membership in it";
     UNOQUORUM = 5376, 11, "no quorum: the database server reaches no majority of the cell's, and takes no changes until it does";
     UNOTSYNC = 5377, 11, "this database server does not take changes";
     UNHOSTS = 5378, 22, "too many database servers";

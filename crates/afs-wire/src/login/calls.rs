@@ -1,7 +1,7 @@
 //! The calls of the login service.
 
 use super::{
-    Attempt, Comment, Fixed, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature, UserText, Ways,
+    Attempt, Comment, Fixed, GroupTexts, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature, UserText, Ways,
     Wish,
 };
 use crate::rpc::Nothing;
@@ -75,6 +75,20 @@ calls! {
 
     /// Lists a user's ways to log in.
     11 "ListWays" ListWays { version: u32, user: UserText } -> ListWaysReply { ways: Ways };
+
+    /// Requests a token with other suspended groups in place of the one that this connection was made with. It ends with
+    /// that one.
+    12 "ChangeGroups" ChangeGroups {
+        version: u32, renewal: Renewal,
+        /// The client's share of a key exchange (X25519), made for this call.
+        share: Fixed<32>,
+        /// Groups whose rights the new token is to be without.
+        suspend: GroupTexts,
+        /// Groups whose rights it is to have again.
+        resume: GroupTexts,
+        /// Whether what the new token is without can only be resumed by another login.
+        lasting: bool,
+    } -> RenewReply;
 }
 
 #[cfg(test)]

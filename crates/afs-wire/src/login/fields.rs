@@ -21,6 +21,12 @@ pub type KeyBlob = ByteString<1024>;
 pub type SshSignature = ByteString<4096>;
 /// The owner's name for a key.
 pub type Comment = ByteString<128>;
+/// A group's name.
+pub type GroupText = ByteString<64>;
+/// Most groups in one change.
+pub const GROUPS_MAX: usize = 32;
+/// Groups that a change names.
+pub type GroupTexts = BoundedVec<GroupText, GROUPS_MAX>;
 /// Most SSH keys of one user.
 pub const KEYS_MAX: usize = 32;
 

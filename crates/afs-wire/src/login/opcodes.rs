@@ -13,6 +13,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (9, "AddSshKey"),
     (10, "RemoveSshKey"),
     (11, "ListWays"),
+    (12, "ChangeGroups"),
 ];
 
 #[cfg(test)]

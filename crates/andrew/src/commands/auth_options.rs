@@ -103,6 +103,17 @@ pub(crate) fn no_key(path: &Path) -> CommandError {
     CommandError::usage(format!("{} has no key to make a token with", path.display()))
 }
 
+/// Whether the user, or this session, has a token of a cell that is without some groups. Then commands make their calls
+/// with it, and not as the owner of the cell that runs here, who has all rights.
+///
+/// # Errors
+/// The token's file cannot be read, or is not safe.
+pub(crate) fn is_without_groups(cell: &CellName) -> CommandResult<bool> {
+    // Without a home directory there is no token.
+    let Ok(store) = TokenStore::current() else { return Ok(false) };
+    Ok(store.get(cell)?.is_some_and(|kept| !kept.grant.without.is_empty()))
+}
+
 /// The user's valid token of a cell, or the one obtained from one of these servers.
 fn kept_token(now: UnixTime, cell: Option<&CellName>, servers: &[Ipv4Addr]) -> CommandResult<Option<Token>> {
     let is_of_cell = |kept: &KeptToken| match cell {

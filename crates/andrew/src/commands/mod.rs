@@ -13,6 +13,7 @@ pub mod down;
 pub mod drive;
 mod duration_text;
 pub mod fs;
+pub mod groups;
 pub mod import;
 pub mod key;
 pub mod lab;

@@ -4,6 +4,7 @@ use super::login::cell_choice::{CellOptions, ChosenCell};
 use super::login::obtain::{LoginOptions, local_user};
 use super::login::passphrase;
 use super::login::service::{Network, OwnService, Service, refused};
+use crate::commands::auth_options::is_without_groups;
 use crate::commands::pts::names;
 use crate::commands::pts::route::RouteOptions;
 use crate::error::{CommandError, CommandResult};
@@ -75,7 +76,7 @@ impl CredentialEditor {
     /// Access to the credentials of `user`, or of the user of the command.
     pub(super) fn open(chosen: ChosenCell, user: Option<&str>) -> CommandResult<Self> {
         let network = Network::open()?;
-        let own = OwnService::of(&chosen)?.map(Arc::new);
+        let own = if is_without_groups(&chosen.cell)? { None } else { OwnService::of(&chosen)?.map(Arc::new) };
         let mut token =
             TokenStore::current()?.get(&chosen.cell)?.filter(|kept| kept.is_good_at(network.system.wall()));
         if own.is_none() && token.is_none() {

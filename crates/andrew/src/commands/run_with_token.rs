@@ -1,6 +1,7 @@
 //! `andrew run-with-token`: runs a command in a session with its own token.
 
 use super::login::cell_choice::CellOptions;
+use super::login::exchange;
 use super::login::obtain::LoginOptions;
 use super::login::service::Network;
 use crate::error::{CommandError, CommandResult};
@@ -25,10 +26,12 @@ use std::sync::mpsc::{Sender, channel};
 #[command(after_help = "\
 The command runs in a session of its own: its token is not used by your other programs, nor theirs by it. The token is
 renewed while the command runs, as long as the cell allows, and removed when it ends. Without --user and --token-file
-the session begins with your token of the cell.
+the session begins with your token of the cell. With --without the session has none of the rights of a group, and cannot
+resume them; the file of --token-file keeps its own token then, and gets no renewed one.
 
 Examples:
   andrew run-with-token --user backup --ssh-key /etc/backup.key -- rsync -a /srv/ /afs/example.org/backup/
+  andrew run-with-token --without system:administrators -- make install
   andrew login robot --token-file /var/lib/robot/token && \\
     andrew run-with-token --token-file /var/lib/robot/token -- make nightly
 
@@ -40,6 +43,9 @@ pub struct Args {
     /// Read the token from this file (mode 600), and write renewed tokens to it
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Leave out the rights of this group; may be given several times
+    #[arg(long, value_name = "GROUP")]
+    without: Vec<String>,
     #[command(flatten)]
     cell: CellOptions,
     #[command(flatten)]
@@ -73,6 +79,7 @@ impl Args {
                 kept.user, kept.cell
             )));
         }
+        let kept = exchange::without(kept, &self.without)?;
         let session = Arc::new(Session::begin(SessionId(network.system.random_bytes()), &kept)?);
         // A command whose signals nobody forwards is not begun.
         let child = forward(&signals).and_then(|pid| {
@@ -138,14 +145,21 @@ impl Session {
         session.store.put(kept)?;
         let handed = Mounts::running().hand_over(Some(id), kept);
         handed.refusals.iter().for_each(|line| tracing::warn!("a mount did not take the token: {line}"));
+        // A mount that does not know the session would take its processes for others of the user.
+        exchange::check_handed(kept, &handed).inspect_err(|_| session.end())?;
         Ok(session)
     }
 
-    /// Writes a renewed token to both files. Mounts renew theirs themselves.
+    /// Writes a renewed token to both files, if they have one of the same login with the same groups. Mounts renew theirs
+    /// themselves.
     fn renewed(&self, kept: &KeptToken, file: Option<&PathBuf>) {
         let stores = [Some(self.store.clone()), file.and_then(|file| TokenStore::file(file).ok())];
         for store in stores.into_iter().flatten() {
-            if let Err(error) = store.put(kept) {
+            let renew = || match store.get(&kept.cell)? {
+                Some(in_file) if kept.is_renewal_of(&in_file) => store.put(kept),
+                _ => Ok(()),
+            };
+            if let Err(error) = renew() {
                 tracing::warn!("a renewed token was not written: {error}");
             }
         }

@@ -27,6 +27,8 @@ struct TokenList {
 struct Row {
     cell: String,
     user: String,
+    /// The groups whose rights it does not have.
+    without: Vec<String>,
     /// Time of expiry, in Unix seconds; `None`: never.
     #[serde(serialize_with = "units::some_time")]
     expires: Option<u64>,
@@ -58,7 +60,7 @@ impl Args {
         let mut rows: Vec<Row> =
             TokenStore::current()?.all()?.iter().map(|kept| Row::of(kept, &held, now)).collect();
         for held in &held {
-            match rows.iter_mut().find(|row| row.cell == held.cell) {
+            match rows.iter_mut().find(|row| (&row.cell, &row.without) == (&held.cell, &held.without)) {
                 Some(row) => row.mounts += 1,
                 None => rows.push(Row::of_mount(held, now)),
             }
@@ -78,7 +80,10 @@ impl Row {
         // A mount may have renewed it meanwhile.
         let here = kept.token().expires().map(|end| end.secs);
         let in_mounts =
-            held.iter().filter(|held| held.cell == kept.cell.as_str()).filter_map(|held| held.expires);
+            held
+            .iter()
+            .filter(|held| held.cell == kept.cell.as_str() && held.without == kept.grant.without)
+            .filter_map(|held| held.expires);
         let level = match kept.token().level() {
             Level::Clear => "clear",
             Level::Auth => "auth",
@@ -87,6 +92,7 @@ impl Row {
         Self {
             cell: kept.cell.to_string(),
             user: kept.user.clone(),
+            without: kept.grant.without.clone(),
             expires: in_mounts.max().max(here),
             renewable_until: Some(kept.grant.renewable_until.secs).filter(|_| !kept.grant.renewal.is_empty()),
             level: Some(level),
@@ -102,6 +108,7 @@ impl Row {
         Self {
             cell: held.cell.clone(),
             user: held.user.clone(),
+            without: held.without.clone(),
             expires: held.expires,
             renewable_until: None,
             level: None,
@@ -139,6 +146,9 @@ impl fmt::Display for Row {
         }
         if let Some(level) = self.level {
             write!(f, ", {level}")?;
+        }
+        if !self.without.is_empty() {
+            write!(f, ", without the rights of {}", self.without.join(", "))?;
         }
         let mounts = if self.mounts == 1 { "mount" } else { "mounts" };
         writeln!(f, ", in use by {} {mounts}", self.mounts)?;

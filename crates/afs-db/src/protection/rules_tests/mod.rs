@@ -25,7 +25,7 @@ fn refused<T>(refusal: Refusal) -> Result<T, ProtectionError> {
 }
 
 fn as_user(name: &str) -> Requester {
-    Requester { identity: RequesterIdentity::Local(name.into()), restricted: false }
+    Requester { identity: RequesterIdentity::local(name), restricted: false }
 }
 
 fn foreign(name: &str) -> Requester {

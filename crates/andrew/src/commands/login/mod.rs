@@ -2,6 +2,7 @@
 
 mod agent;
 pub(super) mod cell_choice;
+pub(super) mod exchange;
 mod known_hosts;
 pub(super) mod obtain;
 pub(super) mod passphrase;
@@ -29,6 +30,7 @@ Examples:
   andrew login alice                                   in the cell that runs or is mounted here
   andrew login alice --cell example.org --servers 192.0.2.1
   andrew login --ssh-key ~/.ssh/id_ed25519
+  andrew login alice --without system:administrators   with all rights but those of the group
   andrew login --kerberos                              after kinit")]
 pub struct Args {
     /// Your user name in the cell [default: your name on this machine]
@@ -46,6 +48,9 @@ pub struct Args {
     /// The cell's Kerberos service [default: afs/CELL, then afs]
     #[arg(long, value_name = "PRINCIPAL", requires = "kerberos")]
     service: Option<String>,
+    /// Leave out the rights of this group until the next login; may be given several times
+    #[arg(long, value_name = "GROUP", conflicts_with = "kerberos")]
+    without: Vec<String>,
     /// Write the token only to this file, for `andrew run-with-token --token-file`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -55,6 +60,8 @@ pub struct Args {
 struct LoggedIn {
     cell: String,
     user: String,
+    /// The groups whose rights the token does not have.
+    without: Vec<String>,
     /// Time of expiry, in Unix seconds.
     expires: Option<u64>,
     /// Time until which the token may be renewed, in Unix seconds.
@@ -77,7 +84,8 @@ impl Args {
         let kept = if self.kerberos {
             self.kerberos(&chosen)?
         } else {
-            self.options.obtain(self.user.as_deref(), &chosen)?
+            let kept = self.options.obtain(self.user.as_deref(), &chosen)?;
+            exchange::without(kept, &self.without)?
         };
         let handed = match &self.token_file {
             Some(file) => {
@@ -89,8 +97,9 @@ impl Args {
                 Mounts::running().hand_over(SessionId::current()?, &kept)
             }
         };
+        let narrowed = exchange::check_handed(&kept, &handed);
         output::show(json, &LoggedIn::new(&kept, handed));
-        Ok(())
+        narrowed
     }
 
     fn kerberos(&self, chosen: &ChosenCell) -> CommandResult<KeptToken> {
@@ -112,6 +121,7 @@ impl LoggedIn {
         Self {
             cell: kept.cell.to_string(),
             user: kept.user.clone(),
+            without: kept.grant.without.clone(),
             expires: kept.token().expires().map(|end| end.secs),
             renewable_until: until,
             mounts: handed.taken,
@@ -123,7 +133,11 @@ impl LoggedIn {
 
 impl fmt::Display for LoggedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} is logged in to {}", self.user, self.cell)?;
+        write!(f, "{} is logged in to {}", self.user, self.cell)?;
+        if !self.without.is_empty() {
+            write!(f, ", without the rights of {}", self.without.join(", "))?;
+        }
+        writeln!(f)?;
         if self.mounts == 0 && self.refusals.is_empty() && self.mounts_without_cell > 0 {
             write_unknown(f, &self.cell)?;
         }
@@ -157,6 +171,7 @@ mod tests {
         let logged_in = LoggedIn {
             cell: "example.org".into(),
             user: "alice".into(),
+            without: Vec::new(),
             expires: None,
             renewable_until: None,
             mounts: taken,

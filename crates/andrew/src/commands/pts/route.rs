@@ -1,6 +1,6 @@
 //! Route of the calls of `andrew pts`: the cell that runs here, as its owner, or protection servers on the network.
 
-use crate::commands::auth_options::AuthOptions;
+use crate::commands::auth_options::{AuthOptions, is_without_groups};
 use crate::commands::login::cell_choice::mounted_or_logged_in;
 use crate::commands::pts::control_call::{Failure, through_control};
 use crate::commands::server_order::by_first_reply;
@@ -17,7 +17,7 @@ use afs_rpc::{CallError, Connection};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::CellName;
 use afs_wire::rpc::{Request, ServiceId};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -113,8 +113,15 @@ impl RouteOptions {
 
     fn owner(&self, state: &StateDir) -> CommandResult<Route> {
         let control = ControlClient::of(state)?;
-        let running = state.running()?.map(|running| running.cell);
-        match (&self.cell, running) {
+        let running = state.running()?;
+        if let Some((running, cell)) = running.as_ref().and_then(named)
+            && is_without_groups(&cell)?
+            && let IpAddr::V4(listen) = running.listen
+        {
+            let servers = Some(&running.locations).filter(|all| !all.is_empty()).cloned();
+            return self.network(Some(&cell), &servers.unwrap_or(vec![listen]), running.base_port);
+        }
+        match (&self.cell, running.map(|running| running.cell)) {
             (Some(wanted), Some(cell)) if !cell.eq_ignore_ascii_case(wanted.as_str()) => {
                 Err(CommandError::usage(format!(
                     "pts: the cell running here is {cell}; for {wanted} give its protection servers with --servers"
@@ -137,6 +144,10 @@ impl RouteOptions {
         let connections = by_first_reply(&system, &udp, &peers).into_iter().map(connect).collect();
         Ok(Route::Network { system, connections, _udp: udp })
     }
+}
+
+fn named(running: &CellProcess) -> Option<(&CellProcess, CellName)> {
+    Some((running, CellName::new(&running.cell).ok()?))
 }
 
 /// Offset of the protection service's port from the file service's.

@@ -5,7 +5,7 @@ use super::journal_files::FileJournal;
 use super::progress::Bar;
 use super::route_options::RouteOptions;
 use super::site_words::NamedSite;
-use crate::commands::auth_options::local_token;
+use crate::commands::auth_options::{is_without_groups, local_token};
 use crate::commands::login::cell_choice::mounted_or_logged_in;
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
@@ -254,12 +254,14 @@ fn find(route: &RouteOptions) -> CommandResult<SelectedCell> {
         return Err(CommandError::failed("vos: the cell does not listen at an IPv4 address"));
     };
     let servers = location_servers(own, running.locations);
+    let name = afs_wire::ids::CellName::new(&running.cell).ok();
+    let by_token = name.as_ref().map_or(Ok(false), is_without_groups)?;
     let key_file = running.key_file.unwrap_or_else(|| KeyStore::of(state.path()).path().to_owned());
     Ok(SelectedCell {
         cell: Cell::new(&servers, running.base_port),
         own: Some(own),
-        key_file: Some(key_file),
-        name: None,
+        key_file: Some(key_file).filter(|_| !by_token),
+        name,
         servers,
     })
 }
