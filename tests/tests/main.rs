@@ -51,6 +51,7 @@ mod server;
 mod shared_directory;
 mod simulated;
 mod snapshots;
+mod suspended_groups;
 mod three_hosts;
 mod two_servers;
 mod volume_paths;

@@ -23,3 +23,4 @@ mod rxkad_names;
 mod rxkad_vectors;
 #[path = "../../afs-rx/tests/support/mod.rs"]
 mod support;
+mod suspended;

@@ -208,7 +208,13 @@ fn rxgk(seed: u64, level: Level) -> Ends {
     let mut ring = KeyRing::default();
     ring.add(generate(KeyKind::Rxgk, 18, 3, &env).unwrap()).unwrap();
     let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
-    let minting = Minting { suspended: Suspended::default(), name: "alice".to_owned(), level, expires, enctype: EncType::DEFAULT };
+    let minting = Minting {
+        suspended: Suspended::default(),
+        name: "alice".to_owned(),
+        level,
+        expires,
+        enctype: EncType::DEFAULT,
+    };
     let token = mint(&ring, &minting, &env).unwrap();
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let keys = SharedKeys::new(ring);

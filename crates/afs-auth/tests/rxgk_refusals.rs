@@ -133,7 +133,13 @@ fn identities() {
 fn tokens_that_are_not_made() {
     let cell = cell();
     let expires = UnixTime { secs: NOW, nanos: 0 };
-    let good = Minting { suspended: Suspended::default(), name: "alice".into(), level: Level::Crypt, expires, enctype: EncType::DEFAULT };
+    let good = Minting {
+        suspended: Suspended::default(),
+        name: "alice".into(),
+        level: Level::Crypt,
+        expires,
+        enctype: EncType::DEFAULT,
+    };
     let minted = |minting: Minting| mint(&cell.keys, &minting, &cell.env).map(|_| ());
     assert_eq!(minted(good.clone()), Ok(()));
     assert_eq!(minted(Minting { name: "alice.admin".into(), ..good.clone() }), Ok(()));

@@ -1,7 +1,8 @@
 //! Look-up of the session of a process: a group of processes of one user with a token of its own.
 //!
 //! The id of a session is a random number in the environment of its processes, which their children inherit. It is read
-//! from `/proc`, with the environment that the process had when it started its program.
+//! from `/proc`, with the environment that the process had when it started its program. A process whose environment may not be
+//! read, because its program keeps secrets, is in the session of its parent.
 
 use crate::reader_threads::ReaderThreads;
 use afs_venus::{Requester, SessionCallback, SessionLookup};
@@ -17,6 +18,8 @@ pub const SESSION_VARIABLE: &str = "ANDREW_SESSION";
 
 /// Longest environment that is read. Of a longer one, this much is searched for the variable.
 const ENVIRONMENT_MAX: u64 = 1 << 20;
+/// Most ancestors of a process that are examined, itself included.
+const ANCESTORS_MAX: usize = 16;
 /// Most processes remembered, about 100 bytes each.
 const PROCESSES_MAX: usize = 4096;
 
@@ -51,15 +54,14 @@ struct Program([u64; 3]);
 impl SessionLookup for ProcessSessions {
     fn find_session(&self, of: Requester, tell: SessionCallback) {
         // The kernel has this line in memory: the process cannot block the read.
-        let Some(program) = Program::running(of.pid) else { return tell(None) };
+        let Some(program) = Program::running(of.pid) else { return };
         match self.lock().get(&of.pid) {
             Some((known, session)) if *known == program => return tell(*session),
             _ => {}
         }
         let (known, environment) = (self.known.clone(), self.environment);
         self.readers.read(of.uid, move || {
-            let Some(read) = environment(of.pid) else { return tell(None) };
-            let session = session_in(&read);
+            let Some(session) = session_of(of.pid, environment) else { return };
             remember(&mut known.lock(), of.pid, program, session);
             tell(session);
         });
@@ -95,6 +97,23 @@ impl Program {
         let field = |number: usize| fields.get(number - 3)?.parse().ok();
         Some(Program([field(22)?, field(50)?, field(51)?]))
     }
+}
+
+/// The session of a process, or of the next of its ancestors whose environment can be read; `None` if there is none.
+fn session_of(pid: u32, environment: Environment) -> Option<Option<u128>> {
+    let mut next = pid;
+    for _ in 0..ANCESTORS_MAX {
+        if let Some(read) = environment(next) {
+            return Some(session_in(&read));
+        }
+        next = parent(&fs::read_to_string(format!("/proc/{next}/stat")).ok()?).filter(|pid| *pid > 1)?;
+    }
+    None
+}
+
+/// The parent in the line of `/proc/PID/stat`: the fourth field, as [`Program::of`].
+fn parent(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn environment(pid: u32) -> Option<Vec<u8>> {
@@ -205,8 +224,27 @@ mod tests {
         assert_eq!(of(child.id()), expected);
         drop(input);
         child.wait().unwrap();
-        assert_eq!(of(child.id()), None);
-        assert_eq!(of(0), None);
+        // Nothing is known of processes that have ended, and of none.
+        for ended in [child.id(), 0] {
+            assert_eq!(asked(&sessions, 1, ended).recv().ok(), None);
+        }
+    }
+
+    /// In session 5 is this process alone; the environments of others cannot be read.
+    fn own_alone(pid: u32) -> Option<Vec<u8>> {
+        (pid == std::process::id()).then(|| format!("{SESSION_VARIABLE}={:032x}", 5).into_bytes())
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_read_is_in_the_session_of_its_parent() {
+        let sessions = ProcessSessions { environment: own_alone, ..ProcessSessions::start().unwrap() };
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        assert_eq!(asked(&sessions, 1, child.id()).recv(), Ok(Some(5)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(parent("7 (a) b) S 42 7 7"), Some(42));
+        let nowhere = ProcessSessions { environment: |_| None, ..ProcessSessions::start().unwrap() };
+        assert!(asked(&nowhere, 1, std::process::id()).recv().is_err(), "it is not known");
     }
 
     #[test]

@@ -54,7 +54,13 @@ impl Grant {
     /// The grant of a token of other origin: it cannot be renewed here.
     #[must_use]
     pub fn of_token(token: Token) -> Self {
-        Self { token, renewal: Renewal::empty(), renewable_until: UnixTime::default(), host_key: None, without: Vec::new() }
+        Self {
+            token,
+            renewal: Renewal::empty(),
+            renewable_until: UnixTime::default(),
+            host_key: None,
+            without: Vec::new(),
+        }
     }
 
     /// The plain form, which holds the token's key: it must be sealed before it is sent.
@@ -88,9 +94,8 @@ impl Grant {
             [] => None,
             key => Some(HostKey(key.try_into().map_err(|_| BadGrant)?)),
         };
-        let without = if reader.remaining() == 0 { GroupTexts::default() } else { GroupTexts::decode(&mut reader)? };
+        let without = if reader.remaining() == 0 { Vec::new() } else { group_names(&mut reader)? };
         reader.finish()?;
-        let without = without.iter().map(|name| name.to_text()).collect();
         Ok(Self { token, renewal, renewable_until, host_key, without })
     }
 
@@ -111,6 +116,12 @@ impl Grant {
         let early = (left / 10).max(EARLY_MIN.as_secs());
         Some(UnixTime { secs: end.secs.saturating_sub(early).max(now.secs), nanos: 0 })
     }
+}
+
+fn group_names(reader: &mut Reader<'_>) -> Result<Vec<String>, BadGrant> {
+    let names = GroupTexts::decode(reader)?;
+    let text = |name: &GroupText| String::from_utf8(name.as_bytes().to_vec()).map_err(|_| BadGrant);
+    names.iter().map(text).collect()
 }
 
 /// Least time before its expiry at which a token is renewed.

@@ -4,5 +4,6 @@
 
 mod cell;
 mod fuzzing;
+mod groups;
 mod hostile;
 mod login;

@@ -95,6 +95,9 @@ mod tests {
         let both = set(&[-204, -300]);
         assert_eq!(set(&[-300, -204, -300]), both);
         assert!(both.has(ViceId(-204)) && !both.has(ViceId(-205)) && set(&[]).is_empty());
-        assert_eq!((set(&[-204]).and(&set(&[-300])), both.except(&set(&[-300, -7]))), (Ok(both), set(&[-204])));
+        assert_eq!(
+            (set(&[-204]).and(&set(&[-300])), both.except(&set(&[-300, -7]))),
+            (Ok(both), set(&[-204]))
+        );
     }
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use afs_datapath::capability::Refusal;
 use afs_datapath::session::{Error, Failure};
 use afs_server::{Policy, Requirement};
-use afs_wire::error::AbortCode;
+use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, ANY_VERSION, AclText};
 use afs_wire::ids::{Fid, Uuid};
 use rig::drive::{READ, WRITE};
@@ -50,6 +50,29 @@ fn who_joins_a_group_uses_its_rights_at_once() {
     let handle = path.handle(fid, READ);
     assert_eq!(path.read(&handle, fid, (0, 9), bob.version(fid)).unwrap(), b"");
     assert_eq!(refused(path.read(&before, open, (0, 9), bob.version(open))), Some(Refusal::Revoked));
+}
+
+/// Carol's sessions have the same machine and the same host record.
+#[test]
+fn a_session_without_the_group_gets_no_capability_and_ends_none_of_another() {
+    let cell = Cell::new(466);
+    cell.open_data_path();
+    let fid = file_in(&cell, "d", "2\n0\nadmin:staff\t9\nadmin\t127\n");
+    let client = cell.client(1);
+    let carol = client.acting_as(&Claim::of("carol"));
+    let narrowed = client.acting_as(&Claim::of("carol").without(&[STAFF.0]));
+    let version = carol.version(fid);
+    let path = carol.path();
+    let handle = path.handle(fid, READ);
+    assert_eq!(narrowed.refusal(fs::GetCapability { fid, access: READ }), Errno::EACCES.to_uae());
+    assert_eq!(path.read(&handle, fid, (0, 9), version).unwrap(), b"");
+    // By what the session may still use, the other one is no other.
+    let open = file_in(&cell, "e", "2\n0\nsystem:anyuser\t9\nadmin\t127\n");
+    let theirs = narrowed.path();
+    let of_open = theirs.handle(open, READ);
+    assert_eq!(theirs.read(&of_open, open, (0, 9), narrowed.version(open)).unwrap(), b"");
+    assert_eq!(refused(theirs.read(&of_open, fid, (0, 9), version)), Some(Refusal::OtherObject));
+    assert_eq!(path.read(&handle, fid, (0, 9), version).unwrap(), b"");
 }
 
 /// The groups of a host are those of one of its addresses.

@@ -137,3 +137,37 @@ fn names_and_ids_are_translated_for_access_lists() {
     let found = now(names.names_of(&[alice, ViceId(99)])).unwrap();
     assert_eq!(found, [Some("alice".into()), None]);
 }
+
+fn without(name: &str, groups: &[ViceId]) -> Identity {
+    let suspended = Suspended::new(groups.iter().copied()).unwrap();
+    credential(Principal::Named { name: name.into(), cell: None, suspended })
+}
+
+#[test]
+fn a_caller_without_a_group_is_another_subject_than_the_same_user_with_it() {
+    let cell = Cell::new(25);
+    let (alice, team, outer) = (cell.user("alice"), cell.group("team", 0), cell.group("outer", 0));
+    cell.join(alice, team);
+    cell.join(team, outer);
+    let names = names(&cell);
+    for _ in 0..2 {
+        // From the cache, too.
+        assert!(subject(&names, &proven("alice", None)).is(outer));
+        let found = subject(&names, &without("alice", &[team]));
+        assert_eq!(found.groups(), [ViceId::AUTHUSER, ViceId::ANYUSER, alice]);
+        assert!(subject(&names, &without("alice", &[outer])).is(team));
+        assert!(!subject(&names, &without("admin", &[ViceId::ADMINISTRATORS])).is_administrator());
+    }
+    cell.join(alice, outer);
+    assert!(subject(&names, &without("alice", &[team])).is(outer), "by another way now");
+}
+
+#[test]
+fn a_foreign_caller_with_suspended_groups_is_anonymous() {
+    let cell = Cell::new(26);
+    let far = cell.group("system:authuser@far.org", 0);
+    cell.user("zoe@far.org");
+    let suspended = Suspended::new([far]).unwrap();
+    let principal = Principal::Named { name: "zoe".into(), cell: Some("far.org".into()), suspended };
+    assert!(subject(&names(&cell), &credential(principal)).is_anonymous());
+}

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Rx, Security, Table};
+use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Rx, Security, Suspended, Table};
 use afs_server::remote::{DatabaseServers, RemoteProtectionDb};
 use afs_server::{NameService, ProtectionNames, Subject};
 use afs_sim::NodeId;
@@ -49,8 +49,14 @@ impl<'a> FileServer<'a> {
 
     /// Who Alice is to it.
     fn alice(&self) -> Result<Subject, AbortCode> {
+        self.alice_without(&[])
+    }
+
+    /// Who she is when she has suspended groups.
+    fn alice_without(&self, groups: &[ViceId]) -> Result<Subject, AbortCode> {
         let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-        let principal = Principal::local("alice");
+        let suspended = Suspended::new(groups.iter().copied()).unwrap();
+        let principal = Principal::Named { name: "alice".into(), cell: None, suspended };
         let credential = Credential { principal, protection, expires: None, callback: None };
         let (identity, names) = (Identity::Proven(Arc::new(credential)), self.names.clone());
         let asked = async move { names.subject(&identity, Ipv4Addr::new(10, 1, 2, 3).into()).await };
@@ -156,4 +162,30 @@ fn the_next_server_is_followed_when_the_first_has_ended() {
     assert!(server.names.follows_changes());
     assert!(server.hears(SECOND, || cell.join(alice, team)));
     assert!(server.alice().unwrap().is(team));
+}
+
+#[test]
+fn suspended_groups_are_left_out_as_by_a_server_with_the_database() {
+    let cell = Cell::new(35);
+    let alice = cell.user("alice");
+    let [team, staff, all, other] = ["team", "staff", "all", "other"].map(|name| cell.group(name, 0));
+    for (member, group) in [(alice, team), (team, staff), (staff, all), (alice, other), (other, all)] {
+        cell.join(member, group);
+    }
+    let server = FileServer::of(&cell, &[SERVER]);
+    for groups in
+        [&[][..], &[team], &[staff], &[all], &[team, other], &[ViceId(-999)], &[ViceId::ADMINISTRATORS]]
+    {
+        let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
+        let suspended = Suspended::new(groups.iter().copied()).unwrap();
+        let principal = Principal::Named { name: "alice".into(), cell: None, suspended };
+        let credential = Credential { principal, protection, expires: None, callback: None };
+        let identity = Identity::Proven(Arc::new(credential));
+        let host = Ipv4Addr::new(10, 1, 2, 3).into();
+        let expected = cell.sim.block_on(cell.server_node(), SECOND, {
+            let names = ProtectionNames::new(cell.db.clone(), vec![]);
+            async move { names.subject(&identity, host).await }
+        });
+        assert_eq!(server.alice_without(groups), expected.unwrap(), "{groups:?}");
+    }
 }

@@ -68,7 +68,8 @@ impl UserDirectory {
     fn named(&self, name: &str, suspended: &Suspended) -> Subject {
         let known = self.0.known.lock();
         let Some(id) = known.ids.get(name) else { return Subject::anonymous() };
-        let of = known.groups.iter().filter(|(group, members)| members.contains(id) && !suspended.has(**group));
+        let of =
+            known.groups.iter().filter(|(group, members)| members.contains(id) && !suspended.has(**group));
         let of = of.map(|(group, _)| *group);
         Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER]))
     }

@@ -6,6 +6,7 @@
 use crate::common;
 mod moved;
 mod reachable;
+mod suspended;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -170,6 +170,84 @@ fn no_stored_or_logged_byte_reveals_a_secret() {
     }
 }
 
+const ADMINISTRATORS: &str = "system:administrators";
+
+#[test]
+fn a_login_without_a_group_has_none_of_its_rights_until_the_next_login() {
+    let cell = Cell::start();
+    cell.done("passwd admin --passphrase-file pass");
+    let login = |more: &str| cell.done(&format!("login admin --passphrase-file pass {more}"));
+    assert_eq!(
+        login("--without system:administrators"),
+        "admin is logged in to andrew.local, without the rights of system:administrators\n"
+    );
+    let tokens = cell.done("tokens");
+    assert!(tokens.contains(", without the rights of system:administrators, in use by 0 mounts"), "{tokens}");
+    let json = cell.done("--json tokens").replace([' ', '\n'], "");
+    assert!(json.contains(r#""without":["system:administrators"]"#), "{json}");
+    // Also the owner of the cell that runs here does not use them.
+    assert!(cell.refused("pts createuser eve").contains("Permission denied"));
+    cell.refused("vos create stuff");
+    cell.refused("passwd bob --passphrase-file pass");
+    assert!(cell.done("pts membership admin").contains(ADMINISTRATORS), "the membership itself stays");
+    let said = cell.refused("groups enable system:administrators");
+    assert!(said.contains("the login was made without that") && said.contains("log in again"), "{said}");
+    login("");
+    cell.done("pts createuser eve");
+    login("--without system:administrators");
+    cell.refused("pts createuser bob");
+    cell.done("logout");
+    cell.done("pts createuser bob");
+}
+
+#[test]
+fn groups_are_disabled_and_enabled_in_a_session_and_for_one_command() {
+    let cell = Cell::start();
+    cell.done("passwd admin --passphrase-file pass");
+    cell.done("login admin --passphrase-file pass");
+    cell.done("pts creategroup admin:project");
+    assert_eq!(
+        cell.done("groups disable system:administrators admin:project"),
+        "admin in andrew.local has the rights of all groups but admin:project, system:administrators\n"
+    );
+    cell.refused("pts createuser eve");
+    cell.done("groups enable system:administrators");
+    cell.done("pts createuser eve");
+    assert!(cell.done("tokens").contains(", without the rights of admin:project"));
+    cell.done("groups enable admin:project");
+    assert!(!cell.done("tokens").contains("without"));
+    for (line, reason) in [
+        (
+            "groups disable system:anyuser",
+            "membership in system:anyuser cannot be suspended: everybody is in it",
+        ),
+        ("groups disable system:authuser", "cannot be suspended"),
+        ("groups disable admin:nothing", "andrew.local has no group admin:nothing"),
+        ("groups disable eve", "andrew.local has no group eve"),
+        ("login admin --passphrase-file pass --without admin:nothing", "has no group admin:nothing"),
+        ("login admin --kerberos --without admin:project", "cannot be used with"),
+    ] {
+        assert!(cell.refused(line).contains(reason), "{line}: {}", cell.refused(line));
+    }
+    let program = env!("CARGO_BIN_EXE_andrew");
+    let script = format!(
+        "{program} pts createuser zoe && exit 9; {program} tokens; {program} groups enable {ADMINISTRATORS} && exit 9; exit 7"
+    );
+    let output = cell.run(&["run-with-token", "--without", ADMINISTRATORS, "--", "sh", "-c", &script]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("without the rights of system:administrators"), "{said}");
+    cell.done("pts createuser zoe");
+    cell.done("login admin --passphrase-file pass --token-file job");
+    let whole = fs::read(cell.path("job")).unwrap();
+    cell.done("run-with-token --token-file job --without admin:project -- true");
+    assert_eq!(fs::read(cell.path("job")).unwrap(), whole, "the file's own token has all groups");
+    cell.done("login admin --passphrase-file pass --token-file job --without system:administrators");
+    let output =
+        cell.run(&["run-with-token", "--token-file", "job", "--", program, "pts", "createuser", "ida"]);
+    assert!(!output.status.success(), "a token in a file is without the groups, too");
+}
+
 fn files_below(directory: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let below = |path: std::path::PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };

@@ -66,7 +66,8 @@ impl Keys {
         uuid: Uuid,
     ) -> (Security, Box<dyn ServerSecurity>) {
         let expires = UnixTime { secs: env.wall().secs + TOKEN_SECONDS, nanos: 0 };
-        let minting = Minting { name, level, expires, enctype: EncType::DEFAULT, suspended: Suspended::default() };
+        let minting =
+            Minting { name, level, expires, enctype: EncType::DEFAULT, suspended: Suspended::default() };
         let token = mint(&self.0, &minting, env).unwrap();
         let offer = Arc::new(CallbackOffer::new(uuid, env).unwrap());
         let source = token.source_with_callback(env.clone(), offer.clone());

@@ -102,7 +102,8 @@ impl Cell {
     /// Alice's token for an hour.
     pub fn token(&self, level: Level, enctype: EncType) -> RxgkToken {
         let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
-        let minting = Minting { name: "alice".to_owned(), level, expires, enctype, suspended: Suspended::default() };
+        let minting =
+            Minting { name: "alice".to_owned(), level, expires, enctype, suspended: Suspended::default() };
         mint(&self.keys, &minting, &self.env).unwrap()
     }
 

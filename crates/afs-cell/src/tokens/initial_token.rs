@@ -10,18 +10,22 @@ use crate::error::CellResult;
 use afs_rpc::UnixTime;
 
 /// The kept token of the user for a cell of a mount, if it has not expired. None for the home cell of the mount in the servers' own
-/// process, which acts as the administrator until a user logs in there; and none that was issued by another cell of the
+/// process, which acts as the administrator until a user logs in there, unless the token is without some groups: that one
+/// counts there too, and after its end the user is anonymous. None that was issued by another cell of the
 /// same name.
 pub(super) fn kept_for(
     (place, is_home): (&CellLocation, bool),
     store: &TokenStore,
     now: UnixTime,
 ) -> CellResult<Option<KeptToken>> {
-    if place.mount.as_ref().is_none_or(|mount| mount.serves && is_home) {
-        return Ok(None);
-    }
+    let Some(mount) = &place.mount else { return Ok(None) };
+    let needs_none = mount.serves && is_home;
+    let counts = |kept: &KeptToken| match needs_none {
+        true => !kept.grant.without.is_empty(),
+        false => kept.is_good_at(now),
+    };
     let kept = store.get(&place.cell)?;
-    Ok(kept.filter(|kept| kept.is_good_at(now) && is_of(kept, place)))
+    Ok(kept.filter(|kept| counts(kept) && is_of(kept, place)))
 }
 
 /// Whether a token was issued by servers that the mount knows too: cell names are not unique.
@@ -58,6 +62,14 @@ mod tests {
         assert!(taken(&place(false), 1) && !taken(&place(false), END), "it has ended then");
         assert!(!taken(&place(true), 1), "the administrator of his own cell");
         assert!(taken_of(&place(true), false, 1), "another cell beside it");
+        let mut without = kept("example.org", END);
+        without.grant.without = vec!["system:administrators".into()];
+        store.put(&without).unwrap();
+        assert!(
+            taken(&place(true), 1) && taken(&place(true), END),
+            "the rights of the owner do not come back by a start"
+        );
+        store.put(&kept("example.org", END)).unwrap();
         let elsewhere = CellLocation { servers: vec![Ipv4Addr::new(192, 0, 2, 7)], ..place(false) };
         let other_port = CellLocation { base_port: 7100, ..place(false) };
         let other_cell = CellLocation { cell: kept("example.net", END).cell, ..place(false) };

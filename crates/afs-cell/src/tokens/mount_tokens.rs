@@ -248,6 +248,7 @@ impl MountTokens {
             security: Security::new(source),
             expires: kept.token().expires(),
             label: kept.label(),
+            is_narrowed: !kept.grant.without.is_empty(),
         };
         self.venus.set_token(owner, token).await.map_err(|error| error.to_string())
     }

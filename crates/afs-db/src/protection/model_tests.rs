@@ -322,10 +322,9 @@ fn the_version_differs_after_a_change_and_answers_are_ready() {
     assert_ne!(db.version(), before);
     assert_eq!(wait(db.names_of(vec![ViceId(1), ViceId(9)])).unwrap(), [Some("admin".into()), None]);
     assert_eq!(
-        wait(db.identify(Requester {
-            identity: super::RequesterIdentity::local("admin"),
-            restricted: false
-        })),
+        wait(
+            db.identify(Requester { identity: super::RequesterIdentity::local("admin"), restricted: false })
+        ),
         Ok(ViceId(1))
     );
 }

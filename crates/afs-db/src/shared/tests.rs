@@ -353,7 +353,9 @@ fn the_protection_rules_run_on_shared_rows() {
         let id = b.create(Requester::CELL, alice).await.unwrap();
         let before = a.version();
         b.add_member(Requester::CELL, id, afs_wire::ids::ViceId::ADMINISTRATORS).await.unwrap();
-        assert!(a.cps(id, Default::default()).await.unwrap().contains(&afs_wire::ids::ViceId::ADMINISTRATORS));
+        assert!(
+            a.cps(id, Default::default()).await.unwrap().contains(&afs_wire::ids::ViceId::ADMINISTRATORS)
+        );
         assert!(a.version() > before);
     })
     .unwrap();

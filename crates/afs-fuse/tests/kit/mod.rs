@@ -138,7 +138,8 @@ impl Machine {
     /// Sets the token of a user of this machine.
     pub fn log_in(&self, owner: TokenOwner, name: &str) {
         let security = Claim::of(name).security();
-        let token = Token { cell: cell_name(), security, expires: None, label: name.into() };
+        let token =
+            Token { cell: cell_name(), security, expires: None, label: name.into(), is_narrowed: false };
         self.system.block_on(self.venus.set_token(owner, token)).unwrap();
     }
 

@@ -18,7 +18,9 @@ pub(super) type LocationHash = [u8; 16];
 impl LoginServer {
     /// Whether the user has logged in from this address before.
     pub(super) async fn is_known_location(&self, user: &UserName, source: IpAddr) -> Result<bool, AbortCode> {
-        let Some(known) = self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)? else {
+        let Some(known) =
+            self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)?
+        else {
             return Ok(false);
         };
         let locations = self.records.locations(user, known.id).await?;
@@ -33,7 +35,9 @@ impl LoginServer {
     }
 
     async fn add_location(&self, user: &UserName, source: IpAddr) -> Result<(), AbortCode> {
-        let Some(known) = self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)? else {
+        let Some(known) =
+            self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)?
+        else {
             return Ok(());
         };
         let hash = self.secret.location_hash(user, &location(source));

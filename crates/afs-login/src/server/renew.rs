@@ -95,9 +95,8 @@ impl LoginServer {
         };
         let known = self.users.user(user.as_str(), &right.suspended).await.map_err(failed)?;
         let current = self.records.generation(user).await? == right.generation;
-        let counts = current
-            && known.map(|known| known.id) == Some(right.id)
-            && right.until > self.env.wall();
+        let counts =
+            current && known.map(|known| known.id) == Some(right.id) && right.until > self.env.wall();
         Ok(counts.then_some(right))
     }
 

@@ -72,13 +72,7 @@ pub trait Users: Send + Sync + 'static {
 /// Creates tokens that every server of the cell accepts.
 pub trait Mint: Send + Sync + 'static {
     /// A token for `user` without the suspended groups that expires at `expires`; `None` when the cell has no key for it.
-    fn mint(
-        &self,
-        user: &UserName,
-        level: Level,
-        expires: UnixTime,
-        suspended: &Suspended,
-    ) -> Option<Token>;
+    fn mint(&self, user: &UserName, level: Level, expires: UnixTime, suspended: &Suspended) -> Option<Token>;
 }
 
 /// Creates rxgk tokens with the cell's best key.
@@ -100,13 +94,7 @@ impl fmt::Debug for KeyMint {
 const ENCTYPE: EncType = EncType::DEFAULT;
 
 impl Mint for KeyMint {
-    fn mint(
-        &self,
-        user: &UserName,
-        level: Level,
-        expires: UnixTime,
-        suspended: &Suspended,
-    ) -> Option<Token> {
+    fn mint(&self, user: &UserName, level: Level, expires: UnixTime, suspended: &Suspended) -> Option<Token> {
         let (name, suspended) = (user.as_str().to_owned(), suspended.clone());
         let minting = Minting { name, suspended, level, expires, enctype: ENCTYPE };
         match rxgk::mint(&self.keys.get(), &minting, &self.env) {

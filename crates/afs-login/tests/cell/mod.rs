@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
-use afs_auth::rxgk::{RxgkServer, Variant};
+use afs_auth::rxgk::{RxgkServer, Variant, open_token};
 use afs_auth::{Secret, Token};
-use afs_login::client::{self, Login, LoginError};
+use afs_login::client::{self, GroupChange, Login, LoginError};
 use afs_login::{
     Grant, KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer, LoginStore, Signer, StoreError, User,
     UserKey, UserName, Users,
 };
-use afs_rpc::{BoxFuture, Connection, EnvRef, Level, Rx, Security, UnixTime};
+use afs_rpc::{BoxFuture, Connection, EnvRef, Level, Rx, Security, Suspended, UnixTime};
 use afs_sim::OneHost;
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::rpc::ServiceId;
@@ -27,10 +27,36 @@ use ssh_key::{PrivateKey, PublicKey, Signature};
 #[derive(Default)]
 pub struct Book(pub Mutex<BTreeMap<String, User>>);
 
+/// Groups of the cell, beside those of every cell.
+pub const PROJECT: ViceId = ViceId(-300);
+const GROUPS: [(&str, ViceId); 2] = [("alice:project", PROJECT), ("alice:other", ViceId(-301))];
+
 impl Users for Book {
-    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
+    fn user<'a>(
+        &'a self,
+        name: &'a str,
+        suspended: &'a Suspended,
+    ) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
         let found = self.0.lock().unwrap().get(name).copied();
+        let found = found.map(|user| User {
+            administrator: user.administrator && !suspended.has(ViceId::ADMINISTRATORS),
+            ..user
+        });
         Box::pin(async move { Ok(found) })
+    }
+
+    fn ids_of(&self, names: Vec<String>) -> BoxFuture<'_, Result<Vec<Option<ViceId>>, StoreError>> {
+        let user = |name: &str| self.0.lock().unwrap().get(name).map(|user| user.id);
+        let group = |name: &str| GROUPS.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
+        let id = |name: &String| user(name).or(group(name)).or(ViceId::from_well_known_name(name));
+        let ids = names.iter().map(id).collect();
+        Box::pin(async move { Ok(ids) })
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> BoxFuture<'a, Result<Vec<Option<String>>, StoreError>> {
+        let group = |id: &ViceId| GROUPS.iter().find(|(_, known)| known == id).map(|(name, _)| *name);
+        let name = move |id: &ViceId| group(id).or(id.well_known_name()).map(str::to_owned);
+        Box::pin(async move { Ok(ids.iter().map(name).collect()) })
     }
 }
 
@@ -235,6 +261,27 @@ impl Cell {
         let (service, env, login) = (self.with(&grant.token), self.env.clone(), login(name));
         let renewal = grant.renewal.clone();
         self.world.run(async move { client::renew(&service, &login, &renewal, &env).await })
+    }
+
+    pub fn change_groups(
+        &self,
+        name: &str,
+        grant: &Grant,
+        change: &GroupChange,
+    ) -> Result<Grant, LoginError> {
+        let (service, env) = (self.with(&grant.token), self.env.clone());
+        let login = Login { level: grant.token.level(), ..login(name) };
+        let (renewal, change) = (grant.renewal.clone(), change.clone());
+        self.world.run(async move { client::change_groups(&service, &login, &renewal, &change, &env).await })
+    }
+
+    /// The groups that a token leaves out, as a server of the cell reads them.
+    pub fn suspended(&self, grant: &Grant) -> Vec<ViceId> {
+        let Token::Rxgk(token) = &grant.token else { panic!("a token of another class") };
+        let contents = open_token(token.variant, &token.sealed, &self.keys.get()).unwrap();
+        let data = contents.identities.get(1).map_or(&[][..], |left_out| &left_out.data);
+        let words = data.as_chunks().0.iter().map(|word| ViceId(i32::from_be_bytes(*word)));
+        words.skip(1).collect()
     }
 
     pub fn now(&self) -> UnixTime {

@@ -49,7 +49,8 @@ impl Tokens {
 
     pub fn rxgk(&self, name: &str, seconds: u64) -> RxgkToken {
         let (name, expires, enctype) = (name.to_owned(), self.after(seconds), EncType::DEFAULT);
-        let minting = rxgk::Minting { name, level: Level::Crypt, expires, enctype, suspended: Suspended::default() };
+        let minting =
+            rxgk::Minting { name, level: Level::Crypt, expires, enctype, suspended: Suspended::default() };
         rxgk::mint(&self.ring, &minting, &self.env).unwrap()
     }
 

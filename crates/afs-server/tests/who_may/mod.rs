@@ -12,11 +12,13 @@ use std::net::SocketAddr;
 
 use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
 use afs_wire::rpc::ServiceId;
 use afs_wire::xdr::Encode;
 use afs_wire::{fs, pt, vl, vol};
 
 use file_calls::{FILE_CALLS, REFUSED_FILE_CALLS};
+use rig::people::TEAM;
 use rig::{Claim, Client, FILES, LOCATIONS, VOLUMES, name};
 use rows::{Row, UNKNOWN_LOCATION_CALLS, UNKNOWN_VOLUME_CALLS, location_rows, volume_rows};
 use scene::{EVERYBODY, Scene};
@@ -36,6 +38,35 @@ fn every_call_of_the_file_service_by_everybody() {
     }
     let named = FILE_CALLS.iter().map(|row| row.0).chain(REFUSED_FILE_CALLS.iter().copied());
     complete(fs::OPCODES, named);
+}
+
+/// Dora without `system:administrators` may what bob may, who has no entry; carol without the team as well.
+#[test]
+fn callers_who_have_suspended_a_group_may_what_others_without_it_may() {
+    let narrowed = |scene: &mut Scene| {
+        scene.suspend('d', &Claim::of("dora").without(&[ViceId::ADMINISTRATORS.0]));
+        scene.suspend('c', &Claim::of("carol").without(&[TEAM.0]));
+    };
+    let mut scene = Scene::new(85);
+    narrowed(&mut scene);
+    for (call, allowed, attempt) in FILE_CALLS {
+        let expected = "bdc".chars().filter(|_| allowed.contains('b')).collect::<String>();
+        let may: String = "bdc".chars().filter(|who| attempt(&mut scene, *who)).collect();
+        assert_eq!(may, expected, "{call}");
+    }
+    let services = [
+        (LOCATIONS, ServiceId::LOCATION, AbortCode::VL_PERM, location_rows()),
+        (VOLUMES, ServiceId::VOLUME, AbortCode::VOLSERBAD_ACCESS, volume_rows()),
+    ];
+    for (to, service, refusal, mut rows) in services {
+        let mut scene = Scene::new(86);
+        narrowed(&mut scene);
+        for row in &mut rows {
+            let as_bob = |who: &char| !"dc".contains(*who) || row.allowed.contains('b');
+            row.allowed = row.allowed.chars().filter(as_bob).collect::<String>().leak();
+        }
+        check_rows(&scene, to, service, refusal, &rows);
+    }
 }
 
 fn raw(client: &Client, to: SocketAddr, service: u16, opcode: u32) -> AbortCode {

@@ -64,6 +64,15 @@ impl Scene {
         Scene { cell, callers, dir, count: 0 }
     }
 
+    /// A caller who has suspended groups takes the place of this one.
+    pub fn suspend(&mut self, letter: char, claim: &Claim) {
+        let client = self.caller('-').acting_as(claim);
+        self.callers
+            .iter_mut()
+            .filter(|caller| caller.0 == letter)
+            .for_each(|caller| caller.1 = client.clone());
+    }
+
     pub fn caller(&self, letter: char) -> &Client {
         &self.callers.iter().find(|caller| caller.0 == letter).unwrap().1
     }

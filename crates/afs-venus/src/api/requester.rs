@@ -57,6 +57,9 @@ pub struct Token {
     pub expires: Option<UnixTime>,
     /// Text shown in listings. Contains no secrets.
     pub label: String,
+    /// Whether it leaves out rights that its user has in other sessions. Processes of the user of which it is not known
+    /// whether they are in the session of such a token are anonymous.
+    pub is_narrowed: bool,
 }
 
 /// A token in a listing.
@@ -74,8 +77,8 @@ pub struct TokenInfo {
     pub label: String,
 }
 
-/// Receives the session of a process, once; `None` if the process is in no session or cannot be examined. Dropping it
-/// uncalled means `None`.
+/// Receives the session of a process, once; `None` if the process is in no session. Dropping it uncalled means that the
+/// process cannot be examined.
 pub type SessionCallback = Box<dyn FnOnce(Option<u128>) + Send>;
 
 /// Finds the session of a process, for processes of users who have a session.

@@ -188,7 +188,8 @@ fn with_a_token(kit: &TestKit) -> (Fake, Arc<Volume>, CallContext) {
     let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
     let alice = TokenOwner::Uid(5);
     let cell = CellName::new("home.cell").unwrap();
-    let token = Token { cell, security: Security::null(), expires: None, label: "alice".into() };
+    let label = "alice".into();
+    let token = Token { cell, security: Security::null(), expires: None, label, is_narrowed: false };
     kit.identity.set_token(alice, CELL, token).unwrap();
     let context = CallContext { user: Some(alice), ..PATIENT };
     assert_ne!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);

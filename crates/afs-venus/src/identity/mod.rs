@@ -23,8 +23,11 @@ use crate::api::{Requester, SessionLookup, Token, TokenInfo, TokenOwner};
 use crate::config::OwnIdentity;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::CellIndex;
-use sessions::Sessions;
+use sessions::{NotFound, Sessions};
 use table::TokenTable;
+
+/// Stands for the session of a process that cannot be examined. No session has this number, of 128 random bits.
+const UNKNOWN_SESSION: u128 = 0;
 
 /// ENOSPC.
 const TOO_MANY: i32 = 28;
@@ -52,13 +55,20 @@ impl Identity {
     }
 
     /// The owner of the tokens that a process uses: its session if that has a token, else its user. Waits only for the
-    /// session of a user who has one, at most two seconds.
+    /// session of a user who has one, at most two seconds. A process whose session is not known is in none; if it may be
+    /// one with fewer rights than the user, the owner is one without a token.
     pub async fn owner_of(&self, requester: Requester) -> TokenOwner {
-        let session = match self.tokens.has_session(requester.uid) {
-            true => self.sessions.find(requester).await,
-            false => None,
-        };
-        self.tokens.owner(requester.uid, session)
+        let uid = requester.uid;
+        if !self.tokens.has_session(uid) {
+            return self.tokens.owner(uid, None);
+        }
+        match self.sessions.find(requester).await {
+            Ok(session) => self.tokens.owner(uid, session),
+            Err(NotFound) if self.tokens.has_narrowed_session(uid) => {
+                TokenOwner::Session { id: UNKNOWN_SESSION, uid }
+            }
+            Err(NotFound) => self.tokens.owner(uid, None),
+        }
     }
 
     /// The owner of the tokens that a program uses which belongs to this owner: a session without any token is not known.

@@ -11,6 +11,10 @@ use crate::api::{Requester, SessionLookup};
 /// Longest time that a request waits for the session of its process.
 const FIND_MAX: Duration = Duration::from_secs(2);
 
+/// It is not known whether a process is in a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct NotFound;
+
 /// The finder of sessions, if there is one.
 pub(super) struct Sessions {
     env: EnvRef,
@@ -22,10 +26,14 @@ impl Sessions {
         Sessions { env, lookup }
     }
 
-    /// The session of a process; `None` also if it cannot be found within two seconds.
-    pub async fn find(&self, requester: Requester) -> Option<u128> {
+    /// The session of a process.
+    ///
+    /// # Errors
+    /// The process cannot be examined, or not within two seconds.
+    pub async fn find(&self, requester: Requester) -> Result<Option<u128>, NotFound> {
+        let Some(lookup) = &self.lookup else { return Ok(None) };
         let (found, session) = oneshot::channel();
-        self.lookup.as_ref()?.find_session(requester, Box::new(move |session| _ = found.send(session)));
-        self.env.timeout(FIND_MAX, session).await.ok()?.ok()?
+        lookup.find_session(requester, Box::new(move |session| _ = found.send(session)));
+        self.env.timeout(FIND_MAX, session).await.map_err(|_| NotFound)?.map_err(|_| NotFound)
     }
 }

@@ -105,6 +105,14 @@ impl TokenTable {
             && self.inner.lock().held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
     }
 
+    /// True if the user has a session whose token leaves out rights, be it expired or removed.
+    pub fn has_narrowed_session(&self, uid: u32) -> bool {
+        let is_one = |owner: &TokenOwner, held: &Held| {
+            is_session(*owner) && owner.uid() == uid && held.token.is_narrowed
+        };
+        self.inner.lock().held.iter().any(|((owner, _), held)| is_one(owner, held))
+    }
+
     /// True if there is a session with a token, be it expired.
     pub fn has_sessions(&self) -> bool {
         self.has_session_token.load(Ordering::SeqCst)
@@ -261,7 +269,7 @@ mod tests {
     fn token(expires: Option<u64>) -> Token {
         let expires = expires.map(|secs| UnixTime { secs, nanos: 0 });
         let cell = CellName::new("test.cell").unwrap();
-        Token { cell, security: Security::null(), expires, label: "alice".into() }
+        Token { cell, security: Security::null(), expires, label: "alice".into(), is_narrowed: false }
     }
 
     fn at(secs: u64) -> impl FnOnce() -> UnixTime {

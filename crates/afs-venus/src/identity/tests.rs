@@ -18,7 +18,7 @@ const ALICE: TokenOwner = TokenOwner::Uid(5);
 fn token(label: &str, expires: Option<u64>) -> Token {
     let expires = expires.map(|secs| UnixTime { secs, nanos: 0 });
     let cell = CellName::new("test.cell").unwrap();
-    Token { cell, security: Security::null(), expires, label: label.into() }
+    Token { cell, security: Security::null(), expires, label: label.into(), is_narrowed: false }
 }
 
 /// An identity part whose wall clock shows the value of the cell.
@@ -109,4 +109,20 @@ fn a_session_that_is_not_found_in_time_counts_as_none() {
     let asked = async move { identity.owner_of(PROCESS).await };
     assert_eq!(sim.block_on(node, Duration::from_secs(60), asked).unwrap(), ALICE);
     assert_eq!(env.now().saturating_since(began), Duration::from_secs(2));
+}
+
+#[test]
+fn a_process_that_may_be_in_a_narrowed_session_is_not_taken_for_the_user() {
+    let sim = Sim::new(2);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let identity = Arc::new(Identity::new(sim.env(node), None, Some(Arc::new(Found::default()))));
+    identity.set_token(ALICE, CELL, token("alice", None)).unwrap();
+    let session = TokenOwner::Session { id: 77, uid: 5 };
+    let narrowed = Token { is_narrowed: true, ..token("alice without team", None) };
+    identity.set_token(session, CELL, narrowed).unwrap();
+    let asked = identity.clone();
+    let asked = async move { asked.owner_of(PROCESS).await };
+    let owner = sim.block_on(node, Duration::from_secs(60), asked).unwrap();
+    assert_eq!(identity.credentials(Some(owner), CELL).id, TokenId::NONE, "{owner}");
+    assert_eq!(now(identity.owner_of(Requester { uid: 6, pid: 1 })), Some(TokenOwner::Uid(6)));
 }

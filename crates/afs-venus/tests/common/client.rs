@@ -56,8 +56,17 @@ impl Client {
         expires: Option<afs_rpc::UnixTime>,
     ) {
         let cell = afs_wire::ids::CellName::new("test.cell").unwrap();
-        let token =
-            afs_venus::Token { cell, security: super::trusted_name(name), expires, label: name.into() };
+        let (security, label) = (super::trusted_name(name), name.into());
+        let token = afs_venus::Token { cell, security, expires, label, is_narrowed: false };
+        self.venus.set_token(owner, token).await.unwrap();
+    }
+
+    /// Sets the token of an owner to one of a user of the cell without groups.
+    pub async fn log_in_without(&self, owner: afs_venus::TokenOwner, name: &str, groups: &[i32]) {
+        let cell = afs_wire::ids::CellName::new("test.cell").unwrap();
+        let security = super::trusted_name_without(name, groups);
+        let label = format!("{name} without {groups:?}");
+        let token = afs_venus::Token { cell, security, expires: None, label, is_narrowed: true };
         self.venus.set_token(owner, token).await.unwrap();
     }
 

@@ -296,6 +296,11 @@ pub fn trusted_name(name: &str) -> Security {
     claim.security()
 }
 
+/// The same for a user without groups.
+pub fn trusted_name_without(name: &str, groups: &[i32]) -> Security {
+    Claim::of(name).without(groups).protected(Class::Rxkad, Level::Clear).security()
+}
+
 /// The address of a client machine.
 fn address(number: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, 10 + number])

@@ -19,7 +19,8 @@ fn in_seconds(client: &Client, secs: u64) -> UnixTime {
 async fn log_in_until(client: &Client, expires: UnixTime) {
     let security = Claim::of("alice").ending_at(expires).security();
     let cell = CellName::new("test.cell").unwrap();
-    let token = Token { cell, security, expires: Some(expires), label: "alice".into() };
+    let label = "alice".into();
+    let token = Token { cell, security, expires: Some(expires), label, is_narrowed: false };
     client.venus.set_token(TokenOwner::Uid(ALICE), token).await.unwrap();
 }
 

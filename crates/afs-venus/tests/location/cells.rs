@@ -190,6 +190,7 @@ fn a_token_of_one_cell_is_not_shown_to_another() {
                 security: Claim::of("alice").with_word(word).security(),
                 expires: None,
                 label: "alice".into(),
+                is_narrowed: false,
             };
             // A server that is shown a claim with the word of another one refuses it, and the client drops the token.
             let elsewhere = if cell == "home.cell" { "other.cell" } else { "home.cell" };

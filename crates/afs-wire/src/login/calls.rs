@@ -1,8 +1,8 @@
 //! The calls of the login service.
 
 use super::{
-    Attempt, Comment, Fixed, GroupTexts, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature, UserText, Ways,
-    Wish,
+    Attempt, Comment, Fixed, GroupTexts, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature,
+    UserText, Ways, Wish,
 };
 use crate::rpc::Nothing;
 

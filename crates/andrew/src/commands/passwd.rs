@@ -76,7 +76,8 @@ impl CredentialEditor {
     /// Access to the credentials of `user`, or of the user of the command.
     pub(super) fn open(chosen: ChosenCell, user: Option<&str>) -> CommandResult<Self> {
         let network = Network::open()?;
-        let own = if is_without_groups(&chosen.cell)? { None } else { OwnService::of(&chosen)?.map(Arc::new) };
+        let own =
+            if is_without_groups(&chosen.cell)? { None } else { OwnService::of(&chosen)?.map(Arc::new) };
         let mut token =
             TokenStore::current()?.get(&chosen.cell)?.filter(|kept| kept.is_good_at(network.system.wall()));
         if own.is_none() && token.is_none() {

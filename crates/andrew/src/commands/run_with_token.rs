@@ -7,10 +7,11 @@ use super::login::service::Network;
 use crate::error::{CommandError, CommandResult};
 use crate::sys::signals::{STOP, Signals};
 use afs_cell::tokens::{
-    KeptToken, Mounts, SESSION_VARIABLE, SessionId, TOKENS_VARIABLE, TokenStore, keep, runtime,
+    HeldByMount, KeptToken, Mounts, SESSION_VARIABLE, SessionId, TOKENS_VARIABLE, TokenStore, keep, runtime,
 };
 use afs_net::threads::{self, refused};
 use afs_rpc::{Env, EnvExt};
+use afs_wire::ids::CellName;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs;
@@ -20,6 +21,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Options of `andrew run-with-token`.
 #[derive(clap::Args, Debug)]
@@ -55,12 +59,18 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// A session; it ends when this is dropped.
+/// A session.
 struct Session {
     id: SessionId,
+    cell: CellName,
     store: TokenStore,
     file: PathBuf,
+    /// Whether the session has ended. Held while its token is handed to mounts.
+    ended: Mutex<bool>,
 }
+
+/// Interval of looks for mounts that do not have the token of the session.
+const MOUNTS_CHECK: Duration = Duration::from_secs(1);
 
 impl Args {
     /// Runs the command and exits with its status.
@@ -92,6 +102,10 @@ impl Args {
         network.system.spawn(Box::pin(async move {
             keep(&rx, kept, |renewed| renewing.renewed(renewed, file.as_ref())).await;
         }));
+        let following = session.clone();
+        if let Err(error) = threads::start("mounts", move || following.follow_mounts()) {
+            tracing::warn!("mounts that begin now will not know the session: {error}");
+        }
         let status = wait(child);
         session.end();
         std::process::exit(code(status?));
@@ -141,7 +155,8 @@ impl Session {
     fn begin(id: SessionId, kept: &KeptToken) -> CommandResult<Self> {
         let runtime = runtime().ok_or_else(|| CommandError::usage("there is no home directory; set HOME"))?;
         let file = runtime.join("sessions").join(id.to_string());
-        let session = Self { id, store: TokenStore::File(file.clone()), file };
+        let (cell, store) = (kept.cell.clone(), TokenStore::File(file.clone()));
+        let session = Self { id, cell, store, file, ended: Mutex::new(false) };
         session.store.put(kept)?;
         let handed = Mounts::running().hand_over(Some(id), kept);
         handed.refusals.iter().for_each(|line| tracing::warn!("a mount did not take the token: {line}"));
@@ -165,7 +180,31 @@ impl Session {
         }
     }
 
+    /// Hands the token to mounts that have begun, or have learned of the cell, meanwhile: there the processes of the session
+    /// would be taken for others of the user. Goes on until the session ends.
+    fn follow_mounts(&self) {
+        loop {
+            std::thread::sleep(MOUNTS_CHECK);
+            let mounts = Mounts::running();
+            let lacks = |mount: &HeldByMount| {
+                mount.cells.contains(&self.cell)
+                    && mount.tokens.iter().all(|held| held.cell != self.cell.as_str())
+            };
+            if !mounts.held_by_mount(Some(self.id)).iter().any(lacks) {
+                continue;
+            }
+            let ended = self.ended.lock();
+            if *ended {
+                return;
+            }
+            if let Ok(Some(kept)) = self.store.get(&self.cell) {
+                mounts.hand_over(Some(self.id), &kept);
+            }
+        }
+    }
+
     fn end(&self) {
+        *self.ended.lock() = true;
         Mounts::running().forget(Some(self.id), None);
         let _ = fs::remove_file(&self.file);
     }

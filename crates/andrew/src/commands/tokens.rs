@@ -79,8 +79,7 @@ impl Row {
     fn of(kept: &KeptToken, held: &[HeldToken], now: UnixTime) -> Self {
         // A mount may have renewed it meanwhile.
         let here = kept.token().expires().map(|end| end.secs);
-        let in_mounts =
-            held
+        let in_mounts = held
             .iter()
             .filter(|held| held.cell == kept.cell.as_str() && held.without == kept.grant.without)
             .filter_map(|held| held.expires);

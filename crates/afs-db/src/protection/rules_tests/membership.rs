@@ -114,3 +114,57 @@ fn no_user_is_in_more_groups_than_clients_accept() {
     assert_eq!(join(&mut rows, "alice", "one"), refused(Refusal::TooMany));
     join(&mut rows, "bob", "one").unwrap();
 }
+
+fn without(groups: &[ViceId]) -> Suspended {
+    Suspended::new(groups.iter().copied()).unwrap()
+}
+
+#[test]
+fn a_suspended_membership_is_left_out_with_what_follows_from_it_alone() {
+    let mut rows = cell();
+    let [team, staff, all, other] =
+        ["team", "staff", "all", "other"].map(|name| group(&mut rows, &CELL, name, 0).unwrap());
+    for (member, of) in
+        [("alice", "team"), ("team", "staff"), ("staff", "all"), ("alice", "other"), ("other", "all")]
+    {
+        join(&mut rows, member, of).unwrap();
+    }
+    let of = |rows: &MemoryRows, groups: &[ViceId]| {
+        let found = cps::subdomain_without(rows, ViceId(2), &without(groups)).unwrap();
+        let kept = |id: &ViceId| ![ViceId::ANYUSER, ViceId::AUTHUSER, ViceId(2)].contains(id);
+        assert_eq!(found.iter().filter(|id| !kept(id)).count(), 3, "{found:?}");
+        found.into_iter().filter(kept).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(of(&rows, &[]), [team, staff, all, other].into());
+    assert_eq!(of(&rows, &[team]), [all, other].into(), "in all by the other way");
+    assert_eq!(of(&rows, &[staff]), [team, all, other].into());
+    assert_eq!(of(&rows, &[team, other]), [].into());
+    assert_eq!(of(&rows, &[all, ViceId(-999)]), [team, staff, other].into());
+    join(&mut rows, "alice", "staff").unwrap();
+    assert_eq!(of(&rows, &[team]), [staff, all, other].into(), "a member itself");
+}
+
+#[test]
+fn a_caller_without_the_group_does_not_use_its_rights() {
+    let mut rows = cell();
+    let team = group(&mut rows, &CELL, "team", 0).unwrap();
+    join(&mut rows, "alice", "team").unwrap();
+    join(&mut rows, "alice", "system:administrators").unwrap();
+    let of_team = group(&mut rows, &CELL, "team:own", team.0).unwrap();
+    let as_alice = |groups: &[ViceId]| {
+        let identity = RequesterIdentity::Local { name: "alice".into(), suspended: without(groups) };
+        Requester { identity, restricted: false }
+    };
+    let mut add = |by: Requester, member: i32| {
+        let added = members::add(&mut rows, &by, ViceId(member), of_team);
+        let _ = members::remove(&mut rows, &CELL, ViceId(member), of_team);
+        added
+    };
+    assert_eq!(add(as_alice(&[]), 3), Ok(()));
+    assert_eq!(add(as_alice(&[ADMINISTRATORS]), 3), Ok(()), "the team owns it");
+    assert_eq!(add(as_alice(&[team]), 3), Ok(()), "an administrator");
+    assert_eq!(add(as_alice(&[team, ADMINISTRATORS]), 3), refused(Refusal::Permission));
+    let make = |rows: &mut MemoryRows, by: &Requester, name: &str| new(rows, by, name, NewId::User);
+    assert_eq!(make(&mut rows, &as_alice(&[ADMINISTRATORS]), "eve"), refused(Refusal::Permission));
+    assert!(make(&mut rows, &as_alice(&[team]), "eve").is_ok());
+}

@@ -8,6 +8,7 @@ mod membership;
 
 use std::net::Ipv4Addr;
 
+use afs_rpc::Suspended;
 use afs_wire::ids::ViceId;
 
 use super::{

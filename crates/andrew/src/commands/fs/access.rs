@@ -85,7 +85,10 @@ fn of_path(route: &RouteOptions, user: Option<&str>, path: PathBuf) -> CommandRe
     let place = path_cell::of(&path)?;
     let own = if user.is_some() { None } else { memberships::own_name(place.as_ref())? };
     let mut protection = ProtectionClient::new(route.clone().or_of(place.as_ref())?);
-    let subject = protection.find(user.or(own.as_deref()))?;
+    let subject = match user {
+        Some(user) => protection.find(Some(user))?,
+        None => protection.find_own(own.as_ref())?,
+    };
     let unseen = attribute::try_get(&path, "afs.acl").is_err_and(|error| error == Errno::ACCESS);
     match (unseen, user) {
         (false, _) => explained(&mut protection, &subject, path),
@@ -250,7 +253,7 @@ mod tests {
 
     fn subject() -> NamedSubject {
         let groups = [STAFF, ViceId::ANYUSER, ViceId::AUTHUSER];
-        NamedSubject { name: "alice".into(), subject: Subject::new(ViceId(5), groups) }
+        NamedSubject { name: "alice".into(), subject: Subject::new(ViceId(5), groups), without: Vec::new() }
     }
 
     fn acl() -> Acl {

@@ -10,7 +10,7 @@ use afs_server::Subject;
 use afs_wire::acl::{Acl, NamedAcl, Names};
 use afs_wire::ids::ViceId;
 use afs_wire::pt;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most groups searched for a path to others.
 const GROUPS_MAX: usize = 256;
@@ -19,6 +19,15 @@ const GROUPS_MAX: usize = 256;
 pub(super) struct NamedSubject {
     pub(super) name: String,
     pub(super) subject: Subject,
+    /// Groups whose rights the user's token does not have.
+    pub(super) without: Vec<ViceId>,
+}
+
+/// The user of the command in a cell.
+pub(super) struct OwnName {
+    pub(super) name: String,
+    /// The groups whose rights the user's token does not have.
+    pub(super) without: Vec<String>,
 }
 
 /// Client of the protection service, connected at its first call.
@@ -58,7 +67,8 @@ impl ProtectionClient {
     /// A user or group with all its groups; anonymous without a name.
     pub(super) fn find(&mut self, name: Option<&str>) -> CommandResult<NamedSubject> {
         let Some(name) = name else {
-            return Ok(NamedSubject { name: "anybody".into(), subject: Subject::anonymous() });
+            let subject = Subject::anonymous();
+            return Ok(NamedSubject { name: "anybody".into(), subject, without: Vec::new() });
         };
         let target = self.target()?;
         let found = names::find(target, name).map_err(|error| match error.status {
@@ -69,7 +79,24 @@ impl ProtectionClient {
         let known = names::of(target, &[id])?.pop().unwrap_or_else(|| name.to_owned());
         let reply = target.call(&pt::GetCps { id });
         let groups = reply.map_err(|f| refused(f, &format!("unable to get the groups of {known}")))?.ids;
-        Ok(NamedSubject { name: known, subject: Subject::new(id, groups.into_vec()) })
+        Ok(NamedSubject { name: known, subject: Subject::new(id, groups.into_vec()), without: Vec::new() })
+    }
+
+    /// The user of the command, with the groups that the token has; anonymous without a name.
+    pub(super) fn find_own(&mut self, own: Option<&OwnName>) -> CommandResult<NamedSubject> {
+        let found = self.find(own.map(|own| own.name.as_str()))?;
+        let Some(own) = own.filter(|own| !own.without.is_empty()) else { return Ok(found) };
+        let without = names::find_all(self.target()?, &own.without)?;
+        let without: Vec<ViceId> = without.into_iter().map(|party| party.id).collect();
+        let (id, mut reached) = (found.subject.id(), BTreeSet::new());
+        let mut fresh = VecDeque::from([id]);
+        while let Some(next) = fresh.pop_front() {
+            let groups = self.groups_of(next)?.into_iter();
+            fresh.extend(groups.filter(|group| !without.contains(group) && reached.insert(*group)));
+        }
+        let all = found.subject.groups().iter().copied();
+        let stays = |group: &ViceId| is_everybody(*group) || reached.contains(group);
+        Ok(NamedSubject { subject: Subject::new(id, all.filter(stays)), without, ..found })
     }
 
     /// Ids for the names in a list.
@@ -102,7 +129,10 @@ impl ProtectionClient {
             start,
         };
         let is_open = |paths: &MembershipPaths, id: &ViceId| {
-            *id != start && !is_everybody(*id) && !paths.from.contains_key(id)
+            *id != start
+                && !is_everybody(*id)
+                && !subject.without.contains(id)
+                && !paths.from.contains_key(id)
         };
         let mut fresh = VecDeque::from([start]);
         for _ in 0..GROUPS_MAX {
@@ -141,16 +171,16 @@ impl ProtectionClient {
 
 /// Name of this user in the cell of a path: of the holder of a valid token; on the owner's mount the cell's
 /// administrator; `None`: anonymous.
-pub(super) fn own_name(place: Option<&CellLocation>) -> CommandResult<Option<String>> {
+pub(super) fn own_name(place: Option<&CellLocation>) -> CommandResult<Option<OwnName>> {
     let Some(place) = place else { return Ok(None) };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let is_good = |kept: &KeptToken| kept.token().expires().is_none_or(|end| end.secs > now.as_secs());
     if let Some(kept) = TokenStore::current()?.get(&place.cell)?.filter(is_good) {
-        return Ok(Some(kept.user));
+        return Ok(Some(OwnName { name: kept.user, without: kept.grant.without }));
     }
     let is_own = place.mount.as_ref().is_some_and(|mount| mount.serves);
     let owner = is_own && running_cells::serving(place)?.is_some();
-    Ok(owner.then(|| ADMIN_NAME.to_owned()))
+    Ok(owner.then(|| OwnName { name: ADMIN_NAME.to_owned(), without: Vec::new() }))
 }
 
 /// Groups without explicit members.

@@ -64,7 +64,9 @@ pub(in crate::commands) fn check_handed(kept: &KeptToken, handed: &HandedOver) -
 fn told(kept: &KeptToken, groups: &[&str], error: &LoginError) -> CommandError {
     let (cell, named) = (&kept.cell, groups.join(", "));
     match error {
-        LoginError::NoGroup if groups.len() == 1 => CommandError::usage(format!("{cell} has no group {named}")),
+        LoginError::NoGroup if groups.len() == 1 => {
+            CommandError::usage(format!("{cell} has no group {named}"))
+        }
         LoginError::NoGroup => CommandError::usage(format!("one of {named} is no group of {cell}")),
         LoginError::Fixed => CommandError::usage(format!(
             "the login was made without that: to have the rights of {named} again, log in again: andrew login --cell {cell} {}",
