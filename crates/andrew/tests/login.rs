@@ -205,7 +205,7 @@ fn groups_are_disabled_and_enabled_in_a_session_and_for_one_command() {
     let cell = Cell::start();
     cell.done("passwd admin --passphrase-file pass");
     cell.done("login admin --passphrase-file pass");
-    cell.done("pts creategroup admin:project");
+    cell.done("pts creategroup admin:project -owner admin");
     assert_eq!(
         cell.done("groups disable system:administrators admin:project"),
         "admin in andrew.local has the rights of all groups but admin:project, system:administrators\n"
