@@ -66,3 +66,22 @@ impl Findings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_beyond_the_bound_are_counted() {
+        let mut findings = Findings::default();
+        for n in 0..2 * FINDINGS_MAX as u32 {
+            findings.damage(n, "is damaged");
+            findings.difference(n, "differs");
+        }
+        assert_eq!(findings.kept().len(), FINDINGS_MAX);
+        assert_eq!(
+            (findings.damages(), findings.differences()),
+            (2 * FINDINGS_MAX as u64, 2 * FINDINGS_MAX as u64)
+        );
+    }
+}
