@@ -132,6 +132,12 @@ impl Address {
         connections.entry(credentials.id).or_insert_with(make).clone()
     }
 
+    /// Number of the connections of tokens.
+    #[cfg(test)]
+    pub fn connections(&self) -> usize {
+        self.connections.lock().len()
+    }
+
     /// Drops the connection of a token: its next call makes another one.
     pub fn forget_connection(&self, token: TokenId) {
         self.connections.lock().remove(&token);

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use afs_rpc::{EnvRef, Instant, Rx};
+use afs_rpc::{EnvRef, Instant, Rx, Security};
 use afs_sim::Sim;
 use afs_wire::ids::{CellName, UnixSeconds, Uuid, VolumeId, VolumeKind};
 use afs_wire::vl::EntryFlags;
 
 use super::*;
 use crate::config::CellConfig;
+use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
 use crate::promise::ServerReset;
 
@@ -110,6 +111,16 @@ fn servers_of_a_cell_are_bounded_and_so_are_their_addresses() {
     assert!((1..1024).all(|n| learn(CELL, n, &[at(7)]).is_some()));
     assert!(learn(CELL, 1024, &[at(7)]).is_none(), "one too many");
     assert!(learn(CELL, 5, &[at(8)]).is_some() && learn(OTHER, 1024, &[at(7)]).is_some());
+}
+
+#[test]
+fn connections_of_tokens_to_an_address_are_bounded() {
+    let client = client();
+    let address = Address::new(&client.rx, at(2), DEAD);
+    for id in (1..=1000).map(TokenId) {
+        address.connection(&client.rx, &Credentials { id, security: Security::null() });
+        assert!(address.connections() <= 256);
+    }
 }
 
 #[test]

@@ -98,6 +98,16 @@ impl Client {
 }
 
 #[test]
+fn promises_to_be_given_back_are_bounded() {
+    let client = client(VolumeKind::ReadWrite);
+    let mut give_ups = GiveUps::default();
+    (0..20_000).for_each(|n| give_ups.add(0, client.server.clone(), key(n)));
+    let taken = give_ups.take();
+    assert_eq!(taken.iter().map(|(_, keys)| keys.len()).collect::<Vec<_>>(), [10_000]);
+    assert!(give_ups.take().is_empty());
+}
+
+#[test]
 fn a_promised_status_is_valid_until_it_is_broken() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
