@@ -10,6 +10,9 @@ use crate::key::{Map, NodeTarget};
 
 /// Longest path that is built, in names.
 const DEPTH_MAX: usize = 2048;
+/// A directory, and a name in it.
+type NameIn = (NodeId, Box<[u8]>);
+
 /// Most names of one node that are known. An entry that the kernel has by a further one is invalidated when it goes.
 const NAMES_MAX: usize = 256;
 
@@ -86,7 +89,7 @@ impl NodeTable {
         &self,
         node_target: NodeTarget,
         name: Option<(NodeId, &[u8])>,
-    ) -> (NodeId, Option<(NodeId, Box<[u8]>)>) {
+    ) -> (NodeId, Option<NameIn>) {
         let mut inner = self.0.lock();
         let id = inner.claim(node_target);
         let Some(record) = inner.by_id.get_mut(&id) else { return (id, None) };
@@ -251,11 +254,10 @@ impl Inner {
     }
 
     /// Drops a name of a node that has too many: the oldest of those that do not lead to it any more, or else the oldest, which is returned.
-    fn drop_excess_name(&mut self, id: NodeId) -> Option<(NodeId, Box<[u8]>)> {
+    fn drop_excess_name(&mut self, id: NodeId) -> Option<NameIn> {
         let names = &self.by_id.get(&id).filter(|record| record.names.len() > NAMES_MAX)?.names;
-        let leads_here = |(dir, name): &(NodeId, Box<[u8]>)| {
-            self.by_id.get(dir).is_some_and(|dir| dir.children.get(name) == Some(&id))
-        };
+        let leads_here =
+            |(dir, name): &NameIn| self.by_id.get(dir).is_some_and(|dir| dir.children.get(name) == Some(&id));
         let stale = names.iter().position(|name| !leads_here(name));
         let (dir, name) = self.by_id.get_mut(&id)?.names.remove(stale.unwrap_or(0));
         self.drop_name(dir, &name, id);
