@@ -27,8 +27,9 @@ JOBS = {
         f": >mine-$WHO; for i in $(seq 30); do until ln mine-$WHO lock 2>/dev/null; do sleep 0.01; done; {COUNTED}; rm lock || exit; done",
         "cat count; ls"),
     "git": (
-        "git init -q --bare shared",
-        """git clone -q shared $WHO && cd $WHO && git config user.name $WHO && git config user.email $WHO@test || exit
+        # A clone beside a push may find a file of the push that is moved away before it is copied, on any file system.
+        "git init -q --bare shared && git clone -q shared a && git clone -q shared b",
+        """cd $WHO && git config user.name $WHO && git config user.email $WHO@test || exit
         for n in 1 2 3 4 5; do
             echo $n >>file-$WHO && git add . && git commit -qm $n || exit
             until git push -q origin HEAD:main 2>/dev/null; do git pull -q --rebase origin main || exit; done

@@ -1,8 +1,7 @@
 //! Working directories and mount points stay what they are while another machine changes names beside them: a user with a token, a
 //! private volume, root's mounts and the user's own.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use andrew_tests::live::cell::{CELL, command};
@@ -28,15 +27,19 @@ fn another_machines_changes_take_no_working_directory_away_and_nothing_that_is_m
     if !all_there(&[Need::Root, Need::Fuse]) {
         return;
     }
-    for (number, more) in [(16, &["--allow-other"][..]), (17, &["--allow-other", "--lease"])] {
-        let setup = Setup::new("working_directories", number, seconds(120));
+    let kinds = [
+        ("working_directories", 16, &["--allow-other"][..]),
+        ("working_leases", 17, &["--allow-other", "--lease"]),
+    ];
+    for (name, number, more) in kinds {
+        let setup = Setup::new(name, number, seconds(120));
         let cell = setup.up("rl", &[]);
-        let user = User::new(setup.netns(), cell.state(), setup.scratch().path(), "resident", UID);
-        let volume = cell.mount().join("resident");
+        let user = User::new(setup.netns(), cell.state(), setup.scratch().path(), "worker", UID);
+        let volume = cell.mount().join("worker");
         let ours = |words: &[&str]| drop(command(setup.netns(), words));
-        ours(&["vos", "--state", cell.state().to_str().unwrap(), "create", "resident"]);
-        ours(&["fs", "mkmount", volume.to_str().unwrap(), "resident"]);
-        ours(&["fs", "setacl", volume.to_str().unwrap(), "resident", "all", "system:anyuser", "none"]);
+        ours(&["vos", "--state", cell.state().to_str().unwrap(), "create", "worker"]);
+        ours(&["fs", "mkmount", volume.to_str().unwrap(), "worker"]);
+        ours(&["fs", "setacl", volume.to_str().unwrap(), "worker", "all", "system:anyuser", "none"]);
         let (here, there) = (setup.mount("here", more), setup.mount("there", more));
         user.log_in(CELL, setup.address());
         Scene::new(&setup, &user, &here, &there).plays();
@@ -57,15 +60,21 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn new(setup: &Setup, user: &'a User<'a>, here: &Mount, there: &Mount) -> Self {
-        let [above, above_there] = [here, there].map(|mount| mount.path().join("resident/above"));
+        let [above, above_there] = [here, there].map(|mount| mount.path().join("worker/above"));
         assert!(user.sh(&above, "mkdir -p \"$A/inside\" \"$A/point\"").status.success());
-        let line = "cd \"$0/inside\" && echo ready && exec sleep infinity";
-        let command = user.command("sh", &["-c", line, above.to_str().unwrap()]);
-        let mut resident = Daemon::start(command, &setup.scratch().path().join("resident.log"));
-        wait_for_word(&mut resident, "ready");
+        let at = |inside: &str| {
+            let line = "cd \"$0\" && echo ready && exec sleep infinity";
+            let command = user.command("sh", &["-c", line, above.join(inside).to_str().unwrap()]);
+            let mut process = Daemon::start(command, &setup.scratch().path().join(format!("{inside}.log")));
+            wait_for_word(&mut process, "ready");
+            process
+        };
+        let resident = at("inside");
         let elsewhere = setup.scratch().path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
-        let bound = Bound::new(&elsewhere, above.join("point"));
+        std::fs::write(elsewhere.join("mounted"), "").unwrap();
+        bind("mount", &["--bind", elsewhere.to_str().unwrap()], &at("point"));
+        let bound = Bound(at("point"));
         Self { user, above, above_there, resident, _bound: bound }
     }
 
@@ -91,32 +100,28 @@ impl<'a> Scene<'a> {
         // As getcwd(2) has it: "(deleted)" behind the path of one that has none.
         let now = std::fs::read_link(format!("/proc/{}/cwd", self.resident.pid())).unwrap();
         assert_eq!(now, self.above.join(inside), "{change}");
-        let device = |path: PathBuf| std::fs::metadata(path).unwrap().dev();
-        assert_ne!(
-            device(self.above.join("point")),
-            device(self.above.clone()),
-            "{change}: it is not mounted any more"
-        );
+        let mounted = self.user.sh(&self.above, "test -e \"$A/point/mounted\"");
+        assert!(mounted.status.success(), "{change}: it is not mounted any more");
         let removed = self.user.sh(&self.above, "rmdir \"$A/point\"");
         let said = String::from_utf8_lossy(&removed.stderr);
         assert!(said.contains("busy"), "{change}: {said}");
     }
 }
 
-/// A directory that is mounted on another one.
-struct Bound(PathBuf);
-
-impl Bound {
-    fn new(what: &Path, on: PathBuf) -> Self {
-        let mut mount = Command::new("mount");
-        mount.arg("--bind").args([what, &on]);
-        run(mount, seconds(20));
-        Self(on)
-    }
+/// Runs mount(8) or umount(8) on the working directory of a process: root, who has no right there, needs no look-up of its path.
+fn bind(program: &str, words: &[&str], at: &Daemon) {
+    let mut command = Command::new(program);
+    command.arg("--no-canonicalize").args(words).arg(format!("/proc/{}/cwd", at.pid()));
+    run(command, seconds(20));
 }
+
+/// What is mounted, with a process that works there.
+struct Bound(Daemon);
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        if !std::thread::panicking() {
+            bind("umount", &["--lazy"], &self.0);
+        }
     }
 }
