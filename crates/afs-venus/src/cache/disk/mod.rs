@@ -21,6 +21,7 @@ mod index;
 mod orphans;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod unsaved;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -54,8 +55,6 @@ const WARM_MAX: usize = 1024;
 const FILES_MAX: usize = 2 << 20;
 /// Fewest entries of files that are open among which those of closed ones are looked for.
 const OPEN_SWEPT_MIN: usize = 64;
-/// Contents of `trust` after an orderly stop.
-const CLEAN: &str = "clean";
 
 /// Cache in a directory.
 pub struct DiskCache {
@@ -117,16 +116,16 @@ impl DiskCache {
         let (data, index) = (dir.join("data"), dir.join("index"));
         fs::create_dir_all(&data).map_err(named(&data))?;
         let held = take_lock(&dir.join("lock"))?;
-        let is_trusted = is_trusted(dir, boot);
+        let is_trusted = trust::is_due(dir, boot);
         let (mut log, mut kept) = Index::open(&index).map_err(named(&index))?;
         let directory = UnsavedDirectory::open(dir, path_of).map_err(named(&dir.join("unsaved")))?;
         let mut found = unsaved::sweep(&directory).map_err(named(&dir.join("unsaved")))?;
         being_written::set_aside(&mut kept, &directory, |number| path_of(dir, number), &mut found)?;
         if !is_trusted {
-            empty(dir)?;
+            trust::empty(dir)?;
             (log, kept) = Index::open(&index).map_err(named(&index))?;
         }
-        write_synced(&dir.join("trust"), boot.as_bytes()).map_err(named(&dir.join("trust")))?;
+        trust::begin(dir, boot)?;
         let Found { kept: unsaved, lone } = found;
         unsaved::tell_lone(&directory, &lone);
         let numbers = kept.file_numbers().chain(unsaved.iter().chain(&lone).copied());
@@ -533,7 +532,7 @@ impl CacheStore for DiskCache {
         let mut state = self.state.lock();
         state.rewrite_index()?;
         rustix::fs::syncfs(fs::File::open(&self.dir)?)?;
-        write_synced(&self.dir.join("trust"), CLEAN.as_bytes())
+        trust::stopped(&self.dir)
     }
 }
 
@@ -574,19 +573,6 @@ fn take_lock(path: &Path) -> io::Result<fs::File> {
 /// directory each, a file system such as ext4 searches another group of inodes for each of them.
 fn path_of(dir: &Path, id: u64) -> PathBuf {
     dir.join("data").join(format!("{:02x}", id >> 8 & 0xff)).join(format!("{id:x}"))
-}
-
-/// Whether the machine has not crashed since the cache was in use.
-fn is_trusted(dir: &Path, boot: &str) -> bool {
-    let trust = fs::read_to_string(dir.join("trust")).unwrap_or_default();
-    trust == CLEAN || (!boot.is_empty() && trust == boot)
-}
-
-/// Deletes all that is kept.
-fn empty(dir: &Path) -> io::Result<()> {
-    let data = dir.join("data");
-    fs::remove_dir_all(&data).and_then(|()| fs::create_dir_all(&data)).map_err(named(&data))?;
-    remove_if_there(&dir.join("index"))
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
