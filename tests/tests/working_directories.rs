@@ -1,5 +1,5 @@
 //! Working directories and mount points stay what they are while another machine changes names beside them: a user with a token, a
-//! private volume, root's mounts and the user's own.
+//! private volume, root's mounts on two machines, without and with leases.
 
 use std::path::PathBuf;
 use std::process::Command;
