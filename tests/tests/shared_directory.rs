@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use afs_fuse::NameAccess;
 use afs_sim::SimRng;
 use afs_venus::{NodeId, OpenFlags, VenusError};
 use andrew_tests::sim::cell::Cell;
@@ -121,13 +122,13 @@ impl Program {
         let new = format!("new{}", self.number);
         self.write(&new, round).await?;
         let rename = self.user.venus.rename(NodeId::ROOT, new.as_bytes(), NodeId::ROOT, name.as_bytes());
-        self.kernel.request(NodeId::ROOT, rename).await
+        self.kernel.request(NodeId::ROOT, NameAccess::Changes, rename).await
     }
 
     async fn write(&self, name: &str, round: usize) -> Result<(), VenusError> {
         let venus = &self.user.venus;
         let create = venus.create(NodeId::ROOT, name.as_bytes(), 0o644, OpenFlags::WRITE);
-        let (entry, opened) = self.kernel.request(NodeId::ROOT, create).await?;
+        let (entry, opened) = self.kernel.request(NodeId::ROOT, NameAccess::Changes, create).await?;
         venus.write(opened.handle, 0, self.content(round)).await?;
         venus.flush(opened.handle, 0).await?;
         self.kernel.release(venus, opened.handle);
@@ -148,6 +149,9 @@ impl Program {
 
     async fn read(&self, name: &str) -> Result<Vec<u8>, VenusError> {
         let venus = &self.user.venus;
+        let look_up = venus.lookup(NodeId::ROOT, name.as_bytes());
+        let found = self.kernel.request(NodeId::ROOT, NameAccess::Reads, look_up).await?;
+        venus.forget(found.node, 1);
         let (node, opened) = self.kernel.open(venus, name, OpenFlags::READ).await?;
         let data = venus.read(opened.handle, 0, 2 * LENGTH).await;
         self.kernel.release(venus, opened.handle);

@@ -1,5 +1,6 @@
 //! Working directories and mount points stay what they are while another machine changes names beside them: a user with a token, a
-//! private volume, root's mounts on two machines, without and with leases.
+//! private volume, root's mounts on two machines, without and with leases; on one of them another user takes turns
+//! with that one in the private directories.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,6 +14,7 @@ use andrew_tests::live::user::User;
 use andrew_tests::live::wait::until_equal;
 
 const UID: u32 = 50_031;
+const VISITOR: u32 = 50_032;
 /// What the other machine does in the directory above, and the names that are there then.
 const CHANGES: [(&str, &[&str]); 5] = [
     ("touch \"$A/file\"", &["file", "inside", "point"]),
@@ -35,14 +37,25 @@ fn another_machines_changes_take_no_working_directory_away_and_nothing_that_is_m
         let setup = Setup::new(name, number, seconds(120));
         let cell = setup.up("rl", &[]);
         let user = User::new(setup.netns(), cell.state(), setup.scratch().path(), "worker", UID);
+        let visitor = User::new(setup.netns(), cell.state(), setup.scratch().path(), "visitor", VISITOR);
         let volume = cell.mount().join("worker");
         let ours = |words: &[&str]| drop(command(setup.netns(), words));
         ours(&["vos", "--state", cell.state().to_str().unwrap(), "create", "worker"]);
         ours(&["fs", "mkmount", volume.to_str().unwrap(), "worker"]);
-        ours(&["fs", "setacl", volume.to_str().unwrap(), "worker", "all", "system:anyuser", "none"]);
+        ours(&[
+            "fs",
+            "setacl",
+            volume.to_str().unwrap(),
+            "worker",
+            "all",
+            "visitor",
+            "rl",
+            "system:anyuser",
+            "none",
+        ]);
         let (here, there) = (setup.mount("here", more), setup.mount("there", more));
-        user.log_in(CELL, setup.address());
-        Scene::new(&setup, &user, &here, &there).plays();
+        [&user, &visitor].iter().for_each(|user| user.log_in(CELL, setup.address()));
+        Scene::new(&setup, [&user, &visitor], &here, &there).plays();
         drop((here, there));
         cell.stop();
     }
@@ -50,6 +63,7 @@ fn another_machines_changes_take_no_working_directory_away_and_nothing_that_is_m
 
 struct Scene<'a> {
     user: &'a User<'a>,
+    visitor: &'a User<'a>,
     /// The directory above, on the two machines.
     above: PathBuf,
     above_there: PathBuf,
@@ -59,7 +73,7 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    fn new(setup: &Setup, user: &'a User<'a>, here: &Mount, there: &Mount) -> Self {
+    fn new(setup: &Setup, [user, visitor]: [&'a User<'a>; 2], here: &Mount, there: &Mount) -> Self {
         let [above, above_there] = [here, there].map(|mount| mount.path().join("worker/above"));
         assert!(user.sh(&above, "mkdir -p \"$A/inside\" \"$A/point\"").status.success());
         let at = |inside: &str| {
@@ -75,7 +89,7 @@ impl<'a> Scene<'a> {
         std::fs::write(elsewhere.join("mounted"), "").unwrap();
         bind("mount", &["--bind", elsewhere.to_str().unwrap()], &at("point"));
         let bound = Bound(at("point"));
-        Self { user, above, above_there, resident, _bound: bound }
+        Self { user, visitor, above, above_there, resident, _bound: bound }
     }
 
     fn plays(&self) {
@@ -83,12 +97,34 @@ impl<'a> Scene<'a> {
             assert!(self.user.sh(&self.above_there, change).status.success(), "{change}");
             until_equal(change, &names.join("\n"), || self.listed());
             self.is_as_before("inside", change);
+            self.is_visited(change);
         }
         let moved = "mv \"$A/inside\" \"$A/moved\"";
         assert!(self.user.sh(&self.above_there, moved).status.success());
         until_equal(moved, &"moved\npoint".to_owned(), || self.listed());
         assert!(self.user.sh(&self.above, "test -d \"$A/moved\"").status.success());
         self.is_as_before("moved", moved);
+    }
+
+    /// The other user comes by, the volumes are listed, and the other machine changes something while programs look up names here.
+    fn is_visited(&self, change: &str) {
+        // A look-up of a directory in the last second makes the kernel look up all names again, see docs/semantics.md.
+        std::thread::sleep(seconds(1) + seconds(1) / 10);
+        let visit = self
+            .visitor
+            .sh(&self.above, "cd \"$A/inside\" && ls \"$A\" >/dev/null && test -e \"$A/point/mounted\"");
+        assert!(visit.status.success(), "{change}: {visit:?}");
+        let volumes = self.user.sh(&self.above, "ls -l \"$A/../..\"");
+        assert!(String::from_utf8_lossy(&volumes.stdout).contains("worker"), "{volumes:?}");
+        self.is_as_before("inside", change);
+        let looking = "for n in $(seq 300); do test -e \"$A/none$n\" || test -d \"$A/inside\"; ls \"$A\" >/dev/null; done";
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| self.user.sh(&self.above, looking));
+            let changes = "for n in $(seq 40); do touch \"$A/passing\"; rm \"$A/passing\"; done";
+            assert!(self.user.sh(&self.above_there, changes).status.success());
+            assert!(looks.join().unwrap().status.success());
+        });
+        self.is_as_before("inside", change);
     }
 
     fn listed(&self) -> String {

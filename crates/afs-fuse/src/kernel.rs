@@ -25,7 +25,7 @@ pub(crate) struct Kernel {
 
 /// Number of FUSE_NOTIFY_INVAL_INODE in the kernel's interface.
 const INVAL_INODE: i32 = 2;
-/// Number of FUSE_NOTIFY_INVAL_ENTRY in the kernel's interface, and its flag FUSE_EXPIRE_ONLY (7.38, Linux 6.2; older ones do not read it).
+/// Number of FUSE_NOTIFY_INVAL_ENTRY in the kernel's interface, which drops a name, and its flag FUSE_EXPIRE_ONLY (7.38, Linux 6.2; older ones do not read it).
 const INVAL_ENTRY: i32 = 3;
 const EXPIRE_ONLY: u32 = 1;
 /// Number of FUSE_NOTIFY_INC_EPOCH in the kernel's interface (7.44, Linux 6.16).
@@ -45,6 +45,16 @@ impl Kernel {
                 false
             }
         }
+    }
+
+    /// Whether a name led to a directory when it was last looked up. It is not dropped, but looked up at its next use: dropped, it would no
+    /// longer be the working directory of its processes, and nothing would be mounted on it, whatever the look-up says. What this takes
+    /// is in [`crate::renewals`].
+    fn is_directory(&self, directory: INodeNo, name: &[u8]) -> bool {
+        let (Some(venus), Some(node)) = (self.venus.upgrade(), self.inodes.node(directory)) else {
+            return false;
+        };
+        venus.node_handed_out(node, name).is_some_and(|node| venus.is_directory(node))
     }
 
     fn lookups(&self, node: NodeId) -> u64 {
@@ -81,7 +91,8 @@ impl Kernel {
 
 impl NameInvalidation for Kernel {
     fn invalidate(&self, directory: INodeNo, name: &[u8]) {
-        match self.notify(INVAL_ENTRY, &expired_name(directory, name)) {
+        let flags = if self.is_directory(directory, name) { EXPIRE_ONLY } else { 0 };
+        match self.notify(INVAL_ENTRY, &body_of_name(directory, name, flags)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 tracing::debug!("the kernel did not take back a name of {}: {error}", directory.0);
             }
@@ -98,13 +109,12 @@ impl NameInvalidation for Kernel {
     }
 }
 
-/// The body of a notification that a name is looked up at its next use. Taken away instead of that, a directory would no longer be the working directory of
-/// its processes, and nothing would be mounted on it, whatever the look-up says.
-fn expired_name(directory: INodeNo, name: &[u8]) -> Vec<u8> {
+/// The body of a notification that a name is no longer valid.
+fn body_of_name(directory: INodeNo, name: &[u8], flags: u32) -> Vec<u8> {
     let mut body = Vec::with_capacity(17 + name.len());
     body.extend(directory.0.to_ne_bytes());
     body.extend((name.len() as u32).to_ne_bytes());
-    body.extend(EXPIRE_ONLY.to_ne_bytes());
+    body.extend(flags.to_ne_bytes());
     body.extend(name);
     body.push(0);
     body

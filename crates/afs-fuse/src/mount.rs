@@ -8,6 +8,7 @@ use crate::negative_entries::NegativeEntries;
 use crate::ops::{Mount, RepeatedOpens};
 use crate::options::MountOptions;
 use crate::passthrough::Passthrough;
+use crate::renewals::Renewals;
 use crate::signals;
 use crate::sink::KernelSink;
 use crate::unmount::unmount;
@@ -65,7 +66,8 @@ pub fn mount(
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
         accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(NumericAccounts(options.owner))),
         repeated: RepeatedOpens::default(),
-        env,
+        renewals: Renewals::default(),
+        env: env.clone(),
         allow_other: options.allow_other,
     });
     let (inodes, negatives) = (state.inodes.clone(), state.negatives.clone());
@@ -85,7 +87,7 @@ pub fn mount(
     let system = |source| MountError::System { path: directory.to_owned(), source };
     let device = session.as_fd().try_clone_to_owned().map_err(system)?;
     let notifier = session.notifier();
-    sink.attach(Kernel { venus: behind, notifier, device, inodes, lengths, negatives, passthrough })
+    sink.attach(Kernel { venus: behind, notifier, device, inodes, lengths, negatives, passthrough }, env)
         .map_err(system)?;
     let session = ManuallyDrop::new(
         session.spawn().map_err(|error| system(refused("the threads of the mount", &error)))?,

@@ -1,21 +1,35 @@
 //! Queue of names to invalidate in the kernel, without a deadlock with requests in progress.
 //!
-//! To invalidate a name the kernel takes the lock of its directory. A request in progress in that directory (a
-//! creation, for example) holds the lock until its reply, which may need a server, which may itself wait until this
-//! client has invalidated the name. A thread of its own therefore invalidates names one by one. When a request holds
-//! the lock that this thread needs, the kernel is notified to revalidate all names instead (INC_EPOCH), which takes no
-//! lock: by the thread, before it waits for the lock; by a request that comes while the thread waits for it; and by
-//! a task that begins to wait for names while the thread waits and a request holds the lock ([`NameQueue::awaited`]). No task therefore ever waits for a
-//! lock that a request holds. The kernel may still install names of an earlier READDIRPLUS reply after that, and does
-//! not revalidate these. The thread therefore invalidates the same names one by one, too, once no request is in
+//! To invalidate a name the kernel takes the lock of its directory. A request in progress in that directory holds the
+//! lock until its reply, which may need a server, which may itself wait until this client has invalidated the name. A
+//! thread of its own therefore invalidates names one by one. When a request is in the way, the kernel is notified to
+//! revalidate all names instead (INC_EPOCH), which takes no lock. That also takes every directory away from what is
+//! mounted on it and works in it, so it is done where no wait ends by itself:
+//!
+//! * a request that **changes** names waits for the server's lock of the directory, which the server holds while it waits
+//!   for this client: then at once, by the thread, before it waits for the lock; by a request that comes while the thread
+//!   waits for it; and by a task that begins to wait for names while the thread waits and a request holds the lock
+//!   ([`NameQueue::awaited`]);
+//! * one that **reads** (a look-up, a listing) has its answer from a server that waits for this client too, unless that
+//!   server holds a lock meanwhile: then when a task has waited for [`PATIENCE`].
+//!
+//! No task therefore waits for a lock without end. The kernel may still install names of an earlier READDIRPLUS reply after
+//! that, and does not revalidate these. The thread therefore invalidates the same names one by one, too, once no request is in
 //! progress in their directory; no task waits for that.
 
 use crate::progress::Progress;
+use afs_env::{EnvExt, EnvRef};
 use fuser::INodeNo;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+
+/// How long a task waits for names in whose directory a request reads. Such a request needs a server's answer at most, if that server does
+/// not wait for this client.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Notifications about names.
 pub trait NameInvalidation: Send + Sync {
@@ -25,6 +39,35 @@ pub trait NameInvalidation: Send + Sync {
     /// Makes the kernel look up every name again before its next use. Never waits. Returns whether the kernel supports
     /// it: before 6.16 it does not, and the name is then invalidated after the reply to the request in progress.
     fn revalidate_all(&self) -> bool;
+}
+
+/// What a request in progress does with the names of a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NameAccess {
+    /// It reads them.
+    Reads,
+    /// It adds, removes or replaces one.
+    Changes,
+}
+
+/// Requests in progress in a directory.
+#[derive(Clone, Copy, Default)]
+struct Requests {
+    reads: u32,
+    changes: u32,
+}
+
+impl Requests {
+    fn of(&mut self, access: NameAccess) -> &mut u32 {
+        match access {
+            NameAccess::Reads => &mut self.reads,
+            NameAccess::Changes => &mut self.changes,
+        }
+    }
+
+    fn is_none(self) -> bool {
+        self.reads + self.changes == 0
+    }
 }
 
 /// Names of one mount that are to be invalidated.
@@ -42,7 +85,7 @@ pub struct Step {
     pub directory: INodeNo,
     /// The name in it.
     pub name: Box<[u8]>,
-    /// Whether a request was in progress in the directory.
+    /// Whether a request was in progress in the directory for which the name is not to wait.
     in_the_way: bool,
 }
 
@@ -54,8 +97,10 @@ struct State {
     progress: Progress,
     /// Names with numbers up to this one were handled by revalidating all.
     revalidated: u64,
-    /// Directories with requests in progress, and how many.
-    busy: HashMap<u64, u32>,
+    /// Names with numbers up to this one do not wait for requests that read.
+    hurried: u64,
+    /// Directories with requests in progress.
+    busy: HashMap<u64, Requests>,
     /// Names that were revalidated, by directory, while requests are in progress there.
     postponed: HashMap<u64, BTreeSet<Box<[u8]>>>,
     /// The directory whose lock the thread may be waiting for.
@@ -144,21 +189,30 @@ impl State {
         }
     }
 
-    /// Whether the thread may be waiting for a lock that a request holds: nothing more is invalidated until the request
+    /// Whether a request is in progress in the directory for which a name with this number is not to wait.
+    fn is_in_the_way(&self, directory: u64, number: u64) -> bool {
+        let requests = self.busy.get(&directory).copied().unwrap_or_default();
+        requests.changes > 0 || (requests.reads > 0 && number <= self.hurried)
+    }
+
+    /// Whether the thread may be waiting for a lock that such a request holds: nothing more is invalidated until the request
     /// has its reply.
     fn is_held_up(&self) -> bool {
-        self.current.is_some_and(|directory| self.busy.contains_key(&directory))
+        let last = self.progress.last();
+        let first = if self.progress.is_done(self.hurried) { last } else { self.hurried };
+        self.current
+            .is_some_and(|directory| !self.progress.is_done(last) && self.is_in_the_way(directory, first))
     }
 
     /// Takes the next name from the queue.
     fn take(&mut self) -> Option<Step> {
         loop {
             let (number, directory, name) = self.work.pop()?;
-            let in_the_way = self.busy.contains_key(&directory.0);
-            if in_the_way && number <= self.revalidated {
+            if number <= self.revalidated && self.busy.contains_key(&directory.0) {
                 self.postpone(directory, name);
                 continue;
             }
+            let in_the_way = self.is_in_the_way(directory.0, number);
             self.current = (!in_the_way).then_some(directory.0);
             return Some(Step { number, directory, name, in_the_way });
         }
@@ -193,8 +247,8 @@ impl NameQueue {
     }
 
     /// A request begins that holds the directory's lock until its reply.
-    pub fn enter(&self, directory: INodeNo, kernel: Option<&dyn NameInvalidation>) {
-        *self.lock().busy.entry(directory.0).or_default() += 1;
+    pub fn enter(&self, directory: INodeNo, access: NameAccess, kernel: Option<&dyn NameInvalidation>) {
+        *self.lock().busy.entry(directory.0).or_default().of(access) += 1;
         self.awaited(kernel);
     }
 
@@ -204,7 +258,7 @@ impl NameQueue {
         let (last, is_held_up) = {
             let state = self.lock();
             let last = state.progress.last();
-            (last, state.is_held_up() && !state.progress.is_done(last))
+            (last, state.is_held_up())
         };
         if let Some(kernel) = kernel.filter(|_| is_held_up) {
             self.revalidate(kernel, last);
@@ -212,12 +266,21 @@ impl NameQueue {
         last
     }
 
+    /// A task has waited long for the names up to a number: they do not wait for requests that read any longer.
+    fn hurry(&self, number: u64, kernel: &dyn NameInvalidation) {
+        {
+            let mut state = self.lock();
+            state.hurried = state.hurried.max(number);
+        }
+        self.awaited(Some(kernel));
+    }
+
     /// The request has its reply.
-    pub fn leave(&self, directory: INodeNo) {
+    pub fn leave(&self, directory: INodeNo, access: NameAccess) {
         let mut state = self.lock();
-        if let Some(count) = state.busy.get_mut(&directory.0) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(requests) = state.busy.get_mut(&directory.0) {
+            *requests.of(access) -= 1;
+            if requests.is_none() {
                 state.busy.remove(&directory.0);
                 if state.resume(directory) {
                     self.more.notify_one();
@@ -298,8 +361,19 @@ impl NameQueue {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Waits until everything up to a number is handled.
-    pub fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
+    /// Waits until everything up to a number is handled: a moment for requests that read, then for none.
+    pub async fn settled(&self, number: u64, env: &EnvRef, kernel: &dyn NameInvalidation) {
+        let done = || poll_fn(|context| self.poll(number, context));
+        if self.lock().progress.is_done(number) {
+            return;
+        }
+        if env.timeout(PATIENCE, done()).await.is_err() {
+            self.hurry(number, kernel);
+            done().await;
+        }
+    }
+
+    fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
         self.lock().progress.poll(number, context)
     }
 }
@@ -357,14 +431,14 @@ mod tests {
     #[test]
     fn a_request_under_way_makes_all_names_doubtful_and_they_are_forgotten_after_it() {
         let Fixture { names, kernel, heard, go, thread } = start(true);
-        names.enter(INodeNo(7), Some(&*kernel));
-        names.enter(INodeNo(7), Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
         names.add(INodeNo(7), [b"a"[..].into(), b"b"[..].into(), b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "doubt");
         while !settled(&names) {
             std::thread::yield_now();
         }
-        names.leave(INodeNo(7));
+        names.leave(INodeNo(7), NameAccess::Changes);
         // A name of another directory is invalidated before: the first request is still in progress.
         names.add(INodeNo(8), [b"c"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
@@ -373,7 +447,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(heard.try_recv().is_err());
-        names.leave(INodeNo(7));
+        names.leave(INodeNo(7), NameAccess::Changes);
         for _ in ["a", "b"] {
             assert_eq!(heard.recv().unwrap(), "forget");
             assert!(settled(&names), "nobody waits for it");
@@ -392,7 +466,7 @@ mod tests {
         assert_eq!(names.lock().work.queue.len(), 2);
         // The thread waits for the lock that a request holds: each break is awaited, and the names are revalidated instead.
         let step = names.try_next().unwrap();
-        names.enter(INodeNo(7), Some(&kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&kernel));
         for _ in 0..1000 {
             add();
             assert!(!settled(&names));
@@ -400,7 +474,7 @@ mod tests {
             assert!(settled(&names) && names.lock().work.queue.len() == 2);
         }
         names.ended(&step);
-        names.leave(INodeNo(7));
+        names.leave(INodeNo(7), NameAccess::Changes);
         let left = std::iter::from_fn(|| names.try_next().inspect(|step| names.ended(step)));
         assert_eq!(left.map(|step| step.name).collect::<Vec<_>>(), [Box::from(*b"a"), Box::from(*b"b")]);
         assert!(names.lock().work.places.is_empty());
@@ -412,9 +486,9 @@ mod tests {
         names.add(INodeNo(7), [b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
         assert!(!settled(&names));
-        names.enter(INodeNo(8), Some(&*kernel));
+        names.enter(INodeNo(8), NameAccess::Changes, Some(&*kernel));
         assert!(!settled(&names));
-        names.enter(INodeNo(7), Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
         assert_eq!(heard.recv().unwrap(), "doubt");
         assert!(settled(&names));
         go.send(()).unwrap();
@@ -428,7 +502,7 @@ mod tests {
         let Fixture { names, kernel, heard, go, thread } = start(true);
         names.add(INodeNo(7), [b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
-        names.enter(INodeNo(7), Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
         assert_eq!(heard.recv().unwrap(), "doubt");
         // A break that comes now is awaited by the server, for which the request waits.
         names.add(INodeNo(7), [b"b"[..].into()]);
@@ -441,7 +515,7 @@ mod tests {
         assert_eq!((names.awaited(Some(&*kernel)), heard.try_recv()), (last, Ok("doubt")));
         assert!(names.poll(last, &mut Context::from_waker(Waker::noop())).is_ready());
         assert!(heard.try_recv().is_err(), "nothing is left to wait for");
-        names.leave(INodeNo(7));
+        names.leave(INodeNo(7), NameAccess::Changes);
         for _ in ["b", "c"] {
             go.send(()).unwrap();
             assert_eq!(heard.recv().unwrap(), "forget");
@@ -461,9 +535,9 @@ mod tests {
         names.add(INodeNo(8), [b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
         names.add(INodeNo(7), [b"x"[..].into()]);
-        names.enter(INodeNo(7), Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
         names.renamed(INodeNo(7), b"y", false);
-        names.leave(INodeNo(7));
+        names.leave(INodeNo(7), NameAccess::Changes);
         for _ in ["x", "y"] {
             assert!(!settled(&names));
             go.send(()).unwrap();
@@ -480,17 +554,60 @@ mod tests {
     #[test]
     fn a_kernel_that_cannot_doubt_forgets_each_name_after_the_request_in_the_way() {
         let Fixture { names, kernel, heard, go, thread } = start(false);
-        names.enter(INodeNo(7), Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
         names.add(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "doubt");
         assert_eq!(heard.recv().unwrap(), "forget");
         // The request in progress may itself be waiting for the names.
         assert!(settled(&names));
-        names.leave(INodeNo(7));
+        names.leave(INodeNo(7), NameAccess::Changes);
         go.send(()).unwrap();
         assert_eq!(heard.recv().unwrap(), "forget");
         go.send(()).unwrap();
         names.close();
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_request_that_reads_is_waited_for_until_a_task_has_waited_long() {
+        let Fixture { names, kernel, heard, go, thread } = start(true);
+        names.enter(INodeNo(7), NameAccess::Reads, Some(&*kernel));
+        names.add(INodeNo(7), [b"a"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "forget", "the kernel waits for its lock");
+        let first = names.awaited(Some(&*kernel));
+        names.enter(INodeNo(7), NameAccess::Reads, Some(&*kernel));
+        names.add(INodeNo(7), [b"b"[..].into()]);
+        names.awaited(Some(&*kernel));
+        assert!(heard.try_recv().is_err() && !settled(&names), "requests that read end by themselves");
+        names.hurry(first, &*kernel);
+        assert_eq!(heard.try_recv(), Ok("doubt"));
+        assert!(settled(&names));
+        // What is added later is waited for anew.
+        names.add(INodeNo(8), [b"c"[..].into()]);
+        names.awaited(Some(&*kernel));
+        assert!(heard.try_recv().is_err() && !settled(&names));
+        // A change is not waited for, as soon as it is there.
+        names.enter(INodeNo(7), NameAccess::Changes, Some(&*kernel));
+        assert_eq!(heard.try_recv(), Ok("doubt"));
+        assert!(settled(&names));
+        (0..2).for_each(|_| go.send(()).unwrap());
+        names.close();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn names_that_are_hurried_wait_for_no_request_that_reads() {
+        let (names, (told, heard), (_go, go_on)) = (NameQueue::default(), channel(), channel());
+        let kernel = Kernel { told, go_on: Mutex::new(go_on), can_revalidate: true };
+        names.enter(INodeNo(7), NameAccess::Reads, Some(&kernel));
+        names.add(INodeNo(7), [b"a"[..].into()]);
+        names.hurry(names.awaited(Some(&kernel)), &kernel);
+        let step = names.try_next().unwrap();
+        assert!(!names.begin(&step, &kernel) && settled(&names));
+        assert_eq!(heard.try_recv(), Ok("doubt"));
+        // Nobody waits for the name any more: it is invalidated when the directory is free.
+        assert!(names.try_next().is_none());
+        names.leave(INodeNo(7), NameAccess::Reads);
+        assert_eq!(names.try_next().unwrap().name, Box::from(*b"a"));
     }
 }

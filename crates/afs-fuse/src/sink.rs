@@ -6,9 +6,9 @@
 
 use crate::attribute_queue::AttributeQueue;
 use crate::kernel::Kernel;
-use crate::name_queue::{NameInvalidation, NameQueue};
+use crate::name_queue::{NameAccess, NameInvalidation, NameQueue};
 use crate::progress::Progress;
-use afs_env::refused;
+use afs_env::{EnvRef, refused};
 use afs_venus::{InvalidationSink, NodeId};
 use fuser::INodeNo;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,6 +30,7 @@ pub struct KernelSink(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     kernel: OnceLock<Kernel>,
+    env: OnceLock<EnvRef>,
     /// Incremented by every invalidation: a reply in progress meanwhile may be stale.
     epoch: AtomicU64,
     names: NameQueue,
@@ -47,6 +48,7 @@ pub(crate) struct Epoch(u64);
 pub(crate) struct DirectoryRequest<'s> {
     shared: &'s Shared,
     directory: INodeNo,
+    access: NameAccess,
 }
 
 impl KernelSink {
@@ -62,8 +64,8 @@ impl KernelSink {
     }
 
     /// Starts the threads that notify the kernel.
-    pub(crate) fn attach(&self, kernel: Kernel) -> io::Result<()> {
-        if self.0.kernel.set(kernel).is_err() {
+    pub(crate) fn attach(&self, kernel: Kernel, env: EnvRef) -> io::Result<()> {
+        if self.0.env.set(env).is_err() || self.0.kernel.set(kernel).is_err() {
             return Err(io::Error::other("a sink belongs to one mount"));
         }
         let (names, pages, attributes) = (self.0.clone(), self.0.clone(), self.0.clone());
@@ -118,10 +120,25 @@ impl KernelSink {
         }
     }
 
+    /// Makes the kernel look up every name in a directory again; ready when that is so. A user is about to be led into it.
+    /// `at_once`: by a notification about all names.
+    pub(crate) async fn look_up_again(&self, ino: INodeNo, node: NodeId, at_once: bool) {
+        self.0.advance();
+        let Some(kernel) = self.0.kernel.get() else { return };
+        if at_once {
+            kernel.revalidate_all();
+            return;
+        }
+        let names = kernel.venus.upgrade().map(|venus| venus.names_handed_out(node)).unwrap_or_default();
+        self.invalidate_names(ino, names);
+        self.invalidate_names(ino, kernel.negatives.take(ino));
+        self.0.names_settled().await;
+    }
+
     /// Registers a request that holds a directory's lock, until the result is dropped.
-    pub(crate) fn enter(&self, directory: INodeNo) -> DirectoryRequest<'_> {
-        self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn NameInvalidation));
-        DirectoryRequest { shared: &self.0, directory }
+    pub(crate) fn enter(&self, directory: INodeNo, access: NameAccess) -> DirectoryRequest<'_> {
+        self.0.names.enter(directory, access, self.0.name_invalidation());
+        DirectoryRequest { shared: &self.0, directory, access }
     }
 }
 
@@ -132,7 +149,7 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 
 impl Drop for DirectoryRequest<'_> {
     fn drop(&mut self) {
-        self.shared.names.leave(self.directory);
+        self.shared.names.leave(self.directory, self.access);
     }
 }
 
@@ -172,16 +189,16 @@ impl InvalidationSink for KernelSink {
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let shared = self.0.clone();
-        let names = shared.names.awaited(shared.kernel.get().map(|kernel| kernel as &dyn NameInvalidation));
+        let names = Box::pin(shared.names_settled());
         let (pages, attributes) = (shared.pages.last(), shared.attributes.last());
-        Box::pin(Settling { shared, names, pages, attributes, lacks: [false; 3] })
+        Box::pin(Settling { shared, names: Some(names), pages, attributes, lacks: [false; 3] })
     }
 }
 
 /// The wait for all that was queued until a time. Says what it lacked if it is given up.
 struct Settling {
     shared: Arc<Shared>,
-    names: u64,
+    names: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     pages: u64,
     attributes: u64,
     /// Names, pages and attributes that were not settled when last polled.
@@ -192,13 +209,14 @@ impl Future for Settling {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let shared = &self.shared;
+        if self.names.as_mut().is_some_and(|names| names.as_mut().poll(context).is_ready()) {
+            self.names = None;
+        }
         self.lacks = [
-            shared.names.poll(self.names, context),
-            shared.pages.poll(self.pages, context),
-            shared.attributes.poll(self.attributes, context),
-        ]
-        .map(|part| part.is_pending());
+            self.names.is_some(),
+            self.shared.pages.poll(self.pages, context).is_pending(),
+            self.shared.attributes.poll(self.attributes, context).is_pending(),
+        ];
         if self.lacks.contains(&true) { Poll::Pending } else { Poll::Ready(()) }
     }
 }
@@ -215,6 +233,20 @@ impl Drop for Settling {
 impl Shared {
     fn advance(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn name_invalidation(&self) -> Option<&dyn NameInvalidation> {
+        self.kernel.get().map(|kernel| kernel as &dyn NameInvalidation)
+    }
+
+    /// Waits for all names queued so far.
+    fn names_settled(self: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static {
+        let (shared, number) = (self.clone(), self.names.awaited(self.name_invalidation()));
+        async move {
+            if let (Some(env), Some(kernel)) = (shared.env.get(), shared.kernel.get()) {
+                shared.names.settled(number, env, kernel).await;
+            }
+        }
     }
 
     fn run_names(&self) {

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use afs_venus::TokenOwner;
 use kit::{ALICE, Machine, MountedCell, can_mount};
@@ -179,5 +180,50 @@ fn a_file_that_another_machine_rewrites_can_always_be_opened() {
             });
         });
         assert_eq!(wrong, BTreeMap::new());
+    });
+}
+
+/// A file and a directory are replaced, and `work` is done after each round with their new contents.
+fn replace_both(dir: &Path, rounds: usize, work: impl Fn(usize)) {
+    for round in 0..rounds {
+        let [new, old] = ["new", "old"].map(|name| dir.join(name));
+        fs::create_dir(&new).unwrap();
+        fs::write(new.join(round.to_string()), "").unwrap();
+        fs::rename(dir.join("dir"), &old).ok();
+        fs::rename(&new, dir.join("dir")).unwrap();
+        replace(dir, "file", 0, round).unwrap();
+        work(round);
+        fs::remove_dir_all(&old).ok();
+    }
+}
+
+/// The kernel installs the answer to a look-up of a name that it holds when the program runs again, without a lock: a
+/// break between these must not be lost.
+#[test]
+fn names_that_are_looked_up_while_they_change_are_the_new_ones_after_the_change() {
+    for_both(|_, dirs| {
+        let (here, there) = (&dirs[0], &dirs[1]);
+        let changing = AtomicUsize::new(1);
+        thread::scope(|scope| {
+            for name in ["file", "dir"].repeat(4) {
+                let changing = &changing;
+                scope.spawn(move || {
+                    while changing.load(Ordering::SeqCst) > 0 {
+                        let _ = fs::symlink_metadata(there.join(name));
+                    }
+                });
+            }
+            replace_both(here, 40, |round| {
+                let file = fs::read_to_string(there.join("file")).unwrap();
+                assert!(file.starts_with(&format!("{round:06}")), "{} in round {round}", &file[..6]);
+                let inside = there.join("dir").join(round.to_string());
+                if !inside.exists() {
+                    // The term of a repeated look-up of a directory, and as long again for a busy machine.
+                    thread::sleep(Duration::from_millis(50));
+                    assert!(inside.exists(), "the directory before in round {round}");
+                }
+            });
+            changing.store(0, Ordering::SeqCst);
+        });
     });
 }

@@ -2,13 +2,13 @@
 //! are invalidated under these locks by the mount's own queue, and RELEASE that comes late.
 
 use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use afs_fuse::{INodeNo, NameInvalidation, NameQueue};
+use afs_fuse::{INodeNo, NameAccess, NameInvalidation, NameQueue};
 use afs_rpc::sync::{self, Notify};
 use afs_rpc::{EnvExt, EnvRef};
 use afs_sim::SimRng;
@@ -56,13 +56,18 @@ impl Kernel {
         self.0.epochs.load(Ordering::Relaxed)
     }
 
-    /// A request that holds a directory's lock, as those that change its names.
-    pub async fn request<T>(&self, directory: NodeId, work: impl Future<Output = T>) -> T {
+    /// A request that holds a directory's lock. Those that read share it with others in a real kernel, here with none.
+    pub async fn request<T>(
+        &self,
+        directory: NodeId,
+        access: NameAccess,
+        work: impl Future<Output = T>,
+    ) -> T {
         let (lock, directory) = (self.lock(directory.0), INodeNo(directory.0));
         let held = lock.lock().await;
-        self.0.names.enter(directory, Some(&*self.0));
+        self.0.names.enter(directory, access, Some(&*self.0));
         let done = work.await;
-        self.0.names.leave(directory);
+        self.0.names.leave(directory, access);
         self.0.more.notify_one();
         self.pause().await;
         drop(held);
@@ -148,6 +153,6 @@ impl InvalidationSink for Kernel {
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let inner = self.0.clone();
         let last = inner.names.awaited(Some(&*inner));
-        Box::pin(poll_fn(move |context| inner.names.poll(last, context)))
+        Box::pin(async move { inner.names.settled(last, &inner.env, &*inner).await })
     }
 }

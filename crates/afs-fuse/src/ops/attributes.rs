@@ -1,6 +1,7 @@
 //! Requests for attributes, access and free space.
 
 use crate::convert::{self, errno};
+use crate::name_queue::NameAccess;
 use crate::ops::changes::Change;
 use crate::ops::names::done;
 use crate::ops::{Mount, Operation};
@@ -36,7 +37,7 @@ impl Operation {
         change: Change,
         reply: ReplyAttr,
     ) {
-        let _entered = self.sink.enter(ino);
+        let _entered = self.sink.enter(ino, NameAccess::Changes);
         let node = match self.node(ino) {
             Ok(node) => node,
             Err(error) => return reply.error(error),

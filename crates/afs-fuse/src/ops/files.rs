@@ -1,6 +1,7 @@
 //! Requests on files: open, read, write, close.
 
 use crate::convert::{self, errno};
+use crate::name_queue::NameAccess;
 use crate::ops::names::done;
 use crate::ops::repeated_opens::Attempt;
 use crate::ops::{InvalidationCount, Mount, Operation};
@@ -98,7 +99,7 @@ impl Operation {
     }
 
     pub(crate) async fn create(&self, file: Create<'_>, reply: ReplyCreate) {
-        let _entered = self.sink.enter(file.parent);
+        let _entered = self.sink.enter(file.parent, NameAccess::Changes);
         let since = self.invalidation_count();
         let parent = match self.node(file.parent) {
             Ok(parent) => parent,
@@ -221,7 +222,7 @@ impl Mount {
 
     /// Changes of names are durable at the server when their call returns, except under a lease.
     pub(crate) async fn fsync_directory(&self, ino: INodeNo, reply: ReplyEmpty) {
-        let _entered = self.sink.enter(ino);
+        let _entered = self.sink.enter(ino, NameAccess::Changes);
         match self.node(ino) {
             Ok(node) => done(self.venus.fsync_directory(node).await, reply),
             Err(error) => reply.error(error),

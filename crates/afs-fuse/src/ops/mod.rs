@@ -15,6 +15,7 @@ use crate::inodes::Inodes;
 use crate::lengths::Lengths;
 use crate::negative_entries::NegativeEntries;
 use crate::passthrough::Passthrough;
+use crate::renewals::Renewals;
 use crate::sink::{Epoch, KernelSink};
 use afs_env::EnvRef;
 use afs_venus::{Attr, Entry, Kind, NodeId, OpenAttr, Requester, Venus, VenusError};
@@ -44,6 +45,7 @@ pub(crate) struct Mount {
     pub(crate) lengths: Arc<Lengths>,
     pub(crate) negatives: Arc<NegativeEntries>,
     pub(crate) passthrough: Arc<Passthrough>,
+    pub(crate) renewals: Renewals,
     pub(crate) accounts: Arc<dyn Accounts>,
     pub(crate) repeated: RepeatedOpens,
     pub(crate) env: EnvRef,
@@ -91,13 +93,17 @@ impl Operation {
 
     /// Admits the requester to a directory that was found in another one. Returns whether the kernel may keep the entry,
     /// as far as that depends on the users. Before [`Mount::validity`]: this may invalidate.
-    fn leads_into(&self, parent: INodeNo, entry: &Entry) -> bool {
+    async fn leads_into(&self, parent: INodeNo, entry: &Entry) -> bool {
+        let Ok(dir) = self.node(parent) else { return true };
         if entry.attr.kind != Kind::Directory || !self.admits() {
             return true;
         }
-        let may_keep = self.node(parent).is_ok_and(|dir| self.venus.may_keep_entry(dir, entry.node));
-        self.venus.admit(entry.node);
-        may_keep
+        let admission = self.venus.admit(dir, entry.node);
+        if admission.has_new_users {
+            let ino = self.inodes.current(entry.node);
+            self.sink.look_up_again(ino, entry.node, self.renewals.is_recent(ino, self.env.now())).await;
+        }
+        admission.may_keep_entry
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
+use crate::name_queue::NameAccess;
 use crate::ops::{InvalidationCount, Mount, Operation};
+use crate::renewals;
 use crate::sink::DirectoryRequest;
 use afs_venus::{Entry, ErrorKind, Kind, VenusError};
 use fuser::{Errno, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
@@ -10,14 +12,18 @@ use std::time::Duration;
 
 impl Operation {
     pub(crate) async fn lookup(&self, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
-        let _entered = self.sink.enter(parent);
+        let _entered = self.sink.enter(parent, NameAccess::Reads);
         let since = self.invalidation_count();
         let directory = match self.node(parent) {
             Ok(directory) => directory,
             Err(error) => return reply.error(error),
         };
+        let is_held = self.venus.node_handed_out(directory, name).is_some();
         match self.look_up(directory, name).await {
-            Ok(entry) => self.entry((parent, name), entry, since, reply).await,
+            Ok(entry) => {
+                let term = if is_held { self.renewed(parent, &entry) } else { convert::FOREVER };
+                self.entry((parent, name), entry, term, since, reply).await
+            }
             Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
             Err(error) => reply.error(errno(&error)),
         }
@@ -27,6 +33,7 @@ impl Operation {
         &self,
         (parent, name): (INodeNo, &[u8]),
         entry: Entry,
+        term: Duration,
         since: InvalidationCount,
         reply: ReplyEntry,
     ) {
@@ -34,11 +41,20 @@ impl Operation {
         let entry = self.beside_open(entry).await;
         let owner = self.account(&entry.attr).await;
         let (attr, generation) = self.handed_out(&entry, owner);
-        let may_keep = self.leads_into(parent, &entry);
+        let may_keep = self.leads_into(parent, &entry).await;
         let keep = self.entry_validity(attr.ino, owner, since, &entry.attr);
         let keep_name = if may_keep { self.name_validity(since, parent) } else { Duration::ZERO };
-        let name = keep_name.min(entry.name_for.unwrap_or(convert::FOREVER));
+        let name = keep_name.min(entry.name_for.unwrap_or(convert::FOREVER)).min(term);
         reply.entry_with_ttls(&keep, &name, &attr, generation);
+    }
+
+    /// How long the kernel may keep a name that it held before this look-up; see [`renewals`].
+    fn renewed(&self, parent: INodeNo, entry: &Entry) -> Duration {
+        match entry.attr.kind == Kind::Directory {
+            false => convert::FOREVER,
+            true if self.allow_other && !self.renewals.note(parent, self.env.now()) => Duration::ZERO,
+            true => renewals::TERM,
+        }
     }
 
     /// Reply ENOENT that the kernel may keep: an entry with inode number 0.
@@ -65,13 +81,13 @@ impl Operation {
         reply: ReplyEntry,
     ) {
         match outcome {
-            Ok(entry) => self.entry((parent, name), entry, since, reply).await,
+            Ok(entry) => self.entry((parent, name), entry, convert::FOREVER, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
     }
 
     pub(crate) async fn mkdir(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
-        let _entered = self.sink.enter(parent);
+        let _entered = self.sink.enter(parent, NameAccess::Changes);
         let since = self.invalidation_count();
         match self.node(parent) {
             Ok(node) => {
@@ -84,7 +100,7 @@ impl Operation {
 
     /// Creates plain files only: AFS has no devices, sockets or pipes (docs/protocol/client.md "2. Name space: /afs").
     pub(crate) async fn mknod(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
-        let _entered = self.sink.enter(parent);
+        let _entered = self.sink.enter(parent, NameAccess::Changes);
         let since = self.invalidation_count();
         if mode & libc::S_IFMT != libc::S_IFREG && mode & libc::S_IFMT != 0 {
             return reply.error(Errno::EPERM);
@@ -99,7 +115,7 @@ impl Operation {
     }
 
     pub(crate) async fn symlink(&self, parent: INodeNo, name: &[u8], target: &[u8], reply: ReplyEntry) {
-        let _entered = self.sink.enter(parent);
+        let _entered = self.sink.enter(parent, NameAccess::Changes);
         let since = self.invalidation_count();
         match self.node(parent) {
             Ok(node) => match self.venus.symlink(node, name, target).await {
@@ -122,7 +138,7 @@ impl Operation {
     /// The attributes are those of an inode that the kernel knows, and it would install them even if it was notified
     /// meanwhile that they are stale. The name gets a validity, the attributes none.
     pub(crate) async fn link(&self, ino: INodeNo, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
-        let _entered = self.sink.enter(parent);
+        let _entered = self.sink.enter(parent, NameAccess::Changes);
         let since = self.invalidation_count();
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
             Ok((node, dir)) => match self.venus.link(node, dir, name).await {
@@ -152,7 +168,7 @@ impl Operation {
     }
 
     pub(crate) async fn unlink(&self, parent: INodeNo, name: &[u8], reply: ReplyEmpty) {
-        let _entered = self.sink.enter(parent);
+        let _entered = self.sink.enter(parent, NameAccess::Changes);
         match self.node(parent) {
             Ok(node) => done(self.venus.unlink(node, name).await, reply),
             Err(error) => reply.error(error),
@@ -160,7 +176,7 @@ impl Operation {
     }
 
     pub(crate) async fn rmdir(&self, parent: INodeNo, name: &[u8], reply: ReplyEmpty) {
-        let _entered = (self.sink.enter(parent), self.enter_target(parent, name));
+        let _entered = (self.sink.enter(parent, NameAccess::Changes), self.enter_target(parent, name));
         match self.node(parent) {
             Ok(node) => done(self.venus.rmdir(node, name).await, reply),
             Err(error) => reply.error(error),
@@ -175,7 +191,8 @@ impl Operation {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let _entered = (self.sink.enter(from.0), self.sink.enter(to.0));
+        let _entered =
+            (self.sink.enter(from.0, NameAccess::Changes), self.sink.enter(to.0, NameAccess::Changes));
         let _targets = (self.enter_target(from.0, from.1), self.enter_target(to.0, to.1));
         let since = self.invalidation_count();
         let (old, new) = match self.node(from.0).and_then(|old| Ok((old, self.node(to.0)?))) {
@@ -204,7 +221,7 @@ impl Mount {
     /// A request also holds the lock of what a name refers to: of a directory that it removes, replaces or moves.
     fn enter_target(&self, parent: INodeNo, name: &[u8]) -> Option<DirectoryRequest<'_>> {
         let target = self.venus.node_handed_out(self.inodes.node(parent)?, name)?;
-        Some(self.sink.enter(convert::ino(target)))
+        Some(self.sink.enter(convert::ino(target), NameAccess::Changes))
     }
 }
 

@@ -59,6 +59,15 @@ impl Venus {
         self.kernel.nodes().child_node(parent, name)
     }
 
+    /// True if a node that was handed out is a directory.
+    pub fn is_directory(&self, node: NodeId) -> bool {
+        match self.kernel.nodes().node_target(node) {
+            Some(NodeTarget::Object(key)) => key.fid.is_directory(),
+            Some(NodeTarget::Cells | NodeTarget::Snapshots(..) | NodeTarget::Unreached(..)) => true,
+            None => false,
+        }
+    }
+
     /// Invalidates the entry of a mount point without a volume, or of a cell that was not entered, so that it is looked up each time: no
     /// server reports when the volume is created.
     pub(super) fn invalidate_empty_mount_point(&self, parent: NodeId, name: &[u8]) {
