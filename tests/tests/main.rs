@@ -38,6 +38,7 @@ mod openafs_server;
 mod openafs_tools;
 mod openafs_vos;
 mod openafs_words;
+mod own_files;
 mod own_mounts;
 mod partitions;
 mod peers;
@@ -45,6 +46,7 @@ mod picture;
 mod programs;
 mod real_input;
 mod revocation;
+mod second_user;
 #[allow(dead_code, reason = "the tests of afs-s3 use the rest")]
 #[path = "../../crates/afs-s3/tests/server/mod.rs"]
 mod server;

@@ -1,9 +1,9 @@
 //! Reserve: a file whose space a start gives up on a full disk, so that servers and mounts start there and files can be removed.
 
+use afs_files::own::Opening;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Name of the file in a state directory, a partition or a cache.
@@ -53,7 +53,7 @@ fn keep(directory: &Path) -> io::Result<()> {
     if path.exists() || room(directory)? < SHARE * BYTES {
         return Ok(());
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    let file = Opening::write().new_file().open(&path)?;
     fallocate(&file, FallocateFlags::empty(), 0, BYTES).map_err(|error| {
         // It would keep nothing.
         let _ = fs::remove_file(&path);

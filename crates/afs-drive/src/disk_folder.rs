@@ -1,10 +1,11 @@
 //! `Folder` of a directory of the operating system, held exclusively by a lock file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use afs_files::own::{self, Opening};
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 
 use crate::drive::Usage;
@@ -26,13 +27,9 @@ impl DiskFolder {
     /// Fails with `ResourceBusy` when another process, or another drive of this one, has it open.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // An earlier process may have crashed before the directory was durable.
-            _ => sync_parent(&path)?,
-        }
+        own::directory(&path)?;
         let lock = path.join("lock");
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
+        let opened = Opening::write().or_make().open(&lock);
         let lock = Some(held(opened.map_err(named(&lock))?, &path)?);
         let directory = File::open(&path)?;
         Ok(Self { path, directory, is_read_only: false, _lock: lock })
@@ -43,7 +40,7 @@ impl DiskFolder {
     /// Fails with `ResourceBusy` as [`DiskFolder::open`].
     pub fn read_only(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        let lock = match File::open(path.join("lock")) {
+        let lock = match Opening::read().open(&path.join("lock")) {
             Ok(lock) => Some(held(lock, &path)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -70,13 +67,13 @@ impl Folder for DiskFolder {
 
     fn open(&self, name: &str) -> io::Result<File> {
         let path = self.path.join(name);
-        OpenOptions::new().read(true).write(!self.is_read_only).open(&path).map_err(named(&path))
+        let opening = if self.is_read_only { Opening::read() } else { Opening::write() };
+        opening.open(&path).map_err(named(&path))
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
         let path = self.path.join(name);
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        opened.map_err(named(&path))
+        Opening::write().or_make().open(&path).map_err(named(&path))
     }
 
     fn place(&self, name: &str) -> String {
@@ -138,11 +135,4 @@ fn named(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
 fn overwrite(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let zeros = [0; 4096];
     (offset..offset + len).step_by(zeros.len()).try_for_each(|at| file.write_all_at(&zeros, at))
-}
-
-fn sync_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-        _ => Ok(()),
-    }
 }

@@ -9,11 +9,11 @@
 //!
 //! Programs of before the checksum read such a file too: in JSON it is a field that they do not know, in TOML a comment.
 
+use crate::own::Opening;
 use crate::secret_file::{self, SecretFileError};
 use crate::write_durably;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -202,7 +202,7 @@ fn parse<T: DeserializeOwned>(syntax: Syntax, text: &str) -> Result<T, String> {
 
 fn read(path: &Path, remedy: &'static str) -> Result<Option<Zeroizing<Vec<u8>>>, VersionedFileError> {
     let cannot = |error| VersionedFileError::Read { path: path.to_owned(), error, remedy };
-    let file = match File::open(path) {
+    let file = match Opening::read().open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(cannot)?,
     };

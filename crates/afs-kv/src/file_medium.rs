@@ -1,11 +1,12 @@
 //! Medium of one directory: a file for each blob.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use afs_files::own::{self, Opening};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
@@ -26,14 +27,9 @@ impl FileMedium {
     /// Fails with `ResourceBusy` when another process, or another medium of this one, has it open.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
-        match fs::create_dir(&directory) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // An earlier process may have crashed before the directory was durable.
-            _ => sync_parent(&directory)?,
-        }
+        own::directory(&directory)?;
         let lock = directory.join(LOCK);
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
-        let lock = opened.map_err(named(&lock))?;
+        let lock = Opening::write().or_make().open(&lock).map_err(named(&lock))?;
         hold(&lock, &directory)?;
         Ok(Self { directory, lock: Some(Arc::new(lock)), is_read_only: false })
     }
@@ -43,7 +39,7 @@ impl FileMedium {
     /// Fails as [`open`](Self::open) does when it is in use.
     pub fn read_only(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
-        let lock = match File::open(directory.join(LOCK)) {
+        let lock = match Opening::read().open(&directory.join(LOCK)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             opened => Some(opened?),
         };
@@ -72,11 +68,10 @@ impl Medium for FileMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.directory.join(name);
         if self.is_read_only {
-            let file = File::open(&path).map_err(named(&path))?;
+            let file = Opening::read().open(&path).map_err(named(&path))?;
             return Ok(Arc::new(FileBlob { file, _lock: self.lock.clone() }));
         }
-        let opened = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
-        let file = opened.map_err(named(&path))?;
+        let file = Opening::write().or_make().open(&path).map_err(named(&path))?;
         // Also for an existing file: the process that created it may have crashed before it was durable.
         File::open(&self.directory)?.sync_all()?;
         Ok(Arc::new(FileBlob { file, _lock: self.lock.clone() }))
@@ -153,13 +148,6 @@ impl Blob for FileBlob {
 
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
-    }
-}
-
-fn sync_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-        _ => Ok(()),
     }
 }
 

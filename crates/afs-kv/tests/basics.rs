@@ -175,7 +175,7 @@ fn files_keep_the_store_and_belong_to_one() {
         let medium = Arc::new(FileMedium::open(&path).unwrap());
         assert_eq!(FileMedium::open(&path).err().unwrap().kind(), std::io::ErrorKind::ResourceBusy);
         let kv = Kv::open(medium, &["a"], Parts::inline(), Config::default()).unwrap();
-        assert_eq!(kv.snapshot().range("a", .., false).count(), round.into());
+        assert_eq!(kv.snapshot().range("a", .., false).count(), usize::from(round));
         now(kv.update(move |txn| {
             txn.put("a", &[round], vec![round]);
             Ok::<_, KvError>(())

@@ -4,12 +4,12 @@
 //! failed, and then closes it. Its standard error is the log.
 
 use crate::error::{CommandError, CommandResult};
+use afs_files::own::Opening;
 use afs_net::threads::refused;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -38,7 +38,7 @@ pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
     let program = std::env::current_exe().map_err(failed)?;
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     arguments.push(format!("--{CHILD_OPTION}").into());
-    let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log).map_err(failed)?;
+    let errors = Opening::append().or_make().open(log).map_err(failed)?;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

@@ -3,12 +3,13 @@
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::{CellProcess, StateDir};
 use afs_cell::tokens::CellLocation;
+use afs_files::own;
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Directory of the links.
@@ -38,7 +39,7 @@ pub fn register(state: &StateDir) -> Option<Link> {
         return None;
     }
     let links = usual.path().join(LINKS);
-    DirBuilder::new().recursive(true).mode(0o700).create(&links).ok()?;
+    own::given_directory(&links).ok()?;
     let link = links.join(link_name(state.path())?);
     match symlink(state.path(), &link) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {

@@ -12,6 +12,7 @@ pub mod files;
 pub mod fleet;
 pub mod guest;
 pub mod host_server;
+pub mod intruder;
 pub mod lan;
 pub mod loopback;
 pub mod manifest;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use super::intruder;
 use super::needs::target;
 
 /// Where the folders are if the clone is in a directory that is closed to other users, such as `/root`.
@@ -80,6 +81,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         unmount_below(&self.0);
         if !std::thread::panicking() {
+            intruder::find_nothing_below(&self.0);
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,7 +57,9 @@ impl Original {
     pub fn make(site: &mut Site, folder: &Path) -> Self {
         let original = Self { folder: folder.to_owned() };
         fs::create_dir_all(site.state()).unwrap();
-        fs::write(site.state().join("security.toml"), SECURITY).unwrap();
+        let security = site.state().join("security.toml");
+        fs::write(&security, SECURITY).unwrap();
+        fs::set_permissions(&security, PermissionsExt::from_mode(0o600)).unwrap();
         let (key, at) = (site.start_drive_alone(), site.path().to_owned());
         site.start().unwrap();
         let state = site.state().display().to_string();

@@ -2,10 +2,10 @@
 
 use crate::configuration::FileError;
 use crate::error::CellResult;
+use afs_files::own::Opening;
 use afs_server::Requirement;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -114,7 +114,7 @@ impl SecurityFile {
     /// The file cannot be read or is invalid; the message names the line.
     pub fn read(state: &Path) -> CellResult<Self> {
         let path = state.join(FILE);
-        match fs::read_to_string(&path) {
+        match Opening::read().open(&path).and_then(io::read_to_string) {
             Ok(text) => Self::parse(&text).map_err(|why| FileError::Configuration { path, why }.into()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(FileError::Read { path, error }.into()),

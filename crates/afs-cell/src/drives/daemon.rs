@@ -6,6 +6,7 @@ use afs_datapath::capability::{DriveKey, StoreNumber};
 use afs_datapath::session::{Drive, DriveLimits, Identity, Offer, accept};
 use afs_drive::FileSegments;
 use afs_env::{ByteListener, EnvRef};
+use afs_files::own::Opening;
 use afs_net::System;
 use afs_remote::{Adopt, ChunkStores};
 use parking_lot::Mutex;
@@ -79,14 +80,15 @@ impl DriveDaemon {
 /// Two processes would give the same ids.
 fn lock(directory: &Path) -> Result<File, DrivesError> {
     let path = directory.join(LOCK);
-    let file = File::create(&path).map_err(|error| DrivesError::Directory { path, error })?;
+    let file =
+        Opening::write().or_make().open(&path).map_err(|error| DrivesError::Directory { path, error })?;
     held(file, directory)
 }
 
 /// The same for who only reads: nothing is made.
 pub(super) fn lock_to_read(directory: &Path) -> Result<Option<File>, DrivesError> {
     let path = directory.join(LOCK);
-    match File::open(&path) {
+    match Opening::read().open(&path) {
         Ok(file) => held(file, directory).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(DrivesError::Directory { path, error }),

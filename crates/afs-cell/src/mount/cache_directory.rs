@@ -2,17 +2,20 @@
 
 use super::{ClientError, cache_lock};
 use crate::error::CellResult;
+use afs_files::own::{self, Opening};
 use afs_files::write_durably;
 use afs_net::System;
 use afs_rpc::EnvExt;
 use afs_wire::ids::Uuid;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Largest default size of the cache, in bytes.
 const CACHE_BYTES_MAX: u64 = 8 << 30;
+/// Longest file with a UUID that is read, in bytes.
+const UUID_LEN_MAX: u64 = 128;
 /// Smallest size of a cache, in bytes.
 pub const CACHE_BYTES_MIN: u64 = 16 << 20;
 
@@ -22,11 +25,9 @@ pub const CACHE_BYTES_MIN: u64 = 16 << 20;
 /// The directory cannot be used, or another mount holds the lock.
 pub(super) fn lock(cache: &Path, mount: &Path) -> CellResult<File> {
     let cannot = |error| ClientError::Cache { path: cache.to_owned(), error };
-    fs::create_dir_all(cache).map_err(cannot)?;
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false);
+    own::given_directory(cache).map_err(cannot)?;
     let path = cache.join("lock");
-    let lock = options.open(&path).map_err(|error| ClientError::Cache { path, error })?;
+    let lock = Opening::write().or_make().open(&path).map_err(|error| ClientError::Cache { path, error })?;
     cache_lock::take(&lock, mount)
         .map_err(|holder| ClientError::CacheInUse { path: cache.to_owned(), holder })?;
     Ok(lock)
@@ -34,7 +35,11 @@ pub(super) fn lock(cache: &Path, mount: &Path) -> CellResult<File> {
 
 /// The UUID of this client for servers, which exists as long as its cache.
 pub(super) fn client_uuid(system: &Arc<System>, cache: &Path) -> io::Result<Uuid> {
-    if let Ok(text) = fs::read_to_string(cache.join("uuid"))
+    let mut text = String::new();
+    let kept = Opening::read()
+        .open(&cache.join("uuid"))
+        .and_then(|file| file.take(UUID_LEN_MAX).read_to_string(&mut text));
+    if kept.is_ok()
         && let Ok(uuid) = text.trim().parse()
     {
         return Ok(uuid);

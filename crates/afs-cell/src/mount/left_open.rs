@@ -1,6 +1,7 @@
 //! Lists of the files that were open for writing when a mount was stopped, and of those that no server took, as a file in its cache.
 
 use super::not_stored::NotStored;
+use afs_files::write_durably;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -58,10 +59,8 @@ impl LeftOpen {
     fn write(&self, cache: &Path) -> io::Result<()> {
         let shown = |file: &PathBuf| file.to_string_lossy().into_owned();
         let files: Vec<String> = self.files.iter().map(shown).collect();
-        fs::write(
-            cache.join(NAME),
-            serde_json::json!({ "files": files, "not_stored": self.not_stored }).to_string(),
-        )
+        let text = serde_json::json!({ "files": files, "not_stored": self.not_stored }).to_string();
+        write_durably(cache, NAME, text.as_bytes())
     }
 }
 

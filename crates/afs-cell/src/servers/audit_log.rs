@@ -1,9 +1,9 @@
 //! Audit log in files: `audit.log` in the state directory, one record a line, in JSON.
 
+use afs_files::own::Opening;
 use afs_server::audit::{AuditRecord, AuditSink};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -72,7 +72,7 @@ impl AuditLog {
 impl Appended {
     fn open(path: &Path) -> io::Result<Self> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let opened = Opening::append().or_make().open(path);
         let file = opened.map_err(named)?;
         let bytes = file.metadata()?.len();
         Ok(Self { file, bytes })

@@ -6,9 +6,8 @@ use crate::configuration::partition_identity;
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::stores::cannot_open;
-use afs_files::make_directory;
+use afs_files::own;
 use afs_wire::ids::Uuid;
-use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 
 /// The rule at the start of a server.
@@ -60,6 +59,9 @@ impl Admission {
             state: self.state.clone(),
         };
         let known = self.inventory.partition(*place);
+        if path.exists() {
+            own::given_directory(path).map_err(|error| cannot_open(path, error))?;
+        }
         let found = partition_identity::read(path).map_err(|error| cannot_open(path, error))?;
         match (known, found) {
             (Some(known), Some(found)) if known == found => Ok(()),
@@ -84,7 +86,7 @@ impl Admission {
     fn make(&mut self, partition: &PartitionDirectory, id: Uuid) -> Result<(), StartError> {
         let PartitionDirectory { id: place, path } = partition;
         let is_new = !path.join("index").exists();
-        make_directory(path, &mut DirBuilder::new()).map_err(|error| cannot_open(path, error))?;
+        own::given_directory(path).map_err(|error| cannot_open(path, error))?;
         match partition_identity::write(path, id) {
             Ok(()) => self.inventory.add_partition(*place, id),
             Err(error) if is_new => return Err(cannot_open(path, error)),

@@ -8,14 +8,14 @@ use crate::servers::stores::{cannot_open, index};
 use afs_db::shared::{SharedError, SharedOptions, SharedRows, Sharing, copy, is_empty};
 use afs_db::{LocationError, RowsMut, Store};
 use afs_etcd::{ConfigError, Etcd, EtcdConfig, Password, TlsFiles};
-use afs_files::{make_directory, secret_file};
+use afs_files::{own, secret_file};
 use afs_kv::Kv;
 use afs_login::LoginSecret;
 use afs_net::System;
 use afs_rpc::{EnvExt, EnvRef};
 use afs_wire::ids::{CellName, Uuid};
 use sha2::{Digest, Sha256};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ const MEMBERSHIP: (&str, &[u8]) = ("login", b"\0cell");
 
 /// The databases in a state directory, created if they are missing.
 pub(super) fn embedded_rows(system: &Arc<System>, directory: &Path) -> CellResult<Kv> {
-    make_directory(directory, &mut DirBuilder::new()).map_err(|e| cannot_open(directory, e))?;
+    own::given_directory(directory).map_err(|e| cannot_open(directory, e))?;
     index(system, directory, afs_db::TABLES)
 }
 

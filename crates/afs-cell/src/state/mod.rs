@@ -9,12 +9,11 @@ pub use lock::{CellProcess, StateLock};
 pub use xdg::{config_file, default_cache, home};
 
 use crate::error::CellResult;
-use afs_files::make_directory;
+use afs_files::own::{self, Opening};
 use lock::read_record;
 use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use xdg::xdg;
 
@@ -83,8 +82,7 @@ impl StateDir {
     /// # Errors
     /// The system refuses.
     pub fn make(&self) -> CellResult {
-        let made = make_directory(&self.0, DirBuilder::new().mode(0o700));
-        made.map_err(|error| StateError::Make { path: self.0.clone(), error }.into())
+        own::given_directory(&self.0).map_err(|error| StateError::Make { path: self.0.clone(), error }.into())
     }
 
     /// Takes the lock for this process.
@@ -93,9 +91,7 @@ impl StateDir {
     /// Another process holds it; the message names it.
     pub fn lock(&self) -> CellResult<StateLock> {
         let path = self.lock_file();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path).map_err(|e| self.unusable(e))?;
+        let file = Opening::write().or_make().open(&path).map_err(|e| self.unusable(e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(StateLock { file }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(self.in_use().into()),
@@ -122,7 +118,7 @@ impl StateDir {
     /// # Errors
     /// The lock file exists but cannot be read.
     pub fn running(&self) -> CellResult<Option<CellProcess>> {
-        let file = match File::open(self.lock_file()) {
+        let file = match Opening::read().open(&self.lock_file()) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(self.unusable(e).into()),

@@ -3,6 +3,7 @@
 use super::find::Kind;
 use super::{OfflineStore, StoreReport, StoresError};
 use afs_env::Parts;
+use afs_files::own;
 use afs_kv::{FileMedium, Later, Report, salvage};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, File};
@@ -66,7 +67,7 @@ impl OfflineStore {
 
     /// Makes the repaired store, and holds it. What is there of it after an error is removed.
     fn make(&self, damaged: &FileMedium, new: &Path, all: bool) -> Result<Arc<FileMedium>, String> {
-        fs::create_dir(new).map_err(|error| error.to_string())?;
+        own::new_directory(new).map_err(|error| error.to_string())?;
         let made = self.salvage(damaged, new, all);
         if made.is_err() {
             let _ = fs::remove_dir_all(new);

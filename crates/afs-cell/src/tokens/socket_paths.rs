@@ -1,10 +1,11 @@
 //! Paths of the token sockets of mounts.
 
 use crate::state::StateDir;
+use afs_files::own;
 use rustix::process::{geteuid, getuid};
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,7 +27,7 @@ const VARIABLE: &str = "ANDREW_RUN";
 /// The directory cannot be created, or others could put sockets of their own into it.
 pub fn socket_path() -> io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let directory = make(MOUNTS, if geteuid().is_root() { 0o755 } else { 0o700 })?;
+    let directory = make(MOUNTS, geteuid().is_root())?;
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     Ok(directory.join(format!("{}-{number}.sock", std::process::id())))
 }
@@ -37,25 +38,22 @@ pub fn socket_path() -> io::Result<PathBuf> {
 /// # Errors
 /// As [`socket_path`].
 pub(super) fn tokens_directory() -> io::Result<PathBuf> {
-    make(TOKENS, 0o700)
+    make(TOKENS, false)
 }
 
-/// Creates a directory for the mounts of this process's user.
-fn make(name: &str, mode: u32) -> io::Result<PathBuf> {
+/// Creates a directory for the mounts of this process's user, which others may read if it `is_public`.
+fn make(name: &str, is_public: bool) -> io::Result<PathBuf> {
     let is_root = geteuid().is_root();
     let own = if is_root { Some(of_root()) } else { own() };
-    let (run, run_mode) = (own.ok_or(io::ErrorKind::NotFound)?, if is_root { 0o755 } else { 0o700 });
+    let run = own.ok_or(io::ErrorKind::NotFound)?;
     let directory = run.join(name);
-    for (directory, mode) in [(&run, run_mode), (&directory, mode)] {
-        if !directory.is_dir() {
-            DirBuilder::new().recursive(true).mode(mode).create(directory)?;
-            // The mode above is subject to the umask.
-            fs::set_permissions(directory, Permissions::from_mode(mode))?;
-        }
+    match is_root {
+        true => own::public_directory(&run)?,
+        false => own::given_directory(&run)?,
     }
-    fs::set_permissions(&directory, Permissions::from_mode(mode))?;
-    if !is_safe(&directory) {
-        return Err(io::Error::other(format!("{} belongs to another user", directory.display())));
+    match is_public {
+        true => own::public_directory(&directory)?,
+        false => own::directory(&directory)?,
     }
     Ok(directory)
 }

@@ -13,11 +13,11 @@ use crate::error::{CommandError, CommandResult};
 use crate::host_names;
 use afs_cell::state::default_cache;
 use afs_cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
+use afs_files::own;
 use afs_net::System;
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl Args {
         let cache =
             cache.ok_or_else(|| CommandError::usage("there is no home directory; give --cache DIR"))?;
         let cache = afs_cell::mounts::absolute(&cache)?;
-        fs::create_dir_all(&cache).map_err(|e| {
+        own::given_directory(&cache).map_err(|e| {
             let shown = cache.display();
             CommandError::usage(format!(
                 "cannot make the cache {shown}: {e}; give another directory with --cache"

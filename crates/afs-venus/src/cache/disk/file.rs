@@ -1,6 +1,6 @@
 //! A file of the disk cache.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use afs_files::own::Opening;
 use bytes::Bytes;
 
 use crate::cache::disk::holes;
@@ -34,12 +35,12 @@ pub(super) struct DiskFile {
 
 impl DiskFile {
     pub fn create(number: u64, path: PathBuf, unkept: &Arc<AtomicU64>) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        let file = Opening::write().new_file().open(&path)?;
         Ok(Self::new(number, path, file, unkept, false))
     }
 
     pub fn open(number: u64, path: PathBuf, unkept: &Arc<AtomicU64>) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        let file = Opening::write().open(&path)?;
         Ok(Self::new(number, path, file, unkept, true))
     }
 

@@ -16,10 +16,11 @@
 //! The log ends at the first truncated or damaged record: files recorded after it count as not kept and are fetched
 //! again.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use afs_files::own::Opening;
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
 use crate::cache::codec::{
@@ -84,7 +85,7 @@ impl Index {
     /// Reads the log and opens it for appending.
     pub fn open(path: &Path) -> io::Result<(Index, KeptFiles)> {
         let mut kept = KeptFiles::default();
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let file = Opening::append().or_make().open(path)?;
         let mut reader = Records::new(BufReader::with_capacity(READ, &file));
         let (mut records, mut good) = (0, 0);
         while let Some((record, length)) = reader.next()? {
@@ -116,7 +117,7 @@ impl Index {
     /// Rewrites the log with the kept files, pinned ones first, then the oldest first, and with the records of pinned objects.
     pub fn rewrite(&mut self, kept: &KeptFiles) -> io::Result<()> {
         let temporary = self.path.with_extension("new");
-        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
+        let mut file = Opening::write().or_make().open_emptied(&temporary)?;
         let mut out = Vec::new();
         for ((cell, fid), record) in kept.all() {
             let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
@@ -135,7 +136,7 @@ impl Index {
         }
         file.write_all(&out)?;
         std::fs::rename(&temporary, &self.path)?;
-        self.file = OpenOptions::new().append(true).open(&self.path)?;
+        self.file = Opening::append().open(&self.path)?;
         self.length = out.len() as u64;
         self.records = kept.count();
         Ok(())

@@ -25,12 +25,13 @@ mod trust;
 mod unsaved;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use afs_files::own::{self, Opening};
 use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 
@@ -114,7 +115,9 @@ impl DiskCache {
     /// The directory is in use, or cannot be read or written.
     pub fn open_unswept(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<(DiskCache, Sweeper)> {
         let (data, index) = (dir.join("data"), dir.join("index"));
-        fs::create_dir_all(&data).map_err(named(&data))?;
+        own::given_directory(dir)?;
+        own::directory(dir)?;
+        own::directory(&data)?;
         let held = take_lock(&dir.join("lock"))?;
         let is_trusted = trust::is_due(dir, boot);
         let (mut log, mut kept) = Index::open(&index).map_err(named(&index))?;
@@ -275,7 +278,7 @@ impl CacheStore for DiskCache {
         let path = self.path(id);
         let create = || match DiskFile::create(id, path.clone(), &self.unkept) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                path.parent().map_or(Ok(()), own::subdirectory)?;
                 DiskFile::create(id, path.clone(), &self.unkept)
             }
             other => other,
@@ -554,8 +557,7 @@ fn named(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
 
 fn take_lock(path: &Path) -> io::Result<fs::File> {
     use rustix::fs::{FlockOperation, flock};
-    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-    let file = opened.map_err(named(path))?;
+    let file = Opening::write().or_make().open(path).map_err(named(path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -585,7 +587,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
     use io::Write;
     let temporary = path.with_extension("new");
-    let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
+    let mut file = Opening::write().or_make().open_emptied(&temporary)?;
     file.write_all(text)?;
     file.sync_all()?;
     fs::rename(&temporary, path)

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use afs_files::own;
+
 use super::{named, remove_if_there, write_synced};
 
 /// Contents of the file after an orderly stop.
@@ -18,7 +20,7 @@ pub(super) fn is_due(dir: &Path, boot: &str) -> bool {
 /// Deletes all that is kept.
 pub(super) fn empty(dir: &Path) -> io::Result<()> {
     let data = dir.join("data");
-    fs::remove_dir_all(&data).and_then(|()| fs::create_dir_all(&data)).map_err(named(&data))?;
+    fs::remove_dir_all(&data).and_then(|()| own::directory(&data)).map_err(named(&data))?;
     remove_if_there(&dir.join("index"))
 }
 

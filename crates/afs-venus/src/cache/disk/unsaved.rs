@@ -16,6 +16,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use afs_files::own::{self, Opening};
+
 use super::remove_if_there;
 
 /// The operations on the disk of which the order matters.
@@ -137,10 +139,9 @@ impl UnsavedDirectory {
     pub fn open(cache: &Path, path_of: fn(&Path, u64) -> PathBuf) -> io::Result<Self> {
         let directory = cache.join("unsaved");
         if !directory.is_dir() {
-            fs::create_dir(&directory)?;
-            File::open(cache)?.sync_all()?;
             cache.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())?;
         }
+        own::directory(&directory)?;
         Ok(UnsavedDirectory { directory, path_of, cache: cache.to_owned() })
     }
 
@@ -163,9 +164,7 @@ impl UnsavedDisk for UnsavedDirectory {
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         use std::io::Write;
-        use std::os::unix::fs::OpenOptionsExt;
-        let mut options = fs::OpenOptions::new();
-        let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(self.path(name))?;
+        let mut file = Opening::write().or_make().open_emptied(&self.path(name))?;
         file.write_all(bytes)?;
         file.sync_all()
     }

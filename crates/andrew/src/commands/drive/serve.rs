@@ -4,13 +4,11 @@ use crate::commands::serve;
 use crate::daemon::{self, Daemon, DaemonOptions};
 use crate::error::{CommandError, CommandResult};
 use afs_cell::drives::{DriveDaemon, DriveDaemonOptions};
-use afs_files::make_directory;
+use afs_files::own;
 use afs_net::System;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs::DirBuilder;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +53,7 @@ impl Args {
     pub(super) fn run(self, json: bool) -> CommandResult {
         // The drive opens files below it as long as it runs, and a daemon leaves the directory in which it was started.
         let directory = afs_cell::mounts::absolute(&self.dir)?;
-        make_directory(&directory, DirBuilder::new().mode(0o700))
+        own::given_directory(&directory)
             .map_err(|error| CommandError::failed(format!("drive: {}: {error}", directory.display())))?;
         let log = directory.join("log");
         let options = DriveDaemonOptions { directory, listen: self.listen };

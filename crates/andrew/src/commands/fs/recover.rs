@@ -6,14 +6,15 @@ use crate::commands::vos::dates;
 use crate::error::{CommandError, CommandResult};
 use crate::{output, size};
 use afs_cell::tokens::{Mounts, Settle, Settled, UnsavedAt};
+use afs_files::own::Opening;
 use afs_venus::Unsaved;
 use afs_wire::ids::UnixSeconds;
 use clap::Subcommand;
 use serde::Serialize;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -150,7 +151,7 @@ fn fid_of(data: &Unsaved) -> ShownFid {
 /// Copies the data out piece by piece; zeros stay holes.
 fn save(found: &Found, file: &Path) -> CommandResult {
     let to = file.display();
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let made = Opening::write().new_file().open(file);
     let made = made.map_err(|error| CommandError::failed(format!("fs: '{to}' cannot be made: {error}")))?;
     copy(found, &made).map_err(|error| {
         CommandError::failed(format!(

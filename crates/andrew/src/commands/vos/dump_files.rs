@@ -3,6 +3,7 @@
 use super::dump::cannot;
 use crate::error::{CommandError, CommandResult};
 use afs_admin::{DumpSink, DumpSource};
+use afs_files::own::Opening;
 use afs_rpc::BoxFuture;
 use bytes::Bytes;
 use std::fs::File;
@@ -45,7 +46,7 @@ impl Sink {
         let mut part = name.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|e| cannot("write", &part, &e))?;
+        let file = Opening::write().or_make().open_emptied(&part).map_err(|e| cannot("write", &part, &e))?;
         Ok(Self::File { file, part, name: name.to_owned() })
     }
 

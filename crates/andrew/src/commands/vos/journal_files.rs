@@ -6,14 +6,14 @@
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
 use afs_admin::journal::{Draft, Holder, JournalError, Lease, OperationId, Pending, Record};
+use afs_files::own::{self, Opening};
 use afs_files::{Syntax, Versioned, secret_file};
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::future::ready;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -55,7 +55,7 @@ impl FileJournal {
     /// # Errors
     /// It cannot be created.
     pub(super) fn open(directory: PathBuf) -> CommandResult<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|e| {
+        own::given_directory(&directory).map_err(|e| {
             CommandError::failed(format!("vos: cannot keep a journal in {}: {e}", directory.display()))
         })?;
         Ok(Self { directory, held: Mutex::default() })
@@ -247,7 +247,7 @@ fn value(detail: &[u8]) -> Outcome<serde_json::Value> {
 }
 
 fn lock_file(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    Opening::write().or_make().open(path)
 }
 
 fn now() -> u32 {
