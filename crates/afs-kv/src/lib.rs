@@ -28,6 +28,7 @@ mod log;
 mod log_file;
 mod log_survey;
 mod log_turn;
+mod masking;
 mod medium;
 mod memory_medium;
 mod memtable;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::log_turn::Salt;
+use crate::masking;
 use crate::txn::Overlay;
 
 /// Length of the fixed part before the rows.
@@ -15,12 +16,18 @@ pub(crate) const ALIGNMENT: usize = 8;
 pub(crate) fn encode(salt: Salt, sequence: u64, rows: &Overlay) -> Vec<u8> {
     let mut out = vec![0; HEAD_LEN];
     encode_rows(rows, &mut out);
+    let mask = masking::needed(&out[HEAD_LEN..], salt);
+    if let Some(mask) = mask {
+        masking::apply(mask, &mut out[HEAD_LEN..]);
+        out.splice(HEAD_LEN..HEAD_LEN, mask.to_le_bytes());
+    }
     let payload = (out.len() - HEAD_LEN) as u32;
+    let count = rows.len() as u32 | if mask.is_some() { MASKED } else { 0 };
     out[..4].copy_from_slice(&MAGIC);
     out[8..24].copy_from_slice(&salt.0);
     out[24..32].copy_from_slice(&sequence.to_le_bytes());
     out[32..36].copy_from_slice(&payload.to_le_bytes());
-    out[36..40].copy_from_slice(&(rows.len() as u32).to_le_bytes());
+    out[36..40].copy_from_slice(&count.to_le_bytes());
     let sum = crc32c::crc32c(&out[8..]);
     out[4..8].copy_from_slice(&sum.to_le_bytes());
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
@@ -49,8 +56,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Decodes the fixed part; `None` if no record of this turn begins here. A turn's salt is secret while the turn
-    /// lasts, so that data stored by a user is never taken for a record.
+    /// Decodes the fixed part; `None` if no record of this turn begins here. A turn's salt is never among the rows of its
+    /// records ([`masking`]), so that data stored by a user is never taken for a record.
     pub(crate) fn decode(bytes: &[u8; HEAD_LEN], salt: Salt) -> Option<Self> {
         let head = Self {
             sequence: long(bytes, 24),
@@ -91,10 +98,14 @@ impl Head {
 
     /// The rows of a verified record; `None` if their lengths do not add up.
     pub(crate) fn rows(&self, record: &Bytes) -> Option<Vec<(Bytes, Option<Bytes>)>> {
+        let (record, count) = match self.fixed == HEAD_LEN && self.rows & MASKED != 0 {
+            true => (&self.unmasked(record)?, self.rows & !MASKED),
+            false => (record, self.rows),
+        };
         let mut at = self.fixed;
         // Each row takes at least its two lengths, which bounds what a damaged count can reserve.
-        let mut rows = Vec::with_capacity((self.rows as usize).min(self.payload / 8));
-        for _ in 0..self.rows {
+        let mut rows = Vec::with_capacity((count as usize).min(self.payload / 8));
+        for _ in 0..count {
             let key_len = length(record, &mut at)?;
             let value_len = length(record, &mut at)?;
             let key = part(record, &mut at, key_len)?;
@@ -105,6 +116,15 @@ impl Head {
             rows.push((key, value));
         }
         (at == record.len()).then_some(rows)
+    }
+
+    /// A record with the mask taken out.
+    fn unmasked(&self, record: &Bytes) -> Option<Bytes> {
+        let (head, payload) = record.split_at_checked(self.fixed)?;
+        let (mask, rows) = payload.split_first_chunk::<{ masking::MASK_LEN }>()?;
+        let mut out = [head, rows].concat();
+        masking::apply(u64::from_le_bytes(*mask), &mut out[self.fixed..]);
+        Some(out.into())
     }
 }
 
@@ -130,6 +150,8 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 }
 
 const DELETED: u32 = u32::MAX;
+/// Bit of the count of rows: the rows are masked.
+const MASKED: u32 = 1 << 31;
 /// First bytes of a record.
 const MAGIC: [u8; 4] = *b"AKL2";
 /// Length of the fixed part in format 1.
