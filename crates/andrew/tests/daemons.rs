@@ -48,7 +48,10 @@ fn a_drive_in_the_background_stays_in_the_directory_that_it_was_given() {
     let started = home.done(&format!("drive serve --dir disks/one --listen {port} --detach --json"));
     let drive = Drive(process(&home, "disks/one"));
     let key = serde_json::from_str::<Value>(&started).unwrap()["join_key"].as_str().unwrap().to_owned();
-    home.done(&format!("drive add one --address {port} --join-key {key}"));
+    let seen = home.refused(2, &format!("drive add one --address {port} --join-key {key}"));
+    assert!(seen.contains("every user of this machine can see"), "{seen}");
+    afs_files::secret_file::write(&home.file("join-key"), key.as_bytes()).unwrap();
+    home.done(&format!("drive add one --address {port} --join-key join-key"));
     let stores = || fs::read_dir(home.file("disks/one")).unwrap().flatten().map(|entry| entry.file_name());
     assert!(stores().any(|name| name.to_str().is_some_and(|name| name.starts_with("store"))));
     let working_directory = fs::read_link(format!("/proc/{}/cwd", drive.0.as_raw_pid())).unwrap();

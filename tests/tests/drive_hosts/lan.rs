@@ -48,7 +48,8 @@ impl<'a> Lan<'a> {
             _ => self.host(name, number),
         };
         let drive = Drive::start(netns, self.scratch.path(), name, &self.hosts.address(number));
-        let said = self.drive(&["add", name, "--address", &drive.address, "--join-key", &drive.join_key()]);
+        let said =
+            self.drive(&["add", name, "--address", &drive.address, "--join-key", &drive.join_key_file()]);
         assert!(said.contains("belongs to this file server"), "{said}");
         self.drives.push(drive);
     }

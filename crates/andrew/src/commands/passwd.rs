@@ -2,7 +2,7 @@
 
 use super::login::cell_choice::{CellOptions, ChosenCell};
 use super::login::obtain::{LoginOptions, local_user};
-use super::login::passphrase;
+use super::login::passphrase::{self, PASSPHRASE};
 use super::login::service::{Network, OwnService, Service, refused};
 use crate::commands::auth_options::is_without_groups;
 use crate::commands::pts::names;
@@ -53,7 +53,7 @@ impl Args {
             return editor.run(|service| async move { client::remove_passphrase(&service, user).await });
         }
         let secret = match &self.passphrase_file {
-            Some(file) => passphrase::from_file(file)?,
+            Some(file) => passphrase::from_file(PASSPHRASE, file)?,
             None => passphrase::ask_new(user.as_str())?,
         };
         let (cell, secret, env) = (&editor.chosen.cell, &secret, &editor.network.system.env());

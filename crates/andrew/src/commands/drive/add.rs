@@ -1,10 +1,10 @@
 //! `andrew drive add`: joins a drive on another host, or takes a bucket as a drive.
 
 use super::unexpected;
+use crate::commands::login::passphrase::{self, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_cell::drives::{BucketPlace, DriveAnswer, DriveRequest};
-use afs_files::secret_file;
+use afs_cell::drives::{BucketPlace, DriveAnswer, DriveRequest, JoinKey};
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 A drive on another host: the join key proves both ends to each other: it has the fingerprint of the drive's key and a secret, and is
-void afterwards.
+void afterwards. It is typed at the terminal, or in a file that only you can read: other users of the machine see the words of a command.
 
 A bucket: any store with the S3 protocol that honours If-None-Match: * on PUT. Give each file server a prefix of its own, and
 credentials that reach nothing else; whoever has them can read every file there. The file of credentials has the lines
@@ -23,6 +23,7 @@ aws_access_key_id = ID and aws_secret_access_key = KEY; it is read for every req
 If the command was interrupted, run it again.
 
 Examples:
+  andrew drive add big --address 192.0.2.9
   andrew drive add big --address 192.0.2.9 --join-key /root/join-key
   andrew drive add cold --bucket s3://andrew/example.org --endpoint https://s3.example.org --credentials /root/s3")]
 pub struct Args {
@@ -35,13 +36,12 @@ pub struct Args {
         value_name = "IP[:PORT]",
         value_parser = super::address,
         required_unless_present = "bucket",
-        conflicts_with = "bucket",
-        requires = "join_key"
+        conflicts_with = "bucket"
     )]
     address: Option<SocketAddr>,
-    /// The join key that `andrew drive serve` printed, or a file with it that only you can read
-    #[arg(long, value_name = "KEY|FILE", requires = "address")]
-    join_key: Option<String>,
+    /// File with the join key that `andrew drive serve` printed, which only you can read [default: asks at the terminal]
+    #[arg(long, value_name = "FILE", requires = "address")]
+    join_key: Option<PathBuf>,
     /// A bucket, and the prefix of all objects of this drive
     #[arg(long, value_name = "s3://BUCKET/PREFIX", requires = "endpoint", requires = "credentials")]
     bucket: Option<String>,
@@ -95,11 +95,11 @@ impl Args {
     fn request(self) -> CommandResult<DriveRequest> {
         let Self { name, address, join_key, bucket, store } = self;
         match (address, join_key, bucket) {
-            (Some(address), Some(key), None) => {
-                Ok(DriveRequest::Add { name, address, join_key: text(&key)? })
+            (Some(address), key, None) => {
+                Ok(DriveRequest::Add { name, address, join_key: text(key.as_deref())? })
             }
             (None, None, Some(bucket)) => Ok(DriveRequest::AddBucket { name, place: store.place(bucket)? }),
-            _ => Err(CommandError::usage("drive: give --address and --join-key, or --bucket".to_owned())),
+            _ => Err(CommandError::usage("drive: give --address or --bucket".to_owned())),
         }
     }
 }
@@ -122,14 +122,21 @@ fn absolute(path: &Path) -> CommandResult<PathBuf> {
         .map_err(|error| CommandError::failed(format!("drive: {}: {error}", path.display())))
 }
 
-/// The key itself, or the contents of its file.
-fn text(key: &str) -> CommandResult<String> {
-    if afs_cell::drives::JoinKey::parse(key).is_ok() {
-        return Ok(key.to_owned());
+/// The join key, from its file or from the terminal.
+fn text(file: Option<&Path>) -> CommandResult<String> {
+    const KEY: Kind = Kind { name: "join key", option: "--join-key FILE" };
+    let shown = file.map(|file| file.to_string_lossy()).unwrap_or_default();
+    if JoinKey::parse(&shown).is_ok() {
+        return Err(CommandError::usage(
+            "drive: every user of this machine can see a join key in the words of a command; leave --join-key away and type the key when it is asked for, or put it into a file that only you can read",
+        ));
     }
-    let none = || CommandError::usage(format!("drive: {key:?} is neither a join key nor a file with one"));
-    let bytes = secret_file::read(Path::new(key)).map_err(afs_cell::CellError::from)?.ok_or_else(none)?;
-    String::from_utf8(bytes.to_vec()).map_err(|_| none())
+    let key = match file {
+        Some(file) => passphrase::from_file(KEY, file)?,
+        None => passphrase::ask(KEY, "Join key of the drive")?,
+    };
+    let text = String::from_utf8(key.expose().to_vec()).ok().filter(|text| JoinKey::parse(text).is_ok());
+    text.ok_or_else(|| CommandError::usage("drive: that is no join key; `andrew drive serve` prints it"))
 }
 
 impl fmt::Display for Added {

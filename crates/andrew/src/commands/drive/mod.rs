@@ -28,7 +28,7 @@ volumes.
 
 Examples:
   andrew drive serve --dir /srv/drive --listen 192.0.2.9 --detach      (on the host with the disks; prints a join key)
-  andrew drive add big --address 192.0.2.9 --join-key andrew-drive-1.… (on the file server's host)
+  andrew drive add big --address 192.0.2.9                             (on the file server's host; asks for the join key)
   andrew drive add cold --bucket s3://andrew/example.org --endpoint https://s3.example.org --credentials /root/s3
   andrew drive use big"
 )]

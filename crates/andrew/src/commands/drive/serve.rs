@@ -85,7 +85,9 @@ impl fmt::Display for Served {
         writeln!(f, "the drive listens at {}", self.listen)?;
         if let Some(key) = &self.join_key {
             writeln!(f, "no file server has it yet; on the file server's host:")?;
-            writeln!(f, "  andrew drive add NAME --address {} --join-key {key}", self.listen)?;
+            writeln!(f, "  andrew drive add NAME --address {}", self.listen)?;
+            writeln!(f, "which asks for this join key, or takes a file with it by --join-key FILE:")?;
+            writeln!(f, "  {key}")?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::cell_choice::ChosenCell;
 use super::known_hosts::KnownHosts;
-use super::passphrase;
+use super::passphrase::{self, PASSPHRASE};
 use super::service::{Network, refused};
 use super::signers;
 use crate::error::{CommandError, CommandResult};
@@ -138,8 +138,8 @@ impl Attempt<'_> {
     fn with_passphrase(&self) -> CommandResult<Grant> {
         let (user, cell) = (&self.login.user, &self.chosen.cell);
         let secret = match &self.options.passphrase_file {
-            Some(file) => passphrase::from_file(file)?,
-            None => passphrase::ask(&format!("Passphrase of {user} in {cell}"))?,
+            Some(file) => passphrase::from_file(PASSPHRASE, file)?,
+            None => passphrase::ask(PASSPHRASE, &format!("Passphrase of {user} in {cell}"))?,
         };
         let (login, secret, env) = (&self.login, &secret, &self.network.system.env());
         let outcome = self.network.first(self.chosen, None, |service| async move {

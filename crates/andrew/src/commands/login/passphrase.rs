@@ -1,4 +1,4 @@
-//! Passphrases from a terminal and from files.
+//! Secrets from a terminal and from files: passphrases, join keys.
 
 use crate::error::{CommandError, CommandResult};
 use afs_auth::Secret;
@@ -12,17 +12,29 @@ use zeroize::Zeroizing;
 /// Longest passphrase, in bytes.
 const LEN_MAX: usize = 1024;
 
-/// Reads a passphrase from the terminal, without echo.
+/// What is read, and the option that names a file with it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Kind {
+    /// What it is.
+    pub name: &'static str,
+    /// The option.
+    pub option: &'static str,
+}
+
+/// A passphrase.
+pub(in crate::commands) const PASSPHRASE: Kind = Kind { name: "passphrase", option: "--passphrase-file" };
+
+/// Reads a secret from the terminal, without echo.
 ///
 /// # Errors
 /// There is no terminal, or the user aborted.
-pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
-    let cannot = |e: io::Error| {
-        CommandError::usage(format!("cannot ask for a passphrase: {e}; give it with --passphrase-file"))
-    };
+pub(in crate::commands) fn ask(kind: Kind, prompt: &str) -> CommandResult<Secret> {
+    let Kind { name, option } = kind;
+    let cannot =
+        |e: io::Error| CommandError::usage(format!("cannot ask for a {name}: {e}; give it with {option}"));
     let terminal = File::options().read(true).write(true).open("/dev/tty");
     let mut terminal = terminal.map_err(|_| {
-        CommandError::usage("there is no terminal to type the passphrase at; give it with --passphrase-file")
+        CommandError::usage(format!("there is no terminal to type the {name} at; give it with {option}"))
     })?;
     write!(terminal, "{prompt}: ").map_err(cannot)?;
     let line = {
@@ -32,7 +44,7 @@ pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
     let _ = writeln!(terminal);
     let line = line?;
     if line.is_empty() {
-        return Err(CommandError::usage("no passphrase was given"));
+        return Err(CommandError::usage(format!("no {name} was given")));
     }
     Ok(Secret::new(line.to_vec()))
 }
@@ -42,8 +54,8 @@ pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
 /// # Errors
 /// As [`ask`], or the two differ.
 pub(in crate::commands) fn ask_new(user: &str) -> CommandResult<Secret> {
-    let first = ask(&format!("New passphrase of {user}"))?;
-    if ask("The same again")? == first {
+    let first = ask(PASSPHRASE, &format!("New passphrase of {user}"))?;
+    if ask(PASSPHRASE, "The same again")? == first {
         return Ok(first);
     }
     Err(CommandError::usage("the two are not the same; nothing was changed"))
@@ -54,9 +66,9 @@ pub(in crate::commands) fn ask_new(user: &str) -> CommandResult<Secret> {
 ///
 /// # Errors
 /// It cannot be read, or others could read it too.
-pub(in crate::commands) fn from_file(path: &Path) -> CommandResult<Secret> {
+pub(in crate::commands) fn from_file(Kind { name: what, .. }: Kind, path: &Path) -> CommandResult<Secret> {
     let shown = path.display();
-    let cannot = |e: io::Error| CommandError::usage(format!("cannot read the passphrase from {shown}: {e}"));
+    let cannot = |e: io::Error| CommandError::usage(format!("cannot read the {what} from {shown}: {e}"));
     let name = path.to_str().unwrap_or_default();
     let number = name.strip_prefix("/dev/fd/").unwrap_or(name);
     let line = if !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()) {
@@ -66,18 +78,18 @@ pub(in crate::commands) fn from_file(path: &Path) -> CommandResult<Secret> {
         read_line(&mut bytes.as_slice()).map_err(cannot)?
     };
     if line.is_empty() {
-        return Err(CommandError::usage(format!("{shown} has no passphrase in its first line")));
+        return Err(CommandError::usage(format!("{shown} has no {what} in its first line")));
     }
     Ok(Secret::new(line.to_vec()))
 }
 
-/// Reads byte by byte, so that no part of the passphrase stays in a buffer.
+/// Reads byte by byte, so that no part of the secret stays in a buffer.
 fn read_line(from: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut line = Zeroizing::new(Vec::with_capacity(LEN_MAX));
     let mut byte = Zeroizing::new([0]);
     while from.read(byte.as_mut_slice())? == 1 && byte[0] != b'\n' {
         if line.len() == LEN_MAX {
-            return Err(io::Error::other(format!("a passphrase has at most {LEN_MAX} bytes")));
+            return Err(io::Error::other(format!("it may have at most {LEN_MAX} bytes")));
         }
         line.push(byte[0]);
     }
@@ -122,16 +134,16 @@ mod tests {
         let path = dir.path().join("pass");
         fs::write(&path, "correct horse\r\nsecond line\n").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        assert!(from_file(&path).unwrap_err().message.contains("chmod 600"));
+        assert!(from_file(PASSPHRASE, &path).unwrap_err().message.contains("chmod 600"));
         let open = File::open(&path).unwrap();
         for name in [format!("/dev/fd/{}", open.as_raw_fd()), open.as_raw_fd().to_string()] {
-            assert_eq!(from_file(Path::new(&name)).unwrap().expose(), b"correct horse");
+            assert_eq!(from_file(PASSPHRASE, Path::new(&name)).unwrap().expose(), b"correct horse");
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(from_file(&path).unwrap().expose(), b"correct horse");
+        assert_eq!(from_file(PASSPHRASE, &path).unwrap().expose(), b"correct horse");
         fs::write(&path, vec![b'x'; LEN_MAX + 1]).unwrap();
-        assert!(from_file(&path).unwrap_err().message.contains("at most 1024 bytes"));
+        assert!(from_file(PASSPHRASE, &path).unwrap_err().message.contains("at most 1024 bytes"));
         fs::write(&path, "\n").unwrap();
-        assert!(from_file(&path).unwrap_err().message.contains("no passphrase"));
+        assert!(from_file(PASSPHRASE, &path).unwrap_err().message.contains("no passphrase"));
     }
 }
