@@ -140,3 +140,38 @@ fn a_store_in_whose_middle_the_token_ends_is_made_by_a_call_and_the_next_one_is_
         assert!(there.user(ALICE).get("home/film").await.unwrap() == data);
     });
 }
+
+/// A server's offer is kept for 256 tokens.
+#[test]
+fn of_more_users_than_a_path_is_remembered_for_the_oldest_ask_again_and_all_read_by_it() {
+    const USERS: std::ops::Range<u32> = 2000..2260;
+    let cell = cell(9, true);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        for uid in USERS {
+            here.log_in(uid, "bob").await;
+        }
+        for uid in USERS {
+            assert_eq!(read_by_path(&here, uid).await, 1, "user {uid} has not asked");
+        }
+        assert_eq!(read_by_path(&here, USERS.end - 1).await, 0, "the last one has asked");
+        assert_eq!(read_by_path(&here, USERS.start).await, 1, "the first one is not remembered");
+    });
+}
+
+/// How often a user who reads two chunks of Alice's file, the second by the path, asks the server for it.
+async fn read_by_path(client: &Client, uid: u32) -> u64 {
+    client.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+    let (user, asked) = (client.user(uid), client.calls("DataPath"));
+    let handle = user.open("home/big", OpenFlags::READ).await.unwrap();
+    chunk(&user, handle, 0).await.unwrap();
+    client.env.sleep(OPENING).await;
+    let before = by_path(client).0;
+    chunk(&user, handle, 1).await.unwrap();
+    assert_eq!(by_path(client).0 - before, CHUNK, "user {uid}");
+    user.venus.release(handle).await.unwrap();
+    client.calls("DataPath") - asked
+}

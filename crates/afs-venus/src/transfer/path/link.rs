@@ -129,6 +129,12 @@ impl Link {
         self.handles.lock().remove(&given.number);
     }
 
+    /// How many capabilities are presented.
+    #[cfg(test)]
+    pub fn presented(&self) -> usize {
+        self.handles.lock().len()
+    }
+
     /// A transfer has succeeded. Whether it is the first one.
     pub fn succeeded(&self) -> bool {
         self.fruitless.store(0, Ordering::Relaxed);

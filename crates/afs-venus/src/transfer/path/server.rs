@@ -121,10 +121,7 @@ impl ServerPath {
         if state.failures.is_pausing(self.now()) {
             return Route::Fallback(Fallback::Paused);
         }
-        if state.told.len() >= TOKENS_MAX {
-            state.told.pop_first();
-        }
-        state.told.insert(token, Told::Asked);
+        state.tell(token, Told::Asked);
         Route::Open
     }
 
@@ -151,7 +148,7 @@ impl ServerPath {
     /// A token was told of a drive, to which there is this connection.
     pub fn opened(&self, token: TokenId, link: Arc<Link>) {
         let mut state = self.state.lock();
-        state.told.insert(token, Told::Here(link.offer.clone()));
+        state.tell(token, Told::Here(link.offer.clone()));
         if link_of(&mut state.links, &link.offer).is_none() {
             if state.links.len() >= LINKS_MAX {
                 state.links.remove(0);
@@ -237,6 +234,14 @@ impl ServerPath {
 }
 
 impl State {
+    /// Keeps what a token is told. It may have given way to others while it asked.
+    fn tell(&mut self, token: TokenId, told: Told) {
+        if !self.told.contains_key(&token) && self.told.len() >= TOKENS_MAX {
+            self.told.pop_first();
+        }
+        self.told.insert(token, told);
+    }
+
     fn failed(&mut self, why: Fallback, now: Instant) -> Duration {
         self.last = Some(why);
         self.failures.note(now)
@@ -248,3 +253,6 @@ fn link_of(links: &mut Vec<Arc<Link>>, offer: &Offer) -> Option<Arc<Link>> {
     links.retain(|link| link.lost().is_none());
     links.iter().find(|link| link.offer.is_same_drive(offer)).cloned()
 }
+
+#[cfg(test)]
+mod tests;
