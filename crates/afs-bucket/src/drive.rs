@@ -121,7 +121,8 @@ impl Inner {
         config: Config,
     ) -> Self {
         // The places in a pack are numbers of 32 bits.
-        let bounds = Bounds { pack: config.pack_bytes.min(1 << 30), pending: config.packs_pending.max(1) };
+        let (pack, pending) = (config.pack_bytes.min(1 << 30), config.packs_pending.max(1));
+        let bounds = Bounds { pack, pending, doomed: DOOMED_MAX };
         Self {
             requests: Requests::new(bucket, env.clone(), name),
             env,
@@ -176,6 +177,8 @@ impl Drive for BucketDrive {
 
 /// The name of a drive that has none at this host.
 const NO_NAME: &str = "in a bucket";
+/// Packs to be deleted, each about 15 bytes: as many as are counted.
+const DOOMED_MAX: usize = 1 << 20;
 /// 1 PiB.
 const UNBOUNDED: u64 = 1 << 50;
 

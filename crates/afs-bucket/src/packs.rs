@@ -21,6 +21,8 @@ pub(crate) struct Bounds {
     pub(crate) pack: usize,
     /// Packs being put at a time; with as many, a write waits.
     pub(crate) pending: usize,
+    /// Packs to be deleted; beyond that they are left to the sweep of the next run.
+    pub(crate) doomed: usize,
 }
 
 /// Invariants: a chunk whose write has completed is in `open`, in `pending`, in the store, or dead. A number is given to one
@@ -196,7 +198,7 @@ impl Packs {
         }
         if dead {
             // Perhaps it was put.
-            self.doomed.insert(id);
+            self.doom(id);
             return (waiting, Ok(()));
         }
         let result = result.map_err(|failed| self.put_failed(failed));
@@ -248,9 +250,12 @@ impl Packs {
         }
     }
 
-    /// Has a pack deleted.
+    /// Has a pack deleted, or left to the sweep if too many are to be: while the store is away these are also packs of which it
+    /// may have nothing, and each store that fails makes one.
     pub(crate) fn doom(&mut self, pack: PackId) {
-        self.doomed.insert(pack);
+        if self.doomed.len() < self.bounds.doomed {
+            self.doomed.insert(pack);
+        }
     }
 
     /// Some of the packs to be deleted.

@@ -3,7 +3,7 @@
 use super::*;
 
 fn packs() -> Packs {
-    let mut packs = Packs::new(Bounds { pack: 1000, pending: 1 });
+    let mut packs = Packs::new(Bounds { pack: 1000, pending: 1, doomed: 9 });
     packs.begin_run(RunId(3), Salt([1; 8]));
     packs
 }
@@ -68,7 +68,7 @@ fn a_key_that_another_object_has_ends_writing() {
 
 #[test]
 fn packs_that_cannot_be_put_are_bounded_however_small_they_are() {
-    let mut packs = Packs::new(Bounds { pack: 1000, pending: 3 });
+    let mut packs = Packs::new(Bounds { pack: 1000, pending: 3, doomed: 9 });
     packs.begin_run(RunId(3), Salt([1; 8]));
     for _ in 0..3 {
         add(&mut packs, 10);
@@ -111,6 +111,38 @@ fn a_dead_pack_is_dropped_or_deleted() {
     packs.discard(chunk.id);
     packs.discard(chunk.id);
     assert_eq!(packs.doomed(9), [pack.id]);
+}
+
+#[test]
+fn packs_to_be_deleted_are_bounded_and_the_others_are_left_to_the_sweep() {
+    let mut packs = packs();
+    let mut doom = |put: Result<(), Failed>, while_put: bool| {
+        let (chunk, _) = add(&mut packs, 10);
+        let pack = packs.seal().unwrap();
+        if while_put {
+            packs.discard(chunk.id);
+        }
+        drop(packs.put_ended(pack.id, put));
+        (0..3).for_each(|_| packs.discard(chunk.id));
+        packs.doomed(usize::MAX).len()
+    };
+    let away = || Err(failed(Failure::Busy("slow down".into())));
+    for n in 1..=3 {
+        assert_eq!(
+            (doom(Ok(()), false), doom(away(), false), doom(away(), true)),
+            (3 * n - 2, 3 * n - 1, 3 * n)
+        );
+    }
+    for _ in 0..100 {
+        assert_eq!((doom(Ok(()), false), doom(away(), false), doom(away(), true)), (9, 9, 9));
+    }
+    let first = packs.doomed(1)[0];
+    packs.deleted(first);
+    let (chunk, _) = add(&mut packs, 10);
+    let pack = packs.seal().unwrap();
+    packs.put_ended(pack.id, Ok(())).1.unwrap();
+    packs.discard(chunk.id);
+    assert_eq!((packs.doomed(9).len(), packs.doomed(9).last()), (9, Some(&pack.id)), "there is room again");
 }
 
 #[test]

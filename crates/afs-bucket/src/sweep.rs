@@ -33,6 +33,8 @@ impl Inner {
     pub(crate) async fn sweep(&self, live: Arc<dyn LiveChunks>) -> Result<SweepReport, DriveError> {
         let run = self.claim_run().await?;
         self.remove_runs_before(run).await?;
+        // Those of a page have to find a place among them.
+        self.remove_doomed().await?;
         let report = SweepReport::default();
         let mut sweep = Sweep { drive: self, live, end: run.first_pack(), next: PackId(0), report };
         let mut after: Option<String> = None;

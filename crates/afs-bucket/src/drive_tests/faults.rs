@@ -75,6 +75,30 @@ fn writes_wait_for_the_store_in_bounded_memory_and_time() {
 }
 
 #[test]
+fn packs_to_be_deleted_are_listed_once_however_often_that_fails_while_the_store_is_away() {
+    with_drive(11, |drive, bucket, objects, _| async move {
+        let mut chunks = Vec::new();
+        for n in 0..20 {
+            chunks.push(drive.write(data(n, 1000)).await.unwrap());
+            drive.sync(&[]).await.unwrap();
+        }
+        let doomed = |drive: &BucketDrive| drive.0.packs.lock().doomed(usize::MAX).len();
+        for rates in
+            [Rates { busy: ALWAYS, ..Rates::default() }, Rates { broken: ALWAYS, ..Rates::default() }]
+        {
+            bucket.set(rates);
+            for _ in 0..10 {
+                drive.discard(chunks.clone()).await.unwrap_err();
+                assert_eq!(doomed(&drive), 20);
+            }
+        }
+        bucket.set(Rates::default());
+        drive.discard(Vec::new()).await.unwrap();
+        assert_eq!((doomed(&drive), packs_in(&objects).len()), (0, 0));
+    });
+}
+
+#[test]
 fn a_put_whose_reply_is_lost_is_recognised() {
     for seed in seeds(8) {
         with_drive(seed, move |drive, bucket, objects, _| async move {
