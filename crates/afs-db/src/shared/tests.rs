@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef};
 use afs_sim::{Sim, SimRng};
-use afs_wire::ids::{UnixSeconds, Uuid, VolumeId};
+use afs_wire::ids::{UnixSeconds, Uuid, ViceId, VolumeId};
 use parking_lot::Mutex;
 
 use super::memory::Faults;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::location::entry::entry_flags;
 use crate::location::{entries, lock as locks, servers, volume_ids};
-use crate::protection::{NewEntry, NewId, Requester, StoredProtectionDb};
+use crate::protection::{NewEntry, NewId, Requester, RequesterIdentity, StoredProtectionDb};
 use crate::{
     EntryKey, LocationDb, LocationError, MemoryRows, Proposal, ProposedSite, ProtectionDb, Refusal, Release,
     Row, Rows, RowsMut, Store, StoredLocationDb,
@@ -357,6 +357,88 @@ fn the_protection_rules_run_on_shared_rows() {
             a.cps(id, Default::default()).await.unwrap().contains(&afs_wire::ids::ViceId::ADMINISTRATORS)
         );
         assert!(a.version() > before);
+    })
+    .unwrap();
+}
+
+/// Bytes of all rows in a server's memory.
+fn bytes(server: &Server) -> usize {
+    server.sharing.replica().rows(&[], &[0xff; 80]).map(|(key, value)| key.len() + value.len()).sum()
+}
+
+#[test]
+fn a_row_is_in_memory_once_however_often_it_is_changed_and_not_when_it_was_removed() {
+    let sim = Sim::new(8);
+    let shared = MemoryShared::default();
+    let servers = servers(&sim, &shared, 2);
+    let node = sim.node("user", IpAddr::V4(Ipv4Addr::new(10, 0, 0, 50)));
+    let env = sim.env(node);
+    sim.block_on(node, LIMIT, async move {
+        let mut first = None;
+        for round in 0..20 {
+            for (n, server) in servers.iter().cycle().take(50).enumerate() {
+                let key = (n as u16 % 7).to_be_bytes();
+                let rows = server.rows();
+                rows.change(move |rows| rows.put(LOG, &key, &[n as u8; 100])).await.unwrap();
+                let other = (round * 100 + n as u16).to_be_bytes();
+                rows.change(move |rows| rows.put(LOG, &[&[9], &other[..]].concat(), &[1; 100]))
+                    .await
+                    .unwrap();
+                rows.change(move |rows| rows.delete(LOG, &[&[9], &other[..]].concat())).await.unwrap();
+            }
+            // The stream of changes begins anew: with those that are here already, or with a copy of all rows.
+            servers.iter().for_each(|server| server.store.set(Faults { cut: true, ..Faults::default() }));
+            env.sleep(Duration::from_secs(3)).await;
+            if round % 2 == 0 {
+                shared.forget();
+            }
+            servers.iter().for_each(|server| server.store.set(Faults::default()));
+            env.sleep(Duration::from_secs(10)).await;
+            let now = bytes(&servers[0]);
+            assert_eq!((now, bytes(&servers[1])), (*first.get_or_insert(now), now), "round {round}");
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_user_adds_the_rows_of_as_many_groups_as_the_quota_has() {
+    let sim = Sim::new(9);
+    let shared = MemoryShared::default();
+    let servers = servers(&sim, &shared, 2);
+    let node = sim.node("user", IpAddr::V4(Ipv4Addr::new(10, 0, 0, 50)));
+    let env = sim.env(node);
+    sim.block_on(node, LIMIT, async move {
+        let dbs = [0, 1].map(|n: usize| {
+            let rows = servers[n].sharing.rows(SharedDatabase::Protection, Freshness::ConfirmedWithin);
+            StoredProtectionDb::over(rows)
+        });
+        dbs[0].bootstrap("admin".into()).await.unwrap();
+        let alice = NewEntry { name: "alice".into(), id: NewId::User, owner: ViceId(0) };
+        dbs[0].create(Requester::CELL, alice).await.unwrap();
+        let alice = Requester { identity: RequesterIdentity::local("alice"), restricted: false };
+        let group = |n: usize| {
+            // The longest name.
+            let name = format!("alice:{n:057}");
+            dbs[n % 2].create(alice.clone(), NewEntry { name, id: NewId::Group, owner: ViceId(0) })
+        };
+        let mut made = Vec::new();
+        for n in 0..100 {
+            match group(n).await {
+                Ok(id) => made.push(id),
+                refused => assert_eq!(refused, Err(crate::protection::Refusal::NoMore.into())),
+            }
+        }
+        assert_eq!(made.len(), 20);
+        env.sleep(Duration::from_secs(1)).await;
+        let full = bytes(&servers[0]);
+        for n in 100..200 {
+            dbs[n % 2].delete(alice.clone(), made.remove(0)).await.unwrap();
+            made.push(group(n).await.unwrap());
+        }
+        group(200).await.unwrap_err();
+        env.sleep(Duration::from_secs(1)).await;
+        assert_eq!((bytes(&servers[0]), bytes(&servers[1])), (full, full));
     })
     .unwrap();
 }
