@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 mod interrupted;
+mod lying;
 mod real;

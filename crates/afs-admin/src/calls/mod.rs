@@ -1,6 +1,7 @@
 //! Calls to the servers of a cell.
 
 mod by_path;
+mod entries;
 mod forward;
 mod location;
 mod lock;

@@ -1,5 +1,6 @@
 //! The journal in the cell's own database, beside the location service.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct CellJournal {
 
 /// Rounds over all servers before the journal counts as unreachable.
 const ROUNDS: u32 = 4;
+/// Most operations that are listed. The journal of a cell has 1,024; others may begin and end meanwhile.
+const OPERATIONS_MAX: usize = 4096;
 /// Time between two rounds.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -32,7 +35,7 @@ impl CellJournal {
     /// The journal of a cell, called as an administrator.
     #[must_use]
     pub fn new(env: EnvRef, rx: &Rx, security: &Security, cell: &Cell) -> Self {
-        let connect = |peer: &std::net::SocketAddr| {
+        let connect = |peer: &SocketAddr| {
             let connection = rx.connection(*peer, ServiceId::OPERATIONS, security.clone());
             connection.with_options(failures::PATIENCE)
         };
@@ -50,6 +53,11 @@ impl CellJournal {
     }
 
     async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        self.call_with_peer(request).await.map(|(reply, _)| reply)
+    }
+
+    /// The reply, and who sent it.
+    async fn call_with_peer<R: Request>(&self, request: &R) -> Result<(R::Reply, SocketAddr), CallError> {
         let mut tried = Failures::none_of(self.servers.len());
         for round in 0..ROUNDS {
             if round > 0 {
@@ -61,7 +69,7 @@ impl CellJournal {
                 }
                 match server.call(request).await {
                     Err(error) if is_passing(&error) => tried.note(index, error),
-                    answered => return answered,
+                    answered => return answered.map(|reply| (reply, server.peer())),
                 }
             }
         }
@@ -69,24 +77,31 @@ impl CellJournal {
     }
 
     async fn ask<R: Request>(&self, request: R) -> Result<R::Reply, JournalError> {
-        self.call(&request).await.map_err(|error| match error.abort_code() {
-            Some(code) if code.0 == Errno::ESTALE.number() || code.0 == Errno::ENOENT.number() => {
-                JournalError::Lost
-            }
-            _ => JournalError::Store(error.to_string()),
-        })
+        self.call(&request).await.map_err(error_of)
     }
 
     async fn all(&self) -> Result<Vec<Record>, JournalError> {
         let (mut found, mut after) = (Vec::new(), 0);
         loop {
-            let page = self.ask(ListOperations { after }).await?;
-            let Some(last) = page.operations.last().map(|o| o.id).filter(|last| *last > after) else {
-                return Ok(found);
-            };
-            after = last;
+            let page = self.call_with_peer(&ListOperations { after }).await;
+            let (page, server) = page.map_err(error_of)?;
+            let Some(last) = page.operations.last().map(|o| o.id) else { return Ok(found) };
             found.extend(page.operations.iter().map(record));
+            if last <= after || found.len() > OPERATIONS_MAX {
+                let why = format!("the list that server {} sends does not end", server.ip());
+                return Err(JournalError::Store(why));
+            }
+            after = last;
         }
+    }
+}
+
+fn error_of(error: CallError) -> JournalError {
+    match error.abort_code() {
+        Some(code) if code.0 == Errno::ESTALE.number() || code.0 == Errno::ENOENT.number() => {
+            JournalError::Lost
+        }
+        _ => JournalError::Store(error.to_string()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use afs_wire::ids::PartitionId;
-use afs_wire::vl::{Attributes, Entry, EntryFlags, ListAttributesN2, NameText};
+use afs_wire::vl::{Attributes, Entry, EntryFlags};
 use afs_wire::vol::{ListVolumes, TransactionInfo, VolumeInfo};
 
 use crate::error::{AdminError, AdminResult};
@@ -58,7 +58,7 @@ impl Admin {
     /// Entries of the location database, by name.
     ///
     /// # Errors
-    /// No location server replies.
+    /// No location server replies, or one with a list that does not end.
     pub async fn entries(&self, filter: &EntryFilter) -> AdminResult<Vec<Entry>> {
         let attributes = Attributes {
             server: filter.server,
@@ -66,18 +66,8 @@ impl Admin {
             volume: None,
             flag: filter.locked.then_some(EntryFlags::LOCK_OPERATIONS.0),
         };
-        let (mut found, mut start) = (Vec::new(), 0);
-        loop {
-            let request = ListAttributesN2 { attributes, name: NameText::default(), start };
-            let page = self.locate(&request).await;
-            let page = page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?;
-            found.extend(page.entries.iter().cloned());
-            // -1 ends the list; an index that does not increase would loop for ever.
-            if page.next <= start {
-                break;
-            }
-            start = page.next;
-        }
+        let mut found = Vec::new();
+        self.each_entry(attributes, |entry| found.push(entry.clone())).await?;
         found.sort_by_key(|entry| entry.name);
         Ok(found)
     }

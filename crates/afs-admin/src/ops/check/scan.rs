@@ -7,9 +7,7 @@ use afs_rpc::CallError;
 use afs_rpc::future::join_all;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, VolumeId, VolumeKind};
-use afs_wire::vl::{
-    Attributes, Entry, GetAddrs, GetAddrsU, GetNewVolumeId, ListAttributesN2, NameText, ServerKey,
-};
+use afs_wire::vl::{Attributes, Entry, GetAddrs, GetAddrsU, GetNewVolumeId, ServerKey};
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 
 use super::entry::{expected, fits, is_locked};
@@ -122,7 +120,7 @@ impl Admin {
         self.progress().step(&format!("looking at server {server}"));
         let mut scanned = ScanResult::default();
         let mut known = ServerEntries::default();
-        self.each_entry(Some(server), |entry| {
+        self.each_entry_at(Some(server), |entry| {
             if is_locked(entry) {
                 scanned.suspect(key_of(entry), None);
             }
@@ -211,7 +209,7 @@ impl Admin {
         if !handles.is_empty() {
             self.servers_by_index(&mut all).await?;
         }
-        self.each_entry(None, |entry| all.extend(entry.sites.iter().map(|site| site.server))).await?;
+        self.each_entry_at(None, |entry| all.extend(entry.sites.iter().map(|site| site.server))).await?;
         Ok(all)
     }
 
@@ -236,22 +234,11 @@ impl Admin {
         }
     }
 
-    async fn each_entry(&self, server: Option<Ipv4Addr>, mut each: impl FnMut(&Entry)) -> AdminResult {
-        let attributes = Attributes { server, partition: None, volume: None, flag: None };
-        let mut start = 0;
-        loop {
-            let request = ListAttributesN2 { attributes, name: NameText::default(), start };
-            let page = match self.locate(&request).await {
-                // The reply of OpenAFS's database about an unknown server.
-                Err(CallError::Abort(code)) if code == AbortCode::VL_NOENT => return Ok(()),
-                page => page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?,
-            };
-            page.entries.iter().for_each(&mut each);
-            // -1 ends the list; an index that does not increase would loop for ever.
-            if page.next <= start {
-                return Ok(());
-            }
-            start = page.next;
+    async fn each_entry_at(&self, server: Option<Ipv4Addr>, each: impl FnMut(&Entry)) -> AdminResult {
+        match self.each_entry(Attributes { server, ..Attributes::default() }, each).await {
+            // The reply of OpenAFS's database about an unknown server.
+            Err(error) if error.code() == Some(AbortCode::VL_NOENT) => Ok(()),
+            listed => listed,
         }
     }
 
