@@ -1,5 +1,6 @@
 //! Look-ups of `andrew fs access` at the protection service: users and groups, and paths of memberships between them.
 
+use crate::commands::pts::listed::Listed;
 use crate::commands::pts::names;
 use crate::commands::pts::route::{RouteOptions, Target, refused};
 use crate::error::{CommandError, CommandResult};
@@ -34,6 +35,8 @@ pub(super) struct OwnName {
 pub(super) struct ProtectionClient {
     route: RouteOptions,
     target: Option<Target>,
+    /// All groups that the server has sent.
+    listed: Listed,
 }
 
 /// Paths of memberships from a user or group to the groups that it is in.
@@ -53,7 +56,7 @@ pub(super) fn unknown(name: &str, cell: &str) -> CommandError {
 
 impl ProtectionClient {
     pub(super) fn new(route: RouteOptions) -> Self {
-        ProtectionClient { route, target: None }
+        ProtectionClient { route, target: None, listed: Listed::default() }
     }
 
     fn target(&mut self) -> CommandResult<&mut Target> {
@@ -154,7 +157,7 @@ impl ProtectionClient {
         Ok(paths)
     }
 
-    /// The groups that a user or group is a member of directly, as far as they may be seen.
+    /// The groups that a user or group is a member of directly, as far as they may be seen. Those of all calls are bounded.
     fn groups_of(&mut self, id: ViceId) -> CommandResult<Vec<ViceId>> {
         if id == ViceId::ANONYMOUS {
             return Ok(Vec::new());
@@ -165,7 +168,10 @@ impl ProtectionClient {
         } else {
             target.call(&pt::ListElements { id })
         };
-        Ok(reply.map(|reply| reply.ids.into_vec()).unwrap_or_default())
+        let groups = reply.map(|reply| reply.ids.into_vec()).unwrap_or_default();
+        groups.iter().for_each(|group| _ = self.listed.insert(*group));
+        self.target.iter().try_for_each(|target| self.listed.end_part(true, target))?;
+        Ok(groups)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `andrew pts listentries`: all users or groups.
 
+use super::listed::Listed;
 use super::route::{Target, refused};
 use crate::error::CommandResult;
 use crate::output;
@@ -19,8 +20,11 @@ pub struct Args {
     groups: bool,
 }
 
+/// The index after the last page.
+const END: i32 = -1;
+
 #[derive(Serialize)]
-struct Listed {
+struct ListedEntry {
     name: String,
     id: i32,
     owner: i32,
@@ -29,44 +33,46 @@ struct Listed {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct EntryList(Vec<Listed>);
+struct EntryList(Vec<ListedEntry>);
 
 impl Args {
     /// Prints all entries; for administrators.
     ///
     /// # Errors
-    /// The server's refusal.
+    /// The server's refusal, or a list that does not end.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let users = if self.users || !self.groups { list_kinds::USERS } else { 0 };
         let kinds = users | if self.groups { list_kinds::GROUPS } else { 0 };
-        let (mut listed, mut start) = (Vec::new(), 0);
-        loop {
-            let page = target.call(&ListEntries { kinds, start });
-            let page = page.map_err(|f| refused(f, "unable to list entries"))?;
-            // A page without new entries would be requested forever.
-            let more = !page.entries.is_empty() && page.next != start;
-            listed.extend(page.entries.iter().map(Listed::from));
-            start = page.next;
-            if start == -1 || !more {
-                break;
-            }
-        }
-        output::show(json, &EntryList(listed));
+        output::show(json, &EntryList(all(target, kinds)?));
         Ok(())
     }
 }
 
-impl From<&Entry> for Listed {
+fn all(target: &mut Target, kinds: u32) -> CommandResult<Vec<ListedEntry>> {
+    let (mut all, mut listed, mut start) = (Vec::new(), Listed::default(), 0);
+    loop {
+        let page = target.call(&ListEntries { kinds, start });
+        let page = page.map_err(|f| refused(f, "unable to list entries"))?;
+        all.extend(page.entries.iter().filter(|entry| listed.insert(entry.id)).map(ListedEntry::from));
+        listed.end_part(page.next == END, target)?;
+        if page.next == END {
+            return Ok(all);
+        }
+        start = page.next;
+    }
+}
+
+impl From<&Entry> for ListedEntry {
     fn from(entry: &Entry) -> Self {
         let (id, owner, creator) = (entry.id.0, entry.owner.0, entry.creator.0);
-        Listed { name: entry.name.to_string(), id, owner, creator }
+        ListedEntry { name: entry.name.to_string(), id, owner, creator }
     }
 }
 
 impl fmt::Display for EntryList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<25} {:>6} {:>6} {:>7}", "Name", "ID", "Owner", "Creator")?;
-        for Listed { name, id, owner, creator } in &self.0 {
+        for ListedEntry { name, id, owner, creator } in &self.0 {
             writeln!(f, "{name:<25} {id:>6} {owner:>6} {creator:>7} ")?;
         }
         Ok(())
@@ -79,7 +85,7 @@ mod tests {
 
     #[test]
     fn columns_have_the_form_that_scripts_parse() {
-        let alice = Listed { name: "alice".into(), id: 2, owner: -204, creator: 1 };
+        let alice = ListedEntry { name: "alice".into(), id: 2, owner: -204, creator: 1 };
         assert_eq!(
             EntryList(vec![alice]).to_string(),
             "Name                          ID  Owner Creator\nalice                          2   -204       1 \n"

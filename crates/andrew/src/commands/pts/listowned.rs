@@ -1,5 +1,6 @@
 //! `andrew pts listowned`: groups by owner.
 
+use super::listed::Listed;
 use super::names;
 use super::route::{Target, refused};
 use crate::error::CommandResult;
@@ -40,7 +41,7 @@ impl Args {
     /// Prints the groups of each owner.
     ///
     /// # Errors
-    /// An owner who does not exist, or whose groups may not be seen.
+    /// An owner who does not exist, or whose groups may not be seen; a list that does not end.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let mut answer = Vec::new();
         let outcome = if self.orphans {
@@ -64,15 +65,14 @@ impl Args {
 
 /// Names of all groups of an owner.
 fn owned(target: &mut Target, owner: ViceId, name: &str) -> CommandResult<Vec<String>> {
-    let (mut ids, mut last) = (Vec::new(), 0);
+    let (mut ids, mut listed, mut last) = (Vec::new(), Listed::default(), 0);
     loop {
         let what = format!("unable to get owner list for {name} (id: {owner})");
         let reply = target.call(&ListOwned { owner, last }).map_err(|f| refused(f, &what))?;
-        // A page without new entries would be requested forever.
-        let more = !reply.ids.is_empty() && reply.last != last;
-        ids.extend(reply.ids);
+        ids.extend(reply.ids.iter().copied().filter(|id| listed.insert(*id)));
         last = reply.last;
-        if last == 0 || !more {
+        listed.end_part(last == 0, target)?;
+        if last == 0 {
             return names::of(target, &ids);
         }
     }

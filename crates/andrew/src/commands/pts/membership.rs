@@ -1,5 +1,6 @@
 //! `andrew pts membership`: members of groups, and groups of users.
 
+use super::listed::Listed;
 use super::names::{self, UserOrGroup};
 use super::route::{Target, refused};
 use crate::error::CommandResult;
@@ -7,7 +8,6 @@ use crate::output;
 use afs_wire::ids::ViceId;
 use afs_wire::pt::{ListElements, ListSuperGroups};
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// Options of `andrew pts membership`.
@@ -48,7 +48,7 @@ impl Args {
     /// Prints members and memberships.
     ///
     /// # Errors
-    /// A user or group that does not exist, or whose memberships may not be seen.
+    /// A user or group that does not exist, or whose memberships may not be seen; a list that does not end.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
         let wanted = names::given(self.bare, self.nameorid, "membership", "the name of a user or group")?;
         let mut answer = Vec::new();
@@ -65,13 +65,15 @@ impl Args {
 
 fn membership(target: &mut Target, party: &UserOrGroup, up: bool, expand: bool) -> CommandResult<Membership> {
     let members = party.id.is_group() && !up;
-    let mut found = BTreeSet::new();
+    let mut found = Listed::default();
     let mut fresh = vec![party.id];
     while let Some(id) = fresh.pop() {
         let more = step(target, id, members, &party.text)?;
         fresh.extend(more.into_iter().filter(|id| found.insert(*id) && expand && id.is_group()));
+        // Groups in groups may be without end, the members of one group are not.
+        found.end_part(true, target)?;
     }
-    let ids: Vec<ViceId> = found.into_iter().collect();
+    let ids = found.into_ids();
     let names = names::of(target, &ids)?;
     let name = names::of(target, &[party.id])?.pop().unwrap_or_default();
     Ok(Membership { name, id: party.id.0, members, names })

@@ -10,6 +10,7 @@ mod creategroup;
 mod createuser;
 mod delete;
 mod examine;
+pub(crate) mod listed;
 mod listentries;
 mod listmax;
 mod listowned;

@@ -55,7 +55,7 @@ enum Route {
     /// The cell that runs here, as its owner.
     Owner(ControlClient),
     /// Protection servers on the network, in the order in which they are tried.
-    Network { system: Arc<System>, connections: Vec<Connection>, _udp: Udp },
+    Network { system: Arc<System>, connections: Vec<Connection>, replied: Option<SocketAddr>, _udp: Udp },
 }
 
 impl RouteOptions {
@@ -142,7 +142,7 @@ impl RouteOptions {
         let connect = |peer| udp.rx().connection(peer, ServiceId::PROTECTION, security.clone());
         let peers: Vec<SocketAddr> = servers.iter().map(|server| (*server, port).into()).collect();
         let connections = by_first_reply(&system, &udp, &peers).into_iter().map(connect).collect();
-        Ok(Route::Network { system, connections, _udp: udp })
+        Ok(Route::Network { system, connections, replied: None, _udp: udp })
     }
 }
 
@@ -158,11 +158,14 @@ impl Target {
     pub(crate) fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
         match &mut self.route {
             Route::Owner(control) => through_control(control, request),
-            Route::Network { system, connections, .. } => {
+            Route::Network { system, connections, replied, .. } => {
                 let mut last = Failure::NoReply("no server was named".into());
                 for connection in connections {
                     match system.block_on(connection.call(request)) {
-                        Ok(reply) => return Ok(reply),
+                        Ok(reply) => {
+                            *replied = Some(connection.peer());
+                            return Ok(reply);
+                        }
                         Err(CallError::Abort(code)) if !is_elsewhere(code) => {
                             return Err(Failure::Code(code));
                         }
@@ -171,6 +174,14 @@ impl Target {
                 }
                 Err(last)
             }
+        }
+    }
+
+    /// Name of the server that replied last.
+    pub(crate) fn server(&self) -> String {
+        match &self.route {
+            Route::Network { replied: Some(server), .. } => format!("server {}", server.ip()),
+            Route::Network { .. } | Route::Owner(_) => "the cell that runs here".into(),
         }
     }
 
@@ -234,7 +245,7 @@ impl Target {
     /// A service at one address, called from a given socket.
     pub(super) fn at(system: Arc<System>, udp: Udp, peer: SocketAddr, force: bool) -> Self {
         let connections = vec![udp.rx().connection(peer, ServiceId::PROTECTION, Security::null())];
-        Target { route: Route::Network { system, connections, _udp: udp }, force }
+        Target { route: Route::Network { system, connections, replied: None, _udp: udp }, force }
     }
 }
 

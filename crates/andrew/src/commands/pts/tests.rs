@@ -7,14 +7,21 @@ use crate::error::{CommandError, CommandResult};
 use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
 use afs_kv::{Kv, MemoryMedium};
 use afs_net::{System, Udp};
-use afs_rpc::Parts;
+use afs_rpc::{Parts, Service, Table};
 use afs_server::{Guard, ProtectionNames, ProtectionOptions, ProtectionServer};
+use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
-use afs_wire::pt::{Entry, ListElements, ListEntry, ListMax};
+use afs_wire::pt::{
+    Entry, IdToName, IdToNameReply, Ids, IdsReply, ListElements, ListEntries, ListEntriesReply, ListEntry,
+    ListMax, ListOwned, ListOwnedReply, ListSuperGroups, NameChars, NameToId, NameToIdReply,
+};
+use afs_wire::rpc::ServiceId;
+use afs_wire::xdr::BoundedVec;
 use clap::Parser;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 #[derive(Parser)]
 struct Line {
@@ -30,18 +37,19 @@ struct Cell {
 
 impl Cell {
     fn new(force: bool) -> Self {
+        Self::with_service(force, |system| {
+            let (db, guard) = protection(system);
+            ProtectionServer::service(system.env(), db, guard, ProtectionOptions::default())
+        })
+    }
+
+    fn with_service(force: bool, service: impl FnOnce(&Arc<System>) -> Arc<dyn Service>) -> Self {
         let system = System::with_workers(1).unwrap();
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let bind = || Udp::bind(&system, loopback, afs_rx::Config::default()).unwrap();
         let (server, client) = (bind(), bind());
-        let medium = Arc::new(MemoryMedium::default());
-        let kv = Kv::open(medium, afs_db::TABLES, Parts::inline(), afs_kv::Config::default()).unwrap();
-        let db: Arc<dyn ProtectionDb> = Arc::new(EmbeddedProtectionDb::new(kv));
-        system.block_on(bootstrap_protection(&*db, "admin")).unwrap();
-        let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
         server.rx().trust(client.local_addr()).unwrap();
-        let service = ProtectionServer::service(system.env(), db, guard, ProtectionOptions::default());
-        server.rx().listen(service).unwrap();
+        server.rx().listen(service(&system)).unwrap();
         let target = Target::at(system, client, server.local_addr(), force);
         Cell { target, _server: server }
     }
@@ -63,6 +71,16 @@ impl Cell {
         let id = names::find(&mut self.target, name).unwrap().id;
         self.target.call(&ListElements { id }).unwrap().ids.iter().map(|id| id.0).collect()
     }
+}
+
+/// The database with an administrator.
+fn protection(system: &System) -> (Arc<dyn ProtectionDb>, Guard) {
+    let medium = Arc::new(MemoryMedium::default());
+    let kv = Kv::open(medium, afs_db::TABLES, Parts::inline(), afs_kv::Config::default()).unwrap();
+    let db: Arc<dyn ProtectionDb> = Arc::new(EmbeddedProtectionDb::new(kv));
+    system.block_on(bootstrap_protection(&*db, "admin")).unwrap();
+    let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
+    (db, guard)
 }
 
 fn said(outcome: CommandResult) -> String {
@@ -147,4 +165,49 @@ fn force_goes_on_and_still_fails() {
     let mut cell = Cell::new(true);
     assert_eq!(said(cell.pts("createuser admin alice")), "pts: some were refused");
     assert_eq!(cell.entry("alice").id, ViceId(2));
+}
+
+/// A protection server whose lists do not end: that of entries has one at each index, those of groups have others each time.
+fn endless(_: &Arc<System>) -> Arc<dyn Service> {
+    let others = |calls: &AtomicI32| {
+        let first = -1_000_000_000 + 200_000 * calls.fetch_add(1, Ordering::Relaxed);
+        Ids::first_of((first..first + 200_000).map(ViceId))
+    };
+    let table = Table::new(ServiceId::PROTECTION, Arc::new(AtomicI32::new(0)))
+        .call(move |calls: Arc<AtomicI32>, _, _: ListElements| async move {
+            Ok::<_, AbortCode>(IdsReply { ids: others(&calls), over: 0 })
+        })
+        .call(move |calls: Arc<AtomicI32>, _, _: ListSuperGroups| async move {
+            Ok::<_, AbortCode>(IdsReply { ids: others(&calls), over: 0 })
+        })
+        .call(move |calls: Arc<AtomicI32>, _, call: ListOwned| async move {
+            Ok::<_, AbortCode>(ListOwnedReply { ids: others(&calls), last: call.last + 1 })
+        })
+        .call(|_, _, call: ListEntries| async move {
+            let entry = Entry { id: ViceId(2), ..Entry::default() };
+            let entries = BoundedVec::first_of([entry]);
+            Ok::<_, AbortCode>(ListEntriesReply { entries, next: (call.start + 1) % 3 })
+        })
+        .call(|_, _, call: NameToId| async move {
+            let ids = Ids::first_of(call.names.iter().map(|_| ViceId::ANONYMOUS));
+            Ok::<_, AbortCode>(NameToIdReply { ids })
+        })
+        .call(|_, _, call: IdToName| async move {
+            let names = BoundedVec::first_of(call.ids.iter().map(|_| NameChars::default()));
+            Ok::<_, AbortCode>(IdToNameReply { names })
+        });
+    Arc::new(table)
+}
+
+#[test]
+fn a_list_without_end_is_an_error_that_names_the_server() {
+    let mut cell = Cell::with_service(false, endless);
+    for (line, why) in [
+        ("listentries", "does not end"),
+        ("listowned 7", "has more than 1048576 users and groups"),
+        ("membership 7 --expandgroups", "has more than 1048576 users and groups"),
+    ] {
+        let want = format!("pts: the list that server 127.0.0.1 sends {why}");
+        assert_eq!(said(cell.pts(line)), want, "{line}");
+    }
 }
