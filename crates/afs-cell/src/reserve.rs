@@ -1,6 +1,6 @@
 //! Reserve: a file whose space a start gives up on a full disk, so that servers and mounts start there and files can be removed.
 
-use afs_files::own::Opening;
+use afs_own::Opening;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use std::fs;
 use std::io;

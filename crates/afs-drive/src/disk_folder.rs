@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use afs_files::own::{self, Opening};
+use afs_own::{self as own, Opening};
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 
 use crate::drive::Usage;

@@ -9,9 +9,9 @@
 //!
 //! Programs of before the checksum read such a file too: in JSON it is a field that they do not know, in TOML a comment.
 
-use crate::own::Opening;
 use crate::secret_file::{self, SecretFileError};
 use crate::write_durably;
+use afs_own::Opening;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read};

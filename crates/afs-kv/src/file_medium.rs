@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use afs_files::own::{self, Opening};
+use afs_own::{self as own, Opening};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 

@@ -4,8 +4,8 @@
 //! failed, and then closes it. Its standard error is the log.
 
 use crate::error::{CommandError, CommandResult};
-use afs_files::own::Opening;
 use afs_net::threads::refused;
+use afs_own::Opening;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;

@@ -3,7 +3,7 @@
 use crate::error::{CommandError, CommandResult};
 use afs_cell::state::{CellProcess, StateDir};
 use afs_cell::tokens::CellLocation;
-use afs_files::own;
+use afs_own as own;
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,7 +2,7 @@
 
 use crate::configuration::FileError;
 use crate::error::CellResult;
-use afs_files::own::Opening;
+use afs_own::Opening;
 use afs_server::Requirement;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;

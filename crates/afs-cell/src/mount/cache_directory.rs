@@ -2,9 +2,9 @@
 
 use super::{ClientError, cache_lock};
 use crate::error::CellResult;
-use afs_files::own::{self, Opening};
 use afs_files::write_durably;
 use afs_net::System;
+use afs_own::{self as own, Opening};
 use afs_rpc::EnvExt;
 use afs_wire::ids::Uuid;
 use std::fs::File;

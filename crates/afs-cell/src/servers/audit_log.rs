@@ -1,6 +1,6 @@
 //! Audit log in files: `audit.log` in the state directory, one record a line, in JSON.
 
-use afs_files::own::Opening;
+use afs_own::Opening;
 use afs_server::audit::{AuditRecord, AuditSink};
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -6,7 +6,7 @@ use crate::configuration::partition_identity;
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::stores::cannot_open;
-use afs_files::own;
+use afs_own as own;
 use afs_wire::ids::Uuid;
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ pub use lock::{CellProcess, StateLock};
 pub use xdg::{config_file, default_cache, home};
 
 use crate::error::CellResult;
-use afs_files::own::{self, Opening};
+use afs_own::{self as own, Opening};
 use lock::read_record;
 use rustix::fs::{FlockOperation, flock};
 use std::fs;

@@ -3,8 +3,8 @@
 use super::find::Kind;
 use super::{OfflineStore, StoreReport, StoresError};
 use afs_env::Parts;
-use afs_files::own;
 use afs_kv::{FileMedium, Later, Report, salvage};
+use afs_own as own;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, File};
 use std::io;

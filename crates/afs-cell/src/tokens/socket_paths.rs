@@ -1,7 +1,7 @@
 //! Paths of the token sockets of mounts.
 
 use crate::state::StateDir;
-use afs_files::own;
+use afs_own as own;
 use rustix::process::{geteuid, getuid};
 use std::fs;
 use std::io;

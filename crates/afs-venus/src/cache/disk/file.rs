@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use afs_files::own::Opening;
+use afs_own::Opening;
 use bytes::Bytes;
 
 use crate::cache::disk::holes;

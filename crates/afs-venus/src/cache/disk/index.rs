@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use afs_files::own::Opening;
+use afs_own::Opening;
 use afs_wire::ids::{CellName, DataVersion, Fid};
 
 use crate::cache::codec::{

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use afs_files::own::{self, Opening};
+use afs_own::{self as own, Opening};
 use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 

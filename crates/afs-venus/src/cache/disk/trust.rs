@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use afs_files::own;
+use afs_own as own;
 
 use super::{named, remove_if_there, write_synced};
 

@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use afs_files::own::{self, Opening};
+use afs_own::{self as own, Opening};
 
 use super::remove_if_there;
 

@@ -6,7 +6,7 @@ use crate::commands::vos::dates;
 use crate::error::{CommandError, CommandResult};
 use crate::{output, size};
 use afs_cell::tokens::{Mounts, Settle, Settled, UnsavedAt};
-use afs_files::own::Opening;
+use afs_own::Opening;
 use afs_venus::Unsaved;
 use afs_wire::ids::UnixSeconds;
 use clap::Subcommand;

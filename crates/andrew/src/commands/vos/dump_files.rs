@@ -3,7 +3,7 @@
 use super::dump::cannot;
 use crate::error::{CommandError, CommandResult};
 use afs_admin::{DumpSink, DumpSource};
-use afs_files::own::Opening;
+use afs_own::Opening;
 use afs_rpc::BoxFuture;
 use bytes::Bytes;
 use std::fs::File;

@@ -6,8 +6,8 @@
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
 use afs_admin::journal::{Draft, Holder, JournalError, Lease, OperationId, Pending, Record};
-use afs_files::own::{self, Opening};
 use afs_files::{Syntax, Versioned, secret_file};
+use afs_own::{self as own, Opening};
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //! Every directory and file that a program keeps of its own (state, cache, partition, drive, log, lock) is made and opened here. A name that
 //! is a symbolic link is not followed, and what others may read is closed to them when it is opened.
 
-use crate::make_directory;
+use crate::directory::make_directory;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};

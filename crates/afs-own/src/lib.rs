@@ -1,0 +1,7 @@
+//! The one door for the directories and files of the product, closed to other users of the machine.
+
+mod directory;
+mod own;
+
+pub use directory::make_directory;
+pub use own::{Opening, directory, given_directory, new_directory, public_directory, subdirectory};
