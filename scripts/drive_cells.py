@@ -46,7 +46,10 @@ class Cells:
             directory = self.scratch / drive.name
             said = json.loads(self.at(drive.host, "--json", "drive", "serve", "--dir", directory, "--listen", drive.address, "--detach"))
             self.served.append(processes.in_namespace(f"{PREFIX}-{drive.host[0]}", ["andrew"])[0])
-            self.administer("drive", "add", drive.name, "--address", drive.address, "--join-key", said["join_key"])
+            key = self.scratch / f"{drive.name}.join-key"
+            key.touch(mode=0o600)
+            key.write_text(said["join_key"])
+            self.administer("drive", "add", drive.name, "--address", drive.address, "--join-key", key)
         self.reader = self.mount("reader")
         self.beside = [self.write(f"beside{number}", [drive], 1, 1)[0] for number, drive in enumerate(self.drives)]
 

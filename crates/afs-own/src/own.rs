@@ -64,7 +64,8 @@ pub fn subdirectory(path: &Path) -> io::Result<()> {
 /// # Errors
 /// As [`given_directory`].
 pub fn public_directory(path: &Path) -> io::Result<()> {
-    given_directory(path)?;
+    make_directory(path, DirBuilder::new().mode(0o755))?;
+    check(path, &fs::metadata(path).map_err(named(path))?)?;
     let opened = File::open(path).map_err(named(path))?;
     match opened.metadata()?.uid() == geteuid().as_raw() {
         true => opened.set_permissions(Permissions::from_mode(0o755)).map_err(named(path)),
@@ -228,6 +229,17 @@ mod tests {
             [0o755, 0o700, 0o600],
             "a given directory is its owner's"
         );
+    }
+
+    #[test]
+    fn a_public_directory_can_be_reached_and_read_by_others() {
+        let scratch = tempfile::tempdir().unwrap();
+        let public = scratch.path().join("above/public");
+        public_directory(&public).unwrap();
+        let before = mode(&scratch.path().join("above"));
+        with_mode(&public, 0o700);
+        public_directory(&public).unwrap();
+        assert_eq!((mode(&public), before & 0o555), (0o755, 0o555));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::commands::{
     umount, up, vos,
 };
 use crate::error::{CommandError, CommandResult};
+use crate::plain::plain;
 use clap::builder::styling::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -207,7 +208,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be a log on a full disk.
-            let _ = writeln!(std::io::stderr(), "andrew: {error}");
+            let _ = writeln!(std::io::stderr(), "andrew: {}", plain(&error.to_string()));
             ExitCode::from(error.status)
         }
     }

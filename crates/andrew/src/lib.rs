@@ -11,6 +11,7 @@ mod host_names;
 mod log;
 pub mod open_files;
 pub mod output;
+mod plain;
 pub mod running_cells;
 pub mod size;
 mod sys;

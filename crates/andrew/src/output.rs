@@ -1,5 +1,6 @@
 //! Output of commands on standard output: text, or JSON.
 
+use crate::plain::plain;
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -12,7 +13,7 @@ pub fn show<A: Serialize + Display>(json: bool, answer: &A) {
     let text = if json {
         serde_json::to_string_pretty(answer).unwrap_or_else(|e| format!("{{\"error\":\"{e}\"}}"))
     } else {
-        answer.to_string()
+        plain(&answer.to_string()).into_owned()
     };
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());

@@ -13,6 +13,7 @@ pub mod fleet;
 pub mod guest;
 pub mod host_server;
 pub mod intruder;
+pub mod join_key;
 pub mod lan;
 pub mod loopback;
 pub mod manifest;

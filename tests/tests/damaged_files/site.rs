@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use andrew_tests::live::cell::{CELL, andrew, command};
+use andrew_tests::live::join_key;
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::{Daemon, run, seconds};
 use andrew_tests::live::scratch::unmount;
@@ -71,12 +72,11 @@ impl Site {
         command(&self.netns, words)
     }
 
-    /// Starts a new drive; returns its join key.
+    /// Starts a new drive; returns the path of a file with its join key.
     pub fn start_drive_alone(&mut self) -> String {
         self.start_drive().unwrap();
         let said = self.said();
-        let key = said.split("--join-key ").nth(1).and_then(|rest| rest.lines().next());
-        key.unwrap_or_else(|| panic!("no join key: {said}")).trim().to_owned()
+        join_key::file(&said, &self.path().join("join-key"))
     }
 
     /// Starts the drive, and the cell with its mount.

@@ -1,11 +1,9 @@
 //! A drive on a host: the process `andrew drive serve`, which can be killed and started again.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use andrew_tests::live::cell::andrew;
+use andrew_tests::live::join_key;
 use andrew_tests::live::mount::wait_for_word;
 use andrew_tests::live::netns::Netns;
 use andrew_tests::live::process::{Daemon, seconds};
@@ -26,20 +24,9 @@ impl Drive {
         Self { name, address: address.to_owned(), netns, directory, process }
     }
 
-    /// What a file server needs to take it.
-    pub fn join_key(&self) -> String {
-        let said = self.process.said();
-        let key = said.split("--join-key FILE:\n").nth(1).and_then(|rest| rest.lines().next());
-        key.unwrap_or_else(|| panic!("no join key: {said}")).trim().to_owned()
-    }
-
-    /// The same in a file, as `andrew drive add` takes it.
+    /// File with what a file server needs to take it.
     pub fn join_key_file(&self) -> String {
-        let file = self.directory.with_extension("join-key");
-        let mut options = fs::File::options();
-        let opened = options.write(true).create(true).truncate(true).mode(0o600).open(&file);
-        opened.unwrap().write_all(self.join_key().as_bytes()).unwrap();
-        file.display().to_string()
+        join_key::file(&self.process.said(), &self.directory.with_extension("join-key"))
     }
 
     pub fn kill(&mut self) {

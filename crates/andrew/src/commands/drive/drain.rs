@@ -3,6 +3,7 @@
 use super::unexpected;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use crate::plain::plain;
 use afs_cell::drives::{DrainLine, DrainState, DriveAnswer, DriveRequest};
 use serde::Serialize;
 use std::fmt;
@@ -71,7 +72,7 @@ impl Args {
         let shows = std::io::stderr().is_terminal() && !json;
         while wait && line.state == DrainState::Draining {
             if shows {
-                eprint!("\r{}\x1b[K", DrainText(&line));
+                eprint!("\r{}\x1b[K", plain(&DrainText(&line).to_string()));
             }
             std::thread::sleep(POLL);
             line = drain(ask(DriveRequest::Drained { name: name.clone() })?)?;

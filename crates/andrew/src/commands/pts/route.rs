@@ -6,6 +6,7 @@ use crate::commands::pts::control_call::{Failure, through_control};
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
 use crate::host_names;
+use crate::plain::plain;
 use crate::running_cells;
 use afs_cell::control::ControlClient;
 use afs_cell::state::{CellProcess, StateDir};
@@ -195,7 +196,7 @@ impl Target {
         for item in all {
             match one(self, item) {
                 Err(error) if self.force => {
-                    eprintln!("andrew: {error} (ignored)");
+                    eprintln!("andrew: {} (ignored)", plain(&error.to_string()));
                     first = first.and(Err(error));
                 }
                 outcome => outcome?,

@@ -4,6 +4,7 @@ mod report;
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use crate::plain::plain;
 use afs_cell::tokens::Mounts;
 use report::{MountReport, Reports};
 use std::io::{self, IsTerminal, Write};
@@ -99,7 +100,7 @@ fn draw(text: &str) -> io::Result<()> {
     // To the upper left corner; each line erases what follows it, and the last one what is below.
     write!(out, "\x1b[H")?;
     for line in text.lines().take(rows - 1) {
-        let line: String = line.chars().take(columns).collect();
+        let line: String = plain(line).chars().take(columns).collect();
         write!(out, "{line}\x1b[K\r\n")?;
     }
     write!(out, "\x1b[J")?;

@@ -1,5 +1,6 @@
 //! Progress of an operation on standard error: a bar on a terminal, lines otherwise.
 
+use crate::plain::plain;
 use afs_admin::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -38,10 +39,10 @@ impl Progress for Bar {
     fn step(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_style(style("{spinner} {msg}"));
-            bar.set_message(what.to_owned());
+            bar.set_message(plain(what).into_owned());
             bar.reset();
         } else if self.lines {
-            eprintln!("{what}");
+            eprintln!("{}", plain(what));
         }
     }
 
@@ -60,6 +61,7 @@ impl Progress for Bar {
     }
 
     fn warn(&self, what: &str) {
+        let what = plain(what);
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("vos: {what}")),
             None => eprintln!("vos: {what}"),
