@@ -11,3 +11,4 @@ pub mod live;
 pub mod model;
 pub mod real_input;
 pub mod sim;
+pub mod sources;

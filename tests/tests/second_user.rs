@@ -1,5 +1,5 @@
-//! Another user of the machine, below everything that a server, a drive and mounts keep on disk: whatever the umask was, and whoever made
-//! the directories before, nothing there can be read, locked, replaced or planted.
+//! Directories of a server, a drive and a mount, and another user of the machine. The user can read, lock, replace and plant nothing in
+//! them, also if the umask was 0 and an administrator had made the directories with mode 0755 before.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -163,6 +163,10 @@ fn another_user_of_the_machine_opens_nothing_that_is_kept() {
     let is_in = |place: &str| secret.iter().any(|path| path.starts_with(host.at(place)));
     assert!(is_in("disk") && is_in("cache"), "the secret is nowhere to be found: {secret:?}");
     assert_eq!(intruder::finds(&host.places()), Vec::<String>::new());
+    let dump = host.at("owner.dump").display().to_string();
+    let state = host.at("state").display().to_string();
+    let _ = command(host.setup.netns(), &["vos", "dump", "owner", "-file", &dump, "--state", &state]);
+    assert_eq!(fs::metadata(&dump).unwrap().permissions().mode() & 0o777, 0o600);
     host.stop_all(processes);
 
     // A program of before made all of it for everybody to read.

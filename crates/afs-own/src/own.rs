@@ -16,8 +16,8 @@ const OTHERS: u32 = 0o077;
 /// Those by which others change a file, or the names in a directory.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Makes a directory, and those missing above it, durably, or takes one that is there, which somebody has named: others may read the names
-/// in it, if its owner wants that.
+/// Makes a directory that a user has named (by an option, for example), and those missing above it, durably. If it exists, its mode is left
+/// as it is: its owner may let other users read the names in it.
 ///
 /// # Errors
 /// The system refuses; the directory belongs to another user than this one or root; others may write to it.

@@ -59,8 +59,8 @@ impl Venus {
         self.all_may(&self.kernel.nodes().admitted(node), dir, wanted)
     }
 
-    /// Whether the kernel may keep the entry of a directory in another one: whoever is there may follow it, if all of them may
-    /// see the names in it. Then that is recorded; also returns whether some of them are new.
+    /// Whether the kernel may keep the entry of a directory in its parent: if all users in the parent may list the directory.
+    /// They may all follow the entry then, and are added to the directory's users; also returns whether some of them are new.
     fn may_keep_entry(&self, parent: NodeId, dir: NodeId) -> (bool, bool) {
         let admitted = self.kernel.nodes().admitted(parent);
         let may = match self.kernel.nodes().node_target(dir) {

@@ -234,7 +234,7 @@ impl ServerPath {
 }
 
 impl State {
-    /// Keeps what a token is told. It may have given way to others while it asked.
+    /// Keeps what a token is told. While the call for it was in progress, other tokens may have taken its place.
     fn tell(&mut self, token: TokenId, told: Told) {
         if !self.told.contains_key(&token) && self.told.len() >= TOKENS_MAX {
             self.told.pop_first();
