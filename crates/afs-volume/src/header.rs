@@ -1,7 +1,7 @@
 //! Volume header: identity, dates, quota and counters.
 
-use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
-use afs_wire::vol::{DataRoute, DriveCount, Lending, Placement};
+use afs_wire::ids::{Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
+use afs_wire::vol::{CLOSED_MAX, ClosedPast, DataRoute, DriveCount, Lending, Modes, Placement};
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
@@ -68,8 +68,12 @@ pub struct VolumeHeader {
     pub route: DataRoute,
     /// Whether its directories may be leased to clients.
     pub lending: Lending,
+    /// Whether modes close its directories.
+    pub modes: Modes,
     /// On which drives its new data go.
     pub placement: Placement,
+    /// The directories whose past is closed: at most [`CLOSED_MAX`]. Of a read-write volume; a clone has what its source had.
+    pub closed_pasts: Vec<ClosedPast>,
     /// Counts changes by clients.
     pub update_counter: u32,
     /// The volume from which this one was made, 0 if none.
@@ -147,7 +151,9 @@ impl VolumeHeader {
             snapshot: false,
             route: DataRoute::default(),
             lending: Lending::default(),
+            modes: Modes::default(),
             placement: Placement::default(),
+            closed_pasts: Vec::new(),
             update_counter: 0,
             restored_from: VolumeId(0),
             group,
@@ -181,7 +187,7 @@ impl VolumeHeader {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(192);
-        out.put_u8(VERSION);
+        out.put_u8(if self.closed_pasts.is_empty() { VERSION } else { WITH_CLOSED_PASTS });
         out.put_u32(self.id.0);
         out.put_u8(self.kind as u8);
         out.put_u8(self.flags());
@@ -220,11 +226,17 @@ impl VolumeHeader {
         out.put_u8(self.placement.copies.map_or(0, DriveCount::get));
         out.put_u8(self.placement.width.get());
         out.put_u32(self.clone_date.0);
+        for closed in self.closed_pasts.iter().take(CLOSED_MAX) {
+            out.put_u32(closed.vnode.0);
+            out.put_u32(closed.unique.0);
+            out.put_u32(closed.until.0);
+        }
         out
     }
 
     fn flags(&self) -> u8 {
-        let flags = [self.online, false, self.destroy, self.snapshot, self.loose_numbers];
+        let closes = self.modes == Modes::Close;
+        let flags = [self.online, closes, self.destroy, self.snapshot, self.loose_numbers];
         let settings = self.route.number() << ROUTE_SHIFT | self.lending.number() << LENDING_SHIFT;
         flags.iter().enumerate().fold(settings, |byte, (bit, set)| byte | u8::from(*set) << bit)
     }
@@ -234,15 +246,18 @@ impl VolumeHeader {
         let version = fields.u8()?;
         let mut header = Self::decode_first(&mut fields)?;
         match version {
-            // Of a store without clones.
-            1 => {}
-            WITHOUT_PLACEMENT..=VERSION => {
+            // Of a store without clones. The bit of the modes was another one.
+            1 => header.modes = Modes::default(),
+            WITHOUT_PLACEMENT..=WITH_CLOSED_PASTS => {
                 header.decode_rest(&mut fields)?;
                 if version != WITHOUT_PLACEMENT {
                     header.placement = decode_placement(&mut fields)?;
                 }
-                if version == VERSION {
+                if version >= VERSION {
                     header.clone_date = UnixSeconds(fields.u32()?);
+                }
+                if version == WITH_CLOSED_PASTS {
+                    header.closed_pasts = decode_closed_pasts(&mut fields)?;
                 }
             }
             _ => return Err(BadRecord),
@@ -268,6 +283,7 @@ impl VolumeHeader {
             // That of a later program is the default.
             route: DataRoute::of_number((flags >> ROUTE_SHIFT & 3).into()).unwrap_or_default(),
             lending: Lending::of_number((flags >> LENDING_SHIFT).into()).unwrap_or_default(),
+            modes: Modes::of_number((flags >> 1 & 1).into()).unwrap_or_default(),
             parent: VolumeId(fields.u32()?),
             read_only: VolumeId(fields.u32()?),
             backup: VolumeId(fields.u32()?),
@@ -296,6 +312,7 @@ impl VolumeHeader {
             week_use: [0; 7],
             max_files: 0,
             placement: Placement::default(),
+            closed_pasts: Vec::new(),
             update_counter: 0,
             restored_from: VolumeId(0),
         })
@@ -325,12 +342,27 @@ fn decode_placement(fields: &mut Fields) -> Decoded<Placement> {
     Ok(Placement { copies, width: count(fields.u8()?)? })
 }
 
+/// All that is left: one at least.
+fn decode_closed_pasts(fields: &mut Fields) -> Decoded<Vec<ClosedPast>> {
+    let mut all = Vec::new();
+    while all.is_empty() || !fields.is_empty() {
+        let vnode = VnodeId(fields.u32()?);
+        all.push(ClosedPast { vnode, unique: Uniquifier(fields.u32()?), until: UnixSeconds(fields.u32()?) });
+        if all.len() > CLOSED_MAX {
+            return Err(BadRecord);
+        }
+    }
+    Ok(all)
+}
+
 /// Whether a header of the first format belongs to a volume that was being deleted.
 pub(crate) fn was_doomed(record: &[u8]) -> bool {
     record.first() == Some(&1) && record.get(6).is_some_and(|flags| flags & 2 != 0)
 }
 
 const VERSION: u8 = 4;
+/// As [`VERSION`], with the directories whose past is closed behind it. Programs that do not know these do not serve the volume.
+const WITH_CLOSED_PASTS: u8 = 5;
 /// Without a placement and without the time of the last clone; version 3 lacks the latter alone.
 const WITHOUT_PLACEMENT: u8 = 2;
 /// Where the route is among the flags.
@@ -362,6 +394,7 @@ mod tests {
         header.clone_date = UnixSeconds(99);
         header.offline_message = "back at noon".into();
         (header.destroy, header.snapshot, header.week_use[6]) = (true, true, 12);
+        header.modes = Modes::Close;
         header.route = DataRoute::Drives;
         let two = DriveCount::new(2).unwrap();
         for placement in
@@ -381,6 +414,22 @@ mod tests {
             wrong[at..at + 2].copy_from_slice(&bad);
             assert_eq!(VolumeHeader::decode(wrong.into()), Err(BadRecord));
         }
+    }
+
+    #[test]
+    fn the_directories_whose_past_is_closed_read_back_and_too_many_do_not() {
+        let closed =
+            |n| ClosedPast { vnode: VnodeId(n), unique: Uniquifier(n + 1), until: UnixSeconds(n + 2) };
+        let mut header = header(5);
+        for count in [1, 2, CLOSED_MAX as u32] {
+            header.closed_pasts = (0..count).map(closed).collect();
+            let stored = Bytes::from(header.encode());
+            assert_eq!(VolumeHeader::decode(stored.clone()), Ok(header.clone()));
+            let cut = |bytes| VolumeHeader::decode(stored.slice(..stored.len() - bytes));
+            assert!((1..12).all(|bytes| cut(bytes) == Err(BadRecord)), "{count}");
+        }
+        let more = [header.encode(), vec![0; 12]].concat();
+        assert_eq!(VolumeHeader::decode(more.into()), Err(BadRecord));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Settings of a volume that a dump has no place for, carried to another site beside it: by which ways its bytes may travel, on
-//! which drives its data go, and whether its directories are leased (`docs/protocol/extensions.md`, SetRoute, SetPlacement and SetLending).
+//! which drives its data go, whether its directories are leased, and what it withholds beyond its lists
+//! (`docs/protocol/extensions.md`, SetRoute, SetPlacement, SetLending and SetPrivacy).
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +9,8 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 use afs_wire::rpc::{Nothing, Request};
 use afs_wire::vol::{
-    DataRoute, GetLending, GetPlacement, GetRoute, Lending, Placement, SetLending, SetPlacement, SetRoute,
+    DataRoute, GetLending, GetPlacement, GetPrivacy, GetRoute, Lending, Modes, Placement, SetLending,
+    SetPlacement, SetPrivacy, SetRoute,
 };
 
 use super::Transaction;
@@ -55,6 +57,16 @@ impl Admin {
                 self.progress().warn(&format!(
                     "the directories of volume {volume} are leased to no client (`andrew vos setleases`); server {server} does not \
                      know that setting, and leases them to clients that ask, if it has leases"
+                ));
+            }
+        }
+        if let Some(reply) = self.known(from, volume, &GetPrivacy { volume }).await? {
+            let modes = reply.privacy.modes;
+            let set = SetPrivacy { transaction: target.id, privacy: reply.privacy };
+            if !self.carried(target, &set).await? && modes != Modes::default() {
+                self.progress().warn(&format!(
+                    "modes close directories of volume {volume} (`andrew vos setmodes`); server {server} does not know that setting: \
+                     there access lists alone decide"
                 ));
             }
         }

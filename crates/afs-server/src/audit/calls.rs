@@ -173,6 +173,8 @@ described! {
     Change: vol::SetPlacement |call| call.transaction;
     Read: vol::GetLending |call| call.volume;
     Change: vol::SetLending |call| call.transaction;
+    Read: vol::GetPrivacy |call| call.volume;
+    Change: vol::SetPrivacy |call| call.transaction;
     Read: vol::DumpByPath |call| call.transaction;
     Change: vol::RestoreByPath |call| call.transaction;
 }

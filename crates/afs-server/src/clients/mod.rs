@@ -6,6 +6,7 @@ mod identify;
 mod identifying;
 mod late_breaks;
 mod messages;
+mod pasts;
 mod recalls;
 mod resume;
 mod rights;
@@ -29,6 +30,7 @@ pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
 use identifying::Identifying;
 use late_breaks::LateAddresses;
+use pasts::Pasts;
 pub(crate) use rights::KeptRights;
 use unidentified::Unidentified;
 use waiting_calls::WaitingCalls;
@@ -67,6 +69,7 @@ pub struct Clients {
     hosts: HostTable,
     callbacks: Arc<Callbacks>,
     leases: Arc<Leases>,
+    pasts: Pasts,
     timeouts: ClientTimeouts,
     identifying: Identifying,
     /// Calls that wait for their clients.
@@ -101,6 +104,7 @@ impl Clients {
             hosts,
             callbacks,
             leases,
+            pasts: Pasts::default(),
             timeouts,
             identifying: Identifying::default(),
             waiting: Arc::default(),

@@ -32,7 +32,7 @@ impl FileServer {
         found.check(&context.subject, Operation::FetchAcl)?;
         let named = found.acl.named(&Known::of_ids(self.guard.names(), &found.acl).await?);
         let acl = named.to_opaque().map_err(|_| Errno::E2BIG.to_uae())?;
-        let status = self.status(&context.subject, &found.header, &found.record, &found.acl);
+        let status = self.status_of(&context.subject, &found, &found.record);
         Ok(fs::FetchAclReply { acl, status, sync: sync(&found.header) })
     }
 
@@ -42,12 +42,15 @@ impl FileServer {
         fid: Fid,
         text: &[u8],
     ) -> Result<fs::StatusReply, AbortCode> {
+        let invalid = |_| Errno::EINVAL.to_uae();
+        let named = NamedAcl::from_opaque(text).map_err(invalid)?;
+        if let Some(found) = self.find_past(context, fid).await? {
+            return self.store_past_acl(context, fid, found, &named).await;
+        }
         let found = self.find_to_change(context, fid).await?;
         found.check(&context.subject, Operation::StoreAcl)?;
         // Also from the caller's machine: what its users were told was decided by the list as it is.
         self.recall_from_others(fid, None).await?;
-        let invalid = |_| Errno::EINVAL.to_uae();
-        let named = NamedAcl::from_opaque(text).map_err(invalid)?;
         let known = Known::of_names_and(self.guard.names(), &named, &found.acl).await?;
         let acl = named.resolve(&known).map_err(invalid)?;
         let subject = context.subject.clone();
@@ -58,6 +61,7 @@ impl FileServer {
         });
         let record = change.await?;
         let told = self.data_path.access_list_changed(fid);
+        self.clients.break_pasts(fid.volume);
         self.clients.start_breaks(fid, Some(context.host.id())).and_told(told).answered().await;
         let header = found.served.volume.header();
         let acl = record.acl.clone().unwrap_or_default();
@@ -67,7 +71,7 @@ impl FileServer {
 }
 
 /// The ids of the names of one access list, looked up in one request.
-struct Known(Vec<(String, ViceId)>);
+pub(super) struct Known(Vec<(String, ViceId)>);
 
 impl Known {
     async fn of_ids(names: &dyn NameService, acl: &Acl) -> Result<Self, AbortCode> {
@@ -78,7 +82,7 @@ impl Known {
 
     /// The ids of the names, and those that the present list has of deleted users and groups: they are shown as numbers, and who changes
     /// another entry writes them back.
-    async fn of_names_and(
+    pub(super) async fn of_names_and(
         names: &dyn NameService,
         named: &NamedAcl,
         present: &Acl,

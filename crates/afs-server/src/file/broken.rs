@@ -17,6 +17,8 @@ pub(super) struct Broken {
     others: BTreeSet<Fid>,
     /// The reply does not mention the object.
     everybody: BTreeSet<Fid>,
+    /// Volumes whose earlier states show another part of themselves now.
+    pasts: BTreeSet<VolumeId>,
     /// The drives that are told of changed rights.
     telling: Telling,
 }
@@ -32,6 +34,11 @@ impl Broken {
         let (known, unknown) = std::mem::take(&mut self.everybody).into_iter().partition(knows);
         self.everybody = unknown;
         self.others.extend::<BTreeSet<_>>(known);
+    }
+
+    /// The promises on earlier states of a volume: what they show follows the rights in it.
+    pub(super) fn for_pasts(&mut self, volume: VolumeId) {
+        self.pasts.insert(volume);
     }
 
     /// What drives are told at the same time.
@@ -52,6 +59,7 @@ impl FileServer {
         let others = broken.others.difference(&broken.everybody).map(|fid| (*fid, caller));
         let everybody = broken.everybody.iter().map(|fid| (*fid, None));
         let started = others.chain(everybody).map(|(fid, except)| self.clients.start_breaks(fid, except));
+        broken.pasts.iter().for_each(|volume| self.clients.break_pasts(*volume));
         let told = std::mem::take(&mut broken.telling);
         started.fold(Breaks::default().and_told(told), Breaks::and)
     }
@@ -62,6 +70,9 @@ impl FileServer {
     pub(super) fn unlinked(&self, volume: VolumeId, object: &Object, broken: &mut Broken) {
         match object {
             Object::Gone(fid) => {
+                if fid.is_directory() {
+                    broken.for_pasts(volume);
+                }
                 broken.and_told(self.data_path.file_changed(*fid));
                 self.clients.callbacks().forget_file(*fid);
                 self.locks.forget(*fid);

@@ -138,6 +138,10 @@ impl FileServer {
         if !is_wanted {
             return Err(Errno::EISDIR.to_uae());
         }
+        if found.past.is_some() {
+            // Rights in an earlier state follow the lists of another volume, whose changes revoke no capability for this one.
+            return Err(Errno::EACCES.to_uae());
+        }
         self.check_protection(found.header.name.as_str())?;
         Ok(found)
     }

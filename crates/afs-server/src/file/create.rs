@@ -9,6 +9,7 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CallBack, SetStatus, Status};
 use afs_wire::ids::{Fid, Rights};
 
+use super::closing_modes;
 use super::object::{actor, directory_within, object, sync};
 use super::server::{CallContext, FileServer};
 use crate::access::{self, Operation};
@@ -58,7 +59,12 @@ pub(super) fn make_dir(
     call: &fs::MakeDir,
 ) -> Result<Made, VolumeError> {
     let acl = may_create(tx, subject, call.dir, &call.status, Operation::Insert)?;
-    Ok(Made { created: tx.make_dir(call.dir, &call.name, &call.status, actor(subject))?, acl })
+    let mut created = tx.make_dir(call.dir, &call.name, &call.status, actor(subject))?;
+    let fid = created.object.fid(call.dir.volume);
+    if let Some(closed) = closing_modes::close(tx, subject, fid, &created.object, &call.status)? {
+        created.object = closed;
+    }
+    Ok(Made { created, acl })
 }
 
 pub(super) fn symlink(
@@ -113,8 +119,10 @@ impl Made {
     /// The caller's rights on the created object include `a`, which shows that the caller is its owner.
     fn status(&self, server: &FileServer, context: &CallContext, header: &VolumeHeader) -> Status {
         let record = &self.created.object;
-        let rights = access::rights(&context.subject, &object(header, record, &self.acl));
-        server.status_with(&context.subject, header, record, &self.acl, rights | Rights::ADMINISTER)
+        // A directory has a list of its own, which may be another one already.
+        let acl = record.acl.as_ref().unwrap_or(&self.acl);
+        let rights = access::rights(&context.subject, &object(header, record, acl));
+        server.status_with(&context.subject, header, record, acl, rights | Rights::ADMINISTER)
     }
 
     fn dir_status(&self, server: &FileServer, context: &CallContext, header: &VolumeHeader) -> Status {

@@ -73,9 +73,12 @@ impl FileServer {
         found.check(&context.subject, Operation::FetchData)?;
         let (position, length) = part.bounds()?;
         let callback = self.promise(context, part.fid, &found.header, Grant::Single).await;
+        // Found again: a change of rights since found no promise of this caller to break.
+        let found = self.found(found.served, found.header, part.fid).await?;
+        found.check(&context.subject, Operation::FetchData)?;
         let opened = self.read(&found.served.volume, move |volume| volume.data(part.fid, position, length));
         let data = opened.await.map_err(|error| self.code(part.fid, &error))?;
-        let status = self.status(&context.subject, &found.header, data.record(), &found.acl);
+        let status = self.status_of(&context.subject, &found, data.record());
         Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))
     }
 

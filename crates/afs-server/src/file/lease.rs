@@ -10,10 +10,10 @@ use afs_wire::fs::{self, LENT_MAX, LeaseId, LentFids};
 use afs_wire::ids::{Fid, Rights};
 use afs_wire::rpc::Nothing;
 
-use super::object::{Found, check_within, object, sync};
+use super::object::{Found, check_within, sync};
 use super::server::{CallContext, FileServer};
 use super::stores::SpaceHeld;
-use crate::access::{self, Operation};
+use crate::access::Operation;
 use crate::callbacks::Grant;
 use crate::leases::Lease;
 
@@ -94,7 +94,7 @@ impl FileServer {
         if !found.record.is_directory() {
             return Err(Errno::ENOTDIR.to_uae());
         }
-        let rights = access::rights(&context.subject, &object(&found.header, &found.record, &found.acl));
+        let rights = found.rights(&context.subject);
         match RIGHTS.iter().all(|right| rights.contains(*right)) {
             true => Ok(found),
             false => Err(Errno::EACCES.to_uae()),

@@ -12,6 +12,7 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
 use afs_wire::ids::{Fid, Rights, VolumeId};
 
+use super::past::{Past, is_past};
 use super::recalls::Unlent;
 use super::server::{CallContext, FileServer};
 use super::storing::StoreTarget;
@@ -28,6 +29,8 @@ pub(super) struct Found {
     pub(super) record: Arc<VnodeRecord>,
     /// The access list of the object, or of its directory.
     pub(super) acl: Arc<Acl>,
+    /// What the present says of an object in an earlier state of its volume.
+    pub(super) past: Option<Past>,
 }
 
 impl FileServer {
@@ -87,7 +90,8 @@ impl FileServer {
             Ok((parent.and_then(|parent| parent.acl.clone()), record))
         });
         let (acl, record) = read.await.map_err(|error| self.code(fid, &error))?;
-        Ok(Found { served, header, record, acl: acl.unwrap_or_default() })
+        let past = self.past(&served, &header, &record).await.map_err(|error| self.code(fid, &error))?;
+        Ok(Found { served, header, record, acl: acl.unwrap_or_default(), past })
     }
 
     /// Reads a volume: on the calling thread where memory suffices, else on a thread that may wait for a
@@ -121,6 +125,10 @@ impl FileServer {
         } else {
             (Fid::whole_volume(fid.volume), Grant::ReadOnlyVolume)
         };
+        if is_past(header) {
+            // Before the read, as the promise: the rights rest on the read-write volume.
+            self.clients.note_past(header.parent, header.id);
+        }
         let Some(seconds) = self.clients.promise(fid, &context.host, grant).await else {
             return CallBack::NONE;
         };
@@ -139,6 +147,13 @@ impl FileServer {
     ) -> Status {
         let access = access::rights(subject, &object(header, record, acl));
         self.status_with(subject, header, record, acl, access)
+    }
+
+    /// The status of an object that was found, as this record has it.
+    pub(super) fn status_of(&self, subject: &Subject, found: &Found, record: &VnodeRecord) -> Status {
+        let access = found.rights(subject);
+        let status = self.status_with(subject, &found.header, record, &found.acl, access);
+        Status { anonymous_access: found.anonymous_rights(subject), ..status }
     }
 
     /// As [`FileServer::status`], with rights computed already.
@@ -278,8 +293,28 @@ impl Found {
         StoreTarget { served: self.served, header: self.header, record: self.record }
     }
 
+    /// The object by its own list; in an earlier state of its volume the present decides too.
+    fn own(&self) -> access::Object<'_> {
+        object(&self.header, &self.record, &self.acl)
+    }
+
     pub(super) fn check(&self, subject: &Subject, operation: Operation<'_>) -> Result<(), AbortCode> {
-        Ok(access::check(subject, &object(&self.header, &self.record, &self.acl), operation)?)
+        access::check(subject, &self.own(), operation)?;
+        self.past.as_ref().map_or(Ok(()), |past| past.check(subject, self.record.kind, operation))
+    }
+
+    /// The rights of a caller, as the status reports them.
+    pub(super) fn rights(&self, subject: &Subject) -> Rights {
+        self.limited(subject, access::rights(subject, &self.own()), |now| access::rights(subject, now))
+    }
+
+    fn anonymous_rights(&self, subject: &Subject) -> Rights {
+        let own = access::anonymous_rights(subject, &self.acl);
+        self.limited(subject, own, |now| access::anonymous_rights(subject, now.acl))
+    }
+
+    fn limited(&self, subject: &Subject, own: Rights, of: impl Fn(&access::Object<'_>) -> Rights) -> Rights {
+        self.past.as_ref().map_or(own, |past| past.limit(subject, self.record.kind, own, of))
     }
 }
 

@@ -14,9 +14,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Rights, VolumeId};
 use parking_lot::Mutex;
 
-use super::object::object;
 use super::server::{CallContext, FileServer};
-use crate::access;
 use crate::hosts::HostId;
 use crate::leases::{Bar, Lease, Leases};
 use crate::volume_states::Served;
@@ -108,7 +106,7 @@ impl FileServer {
         let holder = Some(context.host.id());
         let lent_with = self.leases().of_others(fid, holder).map_or(fid, |lease| lease.dir);
         let Ok(found) = self.found(served.clone(), header.clone(), lent_with).await else { return Ok(()) };
-        let rights = access::rights(&context.subject, &object(&found.header, &found.record, &found.acl));
+        let rights = found.rights(&context.subject);
         if rights == Rights::NONE {
             return Ok(());
         }

@@ -10,6 +10,7 @@ use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
 
 use super::broken::Broken;
+use super::closing_modes;
 use super::object::{actor, check_within, sync};
 use super::server::{CallContext, FileServer};
 use crate::access::Operation;
@@ -43,7 +44,7 @@ impl FileServer {
         let callback = self.promise(context, fid, &found.header, grant).await;
         // Read again: a change since the first read found no promise of this caller to break.
         let found = self.found(found.served, found.header, fid).await?;
-        let status = self.status(&context.subject, &found.header, &found.record, &found.acl);
+        let status = self.status_of(&context.subject, &found, &found.record);
         Ok(fs::FetchStatusReply { status, callback, sync: sync(&found.header) })
     }
 
@@ -68,6 +69,12 @@ impl FileServer {
     pub(super) fn change_breaks(&self, fid: Fid, set: &SetStatus, broken: &mut Broken) {
         if changes_rights(set) {
             broken.and_told(self.data_path.file_changed(fid));
+            broken.for_pasts(fid.volume);
+        }
+        if fid.is_directory() && closing_modes::asks_to_close(set) {
+            // Its list may be another one. The caller's machine has other users.
+            broken.and_told(self.data_path.access_list_changed(fid));
+            return broken.for_everybody(fid);
         }
         broken.for_others(fid);
     }
@@ -93,7 +100,11 @@ pub(super) fn store_status(
 ) -> Result<ChangedBy, VolumeError> {
     let record = tx.vnode(fid)?;
     let acl = check_within(tx, &record, subject, Operation::StoreStatus(set))?;
-    Ok((tx.set_status(fid, set, actor(subject))?, acl))
+    let record = tx.set_status(fid, set, actor(subject))?;
+    match closing_modes::close(tx, subject, fid, &record, set)? {
+        Some(closed) => Ok((closed.clone(), closed.acl.unwrap_or_default())),
+        None => Ok((record, acl)),
+    }
 }
 
 /// Whether a change of status may change who may read and write the file.

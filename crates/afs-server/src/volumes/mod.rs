@@ -118,6 +118,7 @@ impl VolumeServer {
     fn announce_change(&self, volume: VolumeId) {
         self.states.revoke(volume);
         self.clients.break_volume(volume);
+        self.clients.break_pasts(volume);
     }
 
     fn now(&self) -> UnixSeconds {

@@ -52,7 +52,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         server.states.revoke(volume);
         Ok(())
     });
-    let table = placement_calls(lending_calls(table));
+    let table = privacy_calls(placement_calls(lending_calls(table)));
     administrators(table, |server: Server, call: vol::SetIdsTypes| async move { server.set_ids(&call).await })
 }
 
@@ -78,6 +78,22 @@ fn placement_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
         server
             .set(call.transaction, "SetPlacement", move |tx| tx.edit_replicated().placement = placement)
             .await
+    })
+}
+
+fn privacy_calls(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table = administrators(table, |server: Server, call: vol::GetPrivacy| async move {
+        let (header, _) = server.shown(call.volume)?;
+        let closed = vol::ClosedPasts::first_of(header.closed_pasts.clone());
+        Ok(vol::GetPrivacyReply { privacy: vol::Privacy { modes: header.modes, closed } })
+    });
+    administrators(table, |server: Server, call: vol::SetPrivacy| async move {
+        let vol::Privacy { modes, closed } = call.privacy;
+        let set = move |tx: &mut VolumeTx<'_, '_>| {
+            let header = tx.edit_header();
+            (header.modes, header.closed_pasts) = (modes, closed.into_vec());
+        };
+        server.set(call.transaction, "SetPrivacy", set).await
     })
 }
 

@@ -128,6 +128,8 @@ pub fn volume_rows() -> Vec<Row> {
         row(ADMINISTRATORS, vol::SetPlacement { transaction, placement: vol::Placement::default() }),
         row(EVERYBODY, vol::GetLending { volume }),
         row(ADMINISTRATORS, vol::SetLending { transaction, lending: vol::Lending::Off }),
+        row(ADMINISTRATORS, vol::GetPrivacy { volume }),
+        row(ADMINISTRATORS, vol::SetPrivacy { transaction, privacy: vol::Privacy::default() }),
         row(
             ADMINISTRATORS,
             vol::FetchPart {

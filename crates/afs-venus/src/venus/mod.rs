@@ -34,6 +34,7 @@ mod newest_version;
 mod offline;
 mod offline_keeping;
 mod open;
+mod pasts;
 mod pin_keeping;
 mod pinning;
 mod properties;

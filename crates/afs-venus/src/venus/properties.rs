@@ -28,6 +28,7 @@ impl Venus {
     /// | --- | --- |
     /// | `afs.access` | rights of the user on the object, letters of `rlidwka`; asked for where they are not known |
     /// | `afs.acl` (also set) | access list, text of OpenAFS: counts, then `name TAB rights` a line |
+    /// | `afs.past` (also set) | JSON: the snapshots and the user's rights in the directory there; set to `close` or `open` |
     /// | `afs.bypass` (also set) | JSON: whether the file is read past the disk cache, and why; set to `on`, `off` or `auto` |
     /// | `afs.cell` | cell; `dynroot` of the directory of all cells |
     /// | `afs.fid` | `volume.vnode.uniquifier` |
@@ -87,6 +88,7 @@ impl Venus {
             "afs.mount" => volume.entered().filter(|_| key.is_volume_root()).ok_or(unknown())?.text,
             "afs.access" => self.caller_access(key, &volume).await?,
             "afs.acl" => return self.acl(key, &volume).await,
+            "afs.past" => self.pasts_told(key, &volume).await?,
             "afs.bypass" => self.bypass_told(key).await?,
             "afs.whereis" => self.whereis(&volume),
             "afs.volstatus" => self.volstatus(&volume).await?,
@@ -111,6 +113,7 @@ impl Venus {
             (b"afs.flush", node_target) => self.flush_cached(node_target, value).await,
             (b"afs.rmmount", _) => self.remove_mount_point(node, value).await,
             (b"afs.acl", NodeTarget::Object(key)) => self.set_acl(key, value).await,
+            (b"afs.past", NodeTarget::Object(key)) => self.set_past(key, value).await,
             (b"afs.bypass", NodeTarget::Object(key)) => self.request_bypass(key, value).await,
             (b"afs.quota", NodeTarget::Object(key)) => self.set_quota(key, value).await,
             (b"afs.offlinemsg", NodeTarget::Object(key)) => self.set_offline_message(key, value).await,

@@ -57,7 +57,7 @@ impl Venus {
     }
 
     /// The volume of a snapshot, at the site in the location database or else at that of the original volume.
-    async fn snapshot_volume(
+    pub(super) async fn snapshot_volume(
         &self,
         cell: CellIndex,
         of: VolumeId,

@@ -1,7 +1,7 @@
 //! Andrew's extensions of the volume service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{DataRoute, Destination, Lending, Placement, RestoreCookie, SERVICE, TransactionId};
+use super::{DataRoute, Destination, Lending, Placement, Privacy, RestoreCookie, SERVICE, TransactionId};
 use crate::fs::{DataPathReply, GetCapabilityReply};
 use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
 use crate::rpc::{Nothing, Streamed};
@@ -97,6 +97,12 @@ calls! {
 
     /// Whether the directories of a volume may be leased to clients.
     0x414E_440A "GetLending" GetLending { volume: VolumeId } -> GetLendingReply { lending: Lending };
+
+    /// Sets what a transaction's volume withholds beyond its access lists.
+    0x414E_440D "SetPrivacy" SetPrivacy { transaction: TransactionId, privacy: Privacy } -> Nothing;
+
+    /// What a volume withholds beyond its access lists.
+    0x414E_440C "GetPrivacy" GetPrivacy { volume: VolumeId } -> GetPrivacyReply { privacy: Privacy };
 
     /// As `DumpV2`, with the bytes on the data path: the reply is a [`StreamGrantBytes`], and ends when all of the dump was
     /// sent. -455 from a server without a data path for this volume.

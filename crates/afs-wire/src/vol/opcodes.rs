@@ -55,6 +55,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4409, "SetPlacement"),
     (0x414E_440A, "GetLending"),
     (0x414E_440B, "SetLending"),
+    (0x414E_440C, "GetPrivacy"),
+    (0x414E_440D, "SetPrivacy"),
     (0x414E_4430, "DumpByPath"),
     (0x414E_4431, "RestoreByPath"),
 ];
