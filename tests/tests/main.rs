@@ -43,6 +43,7 @@ mod own_mounts;
 mod partitions;
 mod peers;
 mod picture;
+mod private_homes;
 mod programs;
 mod real_input;
 mod revocation;

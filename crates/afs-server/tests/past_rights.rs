@@ -141,6 +141,24 @@ fn a_removed_directory_follows_the_nearest_above_it_that_still_is() {
     assert_eq!(reads(&stranger), Err(Some(EACCES())));
 }
 
+/// A bound for the work that a deep tree makes.
+#[test]
+fn what_is_deeper_than_is_looked_at_is_for_administrators() {
+    let Scene { cell, alice, stranger, open, .. } = scene(10);
+    let mut deep = vec![open];
+    for depth in 0..1100 {
+        let above = deep[depth];
+        deep.push(alice.make_dir(above, "d").unwrap().fid);
+    }
+    let [shallow, bottom] = [deep[500], deep[1100]];
+    let tuesday = keep(&cell, cell.root().volume, VolumeKind::Backup, "root.cell.tuesday", 911);
+    let lists = |client: &Client, dir| client.fetch(at(dir, tuesday), 0, 1).is_ok();
+    assert!(lists(&stranger, shallow) && lists(&stranger, bottom), "both are still there");
+    alice.ask(fs::StoreAcl { fid: at(deep[1090], tuesday), acl: clear() }).unwrap();
+    assert!(lists(&stranger, shallow) && !lists(&stranger, bottom) && !lists(&alice, deep[1080]));
+    assert!(lists(&cell.owner(), deep[1080]));
+}
+
 #[test]
 fn the_mode_of_a_file_today_counts_in_the_past() {
     let Scene { cell: _cell, alice, stranger, letter, monday, .. } = scene(4);

@@ -3,7 +3,7 @@
 use crate::commands::{
     bench, completions, down, drive, fs, groups, import, key, lab, login, logout, man, mount, mount_guard,
     openafs_options, passwd, pts, run_with_token, serve, server, ssh_keys, status, store, tokens, top,
-    umount, up, vos,
+    umount, up, user, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use crate::plain::plain;
@@ -88,6 +88,8 @@ pub enum Command {
     Vos(vos::Args),
     /// Show and change users and groups (the commands of OpenAFS's pts)
     Pts(pts::Args),
+    /// Add users with private homes
+    User(user::Args),
     /// Show and change the keys that the cell's servers share
     Key(key::Args),
     /// Get a token: with a passphrase, an SSH key, or Kerberos tickets
@@ -168,6 +170,7 @@ impl Command {
             Self::Fs(args) => args.run(json),
             Self::Vos(args) => args.run(json),
             Self::Pts(args) => args.run(json),
+            Self::User(args) => args.run(json),
             Self::Key(args) => args.run(json),
             Self::Login(args) => args.run(json),
             Self::Logout(args) => args.run(json),

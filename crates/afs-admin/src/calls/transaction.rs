@@ -9,9 +9,9 @@ use afs_wire::ids::{KindNumber, UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::rpc::{Nothing, Request};
 use afs_wire::vol::{
     AttachFlags, Clone as CloneVolume, CreateVolume, DataRoute, DeleteVolume, EndTrans, GetStatus,
-    HeaderStatus, Lending, NameChars, NameText, Placement, ReClone, RestoreCookie, SetDate, SetFlags,
-    SetForwarding, SetIdsTypes, SetInfo, SetLending, SetPlacement, SetRoute, TransCreate, TransactionId,
-    VolumeFlags, VolumeInfo,
+    HeaderStatus, Lending, NameChars, NameText, Placement, Privacy, ReClone, RestoreCookie, SetDate,
+    SetFlags, SetForwarding, SetIdsTypes, SetInfo, SetLending, SetPlacement, SetPrivacy, SetRoute,
+    TransCreate, TransactionId, VolumeFlags, VolumeInfo,
 };
 
 use super::proof::{GONE, Proof};
@@ -213,6 +213,10 @@ impl Transaction {
 
     pub(crate) async fn set_lending(&self, lending: Lending) -> AdminResult {
         self.call("set the leases of", &SetLending { transaction: self.id, lending }).await
+    }
+
+    pub(crate) async fn set_privacy(&self, privacy: Privacy) -> AdminResult {
+        self.call("set the privacy of", &SetPrivacy { transaction: self.id, privacy }).await
     }
 
     /// Changes a setting by a call of our own; returns whether the server knows it.

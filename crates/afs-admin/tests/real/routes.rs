@@ -2,8 +2,8 @@
 //! the volume goes, between servers of ours.
 
 use afs_admin::{CopyOptions, CreateOptions, MoveOptions, ReleaseOptions, ServerPartition};
-use afs_wire::ids::VolumeId;
-use afs_wire::vol::{DataRoute, DriveCount, Lending, Placement};
+use afs_wire::ids::{Uniquifier, UnixSeconds, VnodeId, VolumeId};
+use afs_wire::vol::{ClosedPast, DataRoute, DriveCount, Lending, Modes, Placement};
 
 use super::cell::{Cell, place};
 use super::content::write;
@@ -126,5 +126,33 @@ fn a_volume_that_moves_keeps_its_placement_and_its_copies_and_replicas_have_it()
             CopyOptions { volume, name, to, read_only, offline, live, shadow, id: None, incremental };
         let copied = cell.run(|admin| async move { admin.copy_volume(options).await }).unwrap();
         assert_eq!(placement(&cell, to, copied.volume), wanted, "copy");
+    }
+}
+
+/// What a volume withholds beyond its lists: a setting of administrators, and what users have closed, which a change of the setting keeps.
+#[test]
+fn privacy_goes_where_its_volume_goes() {
+    let (cell, volume) = begin(604, 2);
+    cell.run(|admin| async move { admin.create_snapshot("v", "monday").await }).unwrap();
+    let closed = vec![ClosedPast { vnode: VnodeId(1), unique: Uniquifier(1), until: UnixSeconds(7) }];
+    let store = cell.store(place(0, 0)).volume(volume).unwrap();
+    let users = closed.clone();
+    cell.run(move |_| async move {
+        let edit = store.edit(move |tx| {
+            tx.edit_header().closed_pasts = users;
+            Ok(())
+        });
+        edit.await.unwrap();
+        Ok(())
+    })
+    .unwrap();
+    let sites = [place(1, 1), place(1, 0), place(0, 0)];
+    for (to, modes) in sites.into_iter().zip([Modes::Close, Modes::Ignored, Modes::Close]) {
+        cell.run(move |admin| async move { admin.set_modes("v", modes).await }).unwrap();
+        let options = MoveOptions { volume: "v".into(), from: None, to, live: false, drop_snapshots: false };
+        cell.run(|admin| async move { admin.move_volume(options).await }).unwrap();
+        let header = cell.store(to).volume(volume).unwrap().header();
+        assert_eq!((header.modes, &header.closed_pasts), (modes, &closed), "on {to}");
+        assert_eq!(cell.run(|admin| async move { admin.modes("v").await }).unwrap(), modes);
     }
 }

@@ -139,6 +139,9 @@ pub struct ExplainedStatus {
     pub data_version: u64,
     /// The length at the server.
     pub length_bytes: u64,
+    /// The permission bits, in octal digits.
+    #[serde(default)]
+    pub mode: String,
 }
 
 /// What is cached of the data of a file.

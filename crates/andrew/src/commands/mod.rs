@@ -38,4 +38,5 @@ pub mod tokens;
 pub mod top;
 pub mod umount;
 pub mod up;
+pub mod user;
 pub mod vos;

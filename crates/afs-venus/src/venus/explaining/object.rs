@@ -54,6 +54,7 @@ impl Venus {
             is_current: vnode.fresh_status(volume, self.now()).is_some(),
             data_version: status.data_version.0,
             length_bytes: status.length,
+            mode: format!("{:03o}", status.mode.0 & 0o7777),
         });
         if status.kind != FileKind::File {
             return;

@@ -113,6 +113,7 @@ fn write_told(f: &mut fmt::Formatter<'_>, told: &Explanation) -> fmt::Result {
         writeln!(f, "  cache: {how}{by} (request: {})", bypass.request)?;
     }
     told.rights.iter().try_for_each(|rights| writeln!(f, "  rights: {}", rights_text(rights)))?;
+    open_in_spite_of_mode(told).map_or(Ok(()), |text| writeln!(f, "  others: {text}"))?;
     told.locks.iter().try_for_each(|locks| writeln!(f, "  locks: {}", locks_text(locks)))
 }
 
@@ -217,6 +218,19 @@ fn rights_text(rights: &ExplainedRights) -> String {
         }
         (None, None) => format!("not known, {source}"),
     }
+}
+
+/// What a mode for the owner alone does not keep: others have the rights of the access list.
+fn open_in_spite_of_mode(told: &Explanation) -> Option<String> {
+    let mode = &told.status.as_ref()?.mode;
+    let is_for_owner = u32::from_str_radix(mode, 8).is_ok_and(|mode| mode & 0o077 == 0);
+    let everybody = told.rights.as_ref()?.everybody.as_ref().filter(|rights| !rights.is_empty())?;
+    is_for_owner.then(|| {
+        format!(
+            "everybody has {everybody} here by the access list; mode {mode} keeps nobody out. \
+             `andrew fs setacl DIR system:anyuser none` does"
+        )
+    })
 }
 
 fn locks_text(locks: &ExplainedLocks) -> String {

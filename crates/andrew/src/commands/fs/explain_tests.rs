@@ -52,7 +52,12 @@ fn told() -> Explanation {
             seconds_left: Some(7200),
             unpromised: None,
         }),
-        status: Some(ExplainedStatus { is_current: true, data_version: 5, length_bytes: 3000 }),
+        status: Some(ExplainedStatus {
+            is_current: true,
+            data_version: 5,
+            length_bytes: 3000,
+            mode: "600".into(),
+        }),
         data: Some(ExplainedData {
             length_bytes: 3000,
             cached_bytes: Some(2000),
@@ -96,7 +101,22 @@ fn people_read_what_is_known_of_a_file_and_its_server() {
          data: 2000 of 3000 bytes cached, 10 not stored yet; open handles: 1\n  \
          cache: is cached (request: auto)\n  \
          rights: rl, with the token of alice, valid for 10 h, as reported 3 s ago\n  \
+         others: everybody has l here by the access list; mode 600 keeps nobody out. `andrew fs setacl DIR system:anyuser none` does\n  \
          locks: write lock held at the server, write lock of process 71 on bytes 0 to the end\n"
+    );
+}
+
+#[test]
+fn a_mode_that_keeps_nobody_out_is_said_where_somebody_is_let_in() {
+    let with = |mode: &str, everybody: Option<&str>| {
+        let mut told = told();
+        told.status.as_mut().unwrap().mode = mode.into();
+        told.rights.as_mut().unwrap().everybody = everybody.map(Into::into);
+        open_in_spite_of_mode(&told).is_some()
+    };
+    assert!(with("600", Some("rl")) && with("700", Some("l")));
+    assert!(
+        !with("600", Some("")) && !with("600", None) && !with("644", Some("rl")) && !with("", Some("rl"))
     );
 }
 

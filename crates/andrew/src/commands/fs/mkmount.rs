@@ -80,6 +80,15 @@ impl Args {
     }
 }
 
+/// Makes a mount point for a volume that is there.
+///
+/// # Errors
+/// As [`Args::run`].
+pub(in crate::commands) fn mount_volume(directory: &Path, volume: &str) -> CommandResult {
+    let (dir, vol) = (Some(directory.to_owned()), Some(volume.to_owned()));
+    Args { bare: Vec::new(), dir, vol, cell: None, rw: false, fast: false }.run()
+}
+
 /// Looks the volume up in the cell, if a mount knows the cell's servers.
 fn is_there(parent: &Path, cell: &str, volume: &str) -> CommandResult {
     let name = CellName::new(cell).map_err(CommandError::usage)?;

@@ -22,10 +22,10 @@ mod listcells;
 mod listquota;
 mod lsmount;
 mod memberships;
-mod mkmount;
+pub(super) mod mkmount;
 mod newcell;
 mod of_mounts;
-mod path_cell;
+pub(super) mod path_cell;
 mod path_in_mount;
 mod paths;
 mod pin;
@@ -37,6 +37,7 @@ mod setacl;
 mod setquota;
 mod setserverprefs;
 mod setvol;
+mod snapshots;
 mod sysname;
 mod taken;
 mod volume_status;
@@ -121,6 +122,8 @@ enum Command {
     /// Remove mount points; the volumes stay
     #[command(visible_alias = "rmm")]
     Rmmount(rmmount::Args),
+    /// Show what snapshots have of a directory, and hide it there
+    Snapshots(snapshots::Args),
     /// Drop the cached data of files
     Flush(flush::Args),
     /// Drop the cached data of the volumes that hold files
@@ -191,6 +194,7 @@ impl Args {
             Command::Lsmount(args) => args.run(json),
             Command::Mkmount(args) => args.run(),
             Command::Rmmount(args) => args.run(),
+            Command::Snapshots(args) => args.run(json),
             Command::Flush(args) => args.run(),
             Command::Flushvolume(args) => args.run(),
             Command::Flushall(args) => args.run(),

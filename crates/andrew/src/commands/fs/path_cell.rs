@@ -8,7 +8,7 @@ use afs_wire::ids::CellName;
 use std::path::Path;
 
 /// The cell of a path; `None` if no mount of this user knows it.
-pub(super) fn of(path: &Path) -> CommandResult<Option<CellLocation>> {
+pub(in crate::commands) fn of(path: &Path) -> CommandResult<Option<CellLocation>> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let whole = whole.canonicalize().unwrap_or(whole);
     let Some(mount) = mounts::containing(&whole)? else { return Ok(None) };

@@ -18,7 +18,7 @@ pub(crate) struct UserOrGroup {
 }
 
 /// A name as an argument of a call.
-pub(super) fn text(name: &str) -> CommandResult<NameText> {
+pub(crate) fn text(name: &str) -> CommandResult<NameText> {
     NameText::new(name.to_ascii_lowercase()).map_err(|_| bad_name(name))
 }
 

@@ -135,6 +135,8 @@ enum Command {
     Setpath(single_volume::PathArgs),
     /// Set whether mounts may have leases of a volume's directories
     Setleases(single_volume::LeasesArgs),
+    /// Set whether modes of directories close them
+    Setmodes(single_volume::ModesArgs),
     /// Set on how many drives the data of a volume are when a store is complete
     Setcopies(placement::CopiesArgs),
     /// Set over how many drives the data of each file of a volume go round
@@ -197,6 +199,7 @@ impl Args {
             Command::Setfields(args) => args.run(&ops()?, json),
             Command::Setpath(args) => args.run(&ops()?, json),
             Command::Setleases(args) => args.run(&ops()?, json),
+            Command::Setmodes(args) => args.run(&ops()?, json),
             Command::Setcopies(args) => args.run(&ops()?, json),
             Command::Setwidth(args) => args.run(&ops()?, json),
             Command::Size(args) => args.run(&ops()?, json),

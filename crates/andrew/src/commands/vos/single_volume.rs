@@ -1,11 +1,11 @@
-//! `andrew vos rename`, `setfields`, `setpath`, `setleases`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
+//! `andrew vos rename`, `setfields`, `setpath`, `setleases`, `setmodes`, `lock`, `unlock` and `size`: commands on one volume, found by its entry.
 
 use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::{Admin, AdminResult, Fields};
 use afs_wire::ids::UnixSeconds;
-use afs_wire::vol::{DataRoute, Lending};
+use afs_wire::vol::{DataRoute, Lending, Modes};
 use serde::Serialize;
 use std::fmt;
 
@@ -115,6 +115,26 @@ pub struct LeasesArgs {
     /// Whether its directories may be leased
     #[arg(value_name = "LEASES", value_parser = ["on", "off"])]
     leases: String,
+}
+
+/// Options of `andrew vos setmodes`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+With close, a directory that is given a mode without rights for group and others (`chmod go-rwx`, `mkdir` under umask 077), by a user
+who may change its access list, loses system:anyuser and system:authuser from that list. No mode adds anybody. With ignored, the
+default, access lists alone decide, as in AFS. `andrew user add` makes homes with close.
+A move, release or copy takes the setting along; what is restored from a dump has the default.
+
+Examples:
+  andrew vos setmodes home.alice close
+  andrew vos setmodes home.alice")]
+pub struct ModesArgs {
+    /// The volume's name or number
+    #[arg(value_name = "NAME")]
+    volume: String,
+    /// What modes of directories do [default: show the setting]
+    #[arg(value_name = "MODES", value_parser = ["close", "ignored"])]
+    modes: Option<String>,
 }
 
 /// Options of `andrew vos size`.
@@ -231,6 +251,24 @@ impl LeasesArgs {
         let lending = Lending::of_name(&self.leases).unwrap_or_default();
         changed(ops, json, self.volume, format!("set to leases {lending}"), |admin, name| async move {
             admin.set_lending(&name, lending).await
+        })
+    }
+}
+
+impl ModesArgs {
+    /// Sets or shows what modes of directories do.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::set_modes`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let Some(modes) = self.modes else {
+            let name = self.volume.clone();
+            let modes = ops.run(|admin| async move { admin.modes(&name).await })?;
+            return shown(json, self.volume, format!("has modes {modes}"));
+        };
+        let modes = Modes::of_name(&modes).unwrap_or_default();
+        changed(ops, json, self.volume, format!("set to modes {modes}"), |admin, name| async move {
+            admin.set_modes(&name, modes).await
         })
     }
 }
