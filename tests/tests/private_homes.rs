@@ -35,11 +35,11 @@ fn does(user: &User<'_>, top: &Path, line: &str) {
 fn reads(user: &User<'_>, tops: &[&Path], file: &str, expected: bool) {
     for top in tops {
         let line = format!("cat $A/{file}");
-        until(&format!("{file} on {}: {expected}", top.display()), || {
+        until(&format!("{file} on {}: {expected}", top.display()), seconds(30), || {
             let output = user.sh(top, &line);
             let is_denied = said(&output).contains("Permission denied");
             assert!(output.status.success() || is_denied, "{}", said(&output));
-            output.status.success() == expected
+            (output.status.success() == expected).then_some(())
         });
     }
 }
@@ -61,9 +61,10 @@ fn a_home_is_private_and_what_is_closed_in_it_is_closed_in_its_snapshots() {
     let state = cell.state().display().to_string();
     let owner = |words: &[&str]| command(&netns, words);
     let home = cell.mount().join("alice");
-    let told = owner(&["user", "add", "alice", home.to_str().unwrap(), "--quota", "100000"]);
+    let told =
+        owner(&["user", "add", "alice", home.to_str().unwrap(), "--quota", "100000", "--state", &state]);
     assert!(told.contains("volume home.alice") && told.contains("andrew login alice"), "{told}");
-    let again = try_command(&netns, &["user", "add", "alice", home.to_str().unwrap()]);
+    let again = try_command(&netns, &["user", "add", "alice", home.to_str().unwrap(), "--state", &state]);
     assert!(!again.status.success() && said(&again).contains("exists"), "{}", said(&again));
     alice.log_in(CELL, SERVER);
     let tops = [cell.mount(), other.path()];

@@ -115,7 +115,7 @@ fn not_opened(directory: &Path, error: Errno) -> CommandError {
         Errno::NOENT => CommandError::failed(format!(
             "fs: the past of '{shown}' is not closed; if its snapshots are, open the directory above it that is"
         )),
-        Errno::PERM => {
+        Errno::PERM | Errno::ACCESS => {
             CommandError::failed(format!("fs: only administrators can open the past of '{shown}'"))
         }
         other => attribute::explain(directory, other),

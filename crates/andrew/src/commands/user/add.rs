@@ -10,6 +10,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
 use afs_admin::{CreateOptions, HomeOwner, ServerPartition};
+use afs_cell::state::StateDir;
 use afs_cell::tokens::{CellLocation, Mounts};
 use afs_wire::ids::{ViceId, VolumeId};
 use afs_wire::pt::{EntryKind, NewEntry};
@@ -45,6 +46,9 @@ pub struct Args {
     /// Partition of the home [default: a, or the cell's only one]
     #[arg(long, value_name = "PARTITION")]
     partition: Option<String>,
+    /// State directory of the cell, if it runs here [default: $ANDREW_STATE, or that of the cell that HOME is in]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
 }
 
 /// The port of file servers, which commands take unless one is given.
@@ -74,9 +78,12 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         let (home, parent) = self.place_of_home()?;
         let place = path_cell::of(&parent)?.ok_or_else(|| not_in_afs(&parent))?;
-        let ops = Ops::open(&route_to(&place)?, json)?;
+        let own = self.own_cell(&place)?;
+        let route =
+            own.as_ref().map_or_else(|| RouteOptions::of(&place), |own| RouteOptions::of_state(own.path()));
+        let ops = Ops::open(&route, json)?;
         let at = ops.needed_place(self.server.as_deref(), self.partition.as_deref())?;
-        let mut target = route::RouteOptions::default().or_of(Some(&place))?.open()?;
+        let mut target = route::RouteOptions::of(&place, own.as_ref()).open()?;
         let owner =
             HomeOwner { id: add_user(&mut target, &self.name)?, name: self.name.to_ascii_lowercase() };
         let id = owner.id.0;
@@ -99,6 +106,14 @@ impl Args {
             },
         );
         Ok(())
+    }
+
+    /// The state directory of the cell, if it runs here: then its owner adds the user, else one with a token.
+    fn own_cell(&self, place: &CellLocation) -> CommandResult<Option<StateDir>> {
+        if StateDir::is_given(self.state.as_deref()) {
+            return Ok(Some(StateDir::resolve(self.state.as_deref())?));
+        }
+        Ok(running_cells::serving(place)?.map(|own| own.state))
     }
 
     /// The mount point, which does not exist, and its directory, which does.
@@ -156,12 +171,6 @@ fn add_user(target: &mut Target, name: &str) -> CommandResult<ViceId> {
         .call(&request)
         .map_err(|failure| refused(failure, &format!("unable to create user {name}")))?;
     Ok(made.id)
-}
-
-/// As the owner of the cell that runs here, or else with the user's token.
-fn route_to(place: &CellLocation) -> CommandResult<RouteOptions> {
-    let own = running_cells::serving(place)?;
-    Ok(own.map_or_else(|| RouteOptions::of(place), |own| RouteOptions::of_state(own.state.path())))
 }
 
 fn only_mount() -> CommandResult<PathBuf> {
