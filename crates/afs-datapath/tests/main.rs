@@ -4,11 +4,13 @@
 
 mod capabilities;
 mod chunks;
+mod conversations;
 mod false_drives;
 mod fuzzing;
 mod hostile;
 mod kit;
 mod refusals;
+mod sessions;
 mod streams;
 mod tls;
 mod vectors;
