@@ -9,6 +9,7 @@ use afs_env::EnvExt;
 use crate::admission::of_owner;
 use crate::bucket::{Failure, Listed};
 use crate::drive::Inner;
+use crate::listing::Listing;
 use crate::names::{OWNER, RUNS, RunId};
 use crate::pack::Salt;
 use crate::packs::Packs;
@@ -109,15 +110,11 @@ impl Inner {
         prefix: &str,
         mut each: impl FnMut(&Listed),
     ) -> Result<(), DriveError> {
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.requests.list(prefix, after.as_deref()).await?;
+        let mut listing = Listing::new(&self.requests, prefix);
+        while let Some(page) = listing.next().await? {
             page.objects.iter().for_each(&mut each);
-            match page.objects.last() {
-                Some(last) if page.more && Some(&last.key) > after.as_ref() => after = Some(last.key.clone()),
-                _ => return Ok(()),
-            }
         }
+        Ok(())
     }
 
     /// # Errors

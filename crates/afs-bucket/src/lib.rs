@@ -14,6 +14,7 @@ mod claim;
 mod drive;
 mod flush;
 mod gathering;
+mod listing;
 mod memory_bucket;
 mod names;
 mod pack;

@@ -7,6 +7,7 @@ use afs_env::EnvExt;
 
 use crate::bucket::{Failure, Listed};
 use crate::drive::Inner;
+use crate::listing::Listing;
 use crate::names::{PACKS, PackId};
 use crate::pack::record_end;
 use crate::requests::Failed;
@@ -22,6 +23,8 @@ struct Sweep<'a> {
     end: PackId,
     /// The first pack that was not looked at yet.
     next: PackId,
+    /// Whether an object was listed that is no pack.
+    has_strangers: bool,
     report: SweepReport,
 }
 
@@ -36,18 +39,14 @@ impl Inner {
         // Those of a page have to find a place among them.
         self.remove_doomed().await?;
         let report = SweepReport::default();
-        let mut sweep = Sweep { drive: self, live, end: run.first_pack(), next: PackId(0), report };
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.requests.list(PACKS, after.as_deref()).await?;
+        let (end, next) = (run.first_pack(), PackId(0));
+        let mut sweep = Sweep { drive: self, live, end, next, has_strangers: false, report };
+        let mut listing = Listing::new(&self.requests, PACKS);
+        while let Some(page) = listing.next().await? {
             for listed in &page.objects {
                 sweep.listed(listed).await?;
             }
             self.remove_doomed().await?;
-            match page.objects.last() {
-                Some(last) if page.more && Some(&last.key) > after.as_ref() => after = Some(last.key.clone()),
-                _ => break,
-            }
         }
         sweep.not_listed_before(sweep.end).await?;
         Ok(sweep.report)
@@ -57,7 +56,13 @@ impl Inner {
 impl Sweep<'_> {
     async fn listed(&mut self, listed: &Listed) -> Result<(), DriveError> {
         let Some(pack) = PackId::of_key(&listed.key) else {
-            tracing::warn!(key = listed.key, "an object among the packs of a drive is none");
+            if !self.has_strangers {
+                tracing::warn!(
+                    key = listed.key,
+                    "an object among the packs of a drive is none; others are not named"
+                );
+                self.has_strangers = true;
+            }
             return Ok(());
         };
         if pack < self.next || pack >= self.end {

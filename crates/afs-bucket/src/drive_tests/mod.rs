@@ -5,6 +5,7 @@ mod admission;
 mod crashes;
 mod faults;
 mod faulty_bucket;
+mod listings;
 mod ownership;
 mod reads;
 mod suite;
