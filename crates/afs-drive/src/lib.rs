@@ -16,6 +16,8 @@ mod drive;
 mod error;
 mod file_segments;
 mod folder;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod header;
 mod lost;
 mod memory_segments;
