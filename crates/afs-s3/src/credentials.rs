@@ -46,19 +46,35 @@ impl CredentialProvider for FileCredentials {
 /// other names are passed over.
 pub(crate) fn read(path: &Path) -> Result<AwsCredential, CredentialsError> {
     let bytes = secret_file::read(path)?.ok_or_else(|| CredentialsError::Missing(path.to_owned()))?;
-    let incomplete = || CredentialsError::Incomplete(path.to_owned());
-    let text = std::str::from_utf8(&bytes).map_err(|_| incomplete())?;
+    parse(&bytes).ok_or_else(|| CredentialsError::Incomplete(path.to_owned()))
+}
+
+/// The credentials in the contents of a file; `None` if there are none.
+fn parse(bytes: &[u8]) -> Option<AwsCredential> {
+    let text = std::str::from_utf8(bytes).ok()?;
     let value = |wanted: &str| {
         let mut pairs = text.lines().filter_map(|line| line.split_once('='));
         let (_, value) = pairs.find(|(name, _)| name.trim() == wanted)?;
         Some(value.trim().to_owned())
             .filter(|value| !value.is_empty() && value.bytes().all(|b| b.is_ascii_graphic()))
     };
-    Ok(AwsCredential {
-        key_id: value("aws_access_key_id").ok_or_else(incomplete)?,
-        secret_key: value("aws_secret_access_key").ok_or_else(incomplete)?,
+    Some(AwsCredential {
+        key_id: value("aws_access_key_id")?,
+        secret_key: value("aws_secret_access_key")?,
         token: value("aws_session_token"),
     })
+}
+
+/// Reads credentials of any bytes, for fuzzing: what is accepted goes into the headers of requests as it is.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_any(bytes: &[u8]) {
+    let Some(credential) = parse(bytes) else { return };
+    for value in [&credential.key_id, &credential.secret_key].into_iter().chain(&credential.token) {
+        assert!(
+            !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic()),
+            "no value of a header"
+        );
+    }
 }
 
 #[cfg(test)]

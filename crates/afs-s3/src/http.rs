@@ -86,15 +86,11 @@ impl Connections {
         request: HttpRequest,
         body_max: usize,
     ) -> Result<(Parts, Bytes), HttpError> {
-        let request = self.0.in_origin_form(request)?;
+        let request = in_origin_form(request)?;
         let mut connection = self.0.connection().await?;
-        let reply = connection.send_request(request).await.map_err(broken)?;
-        let (head, body) = reply.into_parts();
-        let body: Response<Limited<Incoming>> = Response::new(Limited::new(body, body_max));
-        let body = body.into_body().collect().await;
-        let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error))?.to_bytes();
+        let replied = reply(&mut connection, request, body_max).await?;
         self.0.keep(connection);
-        Ok((head, body))
+        Ok(replied)
     }
 
     #[cfg(test)]
@@ -118,11 +114,30 @@ impl HttpConnector for Connections {
 impl HttpService for Connections {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (head, body) = self.exchange(request, BODY_MAX).await?;
-        if is_decided_above(head.status, &body) {
-            return Ok(HttpResponse::from_parts(head, body.into()));
-        }
-        Err(HttpError::new(HttpErrorKind::Unknown, StatusError::new(head.status, &body)))
+        decided(head, body)
     }
+}
+
+/// The reply to one request on a connection, with a body of at most so many bytes.
+async fn reply(
+    connection: &mut SendRequest<HttpRequestBody>,
+    request: Request<HttpRequestBody>,
+    body_max: usize,
+) -> Result<(Parts, Bytes), HttpError> {
+    let reply = connection.send_request(request).await.map_err(broken)?;
+    let (head, body) = reply.into_parts();
+    let body: Response<Limited<Incoming>> = Response::new(Limited::new(body, body_max));
+    let body = body.into_body().collect().await;
+    let body = body.map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error))?.to_bytes();
+    Ok((head, body))
+}
+
+/// A reply for `object_store`; a refusal that it does not distinguish is an error.
+fn decided(head: Parts, body: Bytes) -> Result<HttpResponse, HttpError> {
+    if is_decided_above(head.status, &body) {
+        return Ok(HttpResponse::from_parts(head, body.into()));
+    }
+    Err(HttpError::new(HttpErrorKind::Unknown, StatusError::new(head.status, &body)))
 }
 
 /// Success, and the refusals that `object_store` distinguishes.
@@ -132,20 +147,6 @@ fn is_decided_above(status: StatusCode, body: &Bytes) -> bool {
 }
 
 impl Inner {
-    /// The request as a server that is no proxy gets it: the path alone, and the host in a header.
-    fn in_origin_form(&self, request: HttpRequest) -> Result<Request<HttpRequestBody>, HttpError> {
-        let (mut head, body) = request.into_parts();
-        let invalid = |error: String| HttpError::new(HttpErrorKind::Unknown, std::io::Error::other(error));
-        if let Some(authority) = head.uri.authority() {
-            let host =
-                HeaderValue::from_str(authority.as_str()).map_err(|error| invalid(error.to_string()))?;
-            head.headers.entry(HOST).or_insert(host);
-        }
-        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        head.uri = path.parse::<Uri>().map_err(|error| invalid(error.to_string()))?;
-        Ok(Request::from_parts(head, body))
-    }
-
     /// An idle connection that the store has not closed, or a new one.
     async fn connection(&self) -> Result<SendRequest<HttpRequestBody>, HttpError> {
         while let Some(mut connection) = { self.idle.lock().pop() } {
@@ -183,6 +184,19 @@ impl Inner {
     }
 }
 
+/// The request as a server that is no proxy gets it: the path alone, and the host in a header.
+fn in_origin_form(request: HttpRequest) -> Result<Request<HttpRequestBody>, HttpError> {
+    let (mut head, body) = request.into_parts();
+    let invalid = |error: String| HttpError::new(HttpErrorKind::Unknown, std::io::Error::other(error));
+    if let Some(authority) = head.uri.authority() {
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|error| invalid(error.to_string()))?;
+        head.headers.entry(HOST).or_insert(host);
+    }
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    head.uri = path.parse::<Uri>().map_err(|error| invalid(error.to_string()))?;
+    Ok(Request::from_parts(head, body))
+}
+
 async fn shake<S>(stream: S) -> Result<SendRequest<HttpRequestBody>, HttpError>
 where
     S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
@@ -199,6 +213,41 @@ fn unreachable(error: std::io::Error) -> HttpError {
 
 fn broken(error: impl std::error::Error + Send + Sync + 'static) -> HttpError {
     HttpError::new(HttpErrorKind::Interrupted, error)
+}
+
+/// A store in memory that replies the same bytes to every request, each on a connection of its own, for fuzzing.
+#[cfg(feature = "fuzzing")]
+#[derive(Clone, Debug)]
+pub(crate) struct Canned(pub(crate) Bytes);
+
+#[cfg(feature = "fuzzing")]
+impl Canned {
+    /// As [`Connections::exchange`].
+    pub(crate) async fn exchange(
+        &self,
+        request: HttpRequest,
+        body_max: usize,
+    ) -> Result<(Parts, Bytes), HttpError> {
+        let stream = crate::canned::CannedStream::new(self.0.clone());
+        let mut connection = shake(stream).await?;
+        reply(&mut connection, in_origin_form(request)?, body_max).await
+    }
+}
+
+#[cfg(feature = "fuzzing")]
+impl HttpConnector for Canned {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[cfg(feature = "fuzzing")]
+#[async_trait]
+impl HttpService for Canned {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let (head, body) = self.exchange(request, BODY_MAX).await?;
+        decided(head, body)
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,13 @@
 //! The crate has sockets and a thread of its own, so the layers above need none.
 
 mod address;
+#[cfg(feature = "fuzzing")]
+mod canned;
 mod config;
 mod credentials;
 mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod http;
 mod reader;
 mod signing;

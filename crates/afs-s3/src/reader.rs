@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hyper::header::RANGE;
+use hyper::http::response::Parts;
 use hyper::{Method, Request, StatusCode, Uri};
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpRequestBody};
 use parking_lot::Mutex;
@@ -146,12 +147,7 @@ impl Shared {
             }
             exchanged => exchanged,
         };
-        let (head, body) = exchanged.map_err(|error| failed(&error))?;
-        match head.status {
-            StatusCode::PARTIAL_CONTENT if body.len() as u64 == length => Ok(body),
-            StatusCode::PARTIAL_CONTENT => Err(ReadError::Length(body.len())),
-            other => Err(ReadError::Status(other.as_u16())),
-        }
+        range_of(exchanged, length)
     }
 
     /// The connections to an endpoint. For a new one those of the endpoint are dropped that was not used for longest, if there are
@@ -180,6 +176,19 @@ impl Shared {
     fn connector(&self) -> Result<TlsConnector, String> {
         let made = self.tls.get_or_init(|| tls::connector(None).map_err(|error| error.to_string()));
         made.clone()
+    }
+}
+
+/// The bytes of a range of this length, if they are what was replied.
+pub(crate) fn range_of(
+    exchanged: Result<(Parts, Bytes), HttpError>,
+    length: u64,
+) -> Result<Bytes, ReadError> {
+    let (head, body) = exchanged.map_err(|error| failed(&error))?;
+    match head.status {
+        StatusCode::PARTIAL_CONTENT if body.len() as u64 == length => Ok(body),
+        StatusCode::PARTIAL_CONTENT => Err(ReadError::Length(body.len())),
+        other => Err(ReadError::Status(other.as_u16())),
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use afs_bucket::{Bucket, Failure, Listed, Page, Reply};
 use bytes::Bytes;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AwsCredential};
+use object_store::client::HttpConnector;
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
@@ -53,21 +54,10 @@ impl S3Bucket {
         if !config.endpoint.secure && config.endpoint.is_remote() && !config.allow_clear {
             return Err(ConfigError::Clear(config.endpoint.clone()));
         }
-        let secure = config.endpoint.secure;
-        let tls = secure.then(|| tls::connector(config.authority.as_deref())).transpose()?;
-        let store = AmazonS3Builder::new()
-            .with_bucket_name(&config.address.bucket)
-            .with_region(&config.region)
-            .with_endpoint(config.endpoint.to_string())
-            .with_allow_http(!secure)
-            .with_credentials(Arc::new(FileCredentials(config.credentials.clone())))
-            .with_http_connector(Connections::new(config.endpoint.clone(), tls, Reach::Any))
-            .with_retry(one_attempt())
-            .with_disable_bulk_delete(true)
-            .build()
-            .map_err(|error| ConfigError::Store(error.to_string()))?;
-        let prefix = format!("{}/", config.address.prefix);
-        let objects = Objects { store, prefix, config: config.clone() };
+        let tls = config.endpoint.secure.then(|| tls::connector(config.authority.as_deref())).transpose()?;
+        let credentials = Arc::new(FileCredentials(config.credentials.clone()));
+        let connections = Connections::new(config.endpoint.clone(), tls, Reach::Any);
+        let objects = Objects::new(config, credentials, connections)?;
         Ok(Self { worker: Worker::start()?, objects: Arc::new(objects) })
     }
 
@@ -93,6 +83,40 @@ fn one_attempt() -> RetryConfig {
 }
 
 impl Objects {
+    fn new(
+        config: &S3Config,
+        credentials: Arc<dyn CredentialProvider<Credential = AwsCredential>>,
+        connections: impl HttpConnector,
+    ) -> Result<Self, ConfigError> {
+        let store = AmazonS3Builder::new()
+            .with_bucket_name(&config.address.bucket)
+            .with_region(&config.region)
+            .with_endpoint(config.endpoint.to_string())
+            .with_allow_http(!config.endpoint.secure)
+            .with_credentials(credentials)
+            .with_http_connector(connections)
+            .with_retry(one_attempt())
+            .with_disable_bulk_delete(true)
+            .build()
+            .map_err(|error| ConfigError::Store(error.to_string()))?;
+        Ok(Self { store, prefix: format!("{}/", config.address.prefix), config: config.clone() })
+    }
+
+    async fn put_new(&self, key: &str, body: Vec<Bytes>) -> object_store::Result<()> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let body = body.into_iter().filter(|part| !part.is_empty()).collect::<PutPayload>();
+        self.store.put_opts(&self.path(key)?, body, options).await.map(drop)
+    }
+
+    async fn get(&self, key: &str, range: Range<u64>) -> object_store::Result<Bytes> {
+        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+        self.store.get_opts(&self.path(key)?, options).await?.bytes().await
+    }
+
+    async fn delete(&self, key: &str) -> object_store::Result<()> {
+        self.store.delete(&self.path(key)?).await
+    }
+
     fn path(&self, key: &str) -> object_store::Result<Path> {
         Ok(Path::parse(format!("{}{key}", self.prefix))?)
     }
@@ -135,19 +159,12 @@ impl Objects {
 impl Bucket for S3Bucket {
     fn put_new(&self, key: &str, body: Vec<Bytes>) -> Reply<()> {
         let key = key.to_owned();
-        self.there(|objects| async move {
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            let body = body.into_iter().filter(|part| !part.is_empty()).collect::<PutPayload>();
-            objects.store.put_opts(&objects.path(&key)?, body, options).await.map(drop)
-        })
+        self.there(|objects| async move { objects.put_new(&key, body).await })
     }
 
     fn get(&self, key: &str, range: Range<u64>) -> Reply<Bytes> {
         let key = key.to_owned();
-        self.there(|objects| async move {
-            let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
-            objects.store.get_opts(&objects.path(&key)?, options).await?.bytes().await
-        })
+        self.there(|objects| async move { objects.get(&key, range).await })
     }
 
     fn list(&self, prefix: &str, after: Option<&str>) -> Reply<Page> {
@@ -157,7 +174,7 @@ impl Bucket for S3Bucket {
 
     fn delete(&self, key: &str) -> Reply<()> {
         let key = key.to_owned();
-        self.there(|objects| async move { objects.store.delete(&objects.path(&key)?).await })
+        self.there(|objects| async move { objects.delete(&key).await })
     }
 
     fn is_clear(&self) -> bool {
@@ -169,3 +186,32 @@ impl Bucket for S3Bucket {
         self.there(|objects| async move { objects.signed_address(&key, range, (at, seconds)).await })
     }
 }
+
+#[cfg(feature = "fuzzing")]
+mod fuzzing {
+    use super::*;
+    use crate::http::Canned;
+    use object_store::StaticCredentialProvider;
+
+    /// What a bucket makes of each of its requests when its store replies these bytes.
+    pub(crate) async fn read_any_reply(reply: Bytes, config: &S3Config) -> [Option<Failure>; 4] {
+        let (key_id, secret_key, token) = ("A".into(), "B".into(), None);
+        let credentials =
+            Arc::new(StaticCredentialProvider::new(AwsCredential { key_id, secret_key, token }));
+        let objects = Objects::new(config, credentials, Canned(reply)).expect("a sound configuration");
+        let listed = objects.list("packs/", None).await;
+        if let Ok(page) = &listed {
+            let is_sorted = page.objects.is_sorted_by(|one, next| one.key <= next.key);
+            assert!(is_sorted, "objects that are not in order");
+        }
+        [
+            objects.get("k", 24..28).await.err(),
+            listed.err(),
+            objects.put_new("k", vec![Bytes::from_static(b"b")]).await.err(),
+            objects.delete("k").await.err(),
+        ]
+        .map(|error| error.map(failure))
+    }
+}
+#[cfg(feature = "fuzzing")]
+pub(crate) use fuzzing::read_any_reply;

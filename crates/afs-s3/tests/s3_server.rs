@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use afs_bucket::{Bucket, BucketDrive, Config, OwnerId};
@@ -15,6 +16,7 @@ use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, LiveChunks};
 use afs_net::System;
 use afs_s3::{ConfigError, S3Bucket, S3Config};
 use bytes::Bytes;
+use server::lies::{Lie, TAKEN};
 use server::proxy::{Fate, Proxy};
 use server::{Moto, python};
 
@@ -148,6 +150,8 @@ fn a_drive_on_an_s3_server() {
     another_owner_is_refused(&store);
     requests_are_as_few_as_they_should_be(&store);
     clear_requests_stay_on_this_machine(&store);
+    lies_about_objects_give_no_wrong_byte(&store);
+    lies_about_lists_lose_nothing(&store);
 }
 
 fn through_a_bad_network(store: &Store) {
@@ -223,4 +227,65 @@ fn clear_requests_stay_on_this_machine(store: &Store) {
     let error = S3Bucket::open(&remote).err().unwrap();
     assert!(matches!(error, ConfigError::Clear(_)));
     assert!(S3Bucket::open(&S3Config { allow_clear: true, ..remote }).is_ok());
+}
+
+/// A drive with two packs, of which each has a chunk, and the chunks.
+fn two_packs(store: &Store, prefix: &str) -> (BucketDrive, Vec<ChunkRef>) {
+    let drive = store.drive(prefix);
+    let chunks: Vec<_> = (0..2).map(|n| wait(drive.write(data(n, 200_000))).unwrap()).collect();
+    wait(drive.sync(&chunks)).unwrap();
+    (drive, chunks)
+}
+
+/// Has the store lie to the first two requests that begin so. Returns the number of lies told so far.
+fn lying(store: &Store, lie: Lie, begin: &'static str) -> Arc<AtomicUsize> {
+    let told = Arc::<AtomicUsize>::default();
+    let tells = told.clone();
+    store.proxy.choose(move |_, line| {
+        let is_lie = line.starts_with(begin) && tells.fetch_add(1, Ordering::SeqCst) < 2;
+        if is_lie { Fate::Lie(lie) } else { Fate::Served }
+    });
+    told
+}
+
+fn lies_about_objects_give_no_wrong_byte(store: &Store) {
+    for (number, lie) in Lie::ALL.into_iter().enumerate() {
+        let (drive, chunks) = two_packs(store, &format!("lies/{number}"));
+        let told = lying(store, lie, "GET /andrew/lies");
+        for _ in 0..2 {
+            for (n, chunk) in chunks.iter().enumerate() {
+                if let Ok(read) = wait(drive.read(*chunk, 0..chunk.len)) {
+                    assert!(read == data(n, 200_000), "{lie:?} was believed");
+                }
+            }
+        }
+        assert!(told.load(Ordering::SeqCst) >= 2, "{lie:?} was not told");
+        store.proxy.choose(|_, _| Fate::Served);
+        for (n, chunk) in chunks.iter().enumerate() {
+            assert_eq!(wait(drive.read(*chunk, 0..chunk.len)).unwrap(), data(n, 200_000));
+        }
+    }
+    // A body has at most 8 MiB; a little more is on its way.
+    let taken = TAKEN.load(Ordering::SeqCst);
+    assert!((1..=2 * (16 << 20)).contains(&taken), "{taken} bytes were taken of two replies");
+}
+
+fn lies_about_lists_lose_nothing(store: &Store) {
+    for (number, lie) in [Lie::Shorter, Lie::Longer, Lie::Endless, Lie::ErrorBody].into_iter().enumerate() {
+        let prefix = format!("lists/{number}");
+        let (drive, chunks) = two_packs(store, &prefix);
+        drop(drive);
+        let drive = store.drive(&prefix);
+        let told = lying(store, lie, "GET /andrew?list-type=2");
+        for _ in 0..3 {
+            if let Ok(report) = wait(drive.sweep(Arc::new(Live(chunks.clone())))) {
+                assert_eq!((report.live, report.missing.len()), (2, 0), "{lie:?} was believed");
+            }
+        }
+        assert!(told.load(Ordering::SeqCst) >= 2, "{lie:?} was not told");
+        store.proxy.choose(|_, _| Fate::Served);
+        for (n, chunk) in chunks.iter().enumerate() {
+            assert_eq!(wait(drive.read(*chunk, 0..chunk.len)).unwrap(), data(n, 200_000));
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! An S3 server of another implementation (moto), and a proxy before it that makes faults.
 
+pub mod lies;
 pub mod proxy;
 
 use std::io::{Read, Write};

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use super::lies::Lie;
+
 /// What becomes of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -27,6 +29,8 @@ pub enum Fate {
     Late,
     /// A byte of the body is wrong.
     Wrong,
+    /// A lie, of the right form.
+    Lie(Lie),
 }
 
 type Choose = Box<dyn Fn(usize, &str) -> Fate + Send + Sync>;
@@ -83,14 +87,19 @@ fn pass(
         Fate::Late => thread::sleep(Duration::from_millis(300)),
         _ => {}
     }
-    let head = if fate == Fate::Unconditional { without_condition(&head) } else { head };
-    let mut reply = forward(server, &head, &body)?;
+    if fate == Fate::Lie(Lie::Endless) {
+        return super::lies::send_without_end(client);
+    }
+    let asked = if fate == Fate::Unconditional { without_condition(&head) } else { head.clone() };
+    let asked = if let Fate::Lie(lie) = fate { lie.request(&head) } else { asked };
+    let mut reply = forward(server, &asked, &body)?;
     let len = reply.len();
     let body_at = reply.windows(4).position(|four| four == b"\r\n\r\n").map_or(reply.len(), |at| at + 4);
     match fate {
         Fate::Lost => return Ok(()),
         Fate::Cut => reply.truncate(if len > body_at { (body_at + len) / 2 } else { 10 }),
         Fate::Wrong if len > body_at => reply[(body_at + len) / 2] ^= 1,
+        Fate::Lie(lie) => reply = lie.reply(&head, &reply[..body_at], &reply[body_at..]),
         _ => {}
     }
     client.write_all(&reply)
