@@ -5,6 +5,7 @@ use afs_wire::login::{KeyBlob, SshSignature};
 use crate::grant::Grant;
 use crate::secret::LoginSecret;
 use crate::ssh::{self, UserKey};
+use crate::ssh_agent;
 use crate::user::UserName;
 
 /// All decoders of the crate for input from outside, without those of `afs-wire`.
@@ -22,4 +23,9 @@ pub fn login_values(bytes: &[u8]) {
         assert!(UserName::new(name.as_str()).is_ok_and(|again| again == name));
     }
     let _ = SshSignature::new(bytes).map(|signature| ssh::from_wire(&signature));
+}
+
+/// Replies of an SSH agent: the bytes themselves, and as the body of a reply.
+pub fn ssh_agent_replies(bytes: &[u8]) {
+    ssh_agent::read_any_reply(bytes);
 }

@@ -14,6 +14,7 @@ mod protocol;
 mod secret;
 mod server;
 mod ssh;
+pub mod ssh_agent;
 mod user;
 
 pub use grant::{BadGrant, Grant};

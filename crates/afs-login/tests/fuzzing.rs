@@ -4,7 +4,7 @@
 
 use crate::cell;
 
-use afs_login::fuzzing::login_values;
+use afs_login::fuzzing::{login_values, ssh_agent_replies};
 use cell::{Key, cell};
 use proptest::prelude::*;
 
@@ -14,6 +14,23 @@ proptest! {
     #[test]
     fn random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         login_values(&bytes);
+        ssh_agent_replies(&bytes);
+    }
+}
+
+#[test]
+fn keys_and_signatures_of_an_agent_with_changes() {
+    let string = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat();
+    let blob = Key::new(1).user_key().blob().to_vec();
+    let keys = [&[0, 0, 0, 1][..], &string(&blob), &string(b"comment")].concat();
+    let signature = string(&[string(b"ssh-ed25519"), string(&[7; 64])].concat());
+    for sample in [keys, signature] {
+        for at in 0..sample.len() {
+            let mut changed = sample.clone();
+            changed[at] ^= 0x41;
+            ssh_agent_replies(&changed);
+            ssh_agent_replies(&sample[..at]);
+        }
     }
 }
 

@@ -1,21 +1,13 @@
-//! Client of the SSH agent: its keys, and signatures with them (draft-miller-ssh-agent).
+//! Client of the SSH agent: the socket over which it is asked for its keys, and for signatures with them.
 
 use afs_cell::socket;
-use afs_login::Signer;
+use afs_login::{Signer, ssh_agent};
 use ssh_key::{PublicKey, Signature};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const REQUEST_IDENTITIES: u8 = 11;
-const IDENTITIES_ANSWER: u8 = 12;
-const SIGN_REQUEST: u8 = 13;
-const SIGN_RESPONSE: u8 = 14;
-/// Longest reply read, in bytes: the limit of OpenSSH.
-const ANSWER_LEN_MAX: usize = 256 * 1024;
-/// Most keys read.
-const KEYS_MAX: usize = 64;
 /// Time-out of a request: an agent may ask its user for confirmation.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -30,16 +22,8 @@ pub(super) fn keys() -> io::Result<Vec<AgentKey>> {
     let Some(socket) = std::env::var_os("SSH_AUTH_SOCK").filter(|s| !s.is_empty()).map(PathBuf::from) else {
         return Ok(Vec::new());
     };
-    let body = ask(&socket, REQUEST_IDENTITIES, &[], IDENTITIES_ANSWER)?;
-    let (count, mut rest) = split_word(&body)?;
-    let mut keys = Vec::new();
-    for _ in 0..(count as usize).min(KEYS_MAX) {
-        let (blob, after) = split_string(rest)?;
-        rest = split_string(after)?.1;
-        // Keys of unknown types are skipped.
-        keys.extend(PublicKey::from_bytes(blob).ok().map(|key| AgentKey { socket: socket.clone(), key }));
-    }
-    Ok(keys)
+    let keys = ssh_agent::read_keys(&asked(&socket, &ssh_agent::keys_request())?)?;
+    Ok(keys.into_iter().map(|key| AgentKey { socket: socket.clone(), key }).collect())
 }
 
 impl Signer for AgentKey {
@@ -50,49 +34,18 @@ impl Signer for AgentKey {
     fn sign(&self, data: &[u8]) -> Result<Signature, String> {
         let told = |e: io::Error| format!("the agent did not sign: {e}");
         let blob = self.key.to_bytes().map_err(|e| e.to_string())?;
-        let flags = [0; 4];
-        let request = [&length(&blob)[..], &blob, &length(data), data, &flags].concat();
-        let body = ask(&self.socket, SIGN_REQUEST, &request, SIGN_RESPONSE).map_err(told)?;
-        let (signature, _) = split_string(&body).map_err(told)?;
-        Signature::try_from(signature).map_err(|e| format!("the agent's signature cannot be read: {e}"))
+        let stream = asked(&self.socket, &ssh_agent::sign_request(&blob, data)).map_err(told)?;
+        ssh_agent::read_signature(&stream).map_err(told)
     }
 }
 
-fn ask(path: &Path, kind: u8, body: &[u8], wanted: u8) -> io::Result<Vec<u8>> {
+/// The stream on which the reply to a request comes.
+fn asked(path: &Path, request: &[u8]) -> io::Result<UnixStream> {
     let stream = socket::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let message = [&[kind], body].concat();
-    (&stream).write_all(&[&length(&message)[..], &message].concat())?;
-    read_answer(&stream, wanted)
-}
-
-fn read_answer(mut stream: &UnixStream, wanted: u8) -> io::Result<Vec<u8>> {
-    let mut head = [0; 5];
-    stream.read_exact(&mut head)?;
-    let [a, b, c, d, kind] = head;
-    let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    if kind != wanted || length == 0 || length > ANSWER_LEN_MAX {
-        return Err(io::Error::other("it refused"));
-    }
-    let mut body = Vec::new();
-    stream.take(length as u64 - 1).read_to_end(&mut body)?;
-    if body.len() + 1 == length { Ok(body) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-fn length(bytes: &[u8]) -> [u8; 4] {
-    // Requests are far shorter than 2^32 bytes.
-    (bytes.len() as u32).to_be_bytes()
-}
-
-fn split_word(bytes: &[u8]) -> io::Result<(u32, &[u8])> {
-    let (word, rest) = bytes.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-    Ok((u32::from_be_bytes(*word), rest))
-}
-
-fn split_string(bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
-    let (length, rest) = split_word(bytes)?;
-    rest.split_at_checked(length as usize).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    (&stream).write_all(request)?;
+    Ok(stream)
 }
 
 #[cfg(test)]
@@ -100,7 +53,14 @@ mod tests {
     use super::*;
     use ssh_key::PrivateKey;
     use ssh_key::private::{Ed25519Keypair, KeypairData};
+    use std::io::Read;
     use std::thread;
+
+    /// The string that bytes begin with, and the rest.
+    fn split_string(bytes: &[u8]) -> (&[u8], &[u8]) {
+        let (length, rest) = bytes.split_at(4);
+        rest.split_at(u32::from_be_bytes(length.try_into().unwrap()) as usize)
+    }
 
     #[test]
     fn an_agent_signs_and_a_short_answer_is_an_error() {
@@ -115,14 +75,14 @@ mod tests {
             stream.read_exact(&mut head).unwrap();
             let mut body = vec![0; u32::from_be_bytes(head[..4].try_into().unwrap()) as usize - 1];
             stream.read_exact(&mut body).unwrap();
-            let (_, rest) = split_string(&body).unwrap();
-            let (data, _) = split_string(rest).unwrap();
+            let (data, _) = split_string(split_string(&body).1);
             let signature: Signature = signature::Signer::try_sign(&secret, data).unwrap();
             let signature = Vec::<u8>::try_from(signature).unwrap();
-            let answer = [&[SIGN_RESPONSE], &length(&signature)[..], &signature].concat();
-            stream.write_all(&[&length(&answer)[..], &answer].concat()).unwrap();
+            let length = |len: usize| (len as u32).to_be_bytes();
+            let answer = [&[14], &length(signature.len())[..], &signature].concat();
+            stream.write_all(&[&length(answer.len())[..], &answer].concat()).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
-            stream.write_all(&[0, 0, 0, 9, SIGN_RESPONSE, 1]).unwrap();
+            stream.write_all(&[0, 0, 0, 9, 14, 1]).unwrap();
         });
         let signature = key.sign(b"data").unwrap();
         signature::Verifier::verify(key.key.key_data(), b"data", &signature).unwrap();
