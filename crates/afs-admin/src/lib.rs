@@ -15,6 +15,8 @@ mod calls;
 mod cell;
 mod error;
 mod failures;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod group;
 pub mod journal;
 mod lost_snapshots;

@@ -4,7 +4,7 @@
 use crate::cells::fuzzing as cells_of;
 use crate::configuration::fuzzing as files;
 use crate::drives::fuzzing as drives_of;
-use crate::{control, socket, tokens};
+use crate::{control, operation_file, socket, tokens};
 use afs_wire::fuzzing::changed;
 
 /// Frames of the control socket and of a mount's token socket: the bytes themselves, the bytes in a frame, and as
@@ -47,6 +47,25 @@ pub fn cells(bytes: &[u8]) {
     cells_of::reply(&changed(&cells_of::sample(), bytes));
 }
 
+/// Files of the journal of a user's tools, with the plan in them: the bytes themselves, or as changes of a valid file.
+pub fn journal_files(bytes: &[u8]) {
+    operation_file::read_any(bytes);
+    operation_file::read_any(&changed(OPERATION.as_bytes(), bytes));
+}
+
+/// A file of an operation, without a checksum, as those of before had none.
+const OPERATION: &str = r#"{
+  "operation": "rename",
+  "volume": 536870918,
+  "name": "user.alice",
+  "step": "lock",
+  "holder": { "who": "alice", "host": "h", "pid": 7 },
+  "holding": 1,
+  "since": 1700000000,
+  "heard": 1700000001,
+  "detail": { "operation": "rename", "volume": 536870918, "name": "user.alice", "step": "lock", "new": "user.bob" }
+}"#;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +80,7 @@ mod tests {
         for sample in drives_of::SAMPLES {
             assert!(drives_of::read(sample.as_bytes()), "{sample}");
         }
+        assert!(operation_file::read_any(OPERATION.as_bytes()));
     }
 
     proptest! {
@@ -73,7 +93,7 @@ mod tests {
             settings(&bytes);
             drives(&bytes);
             cells(&bytes);
-            cells(&bytes);
+            journal_files(&bytes);
         }
     }
 }

@@ -14,6 +14,7 @@ mod error;
 pub mod fuzzing;
 mod mount;
 pub mod mounts;
+mod operation_file;
 pub mod process;
 mod reserve;
 mod servers;
@@ -30,6 +31,7 @@ pub use configuration::{
 };
 pub use error::{CellError, CellResult};
 pub use mount::{CACHE_BYTES_MIN, Client, ClientError, ClientOptions, LeftOpen, NotStored, StoreOptions};
+pub use operation_file::OperationFile;
 pub use servers::{
     ADMIN_NAME, Collisions, DataPathState, DataPathTable, DriveCounts, ImportRequest, Imported, ImportedFile,
     PartitionReport, PartitionScrub, ScrubPass, Servers, StartError,

@@ -6,11 +6,10 @@
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
 use afs_admin::journal::{Draft, Holder, JournalError, Lease, OperationId, Pending, Record};
-use afs_files::{Syntax, Versioned, secret_file};
+use afs_cell::OperationFile;
+use afs_files::{Versioned, secret_file};
 use afs_own::{self as own, Opening};
-use afs_wire::ids::{UnixSeconds, VolumeId};
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::future::ready;
@@ -24,27 +23,6 @@ pub(super) struct FileJournal {
     directory: PathBuf,
     /// Locks of the operations that this process holds.
     held: Mutex<BTreeMap<u64, File>>,
-}
-
-/// Contents of an operation's file.
-#[derive(Clone, Serialize, Deserialize)]
-struct OperationFile {
-    operation: String,
-    volume: u32,
-    name: String,
-    step: String,
-    holder: Holder,
-    holding: u64,
-    since: u32,
-    heard: u32,
-    detail: serde_json::Value,
-}
-
-impl Versioned for OperationFile {
-    const SYNTAX: Syntax = Syntax::Json;
-    const IS_SECRET: bool = true;
-    const REMEDY: &'static str =
-        "remove it, and compare the databases with the servers by `andrew vos check`";
 }
 
 type Outcome<T> = Result<T, JournalError>;
@@ -178,7 +156,7 @@ impl FileJournal {
         for id in self.numbers()? {
             if let Some(kept) = self.read(id)? {
                 let lapsed = !self.holds(id) && self.try_hold(id)?.is_some();
-                found.push(record(id, &kept, lapsed));
+                found.push(kept.record(id, lapsed));
             }
         }
         Ok(found)
@@ -192,7 +170,7 @@ impl FileJournal {
         (kept.holder, kept.holding, kept.heard) = (holder, kept.holding + 1, now());
         self.write(id, &kept)?;
         self.hold(id, file);
-        Ok((Lease { id: OperationId(id), holding: kept.holding }, record(id, &kept, false)))
+        Ok((Lease { id: OperationId(id), holding: kept.holding }, kept.record(id, false)))
     }
 }
 
@@ -225,23 +203,6 @@ impl Journal for FileJournal {
     }
 }
 
-fn record(id: u64, kept: &OperationFile, lapsed: bool) -> Record {
-    Record {
-        id: OperationId(id),
-        draft: Draft {
-            word: kept.operation.clone(),
-            volume: VolumeId(kept.volume),
-            name: kept.name.clone(),
-            holder: kept.holder.clone(),
-            step: kept.step.clone(),
-            detail: kept.detail.to_string().into(),
-        },
-        since: UnixSeconds(kept.since),
-        heard: UnixSeconds(kept.heard),
-        lapsed,
-    }
-}
-
 fn value(detail: &[u8]) -> Outcome<serde_json::Value> {
     serde_json::from_slice(detail).map_err(|e| JournalError::Store(e.to_string()))
 }
@@ -258,6 +219,7 @@ fn now() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use afs_wire::ids::VolumeId;
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
