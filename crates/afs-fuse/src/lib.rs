@@ -48,6 +48,8 @@ pub use inodes::Inodes;
 pub use mount::{Mounted, mount};
 pub use name_queue::{NameAccess, NameInvalidation, NameQueue, Step};
 pub use options::{MountOptions, Owner};
+#[cfg(feature = "fuzzing")]
+pub use sessions::read_any_process;
 pub use sessions::{ProcessSessions, SESSION_VARIABLE};
 pub use sink::KernelSink;
 pub use unmount::unmount;

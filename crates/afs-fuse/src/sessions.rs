@@ -130,6 +130,23 @@ fn session_in(environment: &[u8]) -> Option<u128> {
     u128::from_str_radix(text, 16).ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
+/// Reads an environment, and the line of `/proc/PID/stat`, of any bytes, for fuzzing: themselves, and as the value of the variable.
+#[cfg(any(test, feature = "fuzzing"))]
+pub fn read_any_process(bytes: &[u8]) {
+    session_in(bytes);
+    let value = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let entry = [b"A=b\0", SESSION_VARIABLE.as_bytes(), b"=", value, b"\0"].concat();
+    if let Some(session) = session_in(&entry) {
+        let again = format!("{session:032x}");
+        assert!(again.as_bytes().eq_ignore_ascii_case(value), "two names of one session");
+    }
+    let line = String::from_utf8_lossy(bytes);
+    for line in [&*line, &format!("7 ({line}) S 42 7 7"), &format!("7 (a) {line}")] {
+        let _ = (Program::of(line), parent(line));
+    }
+    assert_eq!(parent(&format!("7 ({line}) S 42 7 7")), Some(42), "a name says who the parent is");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +173,23 @@ mod tests {
         assert_eq!(with("1234"), None);
         assert_eq!(session_in(format!("X{SESSION_VARIABLE}={SESSION}\0").as_bytes()), None);
         assert_eq!(session_in(b""), None);
+    }
+
+    #[test]
+    fn environments_and_lines_of_any_bytes_are_read_without_a_panic() {
+        let mut seed = 1u64;
+        for len in (0..3000).map(|number| number % 60) {
+            let next = || {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (seed >> 33) as usize
+            };
+            let any: Vec<u8> = std::iter::repeat_with(next)
+                .take(len)
+                .map(|n| b"0123456789abcdefAF+)( S=\0\xff"[n % 27])
+                .collect();
+            read_any_process(&any);
+        }
+        read_any_process(SESSION.as_bytes());
     }
 
     fn asked(sessions: &ProcessSessions, uid: u32, pid: u32) -> Receiver<Option<u128>> {
