@@ -3,6 +3,11 @@
 
 use std::sync::OnceLock;
 
+#[path = "../crates/afs-datapath/tests/conversations/mod.rs"]
+mod conversations;
+
+use conversations::Reached;
+
 type Target = fn(&[u8]);
 
 const TARGETS: &[(&str, Target)] = &[
@@ -11,8 +16,12 @@ const TARGETS: &[(&str, Target)] = &[
     ("cache_index", afs_venus::fuzzing::cache_index),
     ("callback_service", afs_wire::fuzzing::callback_service),
     ("cells", afs_cell::fuzzing::cells),
+    ("chunk_header", afs_drive::fuzzing::chunk_header),
+    ("client_session", client_session),
     ("data_path", afs_datapath::fuzzing::data_path),
     ("directory", afs_wire::fuzzing::directory),
+    ("drive_segment", afs_drive::fuzzing::segment),
+    ("drive_session", drive_session),
     ("drives", afs_cell::fuzzing::drives),
     ("dump", afs_wire::fuzzing::dump),
     ("etcd_answers", afs_etcd::fuzzing::answers),
@@ -21,6 +30,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("import_protection", afs_db::fuzzing::import_protection),
     ("index_pages", afs_kv::fuzzing::index),
     ("index_row", afs_volume::fuzzing::index_row),
+    ("journal_files", afs_cell::fuzzing::journal_files),
     ("kerberos", afs_krb5::fuzzing::kerberos),
     ("key_files", afs_auth::rxkad::fuzzing::key_files),
     ("local_sockets", afs_cell::fuzzing::local_sockets),
@@ -34,15 +44,29 @@ const TARGETS: &[(&str, Target)] = &[
     ("operations_service", afs_wire::fuzzing::operations_service),
     ("overseer_service", afs_wire::fuzzing::overseer_service),
     ("pin_list", afs_venus::fuzzing::pin_list),
+    ("processes", afs_fuse::read_any_process),
     ("protection_service", afs_wire::fuzzing::protection_service),
     ("rx_endpoint", afs_rx::fuzzing::endpoint),
     ("rxgk", afs_auth::fuzzing::rxgk),
     ("rxkad_handshake", afs_auth::rxkad::fuzzing::rxkad_handshake),
     ("rxkad_ticket", afs_auth::rxkad::fuzzing::rxkad_ticket),
     ("settings", afs_cell::fuzzing::settings),
+    ("ssh_agent", afs_login::fuzzing::ssh_agent_replies),
+    ("store_credentials", afs_s3::fuzzing::store_credentials),
+    ("store_replies", afs_s3::fuzzing::store_replies),
     ("unsaved_record", afs_venus::fuzzing::unsaved_record),
     ("volume_service", afs_wire::fuzzing::volume_service),
 ];
+
+/// A conversation with the end of a drive.
+fn drive_session(script: &[u8]) {
+    conversations::play_to_drive(script, &Reached::default());
+}
+
+/// A conversation with the end of a client.
+fn client_session(script: &[u8]) {
+    conversations::play_to_client(script, &Reached::default());
+}
 
 static CHOSEN: OnceLock<Target> = OnceLock::new();
 
