@@ -177,16 +177,14 @@ mod tests {
 
     #[test]
     fn environments_and_lines_of_any_bytes_are_read_without_a_panic() {
-        let mut seed = 1u64;
+        let (mut seed, bytes) = (1u64, b"0123456789abcdefAF+)( S=\0\xff");
         for len in (0..3000).map(|number| number % 60) {
             let next = || {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 (seed >> 33) as usize
             };
-            let any: Vec<u8> = std::iter::repeat_with(next)
-                .take(len)
-                .map(|n| b"0123456789abcdefAF+)( S=\0\xff"[n % 27])
-                .collect();
+            let any: Vec<u8> =
+                std::iter::repeat_with(next).take(len).map(|n| bytes[n % bytes.len()]).collect();
             read_any_process(&any);
         }
         read_any_process(SESSION.as_bytes());

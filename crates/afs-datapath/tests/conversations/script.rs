@@ -57,6 +57,9 @@ impl Script {
 
     /// How many bytes are in a frame, or wanted: usual lengths, and those at the bounds.
     pub fn length(&mut self) -> u32 {
-        self.pick(&[0, 1, 5, 100, 999, 1000, 4096, 4097, 65_536, 262_144, 300_000, 600_000, 1 << 20])
+        self.pick(&[
+            0, 1, 5, 100, 999, 1000, 1000, 4096, 4097, 5000, 20_000, 65_536, 65_537, 100_000, 262_144,
+            300_000, 600_000,
+        ])
     }
 }
