@@ -93,6 +93,7 @@ fn manner(script: &mut Script) -> Manner {
     Manner {
         piece_max: script.pick(&[usize::MAX, usize::MAX, 100_000, 7000]),
         pause: Duration::from_millis(script.pick(&[0, 0, 0, 1, 300])),
+        first_pause: Duration::from_secs(script.pick(&[0, 0, 20])),
         fails_after: script.pick(&[None, None, None, Some(1500), Some(400_000)]),
     }
 }

@@ -81,7 +81,7 @@ impl Player {
         assert!(counts.connected <= LIMITS.connections_per_address, "{} connections", counts.connected);
         assert!(counts.in_progress <= LIMITS.requests_per_address, "{} requests", counts.in_progress);
         let held = self.watched.held.load(Ordering::Relaxed);
-        let most = (LIMITS.requests_per_address + LIMITS.connections_per_address) * HELD_OF_REQUEST;
+        let most = (counts.in_progress + counts.connected) * HELD_OF_REQUEST;
         assert!(held <= most, "{held} bytes of reads wait");
     }
 

@@ -56,6 +56,8 @@ pub fn length_of(fid: Fid) -> Option<u64> {
 pub struct Manner {
     pub piece_max: usize,
     pub pause: Duration,
+    /// Before the first bytes of a store are taken.
+    pub first_pause: Duration,
     pub fails_after: Option<usize>,
 }
 
@@ -216,6 +218,7 @@ impl Watched {
         window: usize,
     ) -> Result<u64, Failure> {
         let (manner, mut came, mut waiting) = (self.manner(), 0, 0);
+        self.pause(manner.first_pause).await;
         loop {
             self.pause(manner.pause).await;
             // Credit for what is taken here leaves when this task waits: until then there is what had waited.
