@@ -106,6 +106,9 @@ impl Player {
             for _ in 0..3 {
                 self.present(script).await;
             }
+            if script.once_in(4) {
+                self.now().gate.shut();
+            }
         }
     }
 

@@ -86,9 +86,11 @@ impl Player {
 
     /// Bytes of a request: mostly all, which is at most the drive's window.
     async fn bytes_of(&mut self, request: RequestId, total: u64, script: &mut Script) -> bool {
-        let all = usize::try_from(total).unwrap_or(usize::MAX).min(512 << 10);
+        // Seldom more than there is credit for.
+        let window = if script.once_in(16) { 1 << 20 } else { 512 << 10 };
+        let all = usize::try_from(total).unwrap_or(usize::MAX).min(window);
         let len = match script.below(60) {
-            0 => (all + 1).min(512 << 10),
+            0 => (all + 1).min(window),
             1..=8 => 0,
             9..=16 => all / 2,
             _ => all,
