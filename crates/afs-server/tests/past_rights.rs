@@ -247,6 +247,7 @@ fn the_past_of_a_directory_is_closed_by_who_administers_it_and_opened_by_adminis
 #[test]
 fn a_state_whose_read_write_volume_is_gone_is_for_administrators() {
     let Scene { cell, alice, stranger, letter, monday, .. } = scene(8);
+    let copy = keep(&cell, cell.root().volume, VolumeKind::ReadOnly, "root.cell.copy", 911);
     let owner = cell.owner();
     let transaction = take(&owner, cell.root().volume, AttachFlags::OFFLINE);
     owner.ask(vol::DeleteVolume { transaction }).unwrap();
@@ -254,6 +255,7 @@ fn a_state_whose_read_write_volume_is_gone_is_for_administrators() {
         assert_eq!(client.fetch(at(letter, monday), 0, 10).unwrap_err().abort_code(), Some(EACCES()));
     }
     assert!(owner.fetch_status(at(letter, monday)).is_ok());
+    assert_eq!(stranger.read(at(letter, copy)), b"dear Bob", "a read-only volume stands alone");
 }
 
 #[test]

@@ -133,7 +133,8 @@ impl FileServer {
         let store = self.partitions.store(served.site.partition);
         let today = store.and_then(|store| store.volume(header.parent));
         let Some(today) = today.filter(|today| today.header().kind == VolumeKind::ReadWrite) else {
-            return Ok(Some(Past::Alone));
+            // A read-only volume may be a copy with a name of its own, which never had one here.
+            return Ok((header.kind == VolumeKind::Backup).then_some(Past::Alone));
         };
         let now = today.header();
         let own = self.present(&today, &now, record, &[directory_of(record)]).await?;
