@@ -9,6 +9,7 @@ pub mod future;
 mod instant;
 mod parts;
 mod refused;
+mod repeats;
 mod stream;
 pub mod sync;
 
@@ -20,6 +21,7 @@ pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, Stall, UnixTime};
 pub use instant::Instant;
 pub use parts::{Job, Parts};
 pub use refused::refused;
+pub use repeats::{RepeatBounds, RepeatKind, Repeats};
 pub use stream::{ByteListener, ByteStream};
 
 /// The traits and helpers of byte streams. None of them needs a runtime.

@@ -24,8 +24,8 @@ mod suspended;
 mod table;
 
 pub use afs_env::{
-    BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, Parts, Stall, UnixTime,
-    boxed, future, sync,
+    BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, Parts, RepeatBounds,
+    RepeatKind, Repeats, Stall, UnixTime, boxed, future, sync,
 };
 pub use afs_rx::ServerSecurity;
 pub use caller::{Caller, ConnKey, Identity};
