@@ -2,6 +2,8 @@
 
 mod directory;
 mod own;
+mod rotated;
 
 pub use directory::make_directory;
 pub use own::{Opening, directory, given_directory, new_directory, public_directory, subdirectory};
+pub use rotated::Rotated;
