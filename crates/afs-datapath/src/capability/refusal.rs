@@ -1,7 +1,7 @@
 //! Why a drive refuses a capability.
 
 /// Why a drive refuses a capability, or one access by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Refusal {
     /// The proof is not that of these arguments on this connection.
     #[error("the proof of the capability is wrong")]

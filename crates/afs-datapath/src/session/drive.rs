@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use afs_env::sync::{Mutex, Notify};
+use afs_env::{Instant, RepeatBounds, RepeatKind, Repeats};
 use parking_lot::RwLock;
 
 use super::admission::{Admission, Kind};
@@ -23,6 +25,8 @@ pub struct Drive {
     pub(super) objects: Arc<dyn Objects>,
     pub(super) limits: DriveLimits,
     pub(super) counters: Counters,
+    /// The refusals that are in the log.
+    logged: parking_lot::Mutex<Repeats<Refusal>>,
     pub(super) admission: Arc<Admission>,
     pub(super) deliveries: Deliveries,
     pub(super) collections: Collections,
@@ -50,6 +54,7 @@ impl Drive {
             objects,
             limits,
             counters: Counters::default(),
+            logged: parking_lot::Mutex::new(Repeats::new(LOGGED)),
             admission,
             deliveries,
             collections,
@@ -97,14 +102,22 @@ impl Drive {
         }
     }
 
-    /// Counts and logs a refusal. Of many the log has every one at first, and then fewer and fewer.
-    pub(super) fn refuse(&self, peer: SocketAddr, refusal: Refusal) {
+    /// Counts and logs a refusal: of many for one reason the first in each window, with the number of all so far.
+    pub(super) fn refuse(&self, peer: SocketAddr, refusal: Refusal, now: Instant) {
         let count = self.counters.refuse(refusal);
-        if count <= LOGGED || count.is_power_of_two() {
+        if self.logged.lock().is_told(refusal, now) {
             tracing::info!(%peer, %refusal, count, "a capability was refused");
         }
     }
 }
 
-/// Refusals for one reason that are all logged.
-const LOGGED: u64 = 64;
+/// Refusals that are logged: 64 for each reason in ten minutes.
+const LOGGED: RepeatBounds =
+    RepeatBounds { window: Duration::from_secs(600), told: 64, kinds: Refusal::ALL.len() };
+
+impl RepeatKind for Refusal {
+    /// Each has a place.
+    fn shared(&self) -> Self {
+        *self
+    }
+}

@@ -21,7 +21,7 @@ pub(super) async fn serve(link: Link, id: RequestId, grant: Grant, what: ChunkRe
     match done(&link, id, grant, what).await {
         Ok(Some(reply)) => link.end(id, Some(&Message::Performed { request: id, reply })),
         Err(Error::Failed(failure)) => {
-            note(&drive, peer, failure);
+            note(&link, &drive, peer, failure);
             link.end(id, Some(&Message::Failed { request: id, failure }));
         }
         // All is sent, or nobody wants it any more: then it is removed already.

@@ -26,7 +26,7 @@ pub(super) async fn send_stream(link: Link, id: RequestId, grant: Grant, request
 fn tell(link: &Link, id: RequestId, grant: &Grant, sent: Result<(), Error>) {
     match sent {
         Err(Error::Failed(failure)) => {
-            note(&grant.drive, grant.peer, failure);
+            note(link, &grant.drive, grant.peer, failure);
             link.end(id, Some(&Message::Failed { request: id, failure }));
         }
         // All is sent, or nobody wants it any more: then it is removed already.

@@ -127,7 +127,7 @@ impl DriveRole {
         }
         let checked = self.drive.key().check(capability, &self.nonces, proof, link.env().wall());
         if let Err(refusal) = checked {
-            self.drive.refuse(self.peer, refusal);
+            self.drive.refuse(self.peer, refusal, link.env().now());
         }
         self.handles.insert(handle, checked.map(|()| *capability));
         Ok(())
@@ -208,7 +208,7 @@ impl DriveRole {
         let (grant, permit) = match granted {
             Ok(granted) => granted,
             Err(failure) => {
-                note(&self.drive, self.peer, failure);
+                note(link, &self.drive, self.peer, failure);
                 let late = receiving.outstanding(true);
                 return link.with(|state| state.reject(request, failure, late));
             }
@@ -235,9 +235,9 @@ fn of_whole_stream(granted: (Grant, Permit), is_whole: bool) -> Result<(Grant, P
 }
 
 /// Counts a failure.
-pub(super) fn note(drive: &Drive, peer: SocketAddr, failure: Failure) {
+pub(super) fn note(link: &Link, drive: &Drive, peer: SocketAddr, failure: Failure) {
     match failure {
-        Failure::Refused(refusal) => drive.refuse(peer, refusal),
+        Failure::Refused(refusal) => drive.refuse(peer, refusal, link.env().now()),
         _ => _ = drive.counters.failed.add(1),
     }
 }

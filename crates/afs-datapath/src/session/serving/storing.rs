@@ -58,7 +58,7 @@ fn tell(
             link.end(id, Some(&Message::Stored { request: id, ticket }));
         }
         Err(Error::Failed(failure)) => {
-            note(drive, peer, failure);
+            note(link, drive, peer, failure);
             link.end(id, Some(&Message::Failed { request: id, failure }));
         }
         // Nobody wants it any more. The ticket, if there is one, expires.
