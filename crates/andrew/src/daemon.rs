@@ -2,16 +2,14 @@
 
 use crate::detach::{self, Child};
 use crate::error::{CommandError, CommandResult};
-use crate::log::Log;
+use crate::log;
 use crate::output;
 use crate::sys::signals::{STOP, Signals};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Display;
-use std::io::IsTerminal;
 use std::path::Path;
-use tracing_subscriber::EnvFilter;
 
 /// Options of every such command.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -47,25 +45,28 @@ pub trait Daemon {
     fn stop(self) -> CommandResult;
 }
 
-/// Starts the daemon, prints its output, and runs until a signal; with `--detach` in the background.
+/// Starts the daemon, prints its output, and runs until a signal; with `--detach` in the background, with its log in `file`.
 ///
 /// # Errors
 /// Those of `start` and of the stop.
 pub fn run<D: Daemon>(
     options: DaemonOptions,
     json: bool,
-    log: &Path,
+    file: &Path,
     start: impl FnOnce() -> CommandResult<D>,
 ) -> CommandResult {
     if options.detach && !options.child {
-        let output = detach::start(log)?;
+        let output = detach::start(file)?;
         let output: D::Output = serde_json::from_value(output).map_err(CommandError::failed)?;
         output::show(json, &output);
         return Ok(());
     }
     let child = if options.child { Some(Child::begin()?) } else { None };
     // Messages of the FUSE binding also come as an error of the command, or do not matter.
-    write_log(if options.child { "info,fuser=error" } else { "warn,fuser=off" });
+    let _log = match options.child {
+        true => log::into_file("info,fuser=error", file),
+        false => log::to_standard_error("warn,fuser=off"),
+    };
     end_at_panics();
     allow_many_files();
     let signals =
@@ -124,15 +125,4 @@ fn end_at_panics() {
 /// Ends a [`run`] of this process as a signal would: for a daemon that ended by itself.
 pub fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
-}
-
-/// Writes the program's log to standard error. `ANDREW_LOG` selects its contents, as in `ANDREW_LOG=afs_venus=debug`.
-fn write_log(default: &str) {
-    let filter = EnvFilter::try_from_env("ANDREW_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(Log::over(std::io::stderr()))
-        .log_internal_errors(false)
-        .try_init();
 }

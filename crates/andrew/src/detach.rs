@@ -1,11 +1,11 @@
 //! Background process: the program starts itself again and waits until the new process is ready.
 //!
 //! The child's standard output is a pipe to the parent. The child writes one line of JSON to it when it is ready or has
-//! failed, and then closes it. Its standard error is the log.
+//! failed, and then closes it. Its standard error is the log, which it sets aside itself when it is full.
 
 use crate::error::{CommandError, CommandResult};
+use crate::log;
 use afs_net::threads::refused;
-use afs_own::Opening;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
@@ -33,12 +33,12 @@ enum StartReport {
 ///
 /// # Errors
 /// The child's error, or it ended without a message; the log has the reason.
-pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
+pub fn start(file: &Path) -> CommandResult<serde_json::Value> {
     let failed = |e: std::io::Error| CommandError::failed(format!("cannot run in the background: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     arguments.push(format!("--{CHILD_OPTION}").into());
-    let errors = Opening::append().or_make().open(log).map_err(failed)?;
+    let errors = log::file(file).to_give().map_err(failed)?;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -55,7 +55,7 @@ pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
         Ok(StartReport::Failed(status, message)) => Err(CommandError { status, message }),
         Err(_) => Err(CommandError::failed(format!(
             "the process in the background ended early; see {}",
-            log.display()
+            file.display()
         ))),
     }
 }

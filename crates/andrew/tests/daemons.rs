@@ -5,7 +5,7 @@ use crate::home;
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use home::{Home, free_ports};
 use rustix::process::{Pid, Signal, kill_process};
@@ -67,4 +67,44 @@ fn the_signal_of_a_terminal_that_is_gone_stops_nothing_in_the_background() {
     wait_for(&home.file("cell/log"), "signal 1");
     assert!(home.done(&format!("vos listvldb --servers localhost --base-port {base}")).contains("root.cell"));
     assert_eq!(home.done("down"), "cell andrew.local is down\n");
+}
+
+/// The file of the standard error of a process.
+fn standard_error(process: Pid) -> PathBuf {
+    fs::read_link(format!("/proc/{}/fd/2", process.as_raw_pid())).unwrap()
+}
+
+/// What an attacker has written into the log in years is played by a file with a hole.
+fn fill(log: &Path) {
+    fs::File::options().append(true).open(log).unwrap().set_len(16 << 20).unwrap();
+}
+
+#[test]
+fn the_log_is_set_aside_at_a_start_and_while_its_process_runs_and_standard_error_goes_with_it() {
+    let home = Home::new();
+    let start = format!("serve --state cell --base-port {} --detach", free_ports());
+    let log = home.file("cell/log");
+    let older = |n: u32| home.file(&format!("cell/log.{n}"));
+    home.done(&start);
+    for n in 1..6 {
+        fill(&log);
+        let running = process(&home, "serve");
+        kill_process(running, Signal::HUP).unwrap();
+        while fs::metadata(&log).is_ok_and(|log| log.len() == 16 << 20) {
+            std::thread::yield_now();
+        }
+        wait_for(&log, "signal 1");
+        assert_eq!(fs::metadata(older(1)).unwrap().len(), 16 << 20, "round {n}");
+        assert_eq!(standard_error(running), fs::canonicalize(&log).unwrap(), "round {n}");
+    }
+    home.done("down --state cell");
+    fill(&log);
+    home.done(&start);
+    assert!(fs::metadata(&log).unwrap().len() < 1 << 20);
+    let files = fs::read_dir(home.file("cell")).unwrap().flatten().map(|entry| entry.file_name());
+    let mut logs: Vec<_> =
+        files.filter(|name| name.to_str().is_some_and(|n| n == "log" || n.starts_with("log."))).collect();
+    logs.sort();
+    assert_eq!(logs, ["log", "log.1", "log.2", "log.3", "log.4"]);
+    home.done("down --state cell");
 }

@@ -1,6 +1,7 @@
-//! Log of a daemon: a line that cannot be written is dropped and counted, so that logging never fails.
+//! Lines of the log of a daemon: a line that cannot be written is dropped and counted, so that logging never fails.
 
 use parking_lot::Mutex;
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::Arc;
 use tracing_subscriber::fmt::MakeWriter;
@@ -57,10 +58,14 @@ impl<W: Write> State<W> {
 
 impl<W: Write> Write for Log<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut state = self.0.lock();
-        if let Err(error) = state.line(line) {
-            state.lost += 1;
-            state.reason = error.to_string();
+        // A line about the writing of a line would wait for it. That of a file open to others is one.
+        if !IS_WRITING.replace(true) {
+            let mut state = self.0.lock();
+            if let Err(error) = state.line(line) {
+                state.lost += 1;
+                state.reason = error.to_string();
+            }
+            IS_WRITING.set(false);
         }
         Ok(line.len())
     }
@@ -68,6 +73,11 @@ impl<W: Write> Write for Log<W> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+thread_local! {
+    /// Whether this thread writes a line.
+    static IS_WRITING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl<'a, W: Write + 'a> MakeWriter<'a> for Log<W> {
@@ -115,6 +125,33 @@ mod tests {
         let text = String::from_utf8(log.0.lock().out.text.clone()).unwrap();
         let lost = "2 lines of this log were lost: No space left on device (os error 28)";
         assert_eq!(text, format!("first\nsecond\n{lost}\nfourth\nfifth\n"));
+    }
+
+    /// An output that logs what it does.
+    struct Talking {
+        lines: Vec<u8>,
+        log: Option<Log<Talking>>,
+    }
+
+    impl Write for Talking {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.lines.extend(bytes);
+            self.log.iter_mut().for_each(|log| log.write_all(b"written\n").unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_about_the_writing_of_a_line_is_dropped_and_nobody_waits() {
+        let mut log = Log::over(Talking { lines: Vec::new(), log: None });
+        log.0.lock().out.log = Some(log.clone());
+        log.write_all(b"one\n").unwrap();
+        log.write_all(b"two\n").unwrap();
+        assert_eq!(log.0.lock().out.lines, b"one\ntwo\n");
     }
 
     #[test]
