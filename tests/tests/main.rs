@@ -46,6 +46,7 @@ mod picture;
 mod private_homes;
 mod programs;
 mod real_input;
+mod refused_calls;
 mod revocation;
 mod second_user;
 #[allow(dead_code, reason = "the tests of afs-s3 use the rest")]

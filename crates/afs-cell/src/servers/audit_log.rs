@@ -1,110 +1,130 @@
-//! Audit log in files: `audit.log` in the state directory, one record a line, in JSON.
+//! Audit log in files: one for each kind of record in the state directory, one record a line, in JSON.
 
-use afs_own::Opening;
-use afs_server::audit::{AuditRecord, AuditSink};
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use afs_own::Rotated;
+use afs_server::audit::{AuditPart, AuditRecord, AuditSink};
+use std::io;
+use std::path::Path;
 
 use parking_lot::Mutex;
 
-/// Name of the current file; older ones have a number after it.
-const FILE: &str = "audit.log";
-/// Size at which a file is put aside, in bytes.
-const BYTES_MAX: u64 = 64 << 20;
-/// Older files kept; the oldest is removed.
+/// Older files kept of each part; the oldest is removed.
 const KEPT: u32 = 4;
 
-/// Writer of audit records to files that only the owner may read.
-pub struct AuditLog {
-    path: PathBuf,
-    bytes_max: u64,
-    open: Mutex<Option<Appended>>,
+/// Name and size of the files of a part, in bytes. Older files have a number after the name. What an attacker without an
+/// account can cause has small files.
+const fn file_of(part: AuditPart) -> (&'static str, u64) {
+    match part {
+        AuditPart::Changes => ("audit.log", 64 << 20),
+        AuditPart::Refusals => ("audit-refused.log", 64 << 20),
+        AuditPart::AnonymousRefusals => ("audit-anonymous.log", 16 << 20),
+        AuditPart::Reads => ("audit-reads.log", 64 << 20),
+    }
 }
 
-/// The current file, which nothing else writes.
-struct Appended {
-    file: File,
-    bytes: u64,
-}
+/// Writer of audit records to files that only the owner may read.
+pub struct AuditLog([Mutex<Rotated>; AuditPart::ALL.len()]);
 
 impl AuditLog {
-    /// The audit log of a state directory. No file is created before the first record.
+    /// The audit log of a state directory. No file is created before the first record that belongs there.
     #[must_use]
     pub fn of(state: &Path) -> Self {
-        Self { path: state.join(FILE), bytes_max: BYTES_MAX, open: Mutex::new(None) }
+        Self::sized(state, |bytes_max| bytes_max)
     }
 
-    fn append(&self, lines: &str) -> io::Result<()> {
-        let mut open = self.open.lock();
-        let current = match &mut *open {
-            Some(current) => current,
-            none => none.insert(Appended::open(&self.path)?),
-        };
-        if let Err(error) = current.file.write_all(lines.as_bytes()) {
-            // How much of it was written is unknown.
-            *open = None;
-            return Err(error);
-        }
-        current.bytes += lines.len() as u64;
-        if current.bytes > self.bytes_max {
-            *open = None;
-            self.put_aside()?;
-        }
-        Ok(())
-    }
-
-    fn put_aside(&self) -> io::Result<()> {
-        let numbered = |n: u32| match n {
-            0 => self.path.clone(),
-            n => self.path.with_extension(format!("log.{n}")),
-        };
-        for n in (0..KEPT).rev() {
-            match fs::rename(numbered(n), numbered(n + 1)) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Appended {
-    fn open(path: &Path) -> io::Result<Self> {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let opened = Opening::append().or_make().open(path);
-        let file = opened.map_err(named)?;
-        let bytes = file.metadata()?.len();
-        Ok(Self { file, bytes })
+    fn sized(state: &Path, size: impl Fn(u64) -> u64) -> Self {
+        Self(AuditPart::ALL.map(|part| {
+            let (name, bytes_max) = file_of(part);
+            Mutex::new(Rotated::new(state.join(name), size(bytes_max), KEPT))
+        }))
     }
 }
 
 impl AuditSink for AuditLog {
     fn write(&self, records: &[AuditRecord]) -> io::Result<()> {
-        let lines: String = records.iter().map(|record| record.to_json() + "\n").collect();
-        self.append(&lines)
+        let mut outcome = Ok(());
+        for (part, file) in AuditPart::ALL.into_iter().zip(&self.0) {
+            let of_part = records.iter().filter(|record| record.part() == part);
+            let lines: String = of_part.map(|record| record.to_json() + "\n").collect();
+            // The other files may work where one does not.
+            if !lines.is_empty() {
+                outcome = outcome.and(file.lock().append(lines.as_bytes()));
+            }
+        }
+        outcome
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
+    use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection};
+    use afs_server::audit::{AuditObject, AuditedCall, CallKind};
+    use afs_wire::error::{AbortCode, Errno};
+    use afs_wire::ids::{Fid, VolumeId};
+    use std::fs;
+    use std::sync::Arc;
+
+    /// The files of a log are this much smaller than usual.
+    const SMALLER: u64 = 1024;
+
+    fn call(user: Option<&str>, kind: CallKind, code: AbortCode, n: u32) -> AuditRecord {
+        let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
+        let proven = |name: &str| {
+            let principal = Principal::local(name);
+            Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
+        };
+        let (time, object) = (Default::default(), AuditObject::Fid(Fid::root(VolumeId(n))));
+        let (identity, peer) = (user.map_or(Identity::Anonymous, proven), ([10, 0, 0, 1], 7001).into());
+        AuditRecord::Call(AuditedCall { time, identity, peer, call: "call", kind, object, code })
+    }
+
+    /// The lines of a file and of those that were set aside, and their bytes.
+    fn kept(state: &Path, name: &str) -> (String, u64) {
+        let older = (1..=KEPT + 1).rev().map(|n| format!("{name}.{n}"));
+        let texts = older.chain([name.to_owned()]).map(|name| fs::read_to_string(state.join(name)));
+        let text: String = texts.filter_map(Result::ok).collect();
+        let bytes = text.len() as u64;
+        (text, bytes)
+    }
 
     #[test]
-    fn lines_are_appended_and_old_files_go() {
-        let dir = tempfile::tempdir().unwrap();
-        let log = AuditLog { bytes_max: 20, ..AuditLog::of(dir.path()) };
-        log.write(&[AuditRecord::Lost(1)]).unwrap();
-        let path = dir.path().join(FILE);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"lost\":1}\n");
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        for n in 2..20 {
-            log.write(&[AuditRecord::Lost(n)]).unwrap();
+    fn a_flood_of_refusals_leaves_changes_and_refusals_of_users_whole_and_its_files_have_a_bound() {
+        let state = tempfile::tempdir().unwrap();
+        let log = AuditLog::sized(state.path(), |bytes_max| bytes_max / SMALLER);
+        let refused = Errno::EACCES.to_uae();
+        for n in 0..40 {
+            let flood: Vec<_> = (0..500).map(|n| call(None, CallKind::Read, refused, n)).collect();
+            flood.chunks(50).for_each(|records| log.write(records).unwrap());
+            // A change that fails is none.
+            log.write(&[call(None, CallKind::Change, AbortCode::VNOVOL, n)]).unwrap();
+            log.write(&[call(Some("bob"), CallKind::Change, AbortCode::OK, n)]).unwrap();
+            log.write(&[call(Some("bob"), CallKind::Read, refused, n)]).unwrap();
         }
-        let files = fs::read_dir(dir.path()).unwrap().count();
-        assert_eq!(files, 1 + KEPT as usize, "the one that is written and those kept");
-        let newest = fs::read_to_string(dir.path().join("audit.log.1")).unwrap();
-        assert_eq!(newest, "{\"lost\":17}\n{\"lost\":18}\n");
+        for (name, code) in [("audit.log", 0), ("audit-refused.log", refused.0)] {
+            let lines: Vec<String> = kept(state.path(), name).0.lines().map(String::from).collect();
+            assert_eq!(lines.len(), 40, "{name}");
+            let of_change = |(n, line): (usize, &String)| {
+                line.contains("\"bob\"") && line.ends_with(&format!("\"{n}.1.1\",\"code\":{code}}}"))
+            };
+            assert!(lines.iter().enumerate().all(of_change), "{lines:?}");
+        }
+        let (_, bytes) = kept(state.path(), "audit-anonymous.log");
+        let bound = (16 << 20) / SMALLER * u64::from(KEPT + 1);
+        assert!((bound / 2..=bound).contains(&bytes), "{bytes} of {bound}");
+    }
+
+    #[test]
+    fn a_part_whose_file_cannot_be_written_keeps_no_other_from_its_own() {
+        let state = tempfile::tempdir().unwrap();
+        fs::create_dir(state.path().join("audit.log")).unwrap();
+        let log = AuditLog::of(state.path());
+        let records = [AuditPart::Changes, AuditPart::Refusals, AuditPart::Reads]
+            .map(|part| AuditRecord::Lost(part, 1));
+        let error = log.write(&records).unwrap_err();
+        assert!(error.to_string().contains("audit.log"), "{error}");
+        for name in ["audit-refused.log", "audit-reads.log"] {
+            assert_eq!(kept(state.path(), name).0, "{\"lost\":1}\n");
+        }
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 3, "no file without a record");
     }
 }

@@ -48,8 +48,8 @@ use afs_auth::rxgk::CallbackOffer;
 use afs_kv::Kv;
 use afs_net::{System, Udp};
 use afs_rpc::{Connection, EnvExt, Security};
-use afs_server::Partitions;
 use afs_server::scrub::Scrubber;
+use afs_server::{Audit, Partitions};
 use afs_wire::ids::{CellName, Uuid};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -72,6 +72,7 @@ pub struct Servers {
     /// The indexes of the stores, which take over what is in their logs when the servers stop.
     indexes: Vec<Kv>,
     partitions: Partitions,
+    audit: Audit,
 }
 
 /// Longest time that disk operations in progress may take when the servers stop.
@@ -106,7 +107,7 @@ impl Servers {
         let Sockets { roles, overseer, owner } = sockets;
         let roles = start_roles(roles, overseer, host)?;
         let owner_calls = owner_calls(&roles, &owner, options, &security);
-        let (system, indexes) = (system.clone(), stores.indexes());
+        let (system, indexes, audit) = (system.clone(), stores.indexes(), guard.audit().clone());
         reserves.keep(stores.left_alone());
         admission.end();
         Ok(Self {
@@ -121,6 +122,7 @@ impl Servers {
             drives,
             indexes,
             partitions,
+            audit,
         })
     }
 
@@ -179,12 +181,21 @@ impl Servers {
         self.owner.shutdown();
         // The file role stops last: once no more requests arrive, it waits for those in progress.
         self.roles.into_iter().rev().for_each(|role| role.stop(&self.system));
+        write_rest(&self.system, &self.audit);
         for index in &self.indexes {
             if let Err(error) = index.checkpoint() {
                 tracing::warn!(%error, "an index could not take over what is in its log; the next start does it");
             }
         }
         self.system.shutdown(STOP_MAX);
+    }
+}
+
+/// Writes what the audit log still has in memory, the counts of refusals among it.
+fn write_rest(system: &Arc<System>, audit: &Audit) {
+    let env = system.env();
+    if system.block_on(env.timeout(STOP_MAX, audit.flush())).is_err() {
+        tracing::warn!("the last records of the audit log could not be written");
     }
 }
 

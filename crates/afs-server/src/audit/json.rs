@@ -4,23 +4,45 @@ use std::fmt::{self, Write};
 
 use afs_rpc::{Class, Identity, Level, Principal};
 
-use super::record::{AuditRecord, AuditedCall};
+use super::record::{AuditPart, AuditRecord, AuditedCall, CountedCalls, Refused};
+use super::refusals::{ANYBODY, who};
 
 impl AuditRecord {
     /// One JSON object without a line end, in ASCII, whatever names callers sent.
     ///
     /// `{"time":1700000000.000000001,"who":"alice","by":"rxgk/crypt","peer":"10.0.0.7:7001","call":"StoreACL",
-    /// "object":"536870915.1.1","code":0}`, or `{"lost":3}`.
+    /// "object":"536870915.1.1","code":0}`, `{"time":1700000600.000000001,"who":"(anybody)","peer":"10.0.0.7","call":"FetchData",
+    /// "more":9000}`, or `{"lost":3}`.
     pub fn to_json(&self) -> String {
         let mut line = String::with_capacity(192);
         // Writing to a string does not fail.
         let _ = match self {
             AuditRecord::Call(call) => write_call(&mut line, call),
-            AuditRecord::Lost(count) => write!(line, "{{\"lost\":{count}}}"),
+            AuditRecord::Counted(counted) => write_counted(&mut line, counted),
+            AuditRecord::Lost(_, count) => write!(line, "{{\"lost\":{count}}}"),
         };
         line
     }
 }
+
+fn write_counted(line: &mut String, counted: &CountedCalls) -> fmt::Result {
+    let anybody = counted.part == AuditPart::AnonymousRefusals;
+    let (who, peer) = match &counted.caller {
+        Refused::Named(name) => (&**name, None),
+        Refused::Address(address) => (ANYBODY, Some(address.to_string())),
+        Refused::Network(network) => (ANYBODY, Some(format!("{network}/64"))),
+        Refused::Others => (if anybody { ANYBODY } else { OTHERS }, Some(OTHERS.into())),
+    };
+    write!(line, "{{\"time\":{}.{:09},\"who\":", counted.time.secs, counted.time.nanos)?;
+    write_text(line, who)?;
+    if let Some(peer) = peer {
+        write!(line, ",\"peer\":\"{peer}\"")?;
+    }
+    write!(line, ",\"call\":\"{}\",\"more\":{}}}", counted.call, counted.count)
+}
+
+/// All callers, or addresses, that have no count of their own.
+const OTHERS: &str = "(others)";
 
 fn write_call(line: &mut String, call: &AuditedCall) -> fmt::Result {
     write!(line, "{{\"time\":{}.{:09},\"who\":", call.time.secs, call.time.nanos)?;
@@ -40,13 +62,6 @@ fn write_suspended(line: &mut String, identity: &Identity) -> fmt::Result {
         write!(line, "{}", group.0)?;
     }
     if suspended.is_empty() { Ok(()) } else { line.write_char(']') }
-}
-
-fn who(identity: &Identity) -> String {
-    match identity {
-        Identity::Local => "(this process)".into(),
-        identity => identity.principal().map_or_else(|| "(anybody)".into(), ToString::to_string),
-    }
 }
 
 fn by(identity: &Identity) -> String {

@@ -3,13 +3,19 @@
 //! No call waits for its record. Records enter a bounded queue, which one task empties into an [`AuditSink`] between two
 //! commits of changes, or on a thread for blocking work. Records that the queue cannot take are counted, and the count is recorded in
 //! their place.
+//!
+//! Of the refusals of one caller and call the first in a window are recorded, the others counted. The parts of the log do not displace one
+//! another: only changes fill more than half of the queue, and a sink has a file for each part.
 
 mod calls;
 mod json;
 mod log;
 mod record;
+mod refusals;
 
-pub use record::{AuditName, AuditObject, AuditRecord, AuditedCall, CallKind};
+pub use record::{
+    AuditName, AuditObject, AuditPart, AuditRecord, AuditedCall, CallKind, CountedCalls, Refused,
+};
 
 pub(crate) use calls::{Described, described};
 
@@ -18,12 +24,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use afs_rpc::{Caller, EnvRef, Identity};
-use afs_wire::error::{AbortCode, Errno};
+use afs_wire::error::AbortCode;
 use log::Log;
 
 /// The destination of audit records.
 pub trait AuditSink: Send + Sync + 'static {
-    /// Writes records, at most 513. May block as a small write to a local file does ([`Stall::Brief`](afs_rpc::Stall)); called by
+    /// Writes records, about 2,000 at most. May block as a small write to a local file does ([`Stall::Brief`](afs_rpc::Stall)); called by
     /// one task at a time, in the order in which the calls ended.
     ///
     /// # Errors
@@ -36,7 +42,8 @@ pub trait AuditSink: Send + Sync + 'static {
 pub struct AuditOptions {
     /// Whether every call is recorded, not only changes and refusals. Default: no.
     pub everything: bool,
-    /// Records that may wait for the sink, each at most about a kilobyte. Default 8192, at least 1.
+    /// Records that may wait for the sink, each at most about a kilobyte; half of them, if they are not of changes that were made.
+    /// Default 8192, at least 2.
     pub queue: usize,
 }
 
@@ -83,18 +90,19 @@ impl Audit {
         object: AuditObject,
         code: AbortCode,
     ) {
-        if let Some(log) = self.0.as_ref().filter(|log| log.wants(kind, code)) {
+        let part = AuditPart::of(kind, identity, code);
+        if let Some(log) = self.0.as_ref().filter(|log| log.wants(part)) {
             let (time, identity) = (log.now(), identity.clone());
-            log.push(AuditedCall { time, identity, peer, call, object, code });
+            log.record(AuditedCall { time, identity, peer, call, kind, object, code });
         }
     }
 
     /// Whether what is read without an error is recorded.
     pub(crate) fn has_reads(&self) -> bool {
-        self.0.as_ref().is_some_and(|log| log.wants(CallKind::Read, AbortCode::OK))
+        self.0.as_ref().is_some_and(|log| log.wants(AuditPart::Reads))
     }
 
-    /// Ready when everything recorded so far has reached the sink, or been lost.
+    /// Ready when everything recorded and counted so far has reached the sink, or been lost. Needed before the end of the process.
     pub async fn flush(&self) {
         if let Some(log) = &self.0 {
             log.flush().await;
@@ -104,13 +112,6 @@ impl Audit {
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
-}
-
-/// Whether a code means that the caller lacked permission, as opposed to any other failure.
-fn is_refusal(code: AbortCode) -> bool {
-    let errno = code.to_errno();
-    [Errno::EACCES, Errno::EPERM].iter().any(|refused| errno == Some(refused.number()))
-        || code == AbortCode::VICETOKENDEAD
 }
 
 #[cfg(test)]

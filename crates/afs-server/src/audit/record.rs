@@ -1,10 +1,10 @@
 //! Audit record of one call.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use afs_rpc::{Identity, UnixTime};
-use afs_wire::error::AbortCode;
+use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{Fid, Uuid, ViceId, VolumeId};
 use afs_wire::vol::TransactionId;
 
@@ -73,10 +73,53 @@ pub struct AuditedCall {
     pub peer: SocketAddr,
     /// The call's name in the protocol's documents.
     pub call: &'static str,
+    /// What it does with its object.
+    pub kind: CallKind,
     /// The object of the call.
     pub object: AuditObject,
     /// The outcome; 0 is success.
     pub code: AbortCode,
+}
+
+/// A part of the log, with files of its own: what enters one does not displace what is in another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum AuditPart {
+    /// Changes that were made.
+    Changes,
+    /// Refusals of authenticated callers, and changes of theirs that failed.
+    Refusals,
+    /// The same of callers that have not authenticated.
+    AnonymousRefusals,
+    /// Everything else, where that is recorded.
+    Reads,
+}
+
+/// Refusals that have no record each.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CountedCalls {
+    /// Time of the record.
+    pub time: UnixTime,
+    /// The part in which such calls are recorded.
+    pub part: AuditPart,
+    /// Who called.
+    pub caller: Refused,
+    /// The call's name in the protocol's documents.
+    pub call: &'static str,
+    /// The number of such calls since the last such record.
+    pub count: u64,
+}
+
+/// A caller whose refusals are counted together.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Refused {
+    /// An authenticated one, from any address.
+    Named(String),
+    /// All that have not authenticated at an address.
+    Address(IpAddr),
+    /// All that have not authenticated in the /64 that begins here.
+    Network(Ipv6Addr),
+    /// All of the part that have no place in the table.
+    Others,
 }
 
 /// An entry of the log.
@@ -84,8 +127,56 @@ pub struct AuditedCall {
 pub enum AuditRecord {
     /// A completed call.
     Call(AuditedCall),
-    /// The number of records lost here, because the queue was full or the sink failed.
-    Lost(u64),
+    /// Refusals beyond the first of a caller and call.
+    Counted(CountedCalls),
+    /// The number of records of a part lost here, because the queue was full or the sink failed.
+    Lost(AuditPart, u64),
+}
+
+impl AuditPart {
+    /// All of them, in their order.
+    pub const ALL: [Self; 4] = [Self::Changes, Self::Refusals, Self::AnonymousRefusals, Self::Reads];
+
+    /// The part of a call. A change that failed is among the refusals: whoever may change nothing can cause any number of
+    /// them.
+    pub(super) fn of(kind: CallKind, identity: &Identity, code: AbortCode) -> Self {
+        let has_failed = code != AbortCode::OK;
+        let is_among_refusals = match kind {
+            CallKind::Change => has_failed,
+            CallKind::Read | CallKind::Probe => is_refusal(code),
+        };
+        match identity {
+            Identity::Anonymous if is_among_refusals => AuditPart::AnonymousRefusals,
+            _ if is_among_refusals => AuditPart::Refusals,
+            _ if kind == CallKind::Change => AuditPart::Changes,
+            _ => AuditPart::Reads,
+        }
+    }
+}
+
+impl AuditedCall {
+    /// The part to which the record belongs.
+    pub fn part(&self) -> AuditPart {
+        AuditPart::of(self.kind, &self.identity, self.code)
+    }
+}
+
+impl AuditRecord {
+    /// The part of the log to which it belongs.
+    pub fn part(&self) -> AuditPart {
+        match self {
+            AuditRecord::Call(call) => call.part(),
+            AuditRecord::Counted(counted) => counted.part,
+            AuditRecord::Lost(part, _) => *part,
+        }
+    }
+}
+
+/// Whether a code means that the caller lacked permission, as opposed to any other failure.
+fn is_refusal(code: AbortCode) -> bool {
+    let errno = code.to_errno();
+    [Errno::EACCES, Errno::EPERM].iter().any(|refused| errno == Some(refused.number()))
+        || code == AbortCode::VICETOKENDEAD
 }
 
 impl fmt::Display for AuditObject {

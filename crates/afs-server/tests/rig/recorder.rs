@@ -23,7 +23,10 @@ impl AuditSink for Recorder {
                 let who = call.identity.principal().map_or("-".into(), ToString::to_string);
                 format!("{who} {} {} -> {}", call.call, call.object, call.code.0)
             }
-            AuditRecord::Lost(count) => format!("lost {count}"),
+            AuditRecord::Counted(counted) => {
+                format!("{:?} {} {} more", counted.caller, counted.call, counted.count)
+            }
+            AuditRecord::Lost(_, count) => format!("lost {count}"),
         };
         self.0.lock().extend(records.iter().map(line));
         Ok(())
