@@ -65,6 +65,22 @@ as bob '
 echo bob is denied
 # What the kernel has cached for alice is not for others.
 nobody
+
+# A mode closes a directory, and its snapshot with it.
+test "$(cat /afs/shared/letter)" = "for all"
+test "$(cat /afs/then/shared/letter)" = "for all"
+as alice '
+    mkdir -m 700 /afs/shared/own
+    chmod go-rwx /afs/shared
+    test "$(cat /afs/then/shared/letter)" = "for all"
+'
+for try in $(seq 100); do
+    if ! cat /afs/shared/letter /afs/then/shared/letter > /tmp/said 2>&1; then break; fi
+    sleep 0.1
+done
+denied cat /afs/shared/letter
+denied ls /afs/shared/own
+denied cat /afs/then/shared/letter
 echo done
 "#;
 
@@ -94,8 +110,21 @@ fn the_kernels_client_is_the_user_of_the_tickets() {
     fs::create_dir(&home).unwrap();
     let list = ["fs", "setacl", "--clear", "--dir", home.to_str().unwrap(), "--acl", "alice", "rlidwk"];
     let _ = command(&hosts.netns("cl1"), &list);
+    let shared = mount.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    let list = ["fs", "setacl", shared.to_str().unwrap(), "alice", "all", "system:anyuser", "rl"];
+    let _ = command(&hosts.netns("cl1"), &list);
     log_in("alice");
     fs::write(home.join("letter"), "for alice\n").unwrap();
+    fs::write(shared.join("letter"), "for all\n").unwrap();
+    let state = scratch.path().join("state").display().to_string();
+    let vos = |words: &[&str]| command(&hosts.netns("venus"), &[&["vos", "--state", &state], words].concat());
+    vos(&["setmodes", "root.cell", "close"]);
+    vos(&["snapshot", "create", "root.cell", "one"]);
+    log_in("admin");
+    let then = mount.path().join("then").display().to_string();
+    let _ = command(&hosts.netns("cl1"), &["fs", "mkmount", &then, "root.cell.one"]);
+    log_in("alice");
 
     let share = share(&hosts, &scratch);
     let guest = Guest::new(&hosts, CELL, &ours).with_share(&share);

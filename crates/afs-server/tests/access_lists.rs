@@ -162,3 +162,21 @@ fn moving_needs_a_right_on_both_sides_and_replacing_one_more() {
     give(to, look | insert | delete);
     client.rename(to, "g", to, "taken").unwrap();
 }
+
+/// As in AFS: the right to delete is one to take away, and what is taken is under the list of where it is taken.
+#[test]
+fn who_may_delete_may_take_to_a_directory_of_its_own_and_read_there() {
+    let cell = Cell::with(48, Default::default(), "l");
+    let (client, owner) = (cell.client(1), cell.owner());
+    let root = cell.root();
+    let (from, own) = (owner.make_dir(root, "from").unwrap().fid, owner.make_dir(root, "own").unwrap().fid);
+    let fid = owner.create(from, "f").unwrap().fid;
+    owner.store(fid, 0, b"secret").unwrap();
+    for (dir, rights) in [(from, Rights::LOOKUP | Rights::DELETE), (own, Rights::ALL)] {
+        let acl = text(&format!("2\n0\nsystem:administrators\t127\nsystem:anyuser\t{}\n", rights.0));
+        owner.ask(fs::StoreAcl { fid: dir, acl }).unwrap();
+    }
+    assert_eq!(client.fetch(fid, 0, 10).unwrap_err().abort_code(), EACCES());
+    client.rename(from, "f", own, "f").unwrap();
+    assert_eq!(client.read(fid), b"secret");
+}
