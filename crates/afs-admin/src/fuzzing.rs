@@ -1,4 +1,5 @@
 //! Entry point of a fuzz target: the plan of an operation in a journal, which may be of any bytes.
+#![allow(clippy::expect_used, reason = "the panic is the finding")]
 
 use crate::plan::Plan;
 

@@ -4,7 +4,9 @@
 
 use crate::kit;
 
-use std::sync::atomic::Ordering;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use afs_datapath::capability::{ByteRange, DriveId, Group, KeyEpoch, Nonce, TicketId};
@@ -12,7 +14,8 @@ use afs_datapath::frame::{
     Failure, Goodbye, HandleNumber, Hello, Message, RequestId, StoreDescription, VERSION, Welcome,
 };
 use afs_datapath::session::{Client, DriveLimits, Error, Lost, Patience, Security};
-use afs_env::BoxFuture;
+use afs_env::io::AsyncReadExt;
+use afs_env::{BoxFuture, EnvExt};
 use kit::{Kit, Raw, VERSION as FILE_VERSION, directory, drain, file, range, read};
 
 fn read_message(request: u32, handle: u32, vnode: u32, range: ByteRange, credit: u32) -> Message {
@@ -250,6 +253,56 @@ fn connections_of_one_address_are_bounded() {
     drop(held);
     kit.assert_quiet();
     drop(kit.open());
+}
+
+/// Two hundred addresses, each with as many connections as it gets, opened again whenever they end: all places of the drive are taken
+/// again and again by who says nothing.
+#[test]
+fn strangers_with_two_hundred_addresses_keep_nobody_out_who_has_a_capability() {
+    let kit = Kit::with_limits(
+        11,
+        DriveLimits { connections: 64, connections_per_address: 4, ..DriveLimits::default() },
+    );
+    kit.files.add(file(2), 10);
+    let early = kit.open();
+    let handle = kit.present(&early);
+    let early = kit.run(async move {
+        read(&early, &handle, file(2), ByteRange::ALL).await.unwrap();
+        (early, handle)
+    });
+    let opened = Arc::new(AtomicUsize::new(0));
+    for number in 0..200u8 {
+        let node = kit.sim.node(&format!("stranger {number}"), Ipv4Addr::new(10, 0, 1, number).into());
+        for _ in 0..4 {
+            let (env, opened) = (kit.sim.env(node), opened.clone());
+            env.clone().spawn(Box::pin(async move {
+                loop {
+                    if let Ok(mut stream) = env.connect(kit::at()).await {
+                        opened.fetch_add(1, Ordering::Relaxed);
+                        _ = stream.read(&mut [0; 16]).await;
+                    }
+                    env.sleep(Duration::from_millis(50)).await;
+                }
+            }));
+        }
+    }
+    let mut opened_before = 0;
+    for _ in 0..20 {
+        kit.sim.run_for(Duration::from_millis(500));
+        let late = kit.open();
+        let handle = kit.present(&late);
+        let done = kit.run(async move { read(&late, &handle, file(2), ByteRange::ALL).await });
+        assert!(done.is_ok(), "{done:?}");
+        assert!(kit.drive.counts().connected <= 64);
+        let all = opened.load(Ordering::Relaxed);
+        assert!(all > opened_before + 64, "the places were taken {all} times");
+        opened_before = all;
+    }
+    let (early, handle) = early;
+    assert!(
+        kit.run(async move { read(&early, &handle, file(2), ByteRange::ALL).await }).is_ok(),
+        "all the time"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Entry points of fuzz targets: any bytes of a segment must be read without a panic, and only what has its checksums counts as a
 //! chunk. `fuzz/` calls them with bytes from libFuzzer, the tests here with seeded ones.
+#![allow(clippy::expect_used, reason = "the panic is the finding")]
 
 use std::future::Future;
 use std::pin::pin;

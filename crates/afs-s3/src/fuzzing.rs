@@ -1,4 +1,5 @@
 //! Entry points of fuzz targets: any bytes that a store sends, or a file of credentials has, must be read without a panic.
+#![allow(clippy::expect_used, reason = "what it prepares itself does not fail")]
 
 use std::cell::LazyCell;
 

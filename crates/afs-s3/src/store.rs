@@ -188,6 +188,7 @@ impl Bucket for S3Bucket {
 }
 
 #[cfg(feature = "fuzzing")]
+#[allow(clippy::expect_used, reason = "what it prepares itself does not fail")]
 mod fuzzing {
     use super::*;
     use crate::http::Canned;

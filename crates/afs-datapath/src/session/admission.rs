@@ -1,4 +1,4 @@
-//! Counts of connections and requests of a drive, by address and in all, with their bounds.
+//! Counts of the requests of a drive, by address and in all, with their bounds.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,19 +8,9 @@ use parking_lot::Mutex;
 
 use super::DriveLimits;
 
-/// Admits connections and requests up to the drive's limits.
+/// Admits requests up to the drive's limits.
 #[derive(Debug)]
-pub(super) struct Admission {
-    connections: Mutex<Tally>,
-    requests: Mutex<Tally>,
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Connection,
-    Request,
-}
+pub(super) struct Admission(Mutex<Tally>);
 
 #[derive(Debug)]
 struct Tally {
@@ -31,41 +21,28 @@ struct Tally {
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// Counts one connection or request until it is dropped.
+/// Counts one request until it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
     admission: Arc<Admission>,
-    kind: Kind,
     address: IpAddr,
 }
 
 impl Admission {
     pub fn new(limits: &DriveLimits) -> Arc<Self> {
-        let tally = |most, most_per_address| {
-            Mutex::new(Tally { most, most_per_address, total: 0, by_address: BTreeMap::new() })
-        };
-        Arc::new(Self {
-            connections: tally(limits.connections, limits.connections_per_address),
-            requests: tally(limits.requests, limits.requests_per_address),
-        })
+        let (most, most_per_address) = (limits.requests, limits.requests_per_address);
+        Arc::new(Self(Mutex::new(Tally { most, most_per_address, total: 0, by_address: BTreeMap::new() })))
     }
 
     /// One more of an address; `None` if there are too many.
-    pub fn admit(self: &Arc<Self>, kind: Kind, address: IpAddr) -> Option<Permit> {
+    pub fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Permit> {
         let address = network(address);
-        self.tally(kind).lock().add(address).then(|| Permit { admission: self.clone(), kind, address })
+        self.0.lock().add(address).then(|| Permit { admission: self.clone(), address })
     }
 
     /// How many there are.
-    pub fn count(&self, kind: Kind) -> usize {
-        self.tally(kind).lock().total
-    }
-
-    fn tally(&self, kind: Kind) -> &Mutex<Tally> {
-        match kind {
-            Kind::Connection => &self.connections,
-            Kind::Request => &self.requests,
-        }
+    pub fn count(&self) -> usize {
+        self.0.lock().total
     }
 }
 
@@ -91,12 +68,12 @@ impl Tally {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.tally(self.kind).lock().remove(self.address);
+        self.admission.0.lock().remove(self.address);
     }
 }
 
 /// A host of IPv6 has all addresses of a /64 (RFC 4291, 2.5.1).
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -111,14 +88,14 @@ mod tests {
     fn an_address_and_all_addresses_have_bounds() {
         let limits = DriveLimits { requests: 3, requests_per_address: 2, ..DriveLimits::default() };
         let admission = Admission::new(&limits);
-        let admit = |address: &str| admission.admit(Kind::Request, address.parse().unwrap());
+        let admit = |address: &str| admission.admit(address.parse().unwrap());
         let held = [admit("2001:db8::1"), admit("2001:db8::2")];
         assert!(held.iter().all(Option::is_some));
         assert!(admit("2001:db8::3").is_none(), "the same network");
         let other = admit("192.0.2.1");
         assert!(other.is_some() && admit("192.0.2.2").is_none(), "in all");
         drop(held);
-        assert_eq!(admission.count(Kind::Request), 1);
+        assert_eq!(admission.count(), 1);
         assert!(admit("2001:db8::3").is_some());
     }
 }

@@ -9,9 +9,10 @@ use afs_env::sync::{Mutex, Notify};
 use afs_env::{Instant, RepeatBounds, RepeatKind, Repeats};
 use parking_lot::RwLock;
 
-use super::admission::{Admission, Kind};
+use super::admission::Admission;
 use super::commands::{Collections, Deliveries};
 use super::counters::{Counters, Counts};
+use super::places::Places;
 use super::{DriveLimits, Objects};
 use crate::capability::{DriveKey, Refusal, Revocations};
 
@@ -28,6 +29,7 @@ pub struct Drive {
     /// The refusals that are in the log.
     logged: parking_lot::Mutex<Repeats<Refusal>>,
     pub(super) admission: Arc<Admission>,
+    pub(super) places: Arc<Places>,
     pub(super) deliveries: Deliveries,
     pub(super) collections: Collections,
     is_stopped: AtomicBool,
@@ -43,7 +45,7 @@ impl Drive {
         objects: Arc<dyn Objects>,
         limits: DriveLimits,
     ) -> Arc<Self> {
-        let admission = Admission::new(&limits);
+        let (admission, places) = (Admission::new(&limits), Places::new(&limits));
         let (deliveries, collections) = (Deliveries::new(), Collections::new());
         let (is_stopped, stop) = (AtomicBool::new(false), Notify::new());
         let (key, adopting) = (RwLock::new(Arc::new(key)), Mutex::new(()));
@@ -56,6 +58,7 @@ impl Drive {
             counters: Counters::default(),
             logged: parking_lot::Mutex::new(Repeats::new(LOGGED)),
             admission,
+            places,
             deliveries,
             collections,
             is_stopped,
@@ -81,8 +84,8 @@ impl Drive {
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {
-            connected: self.admission.count(Kind::Connection),
-            in_progress: self.admission.count(Kind::Request),
+            connected: self.places.count(),
+            in_progress: self.admission.count(),
             revocations: self.revocations.count(),
             ..self.counters.counts()
         }

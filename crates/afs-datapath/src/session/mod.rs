@@ -19,6 +19,7 @@ mod first;
 mod limits;
 mod link;
 mod objects;
+mod places;
 mod receiving;
 mod request;
 mod sending;

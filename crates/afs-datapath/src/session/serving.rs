@@ -18,11 +18,11 @@ use bytes::BytesMut;
 
 pub use taken::Taken;
 
-use super::admission::Kind;
 use super::driver::Driver;
 use super::first::{read_first, write_first};
 use super::limits::STORE_WINDOW;
 use super::link::Link;
+use super::places::Place;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
@@ -62,7 +62,7 @@ fn spawn(env: &EnvRef, stream: Box<dyn ByteStream>, offer: &Offer, drive: &Arc<D
 }
 
 /// Serves one connection until its end, or until [`Drive::stop`]. A connection beyond the drive's limits is closed without a
-/// word.
+/// word, and so is one that gives way to a newer one.
 ///
 /// # Errors
 /// Why it ended, unless the client said goodbye or the drive was stopped.
@@ -72,11 +72,19 @@ pub async fn serve(
     offer: &Offer,
     drive: Arc<Drive>,
 ) -> Result<(), Lost> {
-    let Some(_permit) = drive.admission.admit(Kind::Connection, stream.peer_addr().ip()) else {
+    let Some(place) = drive.places.take(stream.peer_addr().ip()).map(Arc::new) else {
         drive.counters.turned_away.add(1);
         return Err(Lost::Closed);
     };
-    match converse(&env, stream, offer, &drive).await {
+    let conversation = converse(&env, stream, offer, &drive, place.clone());
+    let lost = match select(conversation, place.ended()).await {
+        Either::Left(lost) => lost,
+        Either::Right(()) => {
+            drive.counters.turned_away.add(1);
+            return Err(Lost::Closed);
+        }
+    };
+    match lost {
         Lost::Goodbye(Goodbye::Done) | Lost::Closed => Ok(()),
         lost => {
             if matches!(lost, Lost::Frame(_) | Lost::Violation(_)) {
@@ -88,7 +96,13 @@ pub async fn serve(
 }
 
 /// Returns why the connection ended.
-async fn converse(env: &EnvRef, stream: Box<dyn ByteStream>, offer: &Offer, drive: &Arc<Drive>) -> Lost {
+async fn converse(
+    env: &EnvRef,
+    stream: Box<dyn ByteStream>,
+    offer: &Offer,
+    drive: &Arc<Drive>,
+    place: Arc<Place>,
+) -> Lost {
     let patience = drive.limits.patience;
     let peer = stream.peer_addr();
     let opening = async {
@@ -102,7 +116,7 @@ async fn converse(env: &EnvRef, stream: Box<dyn ByteStream>, offer: &Offer, driv
         Either::Right(()) => return Lost::Closed,
     };
     drive.counters.connections.add(1);
-    let role = DriveRole::new(drive.clone(), peer, greeted.nonces);
+    let role = DriveRole::new(drive.clone(), peer, greeted.nonces, place);
     let link = Link::new(env.clone(), Side::Drive);
     let mut driver = Driver::new(link.clone(), greeted.stream, greeted.received, role, patience);
     match select(&mut driver, drive.stopped()).await {

@@ -12,11 +12,12 @@ use super::grant::Grant;
 use super::{bound, chunks, reading, storing};
 use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
 use crate::frame::{ChunkRequest, Failure, HandleNumber, Message, RequestId, StoreDescription};
-use crate::session::admission::{Kind, Permit};
+use crate::session::admission::Permit;
 use crate::session::driver::Role;
 use crate::session::limits::STORE_WINDOW;
 use crate::session::link::Link;
 use crate::session::objects::{ReadRequest, StoreRequest, StreamRequest};
+use crate::session::places::{Place, Standing};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Request};
 use crate::session::sending::Sending;
@@ -27,6 +28,7 @@ pub(super) struct DriveRole {
     drive: Arc<Drive>,
     peer: SocketAddr,
     nonces: Nonces,
+    place: Arc<Place>,
     /// What was presented; of a capability that was refused, why.
     handles: BTreeMap<HandleNumber, Result<Capability, Refusal>>,
 }
@@ -111,8 +113,8 @@ impl Role for DriveRole {
 }
 
 impl DriveRole {
-    pub fn new(drive: Arc<Drive>, peer: SocketAddr, nonces: Nonces) -> Self {
-        Self { drive, peer, nonces, handles: BTreeMap::new() }
+    pub fn new(drive: Arc<Drive>, peer: SocketAddr, nonces: Nonces, place: Arc<Place>) -> Self {
+        Self { drive, peer, nonces, place, handles: BTreeMap::new() }
     }
 
     fn present(
@@ -126,8 +128,14 @@ impl DriveRole {
             return Err(Lost::Violation("a handle beyond the limit"));
         }
         let checked = self.drive.key().check(capability, &self.nonces, proof, link.env().wall());
-        if let Err(refusal) = checked {
-            self.drive.refuse(self.peer, refusal, link.env().now());
+        match checked {
+            Err(refusal) => self.drive.refuse(self.peer, refusal, link.env().now()),
+            Ok(()) if self.place.prove(Standing::of(capability)) => {}
+            // All places of clients are taken: this one uses calls.
+            Ok(()) => {
+                self.drive.counters.turned_away.add(1);
+                return Err(Lost::Closed);
+            }
         }
         self.handles.insert(handle, checked.map(|()| *capability));
         Ok(())
@@ -183,7 +191,7 @@ impl DriveRole {
         let capability = self.handles.get(&handle).copied().ok_or(Failure::NoHandle)??;
         let grant = Grant::new(link.env(), &self.drive, self.peer, capability)?;
         permits(&capability)?;
-        let Some(permit) = self.drive.admission.admit(Kind::Request, self.peer.ip()) else {
+        let Some(permit) = self.drive.admission.admit(self.peer.ip()) else {
             self.drive.counters.turned_away.add(1);
             return Err(Failure::Busy);
         };
