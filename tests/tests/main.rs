@@ -53,6 +53,7 @@ mod second_user;
 #[path = "../../crates/afs-s3/tests/server/mod.rs"]
 mod server;
 mod shared_directory;
+mod silent_strangers;
 mod simulated;
 mod snapshots;
 mod suspended_groups;

@@ -52,7 +52,7 @@ fn a_mode_without_bits_for_others_takes_everybody_off_the_list_where_the_volume_
     }
     stranger.fetch_status(home).unwrap();
     alice.fetch_status(home).unwrap();
-    (stranger.heard(), alice.heard());
+    drop((stranger.heard(), alice.heard()));
     let status = give_mode(&alice, home, 0o700).status;
     assert_eq!((list(&alice, home).as_str(), status.anonymous_access), (CLOSED, afs_wire::ids::Rights::NONE));
     cell.sim.run_for(Duration::from_secs(1));

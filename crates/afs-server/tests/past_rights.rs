@@ -178,7 +178,7 @@ fn a_change_of_rights_ends_the_promises_on_earlier_states() {
     let changes: [&dyn Fn(); 3] = [
         &|| set_list(&alice, open, Rights::READ | Rights::LOOKUP | Rights::LOCK),
         &|| _ = alice.remove_dir(open, "empty").unwrap(),
-        &|| _ = alice.ask(fs::StoreStatus { fid: letter, status: status.clone() }).unwrap(),
+        &|| _ = alice.ask(fs::StoreStatus { fid: letter, status }).unwrap(),
     ];
     for change in changes {
         stranger.fetch_status(at(letter, monday)).unwrap();

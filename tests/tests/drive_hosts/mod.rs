@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod builder;
-mod drive;
+pub mod drive;
 mod lan;
 mod program;
 mod reader;
