@@ -34,10 +34,14 @@ fn expired_tokens() {
     assert_eq!(cell.call(connection, 10, 10), Ok(()));
     cell.wall.pass(3599);
     assert_eq!(cell.call(connection, 10, 10), Ok(()));
+    let (mut session, nonce) = asked(&cell);
+    let response = respond(&mut *client(&cell, &token), &nonce).unwrap();
     cell.wall.pass(1);
     // A connection ends when its token expires, and no new one begins.
     assert_eq!(cell.call(connection, 10, 10).unwrap_err().code(), code::EXPIRED.code);
     assert_eq!(cell.refusal(&token), code::EXPIRED.code);
+    // A client does not show an expired token; what it has said before comes too late.
+    assert_eq!(verify(&mut *session, (EPOCH, CID), &response), Err(code::EXPIRED));
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn tokens_that_are_not_made() {
 fn asked(cell: &Cell) -> (Box<dyn ServerSession>, Vec<u8>) {
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let keys = SharedKeys::new(cell.keys.clone());
-    let mut class = RxgkServer::new(Variant::OpenAfs, keys, names, env(1), Level::Clear);
+    let mut class = RxgkServer::new(Variant::OpenAfs, keys, names, cell.env.clone(), Level::Clear);
     let mut session = class.accept();
     let env = cell.env.clone();
     let nonce = session.challenge(Instant::ZERO, &mut |out| env.random(out));

@@ -126,7 +126,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SecretFileError> {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, chown};
 
     #[test]
     fn only_what_others_cannot_read_is_read() {
@@ -142,6 +142,13 @@ mod tests {
             let said = read(&path).unwrap_err().to_string();
             assert!(said.contains(&format!("mode {mode:04o}")) && said.contains("chmod 600"), "{said}");
         }
+        if !geteuid().is_root() {
+            return;
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        chown(&path, Some(65_534), None).unwrap();
+        let said = read(&path).unwrap_err().to_string();
+        assert!(said.contains("belongs to user 65534") && said.contains("chown 0"), "{said}");
     }
 
     #[test]
