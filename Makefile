@@ -13,7 +13,7 @@ QUICK  := $(TARGET)/quick/andrew
 
 SHARE  := $(DESTDIR)$(PREFIX)/share
 
-.PHONY: help check build quick install uninstall up down test deps deps-build lint unit live fuzz programs soak clean
+.PHONY: help check build quick install uninstall up down test deps deps-build lint unit live fuzz programs soak without-defence clean
 
 help:
 	@sed -n '2,3s/^#  *//p' Makefile
@@ -24,6 +24,7 @@ help:
 	@echo 'make live   cells with real mounts and real peers (as root)'
 	@echo 'make programs   suites and programs of others on mounts beside the local disk, case by case (as root): docs/programs.md'
 	@echo 'make soak   long runs of databases, exercisers, git and everyday programs on cells whose processes are killed (as root): docs/long-runs.md'
+	@echo 'make without-defence   defences taken out of the source by chance, COUNT=25 of them: a test that is named for each has to fail'
 	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
 
 check:
@@ -77,7 +78,7 @@ unit:
 	@scripts/install-needed runner
 	$(CARGO) nextest run --workspace -E 'not ($(LIVE))'
 
-LIVE := package(andrew-tests) and kind(test) and not test(/^(cited|picture|complete|simulated|contents|adversary)::/)
+LIVE := package(andrew-tests) and kind(test) and not test(/^(cited|defences|picture|complete|simulated|contents|adversary)::/)
 live: quick
 	@scripts/install-needed runner
 	ANDREW='$(QUICK)' $(CARGO) nextest run -p andrew-tests -E '$(LIVE)'
@@ -98,5 +99,11 @@ MINUTES ?= 10
 soak: build
 	scripts/install-needed soak
 	scripts/soak $(PARTS) --andrew '$(BINARY)' --kills $(KILLS) --minutes $(MINUTES) $(SOAK)
+
+# COUNT=0 takes all; DEFENCES=file/past.rs those with that in their name or file, '--seed S' those of an earlier run.
+COUNT ?= 25
+without-defence:
+	@scripts/install-needed runner
+	scripts/without-defence --count $(COUNT) $(DEFENCES)
 
 clean: ; $(CARGO) clean

@@ -82,7 +82,7 @@ fn cited(text: &str) -> BTreeSet<String> {
 }
 
 /// Whether a file or folder of that name has such a function; `...::tests` is a module of tests.
-fn exists(functions: &BTreeMap<String, Vec<PathBuf>>, name: &str) -> bool {
+pub(crate) fn exists(functions: &BTreeMap<String, Vec<PathBuf>>, name: &str) -> bool {
     let words: Vec<&str> = name.split("::").collect();
     let (function, place) = words.split_last().unwrap();
     let Some(place) = place.iter().rev().find(|word| **word != "tests") else {
@@ -100,10 +100,14 @@ fn exists(functions: &BTreeMap<String, Vec<PathBuf>>, name: &str) -> bool {
     })
 }
 
-/// Names of functions and modules, and the files that have them.
 fn functions(top: &Path) -> BTreeMap<String, Vec<PathBuf>> {
+    functions_of(&[top.join("crates"), top.join("tests")])
+}
+
+/// Names of functions and modules in and below the folders, and the files that have them.
+pub(crate) fn functions_of(folders: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
     let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for path in files_in(&[top.join("crates"), top.join("tests")], "rs") {
+    for path in files_in(folders, "rs") {
         for name in names_in(&std::fs::read_to_string(&path).unwrap()) {
             found.entry(name).or_default().push(path.clone());
         }

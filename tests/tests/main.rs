@@ -14,6 +14,7 @@ mod copied_trees;
 mod damaged_drives;
 mod damaged_files;
 mod damaged_stores;
+mod defences;
 mod drive_hosts;
 mod ends_of_mounts;
 mod floods;
