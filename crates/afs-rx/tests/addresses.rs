@@ -30,6 +30,10 @@ fn toy(header: Header) -> Header {
 
 /// A request packet sealed with the client's key.
 fn sealed(call: u32, seq: u32, flags: u8, data: &[u8]) -> (Header, Vec<u8>) {
+    sealed_by(KEY, call, seq, flags, data)
+}
+
+fn sealed_by(key: u8, call: u32, seq: u32, flags: u8, data: &[u8]) -> (Header, Vec<u8>) {
     let header = toy(from_client(DATA, call, seq, seq, flags));
     let context = PacketContext {
         epoch: Epoch(EPOCH),
@@ -42,7 +46,7 @@ fn sealed(call: u32, seq: u32, flags: u8, data: &[u8]) -> (Header, Vec<u8>) {
         checksum: 0,
     };
     let mut payload = [&[0; 8], data].concat();
-    let checksum = ToyClient(Toy::new(KEY)).seal(&context, &mut payload).unwrap();
+    let checksum = ToyClient(Toy::new(key)).seal(&context, &mut payload).unwrap();
     (Header { checksum, ..header }, payload)
 }
 
@@ -229,7 +233,10 @@ fn another_client_of_the_same_server_moves_nothing() {
     let answer = answer_to_challenge(&mut script, elsewhere(), KEY + 1);
     script.give_from(elsewhere(), response(), &answer);
     script.give_from(elsewhere(), header, &payload);
-    assert_eq!((script.end.stats().moves, script.events().len()), (0, 0));
+    assert_eq!((script.end.stats().moves, script.events().len()), (0, 0), "a copy of the client's packet");
+    let (theirs, sealed_by_them) = sealed_by(KEY + 1, 2, 1, LAST, b"theirs");
+    script.give_from(elsewhere(), theirs, &sealed_by_them);
+    assert_eq!((script.end.stats().moves, script.events().len()), (0, 0), "a packet of their own");
     script.give(header, &payload);
     let call = incoming(&mut script).expect("the client goes on undisturbed");
     assert_eq!(script.end.call(call).map(|call| call.peer), Some(script.peer));
