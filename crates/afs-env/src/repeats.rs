@@ -1,13 +1,13 @@
 //! Table of what repeats: in each window the first events of a kind are told one by one, and further ones are counted.
 //!
-//! For what an attacker can cause without end: refusals, lines of a log. The table is bounded, and so is what is told in a window, however many
-//! kinds there are.
+//! An attacker can cause refusals and lines of a log without end. The table has a bound, and so has the number of events that are reported
+//! in a window, whatever the number of kinds.
 
 use crate::Instant;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is told, and what is remembered.
+/// Bounds of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RepeatBounds {
     /// Time after which events of all kinds are told again.
@@ -26,8 +26,8 @@ pub trait RepeatKind: Clone + Ord {
     fn shared(&self) -> Self;
 }
 
-/// The table. Every event is told or counted, never both: what was told, what [`Repeats::take`] returned and what it would return add up
-/// to all events.
+/// The table. [`Repeats::is_told`] reports an event or counts it: the reported events, and the counts that were taken or wait to be taken,
+/// are together all events.
 #[derive(Debug)]
 pub struct Repeats<K> {
     bounds: RepeatBounds,

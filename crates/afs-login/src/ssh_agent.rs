@@ -92,7 +92,7 @@ pub(crate) fn read_any_reply(bytes: &[u8]) {
         for reply in [bytes, &message(kind, bytes)] {
             let keys = read_keys(reply).unwrap_or_default();
             assert!(keys.len() <= KEYS_MAX);
-            // Each is told to the agent by its blob.
+            // The agent identifies a key by its blob.
             keys.iter().for_each(|key| _ = key.to_bytes().map(|blob| sign_request(&blob, b"data")));
             _ = read_signature(reply);
         }

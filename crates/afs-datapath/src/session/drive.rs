@@ -11,8 +11,8 @@ use parking_lot::RwLock;
 
 use super::admission::Admission;
 use super::commands::{Collections, Deliveries};
+use super::connection_table::ConnectionTable;
 use super::counters::{Counters, Counts};
-use super::places::Places;
 use super::{DriveLimits, Objects};
 use crate::capability::{DriveKey, Refusal, Revocations};
 
@@ -29,7 +29,7 @@ pub struct Drive {
     /// The refusals that are in the log.
     logged: parking_lot::Mutex<Repeats<Refusal>>,
     pub(super) admission: Arc<Admission>,
-    pub(super) places: Arc<Places>,
+    pub(super) connections: Arc<ConnectionTable>,
     pub(super) deliveries: Deliveries,
     pub(super) collections: Collections,
     is_stopped: AtomicBool,
@@ -45,7 +45,7 @@ impl Drive {
         objects: Arc<dyn Objects>,
         limits: DriveLimits,
     ) -> Arc<Self> {
-        let (admission, places) = (Admission::new(&limits), Places::new(&limits));
+        let (admission, connections) = (Admission::new(&limits), ConnectionTable::new(&limits));
         let (deliveries, collections) = (Deliveries::new(), Collections::new());
         let (is_stopped, stop) = (AtomicBool::new(false), Notify::new());
         let (key, adopting) = (RwLock::new(Arc::new(key)), Mutex::new(()));
@@ -58,7 +58,7 @@ impl Drive {
             counters: Counters::default(),
             logged: parking_lot::Mutex::new(Repeats::new(LOGGED)),
             admission,
-            places,
+            connections,
             deliveries,
             collections,
             is_stopped,
@@ -84,7 +84,7 @@ impl Drive {
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {
-            connected: self.places.count(),
+            connected: self.connections.count(),
             in_progress: self.admission.count(),
             revocations: self.revocations.count(),
             ..self.counters.counts()

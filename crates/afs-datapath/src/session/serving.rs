@@ -18,11 +18,11 @@ use bytes::BytesMut;
 
 pub use taken::Taken;
 
+use super::connection_table::ConnectionEntry;
 use super::driver::Driver;
 use super::first::{read_first, write_first};
 use super::limits::STORE_WINDOW;
 use super::link::Link;
-use super::places::Place;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
@@ -72,12 +72,12 @@ pub async fn serve(
     offer: &Offer,
     drive: Arc<Drive>,
 ) -> Result<(), Lost> {
-    let Some(place) = drive.places.take(stream.peer_addr().ip()).map(Arc::new) else {
+    let Some(entry) = drive.connections.take(stream.peer_addr().ip()).map(Arc::new) else {
         drive.counters.turned_away.add(1);
         return Err(Lost::Closed);
     };
-    let conversation = converse(&env, stream, offer, &drive, place.clone());
-    let lost = match select(conversation, place.ended()).await {
+    let conversation = converse(&env, stream, offer, &drive, entry.clone());
+    let lost = match select(conversation, entry.ended()).await {
         Either::Left(lost) => lost,
         Either::Right(()) => {
             drive.counters.turned_away.add(1);
@@ -101,7 +101,7 @@ async fn converse(
     stream: Box<dyn ByteStream>,
     offer: &Offer,
     drive: &Arc<Drive>,
-    place: Arc<Place>,
+    entry: Arc<ConnectionEntry>,
 ) -> Lost {
     let patience = drive.limits.patience;
     let peer = stream.peer_addr();
@@ -116,7 +116,7 @@ async fn converse(
         Either::Right(()) => return Lost::Closed,
     };
     drive.counters.connections.add(1);
-    let role = DriveRole::new(drive.clone(), peer, greeted.nonces, place);
+    let role = DriveRole::new(drive.clone(), peer, greeted.nonces, entry);
     let link = Link::new(env.clone(), Side::Drive);
     let mut driver = Driver::new(link.clone(), greeted.stream, greeted.received, role, patience);
     match select(&mut driver, drive.stopped()).await {

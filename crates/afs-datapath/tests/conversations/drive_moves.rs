@@ -70,7 +70,7 @@ pub fn capability(drive: &Drive, now: u64, script: &mut Script) -> Capability {
     }
 }
 
-/// What is presented: mostly the capability with its proof, otherwise one that somebody has changed, or with the proof of another. Whether
+/// What the client presents: mostly a capability with its proof, else a changed capability, or the proof of another capability. Whether
 /// the proof is right.
 pub fn present(
     (given, secret): (Capability, &Secret),

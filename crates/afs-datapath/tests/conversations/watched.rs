@@ -66,7 +66,7 @@ pub struct Watched {
     pub issued: Issued,
     pub manner: Mutex<Manner>,
     pub reached: Reached,
-    /// Bytes that objects gave and somebody still holds.
+    /// Bytes of replies that are still in memory.
     pub held: Arc<AtomicUsize>,
     /// Whether some connection has sent a frame that was changed: bytes may be others then.
     pub is_changed: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Tests of the queue with a kernel that waits until it is told to go on.
+//! Tests of the queue with a kernel whose replies the test releases.
 
 use super::*;
 use std::sync::Arc;

@@ -13,11 +13,11 @@ use super::{bound, chunks, reading, storing};
 use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
 use crate::frame::{ChunkRequest, Failure, HandleNumber, Message, RequestId, StoreDescription};
 use crate::session::admission::Permit;
+use crate::session::connection_table::{ConnectionEntry, Standing};
 use crate::session::driver::Role;
 use crate::session::limits::STORE_WINDOW;
 use crate::session::link::Link;
 use crate::session::objects::{ReadRequest, StoreRequest, StreamRequest};
-use crate::session::places::{Place, Standing};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Request};
 use crate::session::sending::Sending;
@@ -28,7 +28,7 @@ pub(super) struct DriveRole {
     drive: Arc<Drive>,
     peer: SocketAddr,
     nonces: Nonces,
-    place: Arc<Place>,
+    entry: Arc<ConnectionEntry>,
     /// What was presented; of a capability that was refused, why.
     handles: BTreeMap<HandleNumber, Result<Capability, Refusal>>,
 }
@@ -113,8 +113,8 @@ impl Role for DriveRole {
 }
 
 impl DriveRole {
-    pub fn new(drive: Arc<Drive>, peer: SocketAddr, nonces: Nonces, place: Arc<Place>) -> Self {
-        Self { drive, peer, nonces, place, handles: BTreeMap::new() }
+    pub fn new(drive: Arc<Drive>, peer: SocketAddr, nonces: Nonces, entry: Arc<ConnectionEntry>) -> Self {
+        Self { drive, peer, nonces, entry, handles: BTreeMap::new() }
     }
 
     fn present(
@@ -130,7 +130,7 @@ impl DriveRole {
         let checked = self.drive.key().check(capability, &self.nonces, proof, link.env().wall());
         match checked {
             Err(refusal) => self.drive.refuse(self.peer, refusal, link.env().now()),
-            Ok(()) if self.place.prove(Standing::of(capability)) => {}
+            Ok(()) if self.entry.prove(Standing::of(capability)) => {}
             // All places of clients are taken: this one uses calls.
             Ok(()) => {
                 self.drive.counters.turned_away.add(1);

@@ -1,8 +1,8 @@
-//! Places of connections at a drive: bounds by address, by network and in all, and who gives way when all are taken.
+//! Connection table of a drive: limits by address, by network and in all, and which connection is ended for a new one.
 //!
-//! A connection is of nobody known until it has presented a capability that holds. Where all places are taken, the one that has been
-//! so for longest, of the network that has most of these, is ended for a new one: whoever has few connections loses none to an
-//! attacker with many addresses. Clients with capabilities do not take the last places, which servers have.
+//! A connection is unproven until it has presented a valid capability. When the table is full, a new connection evicts an unproven
+//! one: the oldest of the network with the most unproven connections. So an attacker with many addresses evicts its own connections
+//! before those of a client that has one. Clients with capabilities do not get the last entries: these are for servers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +18,10 @@ use crate::capability::{Access, Capability, Group};
 
 /// Connections of one IPv6 site (/48) for each that an address may have.
 const ADDRESSES_OF_SITE: usize = 4;
-/// The part of all places that clients with capabilities leave to servers: one in so many.
+/// Of so many entries, one is for servers: clients with capabilities do not get it.
 const SERVERS_PART: usize = 8;
 
-/// Who has a place.
+/// What a connection has proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Nothing was presented that holds.
@@ -32,9 +32,9 @@ pub(super) enum Standing {
     Server,
 }
 
-/// All places of a drive.
+/// The connections of a drive.
 #[derive(Debug)]
-pub(super) struct Places(Mutex<Table>);
+pub(super) struct ConnectionTable(Mutex<Table>);
 
 #[derive(Debug)]
 struct Table {
@@ -57,10 +57,10 @@ struct Held {
     end: Arc<Notify>,
 }
 
-/// The place of one connection, until it is dropped or given to another one.
+/// The entry of one connection, until it is dropped or evicted.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct ConnectionEntry {
+    table: Arc<ConnectionTable>,
     id: u64,
     end: Arc<Notify>,
 }
@@ -75,7 +75,7 @@ impl Standing {
     }
 }
 
-impl Places {
+impl ConnectionTable {
     pub fn new(limits: &DriveLimits) -> Arc<Self> {
         Arc::new(Self(Mutex::new(Table {
             most: limits.connections,
@@ -90,11 +90,11 @@ impl Places {
         })))
     }
 
-    /// A place for a new connection; `None` if its address or site has its fill, or all places are of clients and servers.
-    pub fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    /// Adds a connection; `None` if its address or site is at its limit, or the table is full of connections of clients and servers.
+    pub fn take(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionEntry> {
         let end = Arc::new(Notify::new());
         let id = self.0.lock().take(network(address), end.clone())?;
-        Some(Place { places: self.clone(), id, end })
+        Some(ConnectionEntry { table: self.clone(), id, end })
     }
 
     /// How many there are.
@@ -103,21 +103,21 @@ impl Places {
     }
 }
 
-impl Place {
-    /// A capability was presented that holds. False if the clients have all their places: the connection is to end.
+impl ConnectionEntry {
+    /// A capability was presented that holds. False if clients are at their limit: the connection is to end.
     pub fn prove(&self, standing: Standing) -> bool {
-        self.places.0.lock().prove(self.id, standing)
+        self.table.0.lock().prove(self.id, standing)
     }
 
-    /// Completes when the place is another one's.
+    /// Completes when the connection was evicted.
     pub async fn ended(&self) {
         self.end.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionEntry {
     fn drop(&mut self) {
-        self.places.0.lock().leave(self.id);
+        self.table.0.lock().leave(self.id);
     }
 }
 
@@ -217,21 +217,21 @@ fn site(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn places(connections: usize, connections_per_address: usize) -> Arc<Places> {
-        Places::new(&DriveLimits { connections, connections_per_address, ..DriveLimits::default() })
+    fn table(connections: usize, connections_per_address: usize) -> Arc<ConnectionTable> {
+        ConnectionTable::new(&DriveLimits { connections, connections_per_address, ..DriveLimits::default() })
     }
 
     fn v4(n: u8) -> IpAddr {
         IpAddr::from([192, 0, 2, n])
     }
 
-    fn is_held(place: &Place) -> bool {
-        place.places.0.lock().held.contains_key(&place.id)
+    fn is_held(entry: &ConnectionEntry) -> bool {
+        entry.table.0.lock().held.contains_key(&entry.id)
     }
 
     #[test]
     fn of_many_addresses_the_one_with_most_gives_way_and_the_honest_one_loses_nothing() {
-        let all = places(64, 4);
+        let all = table(64, 4);
         let honest = all.take(v4(200)).unwrap();
         let mut hostile = Vec::new();
         for round in 0..400u16 {
@@ -245,7 +245,7 @@ mod tests {
             hostile.extend(all.take(v4((round % 150) as u8)));
         }
         assert!(is_held(&proven), "who has a capability gives way to nobody unknown");
-        assert!(!is_held(&honest), "where more addresses come than there are places, the oldest gives way");
+        assert!(!is_held(&honest), "where more addresses come than there are entries, the oldest gives way");
         assert_eq!(all.count(), 64);
         drop(hostile);
         assert_eq!(all.count(), 1);
@@ -253,16 +253,16 @@ mod tests {
 
     #[test]
     fn clients_leave_places_to_servers() {
-        let all = places(16, 64);
+        let all = table(16, 64);
         let held: Vec<_> = (0..14).map(|_| all.take(v4(1)).unwrap()).collect();
-        assert!(held.iter().all(|place| place.prove(Standing::Client)));
+        assert!(held.iter().all(|entry| entry.prove(Standing::Client)));
         let more = all.take(v4(2)).unwrap();
         assert!(!more.prove(Standing::Client), "one in eight is for servers");
         assert!(more.prove(Standing::Server) && more.prove(Standing::Client), "what it was it stays");
         let last = all.take(v4(3)).unwrap();
         assert!(last.prove(Standing::Server));
         assert!(all.take(v4(4)).is_none(), "nobody is left to give way");
-        assert!(held[0].prove(Standing::Server), "a client that is a server takes no client's place");
+        assert!(held[0].prove(Standing::Server), "a client that is a server takes no client's entry");
         drop(more);
         let client = all.take(v4(4)).unwrap();
         assert!(client.prove(Standing::Client));
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_address_and_a_site_have_bounds() {
-        let all = places(1000, 2);
+        let all = table(1000, 2);
         let take = |text: &str| all.take(text.parse().unwrap());
         let mut held = vec![take("2001:db8:1::1"), take("2001:db8:1::2")];
         assert!(take("2001:db8:1::3").is_none(), "a /64");
@@ -285,8 +285,8 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_given_away_is_not_given_back_again() {
-        let all = places(1, 4);
+    fn a_connection_that_was_evicted_leaves_the_table_once() {
+        let all = table(1, 4);
         let first = all.take(v4(1)).unwrap();
         let second = all.take(v4(2)).unwrap();
         assert!(!is_held(&first) && !first.prove(Standing::Server) && is_held(&second));
