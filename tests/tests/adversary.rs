@@ -8,11 +8,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::collections::BTreeMap;
+
 use afs_datapath::capability::Refusal;
 use afs_sim::SimRng;
+use afs_testkit::allocated::Counting;
 use andrew_tests::sim::adversary::Move;
 use andrew_tests::sim::adversary_run::{self, Plan};
-use andrew_tests::sim::allocated::Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -76,6 +78,22 @@ fn questions_tell_strangers_nothing_of_connections_and_caches() {
 #[test]
 fn an_address_that_has_proven_nothing_is_sent_little() {
     kind(Move::Amplify);
+}
+
+/// Two hundred addresses and eight sites of IPv6, at each of which the adversary takes its replies.
+#[test]
+fn hundreds_of_real_addresses_keep_nobody_out() {
+    kind(Move::ManyAddresses);
+}
+
+/// The table is full all the time, and of the adversary's connections.
+#[test]
+fn hundreds_of_real_addresses_fill_the_table_of_connections() {
+    let outcome = adversary_run::run(1, &plan_of(Move::ManyAddresses, 1));
+    assert_eq!(outcome.verdict, Ok(()));
+    let (sources, spent) = (outcome.account.sources(), outcome.account.spent());
+    assert!(sources > 250, "{sources} addresses reached the server: {spent:?}");
+    assert!(outcome.connections >= CONNECTIONS - 1, "{} connections: {spent:?}", outcome.connections);
 }
 
 #[test]
@@ -170,7 +188,10 @@ fn no_mixture_of_moves_of_the_adversary_does_harm() {
     if std::env::var("ANDREW_MOVE").is_ok() {
         return;
     }
-    each_seed(number("ANDREW_SEEDS").unwrap_or(10), &mixed);
+    let moves = each_seed(number("ANDREW_SEEDS").unwrap_or(10), &mixed);
+    let in_vain: Vec<_> =
+        moves.iter().filter(|(one, reached)| !one.is_of_the_world() && **reached == 0).collect();
+    assert!(in_vain.is_empty(), "nothing of them has reached its target in any world: {in_vain:?}");
 }
 
 /// The same seed must give the same run, or a failing seed could not be reproduced.
@@ -202,19 +223,31 @@ fn mixed(seed: u64) -> Plan {
     Plan::of(&moves, &mut rng)
 }
 
-fn each_seed(seeds: u64, plan: &dyn Fn(u64) -> Plan) {
+/// What the moves of all runs have reached.
+fn each_seed(seeds: u64, plan: &dyn Fn(u64) -> Plan) -> BTreeMap<Move, u64> {
     let seeds = number("ANDREW_SEED").map_or(0..seeds, |seed| seed..seed + 1);
-    seeds.for_each(|seed| run(seed, &plan(seed)));
+    let mut all = BTreeMap::new();
+    for (one, reached) in seeds.flat_map(|seed| run(seed, &plan(seed))) {
+        *all.entry(one).or_default() += reached;
+    }
+    all
 }
 
-fn run(seed: u64, plan: &Plan) {
+/// What each move has reached.
+fn run(seed: u64, plan: &Plan) -> Vec<(Move, u64)> {
     println!("seed {seed} {plan:?}");
     let outcome = adversary_run::run(seed, plan);
-    let adversary_run::Outcome { verdict, took, held, log, .. } = outcome;
-    println!("seed {seed} {:?}: took {took:?}, held {held}: {verdict:?}", plan.moves);
+    let adversary_run::Outcome { verdict, took, held, log, account, connections, .. } = outcome;
+    let reached: Vec<_> = plan.moves.iter().map(|one| (*one, account.reached(*one))).collect();
+    println!(
+        "seed {seed} {:?} from {} addresses: took {took:?}, held {held}, {connections} connections: {verdict:?}",
+        reached,
+        account.sources()
+    );
     if let Err(what) = verdict {
         panic!("seed {seed} {plan:?}: {what}\nthe last events:\n{log}");
     }
+    reached
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -222,3 +255,5 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 const SEEDS_OF_A_KIND: u64 = 2;
+/// The server's bound of connections, in these cells.
+const CONNECTIONS: usize = 600;

@@ -28,7 +28,9 @@ as() {
         '"$2" "$1"
 }
 denied() { if "$@" 2>/tmp/said; then echo "not denied: $*"; exit 1; fi; grep -q "Permission denied" /tmp/said; }
-export -f denied
+# A token that counts no more may be refused in more than one way.
+refused() { if "$@" 2>/tmp/said; then echo "not refused: $*"; exit 1; fi; cat /tmp/said; }
+export -f denied refused
 
 nobody() {
     test "$(cat /afs/public)" = "for everybody"
@@ -81,6 +83,28 @@ done
 denied cat /afs/shared/letter
 denied ls /afs/shared/own
 denied cat /afs/then/shared/letter
+
+# Tickets of before a revocation count no more, in the session that has them; those of a new login do.
+as alice '
+    for n in 1 2 3 4; do cat /afs/home/letter > /afs/home/after$n; done
+    touch /share/ready
+    until test -e /share/revoked; do sleep 0.2; done
+    for try in $(seq 100); do
+        if ! touch /afs/home/new 2>/dev/null; then break; fi
+        sleep 0.1
+    done
+    refused touch /afs/home/new
+    refused mv /afs/home/after1 /afs/home/after5
+    echo 3 > /proc/sys/vm/drop_caches
+    refused cat /afs/home/after2
+'
+# A ticket of the second of the revocation counts no more either.
+sleep 1
+as alice '
+    test "$(cat /afs/home/after3)" = "for alice"
+    rm /afs/home/after?
+    rm -f /afs/home/new
+'
 echo done
 "#;
 
@@ -128,9 +152,18 @@ fn the_kernels_client_is_the_user_of_the_tickets() {
 
     let share = share(&hosts, &scratch);
     let guest = Guest::new(&hosts, CELL, &ours).with_share(&share);
-    let output = guest.run(SCRIPT);
+    let revoke = || {
+        until("a session of alice in the guest", seconds(900), || share.join("ready").exists().then_some(()));
+        let _ = command(&hosts.netns("venus"), &["revoke", "alice", "--state", &state]);
+        fs::write(share.join("revoked"), "").unwrap();
+    };
+    let output = std::thread::scope(|scope| {
+        scope.spawn(revoke);
+        guest.run(SCRIPT)
+    });
     assert!(output.status.success() && output.stdout.ends_with(b"done\n"), "{}", said(&output));
-    // The names that it wrote are those that Andrew's mount reads.
+    // The names that it wrote are those that Andrew's mount reads, with a token of its own since then.
+    log_in("alice");
     let names = andrew_tests::live::files::names(&home);
     assert_eq!(names, ["d", "letter", "r", "sum"]);
     assert_eq!(fs::read_to_string(home.join("d/b")).unwrap(), "one\ntwo\n");

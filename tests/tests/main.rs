@@ -16,6 +16,7 @@ mod damaged_files;
 mod damaged_stores;
 mod defences;
 mod drive_hosts;
+mod encrypted_cache;
 mod ends_of_mounts;
 mod floods;
 mod guarded_mounts;
@@ -49,6 +50,7 @@ mod programs;
 mod real_input;
 mod refused_calls;
 mod revocation;
+mod revoked_tokens;
 mod second_user;
 #[allow(dead_code, reason = "the tests of afs-s3 use the rest")]
 #[path = "../../crates/afs-s3/tests/server/mod.rs"]
@@ -57,6 +59,7 @@ mod shared_directory;
 mod silent_strangers;
 mod simulated;
 mod snapshots;
+mod state_persons;
 mod suspended_groups;
 mod three_hosts;
 mod two_servers;

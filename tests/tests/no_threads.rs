@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use andrew_tests::live::cell::{CELL, andrew};
+use andrew_tests::live::fuse_for_all::fuse_for_all;
 use andrew_tests::live::mount::{Mount, wait_for_word};
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
@@ -17,18 +18,11 @@ use andrew_tests::live::wait::until;
 const LIMITS: std::ops::Range<u32> = 1..400;
 const ADVICE: &str = "the limit of processes and threads is reached; raise it (`ulimit -u`";
 
-/// `/dev/fuse` may be opened by every user on an ordinary machine, and by root alone on some: among these mounts every user may, and those
-/// of this file have accounts, without which `fusermount3` mounts nothing.
+/// Users with accounts.
+const USERS: [u32; 4] = [47_110, 47_111, 47_112, 47_113];
+
 fn with_fuse_for_all(setup: &Setup) -> (Daemon, Netns) {
-    const LINE: &str = r#"set -e; mknod "$0" c 10 229; chmod 666 "$0"; mount --bind "$0" /dev/fuse
-        cp /etc/passwd "$0.passwd"; for id in 47110 47111 47112 47113; do echo "u$id:x:$id:$id::/:/bin/sh"; done >> "$0.passwd"
-        mount --bind "$0.passwd" /etc/passwd; echo mounted; exec sleep 1000"#;
-    let mut command = setup.netns().command("unshare");
-    command.args(["--mount", "sh", "-c", LINE]).arg(setup.scratch().path().join("fuse"));
-    let mut holder = Daemon::start(command, &setup.scratch().path().join("fuse.log"));
-    wait_for_word(&mut holder, "mounted");
-    let netns = setup.netns().with_mounts_of(holder.pid());
-    (holder, netns)
+    fuse_for_all(setup.netns(), setup.scratch().path(), &USERS)
 }
 
 /// A user without an account, who is nobody of the cell until [`User::new`].

@@ -11,6 +11,7 @@ use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
 use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::wait::until;
 use andrew_tests::live::watchdog::Watchdog;
 
 /// A host with the cell's key may do everything, in every service that OpenAFS's tools call.
@@ -163,6 +164,24 @@ fn kerberos_users_have_their_rights_in_our_cell() {
     contents_survive_every_level(&hosts);
     assert!(afsx(&hosts, "admin", "", "mkm root.cell alice home.alice").is_some());
     our_mount_is_the_user_of_the_tickets(&hosts, &scratch);
+    revoked_tickets_count_no_more(&hosts, &state);
+}
+
+/// Of tickets that were obtained before a revocation, whatever the level; those of others count.
+fn revoked_tickets_count_no_more(hosts: &Hosts, state: &str) {
+    let reads = |user, level| afsx(hosts, user, level, "get home.alice:/letter");
+    assert!(reads("alice", "").is_some());
+    let _ = command(&hosts.netns("venus"), &["revoke", "alice", "--state", state]);
+    for level in LEVELS {
+        assert_eq!(reads("alice", level), None, "{level}");
+        assert!(reads("admin", level).is_some(), "{level}");
+    }
+    // A ticket of the second in which the user was revoked does not count.
+    let letter = until("a ticket of a later second", seconds(30), || {
+        let _ = hosts.kinit("alice");
+        reads("alice", "")
+    });
+    assert_eq!(letter, "only for alice");
 }
 
 fn our_mount_is_the_user_of_the_tickets(hosts: &Hosts, scratch: &Scratch) {

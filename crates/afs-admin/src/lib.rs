@@ -15,6 +15,7 @@ mod calls;
 mod cell;
 mod error;
 mod failures;
+mod fencing;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod group;
@@ -32,6 +33,7 @@ mod wire_numbers;
 pub use admin::{Admin, PathUse};
 pub use cell::Cell;
 pub use error::{AdminError, AdminResult, Cause};
+pub use fencing::{Fencing, HeldVolume, HeldVolumes};
 pub use group::Group;
 pub use journal::{CellJournal, Journal};
 pub use ops::*;

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 mod interrupted;
+mod lies;
 mod lying;
 mod real;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{EnvRef, Level, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, Person, SecuritySource, UnixTime};
 use afs_wire::xdr::{DecodeError, Encode, Reader};
 use zeroize::Zeroizing;
 
@@ -47,6 +47,15 @@ impl Token {
         match self {
             Token::Rxkad(token) => token.source(env),
             Token::Rxgk(token) => token.source_with_callback(env, offer),
+        }
+    }
+
+    /// As [`Token::source`]; where the class supports it, servers also learn for whom a holder of the cell's key acts.
+    #[must_use]
+    pub fn source_for(&self, env: EnvRef, person: Person) -> Arc<dyn SecuritySource> {
+        match self {
+            Token::Rxkad(token) => token.source(env),
+            Token::Rxgk(token) => token.source_for(env, person),
         }
     }
 

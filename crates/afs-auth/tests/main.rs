@@ -7,6 +7,7 @@ mod crypto_types;
 mod crypto_vectors;
 #[path = "../../afs-rpc/tests/fake/mod.rs"]
 mod fake;
+mod rekey_races;
 mod replayed_packets;
 mod rxgk_calls;
 mod rxgk_capture;

@@ -12,7 +12,7 @@ use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{Minting, RxgkServer, Variant, mint};
 use afs_auth::rxkad;
-use afs_rpc::{Level, Suspended, UnixTime};
+use afs_rpc::{Level, Terms, UnixTime};
 use afs_rx::packet::{PacketType, flags};
 use afs_rx::{CallError, ClientSecurity, Config, Endpoint, Event, Instant, Read, ServerSecurity};
 use bytes::Bytes;
@@ -209,7 +209,7 @@ fn rxgk(seed: u64, level: Level) -> Ends {
     ring.add(generate(KeyKind::Rxgk, 18, 3, &env).unwrap()).unwrap();
     let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
     let minting = Minting {
-        suspended: Suspended::default(),
+        terms: Terms::default(),
         name: "alice".to_owned(),
         level,
         expires,

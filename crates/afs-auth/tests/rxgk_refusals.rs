@@ -13,7 +13,7 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{
     AuthName, MasterKey, MintError, Minting, RxgkServer, RxgkTime, Variant, code, local_token, mint,
 };
-use afs_rpc::{Level, SecuritySource, Suspended, UnixTime};
+use afs_rpc::{Level, Person, Principal, SecuritySource, Terms, UnixTime};
 use afs_rx::{
     Challenge, Cid, ClientSecurity, Config, Epoch, Instant, PacketContext, Proof, SecurityError,
     ServerSecurity, ServerSession,
@@ -138,7 +138,7 @@ fn tokens_that_are_not_made() {
     let cell = cell();
     let expires = UnixTime { secs: NOW, nanos: 0 };
     let good = Minting {
-        suspended: Suspended::default(),
+        terms: Terms::default(),
         name: "alice".into(),
         level: Level::Crypt,
         expires,
@@ -337,4 +337,23 @@ proptest! {
             prop_assert!(client.open(&packet, payload.clone().into()).is_err());
         }
     }
+}
+
+/// A user, and who changes the user's client, may send what a holder of the cell's key sends.
+#[test]
+fn a_person_in_a_users_token_is_not_believed() {
+    let mut cell = cell();
+    let person = || Person::of_user(0, Some("root"));
+    let alice = cell.token(Level::Crypt, EncType::DEFAULT);
+    let own = local_token(&cell.keys, Variant::OpenAfs, Level::Crypt, &cell.env).unwrap();
+    for token in [&alice, &own] {
+        let session = token.source_for(cell.env.clone(), person()).session();
+        let connection = cell.connect_with(session);
+        assert_eq!(cell.call(connection, 10, 10), Ok(()));
+    }
+    let connection = cell.connect(&own);
+    assert_eq!(cell.call(connection, 10, 10), Ok(()));
+    let found: Vec<_> = cell.credentials.iter().map(|of| (of.principal.clone(), of.person.clone())).collect();
+    let key = Principal::CellKey;
+    assert_eq!(found, [(Principal::local("alice"), None), (key.clone(), Some(person())), (key, None)]);
 }

@@ -17,7 +17,7 @@ use afs_auth::rxkad::{
 };
 use afs_rpc::{
     CallError, Class, Connection, Credential, EnvRef, Identity, Level, Protection, Rx, Security, ServerCall,
-    Service, UnixTime,
+    Service, TokenGeneration, UnixTime,
 };
 use afs_sim::OneHost;
 use afs_wire::error::AbortCode;
@@ -168,6 +168,12 @@ fn a_whole_kerberos_ticket_does_as_well() {
     let token = RxkadToken::from_kerberos(&whole_ticket(&printed), 18, &key, None).unwrap();
     assert_eq!(token.format(), TicketFormat::Ticket);
     assert_eq!(cell.try_token(&token), Ok(42));
+    let afs_rpc::Principal::Named { terms, .. } = &cell.last_caller().principal else { panic!("a user") };
+    assert_eq!(
+        terms.generation,
+        TokenGeneration::of_ticket(part.authtime),
+        "what was obtained before a revocation does not count"
+    );
 }
 
 /// `Ticket ::= [APPLICATION 1] SEQUENCE { [0] 5, [1] realm, [2] sname, [3] EncryptedData }`.

@@ -13,7 +13,7 @@ use afs_auth::Secret;
 use afs_auth::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 use afs_auth::names::LocalNames;
 use afs_auth::rxkad::{RxkadLimits, RxkadServer, RxkadToken, SessionKey, TicketFormat, ticket};
-use afs_rpc::{Credential, EnvRef, Level, Parts, Principal, Suspended, UnixTime};
+use afs_rpc::{Credential, EnvRef, Level, Parts, Principal, Terms, UnixTime};
 use afs_rx::packet::{Header, PacketType, Packets, flags};
 use afs_rx::{
     Challenge, Cid, ClientSecurity, Epoch, Instant, PacketContext, Proof, ServerSecurity, ServerSession,
@@ -206,11 +206,8 @@ fn a_dump_encrypted() {
 #[test]
 fn all_levels_all_tickets_and_their_errors() {
     let found = listen(include_bytes!("../../afs-rx/tests/data/rxkad-levels-tickets.pcapng"));
-    let admin = || Principal::Named {
-        name: "admin".into(),
-        cell: Some("rx.test".into()),
-        suspended: Suspended::default(),
-    };
+    let admin =
+        || Principal::Named { name: "admin".into(), cell: Some("rx.test".into()), terms: Terms::default() };
     let both = |level| [(Principal::CellKey, level), (admin(), level)];
     let more = [(admin(), Level::Crypt), (admin(), Level::Crypt)];
     let accepted = [both(Level::Clear), both(Level::Auth), both(Level::Crypt), more].concat();

@@ -18,7 +18,8 @@ fn suspended() -> Suspended {
 fn token_without_groups(cell: &Cell) -> RxgkToken {
     let (name, expires) = ("alice".to_owned(), UnixTime { secs: NOW + 3600, nanos: 0 });
     let (level, enctype) = (Level::Crypt, EncType::DEFAULT);
-    mint(&cell.keys, &Minting { name, level, expires, enctype, suspended: suspended() }, &cell.env).unwrap()
+    mint(&cell.keys, &Minting { name, level, expires, enctype, terms: suspended().into() }, &cell.env)
+        .unwrap()
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub mod fuzzing;
 mod mount;
 pub mod mounts;
 mod operation_file;
+pub mod person;
 pub mod process;
 mod reserve;
 mod servers;

@@ -245,12 +245,17 @@ fn a_flood_of_failing_requests() {
 #[test]
 fn connections_of_one_address_are_bounded() {
     let kit = Kit::with_limits(8, DriveLimits { connections_per_address: 3, ..DriveLimits::default() });
-    let held: Vec<_> = (0..3).map(|_| kit.open()).collect();
+    let silent: Vec<_> = (0..3).map(|_| kit.open()).collect();
+    let held: Vec<_> = (0..3).map(|_| (kit.open(), kit.drive.counts().connected)).collect();
+    assert!(held.iter().all(|(_, connected)| *connected <= 3));
+    assert_eq!(kit.drive.counts().turned_away, 3, "the silent ones, each for a newer one");
+    let held: Vec<_> = held.into_iter().map(|(client, _)| (kit.present(&client), client)).collect();
+    kit.sim.run_for(Duration::from_secs(1));
     let env = kit.client_env();
     let fourth = kit.run(async move { kit::open(&env).await.err() });
     assert!(matches!(fourth, Some(Lost::Cut | Lost::Stream(_))), "{fourth:?}");
-    assert_eq!(kit.drive.counts().turned_away, 1);
-    drop(held);
+    assert_eq!(kit.drive.counts().turned_away, 4);
+    drop((silent, held));
     kit.assert_quiet();
     drop(kit.open());
 }

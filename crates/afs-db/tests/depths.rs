@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use afs_db::{EmbeddedLocationDb, EmbeddedProtectionDb, EntryKey, LocationDb, Proposal, ProposedSite};
 use afs_db::{ProtectionDb, TABLES, bootstrap_protection, entry_flags};
 use afs_kv::{Config, Kv, MemoryMedium};
-use afs_rpc::{EnvRef, Parts, Suspended};
+use afs_rpc::{EnvRef, Parts, Terms};
 use afs_wire::ids::VolumeId;
 
 type Jobs = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
@@ -85,7 +85,7 @@ fn a_user_is_looked_for_on_the_disk_once() {
     let (ids, hand_overs) = answer(db.ids_of(vec!["admin".into()]), &jobs);
     let admin = ids.unwrap()[0].unwrap();
     assert_eq!(hand_overs, 1);
-    let (groups, hand_overs) = answer(db.cps(admin, Suspended::default()), &jobs);
+    let (groups, hand_overs) = answer(db.cps(admin, Terms::default()), &jobs);
     assert_eq!((groups.clone().unwrap().is_empty(), hand_overs), (false, 1));
-    assert_eq!(answer(db.cps(admin, Suspended::default()), &jobs), (groups, 0));
+    assert_eq!(answer(db.cps(admin, Terms::default()), &jobs), (groups, 0));
 }

@@ -4,6 +4,7 @@
 //! [`Env`] has two implementations: `afs-net`'s (the machine) and `afs-sim`'s (one seed). [`sync`] has the
 //! synchronisation primitives of tasks, [`future`] combinators of futures.
 
+pub mod admission;
 mod env;
 pub mod future;
 mod instant;

@@ -9,6 +9,7 @@ mod crypto;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod grant;
+mod handover;
 mod host_key;
 mod protocol;
 mod secret;
@@ -18,8 +19,11 @@ pub mod ssh_agent;
 mod user;
 
 pub use grant::{BadGrant, Grant};
+pub use handover::{KeyReceiver, seal_keys};
 pub use host_key::HostKey;
 pub use secret::{BadLoginSecret, LoginSecret};
-pub use server::{KeyMint, Lifetimes, LoginConfig, LoginServer, LoginStore, Mint, StoreError, User, Users};
+pub use server::{
+    KeyMint, Lifetimes, LoginConfig, LoginServer, LoginStore, Mint, Recorder, StoreError, User, Users,
+};
 pub use ssh::{BadUserKey, Signer, UserKey};
 pub use user::{BadUserName, UserName};

@@ -4,6 +4,7 @@ use std::fmt;
 
 use afs_auth::Secret;
 use afs_rpc::EnvRef;
+use afs_wire::ids::ViceId;
 use afs_wire::xdr::{Decode, Encode, Reader};
 use ed25519_dalek::{Signer as _, SigningKey};
 use hkdf::Hkdf;
@@ -97,6 +98,16 @@ impl LoginSecret {
             unreachable!("16 bytes are less than 255 hashes");
         }
         mark
+    }
+
+    /// The key of a user's encrypted caches: the same for every token, passphrase and server, another one for a later user of the same name.
+    pub(crate) fn cache_key(&self, user: &UserName, id: ViceId) -> [u8; 32] {
+        let mut key = [0; 32];
+        let said = [b"andrew cache key 1", &id.0.to_be_bytes()[..], user.as_str().as_bytes()].concat();
+        if Hkdf::<Sha512>::new(None, self.renewals.expose()).expand(&said, &mut key).is_err() {
+            unreachable!("32 bytes are less than 255 hashes");
+        }
+        key
     }
 
     pub(crate) fn renewal_key(&self) -> SealKey {

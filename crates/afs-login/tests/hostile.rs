@@ -4,61 +4,17 @@
 
 use crate::cell;
 
-use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use afs_login::client::{self, Ask, LoginError};
+use afs_login::client::{self, LoginError};
 use afs_rpc::{CallError, Connection};
 use afs_wire::error::AbortCode;
 use afs_wire::login::{PassphraseFinish, SshFinish};
-use afs_wire::rpc::{Request, decode_arguments};
-use afs_wire::xdr::{Decode, Encode, Reader};
 use cell::{Cell, Key, cell, login, passphrase};
 use proptest::prelude::*;
 
-/// A connection that flips one bit of one message.
-#[derive(Clone)]
-struct Meddler {
-    service: Connection,
-    /// Number of the message: requests and replies in order.
-    message: usize,
-    /// Position of the bit, as a fraction of the message's bits.
-    place: f64,
-    seen: Arc<AtomicUsize>,
-    /// Whether the change had an effect.
-    changed: Arc<AtomicBool>,
-}
-
-impl Meddler {
-    fn new(service: Connection, message: usize, place: f64) -> Self {
-        Self { service, message, place, seen: Arc::default(), changed: Arc::default() }
-    }
-
-    /// The value with a bit changed, if it is the chosen message and the result still decodes.
-    fn meddle<T: Encode + Decode>(&self, value: &T) -> Result<T, CallError> {
-        let (sent, mut bytes) = (value.to_bytes(), value.to_bytes());
-        if self.seen.fetch_add(1, Ordering::SeqCst) == self.message {
-            let bit = ((bytes.len() * 8) as f64 * self.place) as usize;
-            bytes[bit / 8] ^= 1 << (bit % 8);
-        }
-        let value = T::decode(&mut Reader::new(&bytes))?;
-        // Padding is ignored, and the letters of a name may change their case.
-        self.changed.fetch_or(!value.to_bytes().eq_ignore_ascii_case(&sent), Ordering::SeqCst);
-        Ok(value)
-    }
-}
-
-impl Ask for Meddler {
-    fn ask<R: Request>(&self, request: &R) -> impl Future<Output = Result<R::Reply, CallError>> + Send {
-        let request = self.meddle(request);
-        async move {
-            let reply = self.service.call(&request?).await?;
-            self.meddle(&reply)
-        }
-    }
-}
+use crate::middle::{Attack, Middle, Tape};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
@@ -67,7 +23,7 @@ proptest! {
     fn a_changed_bit_of_a_login_with_a_passphrase_gives_no_token(message in 0..4usize, place in 0.0..1.0f64) {
         let cell = cell(20);
         cell.register("alice", "correct horse");
-        let meddler = Meddler::new(cell.anonymous(), message, place);
+        let meddler = flipping(cell.anonymous(), message, place);
         let (env, changed) = (cell.env.clone(), meddler.changed.clone());
         let outcome = cell.world.run(async move {
             client::login_with_passphrase(&meddler, &login("alice"), &passphrase("correct horse"), &env).await
@@ -79,7 +35,7 @@ proptest! {
     fn a_changed_bit_of_a_login_with_a_key_gives_no_token(message in 0..4usize, place in 0.0..1.0f64) {
         let cell = cell(21);
         cell.add_key("alice", &Key::new(1));
-        let meddler = Meddler::new(cell.anonymous(), message, place);
+        let meddler = flipping(cell.anonymous(), message, place);
         let (env, changed) = (cell.env.clone(), meddler.changed.clone());
         let known = cell.secret.host_key();
         let outcome = cell.world.run(async move {
@@ -93,7 +49,7 @@ proptest! {
         let cell = cell(22);
         cell.add_key("alice", &Key::new(1));
         let grant = cell.log_in_with("alice", Key::new(1)).unwrap();
-        let meddler = Meddler::new(cell.with(&grant.token), message, place);
+        let meddler = flipping(cell.with(&grant.token), message, place);
         let (env, changed) = (cell.env.clone(), meddler.changed.clone());
         let outcome = cell.world.run(async move {
             client::renew(&meddler, &login("alice"), &grant.renewal, &env).await
@@ -107,7 +63,7 @@ proptest! {
 fn a_signature_in_another_form_gives_no_token() {
     let cell = cell(21);
     cell.add_key("alice", &Key::new(1));
-    let meddler = Meddler::new(cell.anonymous(), 2, 0.590_559_833_759_737_3);
+    let meddler = flipping(cell.anonymous(), 2, 0.590_559_833_759_737_3);
     let (env, changed) = (cell.env.clone(), meddler.changed.clone());
     let known = cell.secret.host_key();
     let outcome = cell.world.run(async move {
@@ -116,35 +72,27 @@ fn a_signature_in_another_form_gives_no_token() {
     assert!(changed.load(Ordering::SeqCst) && outcome.is_err(), "{outcome:?}");
 }
 
-/// Records the messages sent.
-struct Recorder {
-    service: Connection,
-    sent: Arc<Mutex<Vec<Vec<u8>>>>,
+/// A connection of which one bit of one message is changed.
+fn flipping(service: Connection, message: usize, place: f64) -> Middle {
+    Middle::attacking(service, &Tape::default(), message, Attack::Flip(place))
 }
 
-impl Ask for Recorder {
-    fn ask<R: Request>(&self, request: &R) -> impl Future<Output = Result<R::Reply, CallError>> + Send {
-        self.sent.lock().unwrap().push(request.to_bytes());
-        self.service.call(request)
-    }
-}
-
-fn recorded(cell: &Cell) -> (Arc<Mutex<Vec<Vec<u8>>>>, Recorder) {
-    let sent = Arc::default();
-    (Arc::clone(&sent), Recorder { service: cell.anonymous(), sent })
+/// One whose messages are recorded.
+fn recorded(cell: &Cell) -> Middle {
+    Middle::listening(cell.anonymous(), &Tape::default())
 }
 
 #[test]
 fn a_finish_said_again_gives_nothing_that_another_could_open_and_soon_nothing_at_all() {
     let cell = cell(23);
     cell.register("alice", "correct horse");
-    let (sent, recorder) = recorded(&cell);
-    let env = cell.env.clone();
+    let recorder = recorded(&cell);
+    let (env, heard) = (cell.env.clone(), recorder.clone());
     let grant = cell.world.run(async move {
         client::login_with_passphrase(&recorder, &login("alice"), &passphrase("correct horse"), &env).await
     });
     grant.unwrap();
-    let finish: PassphraseFinish = decode_arguments(&sent.lock().unwrap()[1]).unwrap();
+    let finish: PassphraseFinish = heard.heard();
     let again = |finish: PassphraseFinish| {
         let service = cell.anonymous();
         cell.world.run(async move { service.call(&finish).await })
@@ -159,19 +107,19 @@ fn a_finish_said_again_gives_nothing_that_another_could_open_and_soon_nothing_at
 fn a_signature_counts_in_its_own_login_only() {
     let cell = cell(24);
     cell.add_key("alice", &Key::new(1));
-    let (sent, recorder) = recorded(&cell);
+    let earlier = recorded(&cell);
     let (env, known) = (cell.env.clone(), cell.secret.host_key());
-    let log_in = |recorder: Recorder| {
+    let log_in = |recorder: Middle| {
         let env = env.clone();
         cell.world.run(async move {
             client::login_with_ssh(&recorder, &login("alice"), &Key::new(1), |key| *key == known, &env).await
         })
     };
-    log_in(recorder).unwrap();
-    let (sent_later, recorder) = recorded(&cell);
-    log_in(recorder).unwrap();
-    let first: SshFinish = decode_arguments(&sent.lock().unwrap()[1]).unwrap();
-    let mut second: SshFinish = decode_arguments(&sent_later.lock().unwrap()[1]).unwrap();
+    log_in(earlier.clone()).unwrap();
+    let later = recorded(&cell);
+    log_in(later.clone()).unwrap();
+    let first: SshFinish = earlier.heard();
+    let mut second: SshFinish = later.heard();
     second.signature = first.signature;
     let service = cell.anonymous();
     let outcome = cell.world.run(async move { service.call(&second).await });

@@ -5,5 +5,7 @@ mod own;
 mod rotated;
 
 pub use directory::make_directory;
-pub use own::{Opening, directory, given_directory, new_directory, public_directory, subdirectory};
+pub use own::{
+    Opening, directory, given_directory, given_file, new_directory, public_directory, subdirectory,
+};
 pub use rotated::Rotated;

@@ -73,6 +73,18 @@ pub fn public_directory(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Opens a file that a person has written and named, for reading: a configuration. Links to it are followed, and others may read it.
+///
+/// # Errors
+/// The system refuses; it is no file; it belongs to another user than this one or root; others may write to it.
+pub fn given_file(path: &Path) -> io::Result<File> {
+    // Does not block on a pipe at this path.
+    let file =
+        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    check_file(path, &file.metadata()?)?;
+    Ok(file)
+}
+
 /// How one of the product's own files is opened.
 #[derive(Debug)]
 pub struct Opening(OpenOptions);
@@ -127,13 +139,7 @@ impl Opening {
     pub fn open(&self, path: &Path) -> io::Result<File> {
         let file = self.0.open(path)?;
         let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("{} is not a file", path.display()),
-            ));
-        }
-        check(path, &found)?;
+        check_file(path, &found)?;
         if found.mode() & OTHERS != 0 {
             close_to_others(path, &file)?;
         }
@@ -148,6 +154,15 @@ impl Opening {
         let file = self.open(path)?;
         file.set_len(0)?;
         Ok(file)
+    }
+}
+
+fn check_file(path: &Path, found: &Metadata) -> io::Result<()> {
+    match found.is_file() {
+        true => check(path, found),
+        false => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a file", path.display())))
+        }
     }
 }
 
@@ -251,8 +266,12 @@ mod tests {
         for wide in [0o770, 0o777, 0o1777, 0o702] {
             with_mode(&folder, wide);
             with_mode(&file, wide & 0o777);
-            for said in [given_directory(&folder), directory(&folder), Opening::read().open(&file).map(drop)]
-            {
+            for said in [
+                given_directory(&folder),
+                directory(&folder),
+                Opening::read().open(&file).map(drop),
+                given_file(&file).map(drop),
+            ] {
                 let said = said.unwrap_err();
                 assert_eq!(said.kind(), io::ErrorKind::PermissionDenied);
                 assert!(said.to_string().contains("chmod go-w"), "{said}");
@@ -279,6 +298,8 @@ mod tests {
             opening.open(&pipe).unwrap_err();
             opening.open_emptied(&link).unwrap_err();
         }
+        given_file(&link).expect("a person's own link is followed");
+        given_file(&pipe).unwrap_err();
         symlink(scratch.path().join("new"), scratch.path().join("to_new")).unwrap();
         Opening::write().or_make().open(&scratch.path().join("to_new")).unwrap_err();
         assert!(!scratch.path().join("new").exists());
@@ -292,9 +313,12 @@ mod tests {
             with_mode(path, 0o700);
             chown(path, Some(65_534), None).unwrap();
         }
-        let [file, top, own] =
-            [Opening::read().open(&victim).map(drop), given_directory(&folder), directory(&folder)];
-        for said in [file, top, own] {
+        for said in [
+            Opening::read().open(&victim).map(drop),
+            given_file(&link).map(drop),
+            given_directory(&folder),
+            directory(&folder),
+        ] {
             assert!(said.unwrap_err().to_string().contains("chown 0"));
         }
     }

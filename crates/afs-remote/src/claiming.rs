@@ -1,7 +1,7 @@
 //! Claims of chunks that clients staged on a remote drive.
 
 use afs_datapath::capability::{ClaimId, StagingTag};
-use afs_datapath::frame::{ChunkReply, ChunkRequest, STAGED_CHUNKS_MAX, STAGING_VERSION};
+use afs_datapath::frame::{ChunkReply, ChunkRequest, STAGED_CHUNKS_MAX};
 use afs_datapath::session::Failure;
 use afs_drive::{ChunkId, ChunkRef, DriveError, StagedChunks};
 use afs_env::EnvExt;
@@ -10,10 +10,9 @@ use bytes::{Bytes, BytesMut};
 use crate::drive::RemoteDrive;
 use crate::writing::is_place;
 
-/// Whether the drive knows rooms. What is staged after this is behind the mark, so that it can be claimed.
+/// Whether the drive is there. What is staged after this is behind the mark, so that it can be claimed.
 pub(crate) async fn takes_staged(drive: &RemoteDrive) -> bool {
-    let open = drive.connection().open().await;
-    open.is_ok_and(|open| open.client.version() >= STAGING_VERSION)
+    drive.connection().open().await.is_ok()
 }
 
 /// Claims chunks by one number, however often that takes. If no reply comes, the drive forgets them after their time, or has given
@@ -31,7 +30,7 @@ pub(crate) async fn claim(drive: &RemoteDrive, staged: StagedChunks) -> Result<(
     let wait = drive.connection().options().wait;
     let claimed = drive.attempts(wait, |open| {
         let (what, bytes) = (what.clone(), bytes.clone());
-        let may_claim = is_behind_mark(drive, oldest) && open.client.version() >= STAGING_VERSION;
+        let may_claim = is_behind_mark(drive, oldest);
         async move {
             match may_claim {
                 true => open.client.perform(&open.handle, what, bytes).await,

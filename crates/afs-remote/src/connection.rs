@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::KeyEpoch;
-use afs_datapath::frame::{CHUNKS_VERSION, ChunkReply, ChunkRequest, STAGING_VERSION};
+use afs_datapath::frame::{ChunkReply, ChunkRequest};
 use afs_datapath::session::{Client, Error, Handle, Lost};
 use afs_drive::{ChunkId, Returned, Usage};
 use afs_env::{EnvExt, EnvRef, Instant};
@@ -227,12 +227,10 @@ impl Connection {
         Ok(open)
     }
 
-    /// A connection in the newest version that the drive speaks.
     async fn connect(&self) -> Result<Client, Lost> {
         let (env, options) = (&self.env, &self.options);
-        let connect = || async move { Ok(env.connect(options.address).await?) };
-        let how = (options.security, options.patience);
-        Client::open_newest(env, connect, how, &[STAGING_VERSION, CHUNKS_VERSION]).await
+        let stream = env.connect(options.address).await?;
+        Client::open(env.clone(), stream, options.security, options.patience).await
     }
 
     fn note_success(&self, begun: ChunkReply, open: &Open) {

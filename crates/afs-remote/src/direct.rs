@@ -6,10 +6,8 @@ use std::time::Duration;
 use afs_datapath::capability::{
     DriveKey, Generation, Group, GroupTag, HolderId, KeyEpoch, StagingTag, Terms, TransferId,
 };
-use afs_datapath::frame::{
-    BOUND_VERSION, CHUNKS_MAX, COLLECTING_VERSION, ChunkReply, ChunkRequest, Content, LISTED_VERSION,
-};
-use afs_datapath::session::{Client, Error, Handle};
+use afs_datapath::frame::{CHUNKS_MAX, ChunkReply, ChunkRequest, Content};
+use afs_datapath::session::{Client, Error, Handle, Lost};
 use afs_drive::ChunkRef;
 use afs_env::{EnvExt, EnvRef, Instant};
 use bytes::Bytes;
@@ -44,8 +42,6 @@ pub struct Sealing {
     pub generation: Generation,
     /// It believes no binding of an earlier generation than this one, whatever it is for.
     pub valid_from: Generation,
-    /// Whether it knows chunks that are bound as a list.
-    pub knows_lists: bool,
 }
 
 /// A connection, the capability presented on it, and the key that the drive had then.
@@ -83,12 +79,7 @@ impl Open {
 
     /// What is sealed with here, as far as the state knows.
     fn sealing(&self, state: &State) -> Sealing {
-        Sealing {
-            key: self.key.clone(),
-            generation: state.latest,
-            valid_from: state.valid_from,
-            knows_lists: self.client.version() >= LISTED_VERSION,
-        }
+        Sealing { key: self.key.clone(), generation: state.latest, valid_from: state.valid_from }
     }
 }
 
@@ -147,17 +138,10 @@ impl DirectDrive {
         self.command(ChunkRequest::Deliver { group, transfer, chunk, terms }).await
     }
 
-    /// Commands a transfer from a client that waits for it, into a room. As [`DirectDrive::deliver`]; `false` also if the drive does
-    /// not know such transfers.
+    /// Commands a transfer from a client that waits for it, into a room. As [`DirectDrive::deliver`].
     pub async fn collect(&self, from: (HolderId, TransferId), tag: StagingTag, content: Content) -> bool {
         let (holder, transfer) = from;
-        self.collects() && self.command(ChunkRequest::Collect { holder, tag, transfer, content }).await
-    }
-
-    /// Whether the drive takes chunks by command, as far as known from the connection that is open.
-    #[must_use]
-    pub fn collects(&self) -> bool {
-        self.0.open().is_some_and(|open| open.client.version() >= COLLECTING_VERSION)
+        self.command(ChunkRequest::Collect { holder, tag, transfer, content }).await
     }
 
     async fn command(&self, what: ChunkRequest) -> bool {
@@ -290,10 +274,8 @@ impl Inner {
 
     async fn open_new(&self) -> Result<Open, Error> {
         let (env, options) = (&self.env, &self.options);
-        let connect = || async move { Ok(env.connect(options.address).await?) };
-        let how = (options.security, options.patience);
-        let versions = [COLLECTING_VERSION, BOUND_VERSION];
-        let client = Client::open_newest(env, connect, how, &versions).await?;
+        let stream = env.connect(options.address).await.map_err(Lost::from)?;
+        let client = Client::open(env.clone(), stream, options.security, options.patience).await?;
         let (key, handle) = manage(&client, options)?;
         Ok(Open { client, handle, key })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{DriveId, DriveKey, KeyEpoch, Secret, StoreNumber};
-use afs_datapath::frame::{CHUNKS_VERSION, ChunkReply, ChunkRequest, KeyBytes};
+use afs_datapath::frame::{ChunkReply, ChunkRequest, KeyBytes};
 use afs_datapath::session::{Client, Error, Failure, Lost, Patience, Security};
 use afs_env::{EnvExt, EnvRef};
 use bytes::Bytes;
@@ -63,8 +63,7 @@ pub async fn join(
 ) -> Result<DriveId, GiveError> {
     let exchange = async {
         let stream = env.connect(address).await?;
-        let client =
-            Client::open_version(env.clone(), stream, security, Patience::default(), CHUNKS_VERSION).await?;
+        let client = Client::open(env.clone(), stream, security, Patience::default()).await?;
         let of = |epoch, secret: &Secret| DriveKey::new(client.drive(), epoch, *secret.expose());
         let (join, first) = (of(KeyEpoch::JOIN, secret), of(JOINED, new));
         Ok::<_, Lost>((give(&client, &join, &first).await, first))
@@ -86,9 +85,7 @@ pub async fn rekey(env: &EnvRef, options: &RemoteOptions) -> Result<(), GiveErro
     let Some(next) = options.keys.next() else { return look(env, options.clone(), Ok(())).await };
     let exchange = async {
         let stream = env.connect(options.address).await.map_err(Lost::from)?;
-        let client =
-            Client::open_version(env.clone(), stream, options.security, options.patience, CHUNKS_VERSION)
-                .await?;
+        let client = Client::open(env.clone(), stream, options.security, options.patience).await?;
         let (key, _) = managing::manage(&client, options)?;
         Ok::<_, Error>(match key.epoch() == next.epoch() {
             true => Ok(()),

@@ -13,7 +13,7 @@ use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, Generation, Group, GroupTag, HolderId, KeyEpoch, Refusal,
     StoreNumber, Terms, TransferId,
 };
-use afs_datapath::frame::{BOUND_VERSION, ChunkRequest};
+use afs_datapath::frame::ChunkRequest;
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::{ChunkRef, Drive};
 use afs_env::EnvExt;
@@ -110,9 +110,7 @@ impl World {
         let (env, chunk) = (self.kit.sim.env(self.client), self.chunks[0]);
         async move {
             let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
-            let client =
-                Client::open_version(env, stream, Security::Clear, Patience::default(), BOUND_VERSION)
-                    .await?;
+            let client = Client::open(env, stream, Security::Clear, Patience::default()).await?;
             let handle = client.present(&capability, &kit::key(7).seal(&capability))?;
             client.receive(&handle, transfer, (chunk, range)).await
         }
@@ -211,9 +209,7 @@ fn a_client_commands_nothing_and_a_file_server_commands_its_own_store() {
     let command = ChunkRequest::Deliver { group: directory(), transfer: ONE, chunk, terms };
     let work = async move {
         let stream = env.connect(at()).await.unwrap();
-        let client = Client::open_version(env, stream, Security::Clear, Patience::default(), BOUND_VERSION)
-            .await
-            .unwrap();
+        let client = Client::open(env, stream, Security::Clear, Patience::default()).await.unwrap();
         let handle = client.present(&capability, &kit::key(7).seal(&capability)).unwrap();
         client.perform(&handle, command, Bytes::new()).await
     };

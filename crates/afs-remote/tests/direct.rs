@@ -13,7 +13,6 @@ use afs_datapath::capability::{
     Access, Binding, ByteRange, Capability, ChunkList, DriveId, DriveKey, Generation, Group, GroupTag,
     HolderId, KeyEpoch, ListTerms, Listed, ListedChunk, Refusal, Secret, StoreNumber, Terms,
 };
-use afs_datapath::frame::{BOUND_VERSION, LISTED_VERSION};
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::{ChunkRef, Drive};
 use afs_remote::{DirectDrive, TELL_MAX};
@@ -101,8 +100,7 @@ impl World {
         let work = async move {
             let patience = Patience { silence: Duration::from_secs(5), ..Patience::default() };
             let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
-            let client =
-                Client::open_version(env.clone(), stream, Security::Clear, patience, BOUND_VERSION).await?;
+            let client = Client::open(env.clone(), stream, Security::Clear, patience).await?;
             let handle = client.present(&held.capability, &held.secret)?;
             client.read_bound(&handle, (held.chunk, &held.binding), range).await
         };
@@ -231,10 +229,7 @@ fn a_capability_of_a_client_manages_nothing() {
         let (env, held, asked) = (world.kit.sim.env(world.client), held.clone(), what.clone());
         let work = async move {
             let stream = env.connect(at()).await.unwrap();
-            let client =
-                Client::open_version(env, stream, Security::Clear, Patience::default(), BOUND_VERSION)
-                    .await
-                    .unwrap();
+            let client = Client::open(env, stream, Security::Clear, Patience::default()).await.unwrap();
             let handle = client.present(&held.capability, &held.secret).unwrap();
             client.perform(&handle, asked, Bytes::new()).await
         };
@@ -369,10 +364,9 @@ impl World {
     fn read_listed(&self, held: &Held, listed: &Listed, range: Range<u32>) -> Result<Bytes, Error> {
         let (env, held, listed) = (self.kit.sim.env(self.client), held.clone(), listed.clone());
         let work = async move {
-            let connect = || async { Ok(env.connect(at()).await?) };
             let patience = Patience { silence: Duration::from_secs(5), ..Patience::default() };
-            let versions = [LISTED_VERSION];
-            let client = Client::open_newest(&env, connect, (Security::Clear, patience), &versions).await?;
+            let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
+            let client = Client::open(env.clone(), stream, Security::Clear, patience).await?;
             let handle = client.present(&held.capability, &held.secret)?;
             client.read_listed(&handle, (held.chunk, listed), range).await
         };

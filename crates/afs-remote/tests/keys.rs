@@ -12,7 +12,7 @@ use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, HolderId, KeyEpoch, Refusal, Secret,
     StoreNumber, Terms,
 };
-use afs_datapath::frame::{BOUND_VERSION, ChunkReply, ChunkRequest, KeyBytes};
+use afs_datapath::frame::{ChunkReply, ChunkRequest, KeyBytes};
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Handle, Patience, Security};
 use afs_drive::{Drive, DriveError};
 use afs_remote::{DirectDrive, DriveKeys, GiveError, RemoteDrive, RemoteOptions, rekey};
@@ -115,8 +115,7 @@ impl World {
 
 async fn present(env: afs_env::EnvRef, held: Capability, secret: Secret) -> (Client, Handle) {
     let stream = env.connect(at()).await.unwrap();
-    let client =
-        Client::open_version(env, stream, Security::Clear, Patience::default(), BOUND_VERSION).await.unwrap();
+    let client = Client::open(env, stream, Security::Clear, Patience::default()).await.unwrap();
     let handle = client.present(&held, &secret).unwrap();
     (client, handle)
 }

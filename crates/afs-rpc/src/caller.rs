@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::UnixTime;
 use crate::credential::{Credential, Principal, Protection};
+use crate::{Person, UnixTime};
 
 /// Key of an Rx connection at its server (`docs/protocol/rx.md` "3. Connections, ids, epochs").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -42,6 +42,15 @@ impl Identity {
     pub fn principal(&self) -> Option<&Principal> {
         match self {
             Identity::Proven(credential) => Some(&credential.principal),
+            Identity::Anonymous | Identity::Local => None,
+        }
+    }
+
+    /// Whom the holder of the cell's key acts for, if it says so.
+    #[must_use]
+    pub fn person(&self) -> Option<&Person> {
+        match self {
+            Identity::Proven(credential) => credential.person.as_ref(),
             Identity::Anonymous | Identity::Local => None,
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::client::Security;
-use crate::{Suspended, UnixTime};
+use crate::{Person, Suspended, Terms, UnixTime};
 
 /// The authenticated principal of a client, and the protection of its connection. Created by a security class when it
 /// accepts a client's response; `afs-auth` has the classes (`docs/protocol/rxkad.md`, `docs/protocol/rxgk.md`).
@@ -18,6 +18,16 @@ pub struct Credential {
     pub expires: Option<UnixTime>,
     /// Security for calls back to the client that authenticate the server to it, if the client provided it.
     pub callback: Option<Security>,
+    /// Whom a holder of the cell's key acts for, for the audit log; none with other principals.
+    pub person: Option<Person>,
+}
+
+impl Credential {
+    /// One that does not expire, without security for calls back, and nobody behind it.
+    #[must_use]
+    pub fn new(principal: Principal, protection: Protection) -> Self {
+        Self { principal, protection, expires: None, callback: None, person: None }
+    }
 }
 
 /// An authenticated name.
@@ -32,8 +42,8 @@ pub enum Principal {
         name: Arc<str>,
         /// The foreign cell or realm, lower-case; `None` for this cell.
         cell: Option<Arc<str>>,
-        /// The groups whose rights the name does not have now. Two principals that differ in them are two callers.
-        suspended: Suspended,
+        /// What its token says besides.
+        terms: Terms,
     },
 }
 
@@ -41,7 +51,7 @@ impl Principal {
     /// A user of this cell, with all groups.
     #[must_use]
     pub fn local(name: impl Into<Arc<str>>) -> Self {
-        Principal::Named { name: name.into(), cell: None, suspended: Suspended::default() }
+        Principal::Named { name: name.into(), cell: None, terms: Terms::default() }
     }
 
     /// The groups whose rights the principal does not have now; none of the cell's key.
@@ -49,7 +59,7 @@ impl Principal {
     pub fn suspended(&self) -> Suspended {
         match self {
             Principal::CellKey => Suspended::default(),
-            Principal::Named { suspended, .. } => suspended.clone(),
+            Principal::Named { terms, .. } => terms.suspended.clone(),
         }
     }
 }

@@ -18,14 +18,16 @@ mod client;
 mod credential;
 mod error;
 mod limits;
+mod person;
 mod rx;
 mod server;
 mod suspended;
 mod table;
+mod terms;
 
 pub use afs_env::{
     BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, Parts, RepeatBounds,
-    RepeatKind, Repeats, Stall, UnixTime, boxed, future, sync,
+    RepeatKind, Repeats, Stall, UnixTime, admission, boxed, future, sync,
 };
 pub use afs_rx::ServerSecurity;
 pub use caller::{Caller, ConnKey, Identity};
@@ -33,7 +35,9 @@ pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};
 pub use credential::{Class, Credential, Level, Principal, Protection};
 pub use error::CallError;
 pub use limits::Limits;
+pub use person::Person;
 pub use rx::{NotLoopback, NotifyDriver, Rx, WeakRx};
 pub use server::{ServerCall, Service};
 pub use suspended::{NotSuspended, Suspended};
 pub use table::Table;
+pub use terms::{Terms, TokenGeneration};

@@ -7,6 +7,7 @@ mod addresses;
 mod bulk;
 mod captures;
 mod client_rules;
+mod connection_shares;
 mod faulty_network;
 mod losses;
 mod memory;

@@ -36,7 +36,7 @@ mod rig;
 
 pub use audit::{Audit, AuditOptions, AuditSink};
 pub use bootstrap::{BootstrapError, CellSpec, FirstVolumes, ROOT_AFS, ROOT_CELL, bootstrap};
-pub use bos::{BosServer, Overseen, Role};
+pub use bos::{BosServer, KeyKeeper, Overseen, Role};
 pub use data_path::DataPathOptions;
 pub use file::{FileServer, FileServerConfig, FileServerLimits, Statistics, StatisticsNow};
 pub use guard::Guard;
@@ -48,4 +48,4 @@ pub use policy::{Policy, Requirement, SharedPolicy};
 pub use protection::{ProtectionNames, ProtectionOptions, ProtectionServer};
 pub use subject::{ADMIN, BuiltInNames, NameService, Subject};
 pub use volume_states::{VolumeState, VolumeStates};
-pub use volumes::{OwnSecurity, VolumeServer};
+pub use volumes::{OwnSecurity, ReadWriteVolume, VolumeServer};

@@ -169,7 +169,7 @@ mod tests {
     fn by(class: Class, level: Level) -> Identity {
         let principal = Principal::local("alice");
         let protection = Protection { class, level };
-        Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
+        Identity::Proven(Arc::new(Credential::new(principal, protection)))
     }
 
     #[test]

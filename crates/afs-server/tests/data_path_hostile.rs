@@ -31,13 +31,19 @@ fn file(client: &Client, cell: &Cell, name: &str, len: u64) -> afs_wire::ids::Fi
 fn the_connections_of_one_address_are_bounded_and_others_have_theirs() {
     let cell = cell_with(441, DriveLimits { connections_per_address: 4, ..DriveLimits::default() });
     let (hostile, honest) = (cell.client(1), cell.client(2));
-    let held: Vec<_> = (0..4).map(|_| hostile.path()).collect();
-    assert!(hostile.try_path().is_err());
     let fid = file(&honest, &cell, "f", 9);
+    let silent: Vec<_> = (0..4).map(|_| hostile.path()).collect();
+    let held: Vec<_> = (0..4).map(|_| hostile.path()).collect();
+    let counts = cell.files().data_path_counts();
+    assert_eq!((counts.connected, counts.turned_away), (4, 4), "each has given way to a newer one");
+    for path in &held {
+        path.read(&path.handle(fid, READ), fid, (0, 9), honest.version(fid)).unwrap();
+    }
+    assert!(hostile.try_path().is_err(), "those with capabilities do not");
     let path = honest.path();
     let handle = path.handle(fid, READ);
     assert_eq!(path.read(&handle, fid, (0, 9), honest.version(fid)).unwrap(), [7; 9]);
-    drop(held);
+    drop((held, silent));
     cell.sim.run_for(Duration::from_secs(60));
     hostile.path();
 }

@@ -137,6 +137,18 @@ fn the_end_of_the_file_ends_it() {
 }
 
 #[test]
+fn a_revoked_token_reads_no_further() {
+    let mut reading = Reading::new(427);
+    reading.cell.people.revoke(CAROL, 9);
+    reading.cut(revoked());
+    let claim = Claim::of("carol").protected(Class::Rxkad, Level::Crypt).of_generation(9);
+    let carol = reading.cell.client(1).acting_as(&claim);
+    (reading.path, reading.carol) = (carol.path(), carol);
+    reading.handle = reading.path.handle(reading.fid, READ);
+    assert_eq!(reading.again().unwrap(), [7; 9], "with the next one she reads again");
+}
+
+#[test]
 fn a_user_who_left_the_group_reads_no_further() {
     let mut reading = Reading::new(426);
     reading.cell.people.remove(CAROL, TEAM);

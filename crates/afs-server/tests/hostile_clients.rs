@@ -154,6 +154,34 @@ fn one_address_takes_a_bounded_part_of_the_table() {
     numbered(&cell, 9, Manner::Modern).fetch_status(cell.root()).unwrap();
 }
 
+/// An attacker has addresses of its own, and takes promises under as many names at each as it may.
+#[test]
+fn clients_with_promises_give_way_to_one_of_an_address_with_fewer() {
+    let cell = small_table(226, 64);
+    let mut held = Vec::new();
+    for host in 0..3 {
+        let address = |port| SocketAddr::from(([10, 0, 9, host], port));
+        let first = cell.client_at(address(7001), name_of(1000 * u16::from(host) + 1), Manner::Modern);
+        for n in 0..16 {
+            let name = name_of(1000 * u16::from(host) + 2 + n);
+            let next = Client::on(cell.world(), first.node, address(8000 + n), name, Manner::Modern);
+            next.fetch_status(cell.root()).unwrap();
+            held.push(next);
+        }
+    }
+    held.iter().for_each(|client| drop(client.heard()));
+    let honest = numbered(&cell, 9, Manner::Modern);
+    honest.fetch_status(cell.root()).unwrap();
+    let resets = |client: &&Client| client.heard().iter().any(|heard| matches!(heard, Heard::Reset(_)));
+    let told = held.iter().filter(resets).count();
+    assert_eq!(told, 1, "the client that was removed is reset");
+    honest.fetch_status(cell.root()).unwrap();
+    assert_eq!(numbered(&cell, 10, Manner::Modern).fetch_status(cell.root()).map(drop), Ok(()));
+    let more =
+        Client::on(cell.world(), held[0].node, ([10, 0, 9, 0], 9999).into(), name_of(5000), Manner::Modern);
+    assert!(more.fetch_status(cell.root()).is_err(), "an address with most takes no place of another");
+}
+
 /// How long a writer waits for each of several changes of a file that a client fetches again after each.
 fn delays(cell: &Cell, writer: &Client, fid: Fid, asker: impl Fn(u16), changes: u16) -> Vec<Duration> {
     let one = |n| {

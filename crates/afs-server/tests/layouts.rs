@@ -12,7 +12,6 @@ use std::time::Duration;
 use afs_datapath::capability::{
     Binding, Capability, ChunkList, ListBinding, Listed, ListedChunk, Refusal, Secret, TransferId,
 };
-use afs_datapath::frame::{BOUND_VERSION, LISTED_VERSION};
 use afs_datapath::session::{Client as Session, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::{ChunkId, ChunkRef};
 use afs_remote::{DirectDrive, RemoteOptions, TELL_MAX};
@@ -88,9 +87,7 @@ impl Scene {
         let env = self.carol.world.env(self.carol.node);
         let work = async move {
             let stream = env.connect(address).await.unwrap();
-            let session =
-                Session::open_version(env, stream, Security::Clear, Patience::default(), BOUND_VERSION)
-                    .await?;
+            let session = Session::open(env, stream, Security::Clear, Patience::default()).await?;
             let handle = session.present(&capability, &secret)?;
             session.read_bound(&handle, (chunk, &binding), range).await
         };
@@ -301,8 +298,7 @@ fn deliver(scene: &Scene, fid: Fid, layout: &GetLayoutReply, part: &LayoutPart) 
     let work = async move {
         let stream = env.connect(far::at()).await.unwrap();
         let patience = Patience::default();
-        let session =
-            Session::open_version(env, stream, Security::Clear, patience, BOUND_VERSION).await.unwrap();
+        let session = Session::open(env, stream, Security::Clear, patience).await.unwrap();
         let handle = session.present(&capability, &secret).unwrap();
         session.receive(&handle, number, (chunk, range)).await.unwrap()
     };

@@ -6,13 +6,14 @@ use crate::protection_rig;
 
 use std::collections::BTreeSet;
 
-use afs_rpc::CallError;
+use afs_rpc::{CallError, Class, Level};
 use afs_server::{Policy, ProtectionOptions, Requirement};
+use afs_testkit::Claim;
 use afs_wire::bos::{self, RestartKind, RestartTime, RunState, Text};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{UnixSeconds, ViceId};
 use afs_wire::rpc::{Opcode, Request, ServiceId, opcode_name};
-use afs_wire::xdr::Encode;
+use afs_wire::xdr::{ByteString, Encode};
 use protection_rig::{Cell, Role};
 
 const ROLES: [Role; 7] = [
@@ -37,6 +38,10 @@ fn cell(seed: u64) -> Cell {
 
 fn text(of: &str) -> Text {
     Text::new(of.as_bytes()).unwrap()
+}
+
+fn keys() -> bos::CellKeys {
+    bos::CellKeys { step: bos::KeyStep::LIST, kind: 1, number: 0, sealed: ByteString::empty() }
 }
 
 fn fs() -> Text {
@@ -110,6 +115,7 @@ fn who_may_make_which_call() {
         bos::AddSUser { name: name() }, "AAAXXXX";
         bos::DeleteSUser { name: name() }, "AAAXXXX";
         bos::ListKeys { index: 0 }, "AAAEEEE";
+        keys(), "AAAAA+A";
         bos::AddKey { number }, "AAAXXXX";
         bos::DeleteKey { number }, "AAAXXXX";
         bos::SetCellName { name: name() }, "AAAXXXX";
@@ -240,4 +246,18 @@ fn refusals_are_recorded() {
             "- ListKeys  -> 39430"
         ]
     );
+}
+
+#[test]
+fn keys_are_for_holders_of_the_cells_key_over_encrypted_connections() {
+    let cell = cell(73);
+    for role in ROLES {
+        let expected = if role == Role::CellKey { AbortCode::OK } else { AbortCode::BZACCESS };
+        assert_eq!(cell.code(role, keys()), expected, "{role:?}");
+    }
+    for (class, level) in
+        [(Class::Rxgk, Level::Auth), (Class::Rxgk, Level::Clear), (Class::Rxkad, Level::Crypt)]
+    {
+        assert_eq!(cell.code_as(&Claim::of_key().protected(class, level), keys()), AbortCode::BZENCREQ);
+    }
 }

@@ -9,8 +9,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Suspended};
+use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Suspended, Terms, TokenGeneration};
 use afs_server::{NameService, ProtectionNames, Subject};
+use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::pt;
 use protection_rig::{Cell, Role};
@@ -18,14 +19,14 @@ use protection_rig::{Cell, Role};
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3));
 
 fn proven(name: &str, cell: Option<&str>) -> Identity {
-    let (cell, suspended) = (cell.map(Into::into), Suspended::default());
-    let principal = Principal::Named { name: name.into(), cell, suspended };
+    let (cell, terms) = (cell.map(Into::into), Terms::default());
+    let principal = Principal::Named { name: name.into(), cell, terms };
     credential(principal)
 }
 
 fn credential(principal: Principal) -> Identity {
     let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-    Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
+    Identity::Proven(Arc::new(Credential::new(principal, protection)))
 }
 
 /// A result that must be ready at the first poll.
@@ -138,9 +139,57 @@ fn names_and_ids_are_translated_for_access_lists() {
     assert_eq!(found, [Some("alice".into()), None]);
 }
 
+fn of_generation(name: &str, generation: u64, class: Class) -> Identity {
+    let terms = Terms { generation: TokenGeneration(generation), ..Terms::default() };
+    let principal = Principal::Named { name: name.into(), cell: None, terms };
+    let protection = Protection { class, level: Level::Crypt };
+    Identity::Proven(Arc::new(Credential::new(principal, protection)))
+}
+
+#[test]
+fn a_revoked_token_has_expired_at_the_next_call_and_those_of_others_count() {
+    let cell = Cell::new(26);
+    let (alice, bob) = (cell.user("alice"), cell.user("bob"));
+    let names = names(&cell);
+    let asked =
+        |name: &str, generation, class| now(names.subject(&of_generation(name, generation, class), HOST));
+    for (revoked, counts) in [(500, 500), (500, 501), (900, 900)] {
+        assert!(asked("alice", counts - 1, Class::Rxgk).is_ok());
+        cell.revoke(alice, revoked);
+        for generation in [0, counts - 1] {
+            assert_eq!(asked("alice", generation, Class::Rxgk), Err(AbortCode::RXGKEXPIRED));
+            assert_eq!(asked("ALICE", generation, Class::Rxkad), Err(AbortCode::RXKADEXPIRED));
+        }
+        assert_eq!(asked("alice", counts, Class::Rxgk).unwrap().id(), alice);
+        assert_eq!(asked("bob", 0, Class::Rxgk).unwrap().id(), bob);
+        assert!(subject(&names, &Identity::Anonymous).is_anonymous());
+    }
+    // Another id, name or quota gives nothing back.
+    let rename = pt::ChangeEntry {
+        id: alice,
+        name: pt::NameText::new("alicia").unwrap(),
+        owner: ViceId(0),
+        new_id: ViceId(900),
+    };
+    cell.ask(Role::CellKey, rename).unwrap();
+    assert_eq!(asked("alicia", 899, Class::Rxgk), Err(AbortCode::RXGKEXPIRED));
+    assert_eq!(asked("alicia", 900, Class::Rxgk).unwrap().id(), ViceId(900));
+}
+
+#[test]
+fn a_revoked_user_of_another_cell_is_refused_too() {
+    let cell = Cell::new(27);
+    cell.group("system:authuser@far.org", 0);
+    let zoe = cell.user("zoe@far.org");
+    let names = names(&cell);
+    assert_eq!(subject(&names, &proven("zoe", Some("far.org"))).id(), zoe);
+    cell.revoke(zoe, 500);
+    assert_eq!(now(names.subject(&proven("zoe", Some("far.org")), HOST)), Err(AbortCode::RXGKEXPIRED));
+}
+
 fn without(name: &str, groups: &[ViceId]) -> Identity {
-    let suspended = Suspended::new(groups.iter().copied()).unwrap();
-    credential(Principal::Named { name: name.into(), cell: None, suspended })
+    let terms = Suspended::new(groups.iter().copied()).unwrap().into();
+    credential(Principal::Named { name: name.into(), cell: None, terms })
 }
 
 #[test]
@@ -167,7 +216,7 @@ fn a_foreign_caller_with_suspended_groups_is_anonymous() {
     let cell = Cell::new(26);
     let far = cell.group("system:authuser@far.org", 0);
     cell.user("zoe@far.org");
-    let suspended = Suspended::new([far]).unwrap();
-    let principal = Principal::Named { name: "zoe".into(), cell: Some("far.org".into()), suspended };
+    let terms = Suspended::new([far]).unwrap().into();
+    let principal = Principal::Named { name: "zoe".into(), cell: Some("far.org".into()), terms };
     assert!(subject(&names(&cell), &credential(principal)).is_anonymous());
 }

@@ -8,7 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Rx, Security, Suspended, Table};
+use afs_rpc::{
+    Class, Credential, Identity, Level, Principal, Protection, Rx, Security, Suspended, Table, Terms,
+    TokenGeneration,
+};
 use afs_server::remote::{DatabaseServers, RemoteProtectionDb};
 use afs_server::{NameService, ProtectionNames, Subject};
 use afs_sim::NodeId;
@@ -54,10 +57,14 @@ impl<'a> FileServer<'a> {
 
     /// Who she is when she has suspended groups.
     fn alice_without(&self, groups: &[ViceId]) -> Result<Subject, AbortCode> {
+        self.alice_with(Suspended::new(groups.iter().copied()).unwrap().into())
+    }
+
+    /// Who she is with a token of these terms.
+    fn alice_with(&self, terms: Terms) -> Result<Subject, AbortCode> {
         let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-        let suspended = Suspended::new(groups.iter().copied()).unwrap();
-        let principal = Principal::Named { name: "alice".into(), cell: None, suspended };
-        let credential = Credential { principal, protection, expires: None, callback: None };
+        let principal = Principal::Named { name: "alice".into(), cell: None, terms };
+        let credential = Credential::new(principal, protection);
         let (identity, names) = (Identity::Proven(Arc::new(credential)), self.names.clone());
         let asked = async move { names.subject(&identity, Ipv4Addr::new(10, 1, 2, 3).into()).await };
         self.cell.sim.block_on(self.node, Duration::from_secs(600), asked).unwrap()
@@ -91,6 +98,19 @@ fn a_file_server_without_the_database_hears_of_a_change_within_a_second() {
         assert!(!server.hears(Duration::from_secs(60), || ()), "nothing changes");
         assert!(server.names.follows_changes());
     }
+}
+
+#[test]
+fn a_revoked_token_is_refused_within_a_second_where_the_database_is_not() {
+    let cell = Cell::new(36);
+    let (alice, _) = (cell.user("alice"), cell.user("bob"));
+    let server = FileServer::of(&cell, &[SERVER]);
+    assert_eq!(server.alice().unwrap().id(), alice);
+    assert!(server.hears(SECOND, || cell.revoke(alice, 500)));
+    assert_eq!(server.alice(), Err(AbortCode::RXGKEXPIRED));
+    let terms = |generation| Terms { generation: TokenGeneration(generation), ..Terms::default() };
+    assert_eq!(server.alice_with(terms(499)), Err(AbortCode::RXGKEXPIRED));
+    assert_eq!(server.alice_with(terms(500)).unwrap().id(), alice);
 }
 
 #[test]
@@ -177,9 +197,9 @@ fn suspended_groups_are_left_out_as_by_a_server_with_the_database() {
         [&[][..], &[team], &[staff], &[all], &[team, other], &[ViceId(-999)], &[ViceId::ADMINISTRATORS]]
     {
         let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-        let suspended = Suspended::new(groups.iter().copied()).unwrap();
-        let principal = Principal::Named { name: "alice".into(), cell: None, suspended };
-        let credential = Credential { principal, protection, expires: None, callback: None };
+        let terms = Suspended::new(groups.iter().copied()).unwrap().into();
+        let principal = Principal::Named { name: "alice".into(), cell: None, terms };
+        let credential = Credential::new(principal, protection);
         let identity = Identity::Proven(Arc::new(credential));
         let host = Ipv4Addr::new(10, 1, 2, 3).into();
         let expected = cell.sim.block_on(cell.server_node(), SECOND, {

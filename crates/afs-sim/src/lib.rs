@@ -37,6 +37,6 @@ pub use one_host::OneHost;
 pub use rng::SimRng;
 pub use run::Hang;
 pub use suspension::SleepClock;
-pub use tap::{Seen, Tap};
+pub use tap::{Arrivals, Seen, Tap};
 pub use tcp::{StreamConfig, StreamFault, StreamMishap};
 pub use world::{Sim, World, WorldConfig};

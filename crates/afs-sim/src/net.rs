@@ -74,6 +74,7 @@ pub(crate) struct Network {
     pub(crate) link: LinkConfig,
     pub(crate) links: BTreeMap<(NodeId, NodeId), LinkConfig>,
     pub(crate) taps: Vec<Weak<TapQueue>>,
+    pub(crate) arrival_taps: Vec<Weak<TapQueue>>,
     pub(crate) stream_taps: Vec<Weak<TapQueue>>,
     pub(crate) stats: NetStats,
     pub(crate) next_port: u64,
@@ -155,8 +156,12 @@ impl State {
             self.net.stats.overflow += 1;
             return self.note_datagram(from, to, &data, Fate::Overflow);
         }
-        port.inbox.push((from, data));
+        port.inbox.push((from, data.clone()));
         self.make_ready(id);
+        if !self.net.arrival_taps.is_empty() && self.net.pair(from, to).is_some() {
+            // Nobody waits for arrivals, so that there is nobody to wake.
+            tap::show(&mut self.net.arrival_taps, &Seen { at: self.now, from, to, data, doubled: false });
+        }
     }
 
     fn note_datagram(&mut self, from: SocketAddr, to: SocketAddr, data: &Bytes, fate: Fate) {

@@ -76,7 +76,26 @@ impl Tap {
     }
 }
 
+/// Queue of the datagrams that arrived at an open port and were not yet taken, in order, up to the bound of a [`Tap`].
+pub struct Arrivals(Arc<TapQueue>);
+
+impl Arrivals {
+    /// All that have arrived since the last call, perhaps nothing.
+    #[must_use]
+    pub fn take(&self) -> Vec<Seen> {
+        self.0.0.lock().seen.drain(..).collect()
+    }
+}
+
 impl World {
+    /// The datagrams between machines that arrive from now on, each as often as it does, until this is dropped.
+    #[must_use]
+    pub fn arrivals(&self) -> Arrivals {
+        let queue = Arc::new(TapQueue::default());
+        self.with(|state| state.net.arrival_taps.push(Arc::downgrade(&queue)));
+        Arrivals(queue)
+    }
+
     /// A tap that sees every datagram between machines from now on, until it is dropped.
     #[must_use]
     pub fn tap(&self) -> Tap {

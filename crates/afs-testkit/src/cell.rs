@@ -67,13 +67,24 @@ impl Cell {
     /// If it does not.
     pub fn tell_databases<R: Request + Send + Sync + 'static>(&self, request: R)
     where
-        R::Reply: Send,
+        R::Reply: Send + 'static,
+    {
+        drop(self.ask_databases(request));
+    }
+
+    /// The same, with its reply.
+    ///
+    /// # Panics
+    /// As [`Cell::tell_databases`].
+    pub fn ask_databases<R: Request + Send + Sync + 'static>(&self, request: R) -> R::Reply
+    where
+        R::Reply: Send + 'static,
     {
         let (_, rx) = self.endpoint_of(self.tool, Self::address(100));
         let at = SocketAddr::from((self.databases.address, 7003));
         let databases = rx.connection(at, R::SERVICE, Security::null());
-        let told = async move { databases.call(&request).await.map(drop) };
-        self.sim.block_on(self.tool, Duration::from_secs(60), told).expect("a reply").expect("success");
+        let asked = async move { databases.call(&request).await };
+        self.sim.block_on(self.tool, Duration::from_secs(60), asked).expect("a reply").expect("success")
     }
 
     /// Crashes a machine, and restarts it some seconds later with its services. The tool is not restarted.

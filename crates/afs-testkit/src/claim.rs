@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use afs_rpc::{
-    Class, Credential, Instant, Level, Principal, Protection, Security, SecuritySource, Suspended, UnixTime,
+    Class, Credential, Instant, Level, Principal, Protection, Security, SecuritySource, Suspended, Terms,
+    TokenGeneration, UnixTime,
 };
 use afs_rx::{
     Challenge, ClientSecurity, Identity, PacketContext, PacketSecurity, Proof, Response, SecurityError,
@@ -49,8 +50,8 @@ impl Claim {
     /// A user of another cell.
     #[must_use]
     pub fn of_cell(name: &str, cell: &str) -> Self {
-        let suspended = Suspended::default();
-        Claim::by(Principal::Named { name: name.into(), cell: Some(cell.into()), suspended })
+        let terms = Terms::default();
+        Claim::by(Principal::Named { name: name.into(), cell: Some(cell.into()), terms })
     }
 
     /// The same user without these groups.
@@ -59,10 +60,26 @@ impl Claim {
     /// If they cannot be suspended.
     #[must_use]
     pub fn without(mut self, groups: &[i32]) -> Self {
-        if let Principal::Named { suspended, .. } = &mut self.principal {
-            *suspended = Suspended::new(groups.iter().copied().map(ViceId)).unwrap();
+        if let Principal::Named { terms, .. } = &mut self.principal {
+            terms.suspended = Suspended::new(groups.iter().copied().map(ViceId)).unwrap();
         }
         self
+    }
+
+    /// The same with a token of this generation.
+    #[must_use]
+    pub fn of_generation(mut self, generation: u64) -> Self {
+        if let Principal::Named { terms, .. } = &mut self.principal {
+            terms.generation = TokenGeneration(generation);
+        }
+        self
+    }
+
+    fn generation(&self) -> u64 {
+        match &self.principal {
+            Principal::Named { terms, .. } => terms.generation.0,
+            Principal::CellKey => 0,
+        }
     }
 
     /// A holder of the cell's key.
@@ -113,10 +130,9 @@ impl Claim {
     fn credential(&self) -> Credential {
         let back = |word: &String| Claim::of_key().with_word(word).security();
         Credential {
-            principal: self.principal.clone(),
-            protection: self.protection,
             expires: self.expires,
             callback: self.callback.as_ref().map(back),
+            ..Credential::new(self.principal.clone(), self.protection)
         }
     }
 }
@@ -178,7 +194,8 @@ impl ClientSecurity for Session {
         let end = claim.expires.map_or(String::new(), |expires| expires.secs.to_string());
         let suspended: Vec<String> =
             claim.principal.suspended().groups().iter().map(|group| group.0.to_string()).collect();
-        let words = [&claim.word, name, cell, class, &level, back, &end, &suspended.join(",")];
+        let generation = claim.generation().to_string();
+        let words = [&claim.word, name, cell, class, &level, back, &end, &suspended.join(","), &generation];
         let payload = words.join("\0").into_bytes();
         Ok(Response { payload, checksum: 0 })
     }
@@ -196,7 +213,9 @@ impl ServerSession for Session {
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
         let text = std::str::from_utf8(response.payload).unwrap();
         let words: Vec<&str> = text.split('\0').collect();
-        let [word, name, cell, class, level, back, end, suspended] = words[..] else { panic!("{text:?}") };
+        let [word, name, cell, class, level, back, end, suspended, generation] = words[..] else {
+            panic!("{text:?}")
+        };
         if word != self.word {
             let code = if word == EXPIRED { AbortCode::RXKADEXPIRED.0 } else { BAD_PROOF };
             return Err(SecurityError { code });
@@ -205,7 +224,7 @@ impl ServerSession for Session {
         let mut claim = if cell.is_empty() { claim } else { Claim::of_cell(name, cell) };
         let class = if class == "gk" { Class::Rxgk } else { Class::Rxkad };
         let suspended: Vec<i32> = suspended.split(',').filter_map(|group| group.parse().ok()).collect();
-        claim = claim.without(&suspended);
+        claim = claim.without(&suspended).of_generation(generation.parse().unwrap());
         claim = claim.protected(class, Level::from_number(level.parse().unwrap()).unwrap());
         claim.callback = Some(back.to_owned()).filter(|back| !back.is_empty());
         claim.expires = end.parse().ok().map(|secs| UnixTime { secs, nanos: 0 });

@@ -9,6 +9,8 @@
 //! | a cache manager on a machine of its own | [`ClientMachine`] |
 //! | users, groups, and calls in their names | [`UserDirectory`], [`Claim`] |
 //! | a server that replies as the test says | [`scripted`] |
+//! | a real server whose replies are replaced by lies, by a seed | [`relay`] |
+//! | the memory that all machines of a world hold | [`allocated`] |
 //!
 //! No shipped crate depends on this one. A crate's own unit tests may use only what names no type of that crate: they are
 //! compiled with a second copy of it.
@@ -16,12 +18,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what the kit cannot set up is a failed test")]
 
 pub mod administrator;
+pub mod allocated;
 mod cell;
 mod claim;
 mod client_machine;
 mod drives;
+mod fencing;
 pub mod net;
 mod plan;
+pub mod relay;
 pub mod scripted;
 mod server;
 mod signed_store;

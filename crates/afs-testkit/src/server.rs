@@ -48,6 +48,8 @@ pub struct Processes {
     pub databases_rx: Option<WeakRx>,
     /// The file service.
     pub files: Weak<FileServer>,
+    /// The volume service, if the machine has it.
+    pub volumes: Option<Weak<VolumeServer>>,
     /// Its partitions, with the drives to which clients are sent.
     pub partitions: Partitions,
     /// The volumes of its partitions.
@@ -211,6 +213,7 @@ impl Server {
             files_rx: rx.downgrade(),
             databases_rx: databases_rx.as_ref().map(Rx::downgrade),
             files: Arc::downgrade(&files),
+            volumes: volumes.as_ref().map(|(_, server)| Arc::downgrade(server)),
             partitions,
             stores,
         };

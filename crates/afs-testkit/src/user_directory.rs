@@ -6,9 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{BoxFuture, Identity, Principal, Suspended};
+use afs_rpc::{BoxFuture, Identity, Principal, Terms, TokenGeneration};
 use afs_server::Guard;
 use afs_server::subject::{NameService, Pending, Subject};
+use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use parking_lot::Mutex;
 
@@ -28,6 +29,7 @@ struct Known {
     version: u64,
     ids: BTreeMap<String, ViceId>,
     groups: BTreeMap<ViceId, BTreeSet<ViceId>>,
+    tokens: BTreeMap<String, TokenGeneration>,
 }
 
 impl UserDirectory {
@@ -57,6 +59,11 @@ impl UserDirectory {
         });
     }
 
+    /// Revokes the tokens of a user before this generation.
+    pub fn revoke(&self, name: &str, before: u64) {
+        self.change(|known| _ = known.tokens.insert(name.to_owned(), TokenGeneration(before)));
+    }
+
     fn change(&self, change: impl FnOnce(&mut Known)) {
         let mut known = self.0.known.lock();
         change(&mut known);
@@ -65,24 +72,27 @@ impl UserDirectory {
         self.0.moved.notify_waiters();
     }
 
-    fn named(&self, name: &str, suspended: &Suspended) -> Subject {
+    fn named(&self, name: &str, terms: &Terms) -> Result<Subject, AbortCode> {
         let known = self.0.known.lock();
-        let Some(id) = known.ids.get(name) else { return Subject::anonymous() };
-        let of =
-            known.groups.iter().filter(|(group, members)| members.contains(id) && !suspended.has(**group));
+        let Some(id) = known.ids.get(name) else { return Ok(Subject::anonymous()) };
+        if !terms.count_in(known.tokens.get(name).copied().unwrap_or_default()) {
+            return Err(AbortCode::RXGKEXPIRED);
+        }
+        let groups = known.groups.iter();
+        let of = groups.filter(|(group, members)| members.contains(id) && !terms.suspended.has(**group));
         let of = of.map(|(group, _)| *group);
-        Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER]))
+        Ok(Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER])))
     }
 }
 
 impl NameService for UserDirectory {
     fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         let subject = match identity.principal() {
-            Some(Principal::Named { name, cell: None, suspended }) => self.named(name, suspended),
-            Some(Principal::CellKey) => Subject::administrator(),
-            _ => Subject::anonymous(),
+            Some(Principal::Named { name, cell: None, terms }) => self.named(name, terms),
+            Some(Principal::CellKey) => Ok(Subject::administrator()),
+            _ => Ok(Subject::anonymous()),
         };
-        Box::pin(ready(Ok(subject)))
+        Box::pin(ready(subject))
     }
 
     fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {

@@ -86,7 +86,7 @@ pub use api::{
     Requester, Seek, ServerActivity, SessionCallback, SessionLookup, SetAttr, SlowCall, Space, Token,
     TokenInfo, TokenOwner, Unpinned, Unpromised, Unsaved, UnsavedPiece, Unsettled,
 };
-pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache, Sweeper};
+pub use cache::{CacheFile, CacheKeyError, CacheSecret, CacheStore, DiskCache, MemoryCache, Sweeper};
 pub use config::{
     BypassLimits, CellConfig, DataPathConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig,
 };

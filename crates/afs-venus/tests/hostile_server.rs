@@ -6,6 +6,7 @@
 use crate::common;
 
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ use common::{Client, pattern};
 const MASTER: SiteFlags = SiteFlags::RW_VOLUME;
 /// Longer than any operation takes with a server that replies at once.
 const LIMIT: Duration = Duration::from_secs(100);
+/// The permanent name of a file server.
+const SERVER: Uuid = Uuid([7; 16]);
 /// Another volume, on an honest server.
 const HONEST: VolumeId = VolumeId(2000);
 
@@ -108,7 +111,6 @@ fn no_promise_is_relied_on_for_longer_than_any_server_gives() {
 /// Two cells; the location service of the second claims the file server of the first one, at another address.
 #[test]
 fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {
-    const SERVER: Uuid = Uuid([7; 16]);
     let cells = Fakes::new(6, 2, 2);
     for (n, unique) in [(0, 1), (1, 2)] {
         let image = Image::new(100).with("first", &[n; 9]).with("second", &[n; 9]);
@@ -130,6 +132,15 @@ fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {
 
 /// A location service that has an entry for `root.cell`, on a server with a UUID.
 fn location_service(server: Uuid, unique: u32, address: Ipv4Addr) -> Table<()> {
+    location_service_that_says(server, unique, move || (server, address))
+}
+
+/// The same, which says of which server the addresses are that it tells, and what they are.
+fn location_service_that_says(
+    server: Uuid,
+    unique: u32,
+    says: impl Fn() -> (Uuid, Ipv4Addr) + Send + Sync + 'static,
+) -> Table<()> {
     let site = UuidSite {
         server,
         unique,
@@ -148,10 +159,65 @@ fn location_service(server: Uuid, unique: u32, address: Ipv4Addr) -> Table<()> {
             let entry = entry.clone();
             async move { Ok::<_, AbortCode>(vl::UuidEntryReply { entry }) }
         })
-        .call(move |_, _, _: vl::GetAddrsU| async move {
+        .call(move |_, _, _: vl::GetAddrsU| {
+            let (uuid, address) = says();
             let addresses = BoundedVec::first_of([address]);
-            Ok::<_, AbortCode>(vl::GetAddrsUReply { uuid: server, unique, count: 1, addresses })
+            async move { Ok::<_, AbortCode>(vl::GetAddrsUReply { uuid, unique, count: 1, addresses }) }
         })
+}
+
+/// What a location server says.
+type Says = Box<dyn Fn(&Fakes) -> Table<()>>;
+
+/// A cell whose location servers say these things of where its file server is.
+fn located(seed: u64, says: Vec<Says>) -> Fakes {
+    let cell = Fakes::new(seed, 2, says.len() as u8);
+    cell.servers[0].host(RW, &Arc::new(Mutex::new(image())), true);
+    for (n, says) in says.iter().enumerate() {
+        cell.sim.crash(cell.locations[n]);
+        cell.sim.restart(cell.locations[n]);
+        cell.start_location_with(n, says(&cell));
+    }
+    cell
+}
+
+#[test]
+fn addresses_at_which_nothing_replies_are_asked_for_again() {
+    const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 0, 9, 9);
+    let is_honest = Arc::new(AtomicBool::new(false));
+    let told = is_honest.clone();
+    let says = move |cell: &Fakes| {
+        let (told, address) = (told.clone(), cell.servers[0].address);
+        let says = move || (SERVER, if told.load(Ordering::SeqCst) { address } else { NOWHERE });
+        location_service_that_says(SERVER, 1, says)
+    };
+    let cell = located(11, vec![Box::new(says)]);
+    let client = cell.client_with(0, RootKind::Cells, &[("test.cell", vec![0])]);
+    let one = client.clone();
+    cell.on(&client, async move {
+        let failed = one.get("test.cell/empty").await.unwrap_err();
+        assert_eq!(failed.kind, ErrorKind::ServerUnreachable);
+        is_honest.store(true, Ordering::SeqCst);
+        one.env.sleep(Duration::from_secs(60)).await;
+        assert_eq!(one.get("test.cell/empty").await.unwrap(), b"");
+    });
+}
+
+/// One of two location servers tells the addresses of the server that it was asked about last, as it seems.
+#[test]
+fn addresses_of_another_server_are_not_taken_for_those_of_this_one() {
+    for seed in 20..26 {
+        let right = |cell: &Fakes| location_service(SERVER, 1, cell.servers[0].address);
+        let wrong = |cell: &Fakes| {
+            let other = cell.servers[1].address;
+            location_service_that_says(SERVER, 1, move || (Uuid([8; 16]), other))
+        };
+        let cell = located(seed, vec![Box::new(right), Box::new(wrong)]);
+        let client = cell.client_of(0, "root.cell");
+        let one = client.clone();
+        assert_eq!(cell.on(&client, async move { one.get("empty").await.unwrap() }), b"");
+        assert_eq!(cell.servers[1].calls("FetchStatus"), 0, "seed {seed}");
+    }
 }
 
 #[test]
@@ -201,6 +267,31 @@ fn a_mount_point_of_its_own_volume_leads_nowhere_new() {
         let deep = "loop/".repeat(300);
         assert_eq!(one.venus.walk(deep.as_bytes(), true).await.unwrap().node, root);
         assert_eq!(one.venus.walk(b"loop/loop/../../../..", true).await.unwrap().node, root);
+    });
+}
+
+/// Two of its entries are the directory itself: whoever looks at statuses of neighbours looks at that of the directory too.
+#[test]
+fn a_directory_that_names_itself_is_walked_and_listed() {
+    let itself = image().with_root(|bytes| {
+        for name in [&b"file\0"[..], b"link\0"] {
+            let at = bytes.windows(name.len()).position(|place| place == name).unwrap();
+            // Vnode and uniquifier are before the name.
+            bytes[at - 8..at].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 1]);
+        }
+    });
+    let cell = cell(10, itself);
+    let client = cell.client(0);
+    let one = client.clone();
+    cell.on(&client, async move {
+        for name in ["empty", "loop", "file", "link", "empty"] {
+            one.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+            drop(one.env.timeout(LIMIT, one.find(name)).await.unwrap());
+        }
+        let deep = "file/link/".repeat(300);
+        drop(one.venus.walk(deep.as_bytes(), true).await);
+        drop(one.venus.readdirplus(NodeId::ROOT, 0, 100).await);
+        assert_eq!(one.get("empty").await.unwrap(), b"");
     });
 }
 

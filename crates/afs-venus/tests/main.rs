@@ -24,6 +24,7 @@ mod hostile_server;
 mod kept_unsaved;
 mod kernel;
 mod leases;
+mod lies;
 mod location;
 mod locks;
 mod lost_locks;
@@ -48,3 +49,7 @@ mod trouble;
 mod users;
 mod waiting_locks;
 mod writers;
+
+/// The memory of a world is counted where its servers lie.
+#[global_allocator]
+static ALLOCATOR: afs_testkit::allocated::Counting = afs_testkit::allocated::Counting;

@@ -6,6 +6,7 @@
 use crate::common;
 mod moved;
 mod reachable;
+mod revoked;
 mod suspended;
 
 use std::sync::{Arc, Mutex};

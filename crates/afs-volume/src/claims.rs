@@ -53,16 +53,6 @@ struct Claimed {
     is_refused: bool,
 }
 
-impl StagingPlaces {
-    /// The drive that all chunks go to, if there is one, and nothing goes to another.
-    pub fn only(&self) -> Option<DriveId> {
-        match (&self.rounds[..], &self.left_out[..]) {
-            ([round], []) if round.len() == 1 => round.first().copied(),
-            _ => None,
-        }
-    }
-}
-
 impl Volume {
     /// The drives for new data, if clients may stage them there. Asks the drives if that is not known. `None` also if one of them does
     /// not answer that has answered before: the next store of the file server finds out whether it is to be left out.

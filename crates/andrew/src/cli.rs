@@ -2,8 +2,8 @@
 
 use crate::commands::{
     bench, completions, down, drive, fs, groups, import, key, lab, login, logout, man, mount, mount_guard,
-    openafs_options, passwd, pts, run_with_token, serve, server, ssh_keys, status, store, tokens, top,
-    umount, up, user, vos,
+    openafs_options, passwd, pts, revoke, run_with_token, serve, server, ssh_keys, status, store, tokens,
+    top, umount, up, user, vos,
 };
 use crate::error::{CommandError, CommandResult};
 use crate::plain::plain;
@@ -102,6 +102,8 @@ pub enum Command {
     Groups(groups::Args),
     /// Set a passphrase to log in with
     Passwd(passwd::Args),
+    /// End the tokens of a user, or of everybody who has logged in from a host
+    Revoke(revoke::Args),
     /// Show and change the SSH keys to log in with
     SshKeys(ssh_keys::Args),
     /// Run a command with a token of its own, renewed while it runs
@@ -177,6 +179,7 @@ impl Command {
             Self::Tokens(args) => args.run(json),
             Self::Groups(args) => args.run(json),
             Self::Passwd(args) => args.run(json),
+            Self::Revoke(args) => args.run(json),
             Self::SshKeys(args) => args.run(json),
             Self::RunWithToken(args) => args.run(),
             Self::Bench(args) => args.run(json),

@@ -137,8 +137,8 @@ fn costs_of_calls_are_measured_and_replayed() {
         "BulkCapability by requests",
         "store by the data path",
         "GetLayouts",
-        "GetPlacedRoom",
-        "CommitChunks",
+        "GetRoom",
+        "CommitRoom",
     ];
     assert_eq!(beside.map(points), [1, 4, 10, 0, 0, 0]);
     let refused = String::from_utf8(

@@ -121,6 +121,11 @@ impl Cell {
         }
     }
 
+    /// The user who lives in every cell logs in once more, at these servers.
+    pub fn residents_log_in(&self, servers: &str) {
+        self.residents.iter().for_each(|residents| residents.log_in(CELL, servers));
+    }
+
     /// Stops it in an orderly way.
     ///
     /// # Panics

@@ -10,6 +10,7 @@ pub mod exclusive;
 pub mod exercise;
 pub mod files;
 pub mod fleet;
+pub mod fuse_for_all;
 pub mod guest;
 pub mod host_server;
 pub mod intruder;

@@ -40,10 +40,19 @@ impl Mount {
     /// As [`Mount::new`].
     #[must_use]
     pub fn of_user(user: &User<'_>, cell: &str, servers: &str, name: &str) -> Self {
+        Self::of_user_with(user, cell, servers, name, &[])
+    }
+
+    /// The same with more options.
+    ///
+    /// # Panics
+    /// As [`Mount::new`].
+    #[must_use]
+    pub fn of_user_with(user: &User<'_>, cell: &str, servers: &str, name: &str, more: &[&str]) -> Self {
         let (point, cache) = (user.home().join(name), user.home().join(format!("{name}.cache")));
         let (shown, cache) = (point.display().to_string(), cache.display().to_string());
         let words = ["mount", "--cell", cell, "--servers", servers, "--cache", &cache, &shown];
-        let command = user.command(&andrew().display().to_string(), &words);
+        let command = user.command(&andrew().display().to_string(), &[&words, more].concat());
         let mut process = Daemon::start(command, &new_log(user.home(), name));
         wait_for_word(&mut process, "its cache is in");
         Self { process, folder: point }

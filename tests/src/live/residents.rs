@@ -99,6 +99,11 @@ impl Residents {
         residents
     }
 
+    /// The user logs in once more.
+    pub(super) fn log_in(&self, cell: &str, servers: &str) {
+        self.user(RESIDENT, self.uid).log_in(cell, servers);
+    }
+
     fn move_in(&self, home: &Home<'_>) {
         fs::create_dir(&self.folder).unwrap_or_else(|error| panic!("{}: {error}", self.folder.display()));
         fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o755)).unwrap_or_default();

@@ -88,6 +88,12 @@ impl<'a> User<'a> {
         run(self.command(&andrew().display().to_string(), words), seconds(60))
     }
 
+    /// Runs an `andrew` command with any outcome.
+    #[must_use]
+    pub fn andrew_any(&self, words: &[&str]) -> Output {
+        run_any(self.command(&andrew().display().to_string(), words), seconds(60))
+    }
+
     /// Logs in to the cell; all mounts of the machine that the user trusts get the token.
     ///
     /// # Panics

@@ -9,7 +9,7 @@ use afs_rpc::{Level, Limits};
 use afs_sim::SimRng;
 use afs_venus::VenusError;
 
-use super::adversary::{Adversary, Move};
+use super::adversary::{Account, Adversary, Move};
 use super::cell::Cell;
 use super::content::ContentForm;
 use super::fault_class::FaultClass;
@@ -48,6 +48,10 @@ pub struct Outcome {
     pub verdict: Result<(), String>,
     /// The total duration of the slowest user's operations, and the longest operation of any.
     pub took: (Duration, Duration),
+    /// What each move has reached, and what the adversary has spent.
+    pub account: Account,
+    /// Most connections that the server has held at a time.
+    pub connections: usize,
     /// Most memory held in addition to that at the beginning, in bytes.
     pub held: isize,
     /// What the server's drive has done since its last start, if it has a data path.
@@ -108,10 +112,11 @@ impl Plan {
 
     /// Limits of one operation, and of all operations of a user together. A client waits half a minute for a drive that
     /// takes no bytes, and more where they are many; then it leaves the path alone for a minute, and for two. A change
-    /// waits for the break of a promise of a client that is gone, and there are many of those where names are diverted.
+    /// waits for the break of a promise of a client that is gone, and there are many of those where names are diverted, at many addresses:
+    /// twice at most, as docs/security.md says of clients that ignore breaks.
     fn time_max(&self) -> (Duration, Duration) {
         let drive = if self.has(Move::CutStreams) { Duration::from_secs(45) } else { Duration::ZERO };
-        let gone = if self.has(Move::Divert) && self.is_patient() { BREAK_REPLY } else { Duration::ZERO };
+        let gone = if self.has(Move::Divert) && self.is_patient() { 2 * BREAK_REPLY } else { Duration::ZERO };
         (OPERATION_MAX + drive + gone, WORK_MAX + 2 * (drive + gone))
     }
 
@@ -134,9 +139,9 @@ impl Plan {
     }
 
     /// Limit of the memory that all machines of the world hold together, beyond what the cell holds before it is
-    /// started. An ordinary run takes half of it.
+    /// started, the hosts of the adversary and what it has heard included. An ordinary run takes half of it.
     fn held_max(&self) -> isize {
-        if self.crowd { 64 << 20 } else { 20 << 20 }
+        if self.crowd { 64 << 20 } else { 24 << 20 }
     }
 
     fn settings(&self) -> CellSettings {
@@ -183,7 +188,8 @@ pub fn run(seed: u64, plan: &Plan) -> Outcome {
     let history = History::new(cell.sim.world());
     let invariants = Invariants::new(&cell, plan.secrecy(), plan.weighs(), plan.held_max());
     let mut users = Vec::new();
-    let lived = live(&cell, &history, &invariants, seed, plan, &mut users);
+    let mut account = Account::default();
+    let lived = live(&cell, &history, &invariants, seed, plan, (&mut users, &mut account));
     // The most serious violation first.
     let verdict = invariants
         .verdict()
@@ -193,11 +199,14 @@ pub fn run(seed: u64, plan: &Plan) -> Outcome {
         })
         .and_then(|()| history.check())
         .and(lived)
-        .and_then(|()| in_time(&history, plan));
+        .and_then(|()| in_time(&history, plan))
+        .and_then(|()| reached(&cell, &history, &account, plan));
     Outcome {
         fingerprint: cell.sim.fingerprint(),
         verdict,
         took: history.slowest(),
+        account,
+        connections: invariants.most_connections(),
         held: invariants.most_held(),
         drive: cell.machine.drive_counts(),
         log: format!("{}\n{}", cell.sim.notes_tail(80), cell.sim.log_tail(60)),
@@ -210,7 +219,7 @@ fn live(
     invariants: &Invariants,
     seed: u64,
     plan: &Plan,
-    users: &mut Vec<User>,
+    (users, account): (&mut Vec<User>, &mut Account),
 ) -> Result<(), String> {
     let mut rng = SimRng::new(seed);
     cell.start();
@@ -232,7 +241,8 @@ fn live(
         set_to_work(user, &files, plan, &working, rng.fork());
     }
     spawn_faults(cell, users, &files, plan, &working, &mut rng);
-    Adversary::spawn(cell, plan.moves.clone(), users, invariants.clone(), working.clone(), rng.fork());
+    *account =
+        Adversary::spawn(cell, plan.moves.clone(), users, invariants.clone(), working.clone(), rng.fork());
     if plan.is_calm() && !plan.crowd {
         users.push(newcomer(cell, history, &files, plan, &working, &mut rng)?);
     }
@@ -410,6 +420,27 @@ fn in_time(history: &History, plan: &Plan) -> Result<(), String> {
     let (longest_max, total_max) = plan.time_max();
     if plan.is_calm() && (longest > longest_max || total > total_max) {
         return Err(format!("the slowest user worked for {total:?}, the longest operation took {longest:?}"));
+    }
+    Ok(())
+}
+
+/// Checks that the one move of a run has reached its target, since otherwise the run shows nothing, and that the budget was kept. Of
+/// several moves one may find nothing to do in one run.
+fn reached(cell: &Cell, history: &History, account: &Account, plan: &Plan) -> Result<(), String> {
+    let has = |one: Move| match one {
+        Move::LogRecords | Move::Crowd | Move::CrowdCutOff => {
+            history.stores().0 > 0 && history.count() > plan.files
+        }
+        Move::Suspend => cell.sim.notes_tail(usize::MAX).contains("falls asleep"),
+        one => account.reached(one) > 0,
+    };
+    if let [one] = plan.moves[..]
+        && !has(one)
+    {
+        return Err(format!("nothing of {one:?} has reached its target"));
+    }
+    if !account.is_kept() {
+        return Err(format!("the adversary has spent more than it has: {:?}", account.spent()));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
-use afs_rpc::{EnvRef, Level, Security, ServerSecurity, Suspended, UnixTime};
+use afs_rpc::{EnvRef, Level, Security, ServerSecurity, Terms, UnixTime};
 use afs_testkit::UserDirectory;
 use afs_wire::ids::Uuid;
 
@@ -66,8 +66,7 @@ impl Keys {
         uuid: Uuid,
     ) -> (Security, Box<dyn ServerSecurity>) {
         let expires = UnixTime { secs: env.wall().secs + TOKEN_SECONDS, nanos: 0 };
-        let minting =
-            Minting { name, level, expires, enctype: EncType::DEFAULT, suspended: Suspended::default() };
+        let minting = Minting { name, level, expires, enctype: EncType::DEFAULT, terms: Terms::default() };
         let token = mint(&self.0, &minting, env).unwrap();
         let offer = Arc::new(CallbackOffer::new(uuid, env).unwrap());
         let source = token.source_with_callback(env.clone(), offer.clone());

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_sim::{Seen, Tap, World};
+use afs_testkit::allocated;
 use parking_lot::Mutex;
 
 use super::adversary::{is_false, is_third};
 use super::cell::{Cell, SERVER};
+use super::content;
 use super::machine::Machine;
-use super::{allocated, content};
 
 /// Listens as long as the world lasts, and records the first violation.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ struct Inner {
     /// Memory that the machines held at the beginning.
     base: isize,
     most: isize,
+    /// Most connections to an endpoint of the server.
+    connections: usize,
     complaint: Option<String>,
 }
 
@@ -60,6 +63,7 @@ impl Invariants {
             held_max,
             base: allocated::held(),
             most: 0,
+            connections: 0,
             complaint: None,
         };
         let invariants = Self(Arc::new(Mutex::new(inner)));
@@ -111,6 +115,12 @@ impl Invariants {
     /// Records a violation that was found elsewhere.
     pub fn complain(&self, what: String) {
         self.0.lock().complain(what);
+    }
+
+    /// Most connections that clients had to an endpoint of the server at a time.
+    #[must_use]
+    pub fn most_connections(&self) -> usize {
+        self.0.lock().connections
     }
 
     /// Most memory held in addition to that at the beginning, in bytes.
@@ -165,6 +175,7 @@ impl Inner {
         let of_rx = server.processes(|of| [Some(of.files_rx.clone()), of.databases_rx.clone()]);
         for rx in of_rx.into_iter().flatten().flatten().filter_map(|rx| rx.upgrade()) {
             let holdings = rx.holdings();
+            self.connections = self.connections.max(holdings.server_connections);
             let bounded = holdings.server_connections <= settings.rx.server_connections_max
                 && holdings.calls <= settings.rx.incoming_calls_max + CALLS_OUT_MAX
                 && holdings.control_packets <= settings.rx.control_packets_max

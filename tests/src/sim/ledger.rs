@@ -91,15 +91,14 @@ fn is_change(call: &str) -> bool {
 }
 
 /// Calls that store the data of a file.
-const STORES: [&str; 5] = ["StoreData64", "StoreRanges", "CommitStore", "CommitChunks", "CommitPlaced"];
+const STORES: [&str; 4] = ["StoreData64", "StoreRanges", "CommitStore", "CommitRoom"];
 /// Calls with effects that others see, by the protocol's names.
-const CHANGES: [&str; 15] = [
+const CHANGES: [&str; 14] = [
     "StoreData",
     "StoreData64",
     "StoreRanges",
     "CommitStore",
-    "CommitChunks",
-    "CommitPlaced",
+    "CommitRoom",
     "StoreACL",
     "StoreStatus",
     "CreateFile",

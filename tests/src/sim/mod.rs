@@ -2,7 +2,6 @@
 
 pub mod adversary;
 pub mod adversary_run;
-pub mod allocated;
 pub mod cell;
 pub mod content;
 pub mod editor;

@@ -29,6 +29,10 @@ impl Drive {
         join_key::file(&self.process.said(), &self.directory.with_extension("join-key"))
     }
 
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     pub fn kill(&mut self) {
         self.process.kill();
     }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use afs_rx::packet::{Ack, AckTrailer, Header, PacketType, flags, reason};
 use andrew_tests::live::netns::Netns;
+use andrew_tests::sim::adversary::answers::ping_reply;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -161,37 +161,11 @@ fn receive(socket: &Socket, tally: &Tally, stop: &AtomicBool) {
             let host = u16::from_be_bytes([high, low]);
             tally.count(host, 1, meta.len);
             for datagram in slice[..meta.len].chunks(meta.stride.max(1)).filter(|_| host >= ANSWERING) {
-                if let Some(answer) = answer(datagram) {
+                if let Some(answer) = ping_reply(datagram) {
                     tally.count(host, 0, answer.len());
                     socket.send(host, meta.addr, &answer);
                 }
             }
         }
     }
-}
-
-/// The reply to a ping.
-fn answer(datagram: &[u8]) -> Option<Vec<u8>> {
-    let header = Header::decode(datagram).filter(|header| header.kind == PacketType::ACK)?;
-    let ping = Ack::decode(datagram.get(28..)?).filter(|ack| ack.reason == reason::PING)?;
-    let trailer = AckTrailer {
-        mtu_max: Some(1444),
-        mtu_interface: Some(1444),
-        window: Some(32),
-        jumbo_packets: Some(1),
-    };
-    let answer = Ack {
-        buffer_space: 0,
-        skew_max: 0,
-        first: 1,
-        previous: 0,
-        serial: header.serial,
-        reason: reason::PING_RESPONSE,
-        soft: &[],
-        trailer,
-    };
-    let ours = Header { flags: header.flags ^ flags::CLIENT_INITIATED, serial: ping.first + 1, ..header };
-    let mut out = ours.to_bytes().to_vec();
-    answer.encode(&mut out);
-    Some(out)
 }

@@ -1,9 +1,10 @@
 //! Two equal floods in succession: latencies of honest clients, and memory of the server.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use afs_sim::SimRng;
-use andrew_tests::live::process::seconds;
+use andrew_tests::live::process::{self, seconds};
 
 use super::crowd::{ANSWERING, Crowd, PORTS, Source};
 use super::honest_clients::Task;
@@ -12,8 +13,6 @@ use super::setup::Setup;
 
 /// Most memory that a second flood of the same size may add: memory that the allocator does not reuse at once.
 const AGAIN_KIB_MAX: u64 = 24 << 10;
-/// The lowest priority: a thread with it runs only on an idle processor.
-const NICE_MAX: i32 = 19;
 /// Datagrams sent between two readings of the clock.
 const BURST: u64 = 25;
 
@@ -38,11 +37,15 @@ pub fn round() -> Duration {
     seconds(number("ANDREW_FLOOD_SECONDS").unwrap_or(4))
 }
 
-/// Lowers the calling thread's priority below that of the server and the honest clients, which share its processors, if
-/// `ANDREW_FLOOD_YIELDS` is set: a real attacker has processors of its own.
+/// Lets the calling thread run only where no other thread wants the processor, if `ANDREW_FLOOD_YIELDS` is set: a real attacker has
+/// processors of its own. The lowest priority (nice 19) is not that: such a thread keeps its processor for milliseconds.
 pub fn give_way(on: bool) {
     if number("ANDREW_FLOOD_YIELDS").is_some() {
-        rustix::process::setpriority_process(None, if on { NICE_MAX } else { 0 }).unwrap();
+        let policy = if on { "--idle" } else { "--other" };
+        let thread = rustix::thread::gettid().to_string();
+        let mut chrt = Command::new("chrt");
+        chrt.args([policy, "--pid", "0", &thread]);
+        process::run(chrt, seconds(10));
     }
 }
 
@@ -115,9 +118,14 @@ fn control(setup: &mut Setup, flood: &Flood<'_>, quiet: &Latencies) -> Latencies
     latencies
 }
 
-impl Flood<'_> {
+impl<'a> Flood<'a> {
+    /// A flood whose effect is checked by its test.
+    pub fn of(name: &'static str, wave: &'a (dyn Fn(&Crowd, &mut SimRng) -> u64 + Sync)) -> Self {
+        Self { name, rate: 0, at_least: 0, growth_kib_max: 0, also: &[], wave }
+    }
+
     /// Sends the flood with that number; returns how many datagrams it had.
-    fn pour(&self, crowd: &Crowd, number: u64) -> u64 {
+    pub fn pour(&self, crowd: &Crowd, number: u64) -> u64 {
         let rate = number_of("ANDREW_FLOOD_RATE").unwrap_or(self.rate as f64);
         let count = ((round().as_secs_f64() * rate) as u64).max(self.at_least);
         let mut rng = SimRng::new(number);
@@ -151,6 +159,6 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 
-fn number_of(variable: &str) -> Option<f64> {
+pub fn number_of(variable: &str) -> Option<f64> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }

@@ -15,11 +15,13 @@ use andrew_tests::live::netns::Netns;
 use andrew_tests::sim::identities::Keys;
 
 use super::client::{Client, Who};
+use super::flood::round;
 use super::latencies::{Latencies, Series};
 
 /// Pause between the calls of one client.
 const THINK: Duration = Duration::from_millis(1);
-/// Interval between clients that the server has never seen.
+/// Least interval between clients that the server has never seen: in longer runs there are as many, since they all have one address, which
+/// has a bounded number of clients.
 const NEWCOMERS: Duration = Duration::from_millis(100);
 
 /// An operation that a client repeats, with the least time between two starts.
@@ -107,7 +109,7 @@ impl HonestClients {
             },
             Task {
                 name: "first calls without a token",
-                every: NEWCOMERS,
+                every: NEWCOMERS.max(round() / 100),
                 call: Box::new(move || read_as_nobody(&self.newcomer())),
             },
         ]

@@ -59,6 +59,31 @@ impl Latencies {
     }
 }
 
+impl Latencies {
+    /// A table of each kind: medians and 99th percentiles without a flood and with it, and how many times longer the latter are.
+    pub fn table(&self, quiet: &Self) -> String {
+        let ms = |series: &Series, percent| series.quantile(percent).as_secs_f64() * 1e3;
+        let row = |(now, then): (&Series, &Series)| {
+            let (before, during) = (ms(then, 99), ms(now, 99));
+            format!(
+                "| {} | {} | {:.2} | {before:.2} | {:.2} | {during:.2} | {:.1} |",
+                now.name,
+                now.took.len(),
+                ms(then, 50),
+                ms(now, 50),
+                during / before
+            )
+        };
+        let head = "| Calls | Number | p50 before, ms | p99 before | p50 during | p99 during | Times |";
+        let rows = self.0.iter().zip(&quiet.0).map(row);
+        [head.to_owned(), "| --- | --- | --- | --- | --- | --- | --- |".to_owned()]
+            .into_iter()
+            .chain(rows)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
 impl Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |percent| self.quantile(percent).as_secs_f64() * 1e3;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use afs_auth::Secret;
 use afs_login::UserName;
 use afs_login::client::{Ask, Login, login_with_passphrase};
-use afs_rpc::{CallError, Connection};
+use afs_rpc::CallError;
 use afs_sim::SimRng;
 use afs_wire::ids::CellName;
 use afs_wire::rpc::{Request, ServiceId, encode_call};
@@ -31,42 +31,48 @@ const EVERY: Duration = Duration::from_millis(300);
 #[test]
 fn no_user_is_locked_out_at_an_address_of_an_earlier_login() {
     let Some(mut setup) = Setup::new("floods-login") else { return };
-    let file = setup.scratch.path().join("passphrase");
-    std::fs::write(&file, format!("{PASSPHRASE}\n")).unwrap();
-    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    setup.andrew(&["passwd", USER, "--passphrase-file", &file.to_string_lossy()]);
-
-    let system = setup.honest.system().clone();
-    let service = setup.honest.nobody().anonymous(7002, ServiceId::LOGIN);
-    let (login, env) = (login(), setup.honest.system().env());
-    let log_in = move |service: &Connection| {
-        let passphrase = Secret::new(PASSPHRASE.into());
-        let done = system.block_on(login_with_passphrase(service, &login, &passphrase, &env));
-        done.map(drop).map_err(|error| error.to_string())
-    };
-    log_in(&service).unwrap();
+    let log_in = prepare(&setup);
     let begun = begin(&setup);
-    let wave = move |crowd: &Crowd, rng: &mut SimRng| start(crowd, rng, &begun);
+    let wave = move |crowd: &Crowd, rng: &mut SimRng| start(crowd, rng, &begun, HOSTS);
     let flood = Flood {
         name: "logins",
         rate: 3000,
         at_least: 0,
         growth_kib_max: GROWTH_KIB_MAX,
-        also: &[Task { name: "logins", every: EVERY, call: Box::new(|| log_in(&service)) }],
+        also: &[Task { name: "logins", every: EVERY, call: Box::new(log_in) }],
         wave: &wave,
     };
     run(&mut setup, &flood);
 }
 
-fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8]) -> u64 {
-    let from = if rng.chance(300_000) { silent(rng, HOSTS) } else { answering(rng, HOSTS) };
+/// Gives the user a passphrase; returns the user's login from the host of the honest clients.
+pub fn prepare(setup: &Setup) -> impl Fn() -> Result<(), String> + Sync + use<> {
+    let file = setup.scratch.path().join("passphrase");
+    std::fs::write(&file, format!("{PASSPHRASE}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    setup.andrew(&["passwd", USER, "--passphrase-file", &file.to_string_lossy()]);
+    let system = setup.honest.system().clone();
+    let service = setup.honest.nobody().anonymous(7002, ServiceId::LOGIN);
+    let (login, env) = (login(), system.env());
+    let log_in = move || {
+        let passphrase = Secret::new(PASSPHRASE.into());
+        let done = system.block_on(login_with_passphrase(&service, &login, &passphrase, &env));
+        done.map(drop).map_err(|error| error.to_string())
+    };
+    log_in().unwrap();
+    log_in
+}
+
+/// Begins a login from one of so many hosts.
+pub fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8], hosts: u16) -> u64 {
+    let from = if rng.chance(300_000) { silent(rng, hosts) } else { answering(rng, hosts) };
     let line = next(crowd, from, ServiceId::LOGIN.0, NULL);
     crowd.send(from, server_at(7002), &data(line, 0, 1, true, begun));
     1
 }
 
 /// The first request of a login of the user, made without the passphrase.
-fn begin(setup: &Setup) -> Vec<u8> {
+pub fn begin(setup: &Setup) -> Vec<u8> {
     let recorder = Recorder::default();
     let guess = Secret::new(b"some other passphrase".to_vec());
     let (login, env) = (login(), setup.honest.system().env());

@@ -9,6 +9,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod addresses;
 mod admission;
 mod amplification;
 mod breaks;

@@ -21,8 +21,8 @@ use super::honest_clients::HonestClients;
 use super::sink::Sink;
 
 /// Hosts by number: the servers, the honest clients, the crowd.
-const SERVER: u8 = 1;
-const CLIENTS: u8 = 21;
+pub const SERVER: u8 = 1;
+pub const CLIENTS: u8 = 21;
 pub const CROWD: u8 = 66;
 /// The user with a token.
 pub const USER: &str = "alice";

@@ -88,8 +88,12 @@ fn replicas_get_what_is_released_and_nothing_else() {
     replica.is_at_both_sites("released to a new site", &third);
 
     pair.vos("remsite ONE a v");
-    pair.vos("remove ONE a v");
-    pair.vos(&format!("convertROtoRW {} b v", pair.two()));
+    // The server of the read-write volume runs, and takes it off line by itself.
+    pair.vos(&format!("convertROtoRW {} b v -force", pair.two()));
+    until("one writer", seconds(30), || {
+        let volumes = pair.vos("listvol ONE a");
+        volumes.lines().any(|line| line.starts_with("v ") && line.contains("Off-line")).then_some(())
+    });
     let listed = pair.vos("listvldb v");
     assert!(listed.contains(&format!("server {} partition /vicepb RW Site", pair.two())), "{listed}");
     assert_same("the replica is the volume now", &third, &manifest(&point));

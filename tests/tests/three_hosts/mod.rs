@@ -1,13 +1,16 @@
 //! A cell of three hosts, as docs/servers.md describes: the databases of one host are moved into etcd, two hosts join,
 //! and then each host in turn is killed, and cut off from the others. A reader of a replicated volume is not affected,
 //! volumes elsewhere are read and written, every kind of change is made; the returning host has all changes, and while
-//! it was alone it refused changes. Once with etcd behind certificates and a password. And a server that is added,
+//! it was alone it refused changes. Then a key is rotated and tokens are revoked. Once with etcd behind certificates and a password. And a server that is added,
 //! emptied while its volumes are in use, and removed.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod cell;
+mod changed_keys;
+mod etcd_keys;
 mod guarded;
+mod one_writer;
 mod reader;
 mod rounds;
 mod server;
@@ -50,6 +53,28 @@ fn a_server_is_added_emptied_and_removed() {
     }
 }
 
+#[test]
+fn keys_and_tokens_change_while_a_user_works() {
+    if all_there(&[Need::Root, Need::Fuse]) {
+        let _turn = Exclusive::take();
+        let scratch = Scratch::new("changed-keys");
+        std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        changed_keys::check(&scratch);
+    }
+}
+
+#[test]
+fn a_volume_has_one_writer_whatever_is_converted_by_force() {
+    if all_there(&[Need::Root, Need::Fuse]) {
+        let _turn = Exclusive::take();
+        let scratch = Scratch::new("one-writer");
+        std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        one_writer::check(&scratch);
+    }
+}
+
 fn each_host_in_turn(name: &'static str, number: u8, loss: Loss) {
     if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs, Need::Etcd]) {
         return;
@@ -62,5 +87,8 @@ fn each_host_in_turn(name: &'static str, number: u8, loss: Loss) {
     let mut cell = ThreeHosts::grown_from_one(&bridge, scratch.path());
     for victim in 0..3 {
         rounds::lose(&mut cell, &bridge, victim, loss);
+    }
+    if loss == Loss::Killed {
+        etcd_keys::change(&mut cell);
     }
 }

@@ -53,7 +53,8 @@ pub fn lose(cell: &mut ThreeHosts, bridge: &Bridge, victim: usize, loss: Loss) {
     eprintln!("{loss:?} {victim}: back after {:.1?}", began.elapsed());
 }
 
-fn start_reader(cell: &ThreeHosts) -> Reader {
+/// A reader of the replicated volume.
+pub(super) fn start_reader(cell: &ThreeHosts) -> Reader {
     let flush = |home: std::path::PathBuf| {
         move |path: &Path| {
             let mut command = Netns::machine().command(andrew_tests::live::cell::andrew());

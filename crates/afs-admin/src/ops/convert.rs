@@ -4,12 +4,12 @@ use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, LockOperation, ReleaseType, SiteFlags};
-use afs_wire::vol::ConvertRoToRw;
+use afs_wire::vol::{ConvertRoToRw, VolumeFlags};
 use afs_wire::xdr::BoundedVec;
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use crate::calls::Attach;
+use crate::calls::{Attach, Transaction};
 use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
@@ -37,6 +37,9 @@ pub(crate) struct ConvertPlan {
     place: ServerPartition,
     #[serde(with = "crate::wire_numbers::volume")]
     read_only: VolumeId,
+    /// Where the entry has the read-write volume at the beginning.
+    #[serde(default)]
+    old: Option<ServerPartition>,
 }
 
 /// Steps of a conversion. From the second on it is completed.
@@ -71,7 +74,7 @@ impl Admin {
         }
         let (volume, name) = (group.id(), group.name());
         let read_only = group.entry.id(VolumeKind::ReadOnly);
-        let mut plan = ConvertPlan { volume, name, step: Step::Lock, place, read_only };
+        let mut plan = ConvertPlan { volume, name, step: Step::Lock, place, read_only, old: group.home() };
         let job = Job::begin(self, &plan.clone().into()).await?;
         match plan.run(self, &job).await {
             Ok(()) => job.end().await.map(|()| volume),
@@ -106,6 +109,28 @@ impl ConvertPlan {
 
     /// Idempotent.
     async fn convert(&self, admin: &Admin) -> AdminResult {
+        let old = self.hold_old(admin).await;
+        let converted = self.convert_held(admin).await;
+        if let Some(old) = old {
+            // It marks itself as fenced when it next looks at the entry; until then it is off line, if it is to be.
+            let flags = if converted.is_ok() { VolumeFlags::OUT_OF_SERVICE } else { VolumeFlags(0) };
+            let set = old.set_flags(flags).await;
+            if let Err(error) = old.end_after(set).await {
+                tracing::warn!(%error, "the old read-write volume takes itself off line");
+            }
+        }
+        converted
+    }
+
+    /// Holds the old read-write volume, if its server replies: what clients change meanwhile waits, and is not lost. A server that
+    /// does not reply takes the volume off line when it reaches the location database ([`Fencing`](crate::Fencing)).
+    async fn hold_old(&self, admin: &Admin) -> Option<Transaction> {
+        let old = self.old.filter(|old| *old != self.place)?;
+        admin.clock_ahead(old.server).await.ok()?;
+        admin.take_existing(old, self.volume, Attach::BUSY).await.ok()
+    }
+
+    async fn convert_held(&self, admin: &Admin) -> AdminResult {
         let done = admin.volume_at(self.place, self.volume).await?.is_some();
         if !done {
             let request = ConvertRoToRw { partition: self.place.partition, volume: self.read_only };

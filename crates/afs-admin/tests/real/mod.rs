@@ -3,10 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail")]
 
-mod cell;
+pub mod cell;
 mod check;
-mod content;
-mod dumps;
+pub mod content;
+pub mod dumps;
+mod fencing;
 mod paths;
 mod readers;
 mod restores;

@@ -34,7 +34,7 @@ impl KeyRing {
         }
     }
 
-    /// Writes a `KeyFileExt` that OpenAFS can read. The bytes are as secret as the keys.
+    /// Writes a `KeyFileExt` that OpenAFS can read, without the coming keys. The bytes are as secret as the keys.
     #[must_use]
     pub fn to_key_file_ext(&self) -> Secret {
         let lens = self.iter().map(|key| 20 + key.secret.expose().len());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use afs_rpc::{Principal, Suspended};
+use afs_rpc::{Principal, Terms};
 
 use super::translate::{check_part, check_realm};
 use super::{AfsName, NameError, afs_name};
@@ -47,7 +47,7 @@ impl LocalNames {
         let full = if instance.is_empty() { name.to_owned() } else { format!("{name}.{instance}") };
         let foreign = !self.is_local(&full, realm);
         let cell = foreign.then(|| realm.to_ascii_lowercase().into());
-        Ok(Principal::Named { name: full.to_ascii_lowercase().into(), cell, suspended: Suspended::default() })
+        Ok(Principal::Named { name: full.to_ascii_lowercase().into(), cell, terms: Terms::default() })
     }
 
     /// The principal of a Kerberos name in text form, as `alice@EXAMPLE.ORG`, `alice/admin@EXAMPLE.ORG`, or `alice`

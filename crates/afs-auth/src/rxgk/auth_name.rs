@@ -1,6 +1,6 @@
 //! Identities inside tokens: `PrAuthName`, and its principal.
 
-use afs_rpc::Principal;
+use afs_rpc::{Principal, TokenGeneration};
 use afs_rx::SecurityError;
 use afs_wire::xdr::{DecodeError, Encode, Reader};
 
@@ -17,13 +17,16 @@ pub struct AuthName {
     pub kind: i32,
     /// The name; at most 2048 bytes.
     pub data: Vec<u8>,
-    /// The name for display; at most 2048 bytes. Not used for any decision.
+    /// The name for display; at most 2048 bytes. Behind the name of a user whose tokens were revoked before, it has their
+    /// generation; servers of others use it for no decision.
     pub display: Vec<u8>,
 }
 
 const KIND_KRB4: i32 = 1;
 const KIND_GSS: i32 = 2;
 const PART_MAX: usize = 2048;
+/// Between a user's name and the generation of the token, in Unix seconds.
+const SINCE: &str = " (since ";
 
 /// First bytes of a name that GSS exported (RFC 2743 section 3.2) from Kerberos 5: token id, length and DER form of
 /// the mechanism's object identifier.
@@ -35,6 +38,23 @@ impl AuthName {
     #[must_use]
     pub fn krb4(text: &str) -> Self {
         Self { kind: KIND_KRB4, data: text.into(), display: text.into() }
+    }
+
+    /// A user of the cell, in a token of this generation.
+    pub(super) fn of_user(text: &str, generation: TokenGeneration) -> Self {
+        let mut name = Self::krb4(text);
+        if generation != TokenGeneration::default() {
+            name.display.extend_from_slice(format!("{SINCE}{})", generation.0).as_bytes());
+        }
+        name
+    }
+
+    /// The generation of the token whose holder this is. That of tokens of others is the first.
+    fn generation(&self) -> TokenGeneration {
+        let behind_the_name =
+            self.display.strip_prefix(&*self.data).and_then(|rest| str::from_utf8(rest).ok());
+        let digits = behind_the_name.and_then(|rest| rest.strip_prefix(SINCE)?.strip_suffix(')'));
+        TokenGeneration(digits.and_then(|digits| digits.parse().ok()).unwrap_or_default())
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -67,7 +87,10 @@ impl AuthName {
         };
         match found {
             Principal::CellKey => Err(code::NOT_AUTHENTICATED),
-            named @ Principal::Named { .. } => Ok(named),
+            Principal::Named { name, cell, mut terms } => {
+                terms.generation = self.generation();
+                Ok(Principal::Named { name, cell, terms })
+            }
         }
     }
 }
@@ -112,6 +135,27 @@ mod tests {
         assert_eq!(holder_of(AuthName::krb4("bob@OTHER.ORG")).unwrap(), "bob@other.org");
         assert_eq!(holder_of(gss("alice/admin@EXAMPLE.ORG")).unwrap(), "alice.admin");
         assert_eq!(holder_of(gss("bob@OTHER.ORG")).unwrap(), "bob@other.org");
+    }
+
+    #[test]
+    fn the_generation_of_a_token_is_behind_the_name_for_display() {
+        let generation = |name: &AuthName| {
+            let holder = holder(std::slice::from_ref(name), &LocalNames::of_cell("example.org")).unwrap();
+            let Principal::Named { terms, name, .. } = holder else { panic!("a user") };
+            assert_eq!(&*name, "alice");
+            terms.generation.0
+        };
+        let made = |generation| AuthName::of_user("alice", TokenGeneration(generation));
+        for number in [0, 1, 1_764_460_800, u64::MAX] {
+            assert_eq!(generation(&made(number)), number);
+        }
+        assert_eq!(made(0), AuthName::krb4("alice"));
+        assert_eq!(made(7).display, b"alice (since 7)");
+        for other in
+            ["", "alice", "alice (since )", "alice (since 7", "alice (since -7)", "bob (since 7)", "7"]
+        {
+            assert_eq!(generation(&AuthName { display: other.into(), ..made(0) }), 0, "{other}");
+        }
     }
 
     #[test]

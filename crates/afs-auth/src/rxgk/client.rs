@@ -94,9 +94,7 @@ impl ClientSecurity for RxgkClient {
         let (number, transport) = protection.transport_key()?;
         let mut proof = Authenticator::new(nonce, token.level, challenge.epoch, challenge.cid);
         proof.call_numbers = challenge.call_numbers;
-        if let Some(offer) = &holder.offer {
-            proof.appdata = offer.appdata(token.variant, token.level, env)?;
-        }
+        proof.appdata = holder.said.appdata(token.variant, token.level, env)?;
         let authenticator = proof.seal(&transport, env)?;
         let response = Response { start: self.start, token: token.sealed.clone(), authenticator };
         Ok(afs_rx::Response { payload: response.encode(), checksum: number as u16 })

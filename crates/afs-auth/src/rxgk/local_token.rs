@@ -13,6 +13,19 @@ pub fn local_token(keys: &KeyRing, variant: Variant, level: Level, env: &EnvRef)
     make_token(variant, keys.best(KeyKind::Rxgk)?, level, env).ok()
 }
 
+/// Such a token for each number of a used key for rxgk, the highest first: a server that was away may know an earlier one
+/// alone.
+#[must_use]
+pub fn local_tokens(keys: &KeyRing, variant: Variant, level: Level, env: &EnvRef) -> Vec<RxgkToken> {
+    let (mut left, mut tokens) = (keys.clone(), Vec::new());
+    while let Some(key) = left.best(KeyKind::Rxgk).cloned() {
+        tokens.extend(make_token(variant, &key, level, env));
+        let of_number = keys.iter().filter(|other| other.kvno == key.kvno);
+        of_number.for_each(|other| _ = left.remove(KeyKind::Rxgk, other.kvno, other.enctype));
+    }
+    tokens
+}
+
 pub(super) fn make_token(
     variant: Variant,
     key: &CellKey,

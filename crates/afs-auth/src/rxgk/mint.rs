@@ -1,6 +1,6 @@
 //! Creation of tokens for users.
 
-use afs_rpc::{EnvRef, Level, Principal, Suspended, UnixTime};
+use afs_rpc::{EnvRef, Level, Principal, Terms, UnixTime};
 
 use super::suspended;
 use super::{AuthName, Lifetime, MasterKey, RxgkTime, RxgkToken, TokenContents, Variant, seal_token};
@@ -13,8 +13,8 @@ use crate::names::{LocalNames, NameError};
 pub struct Minting {
     /// A user of the cell: `name` or `name.instance`.
     pub name: String,
-    /// The groups whose rights its holder does not have; none for others' servers, which refuse such a token.
-    pub suspended: Suspended,
+    /// What it says besides; no groups for others' servers, which refuse such a token.
+    pub terms: Terms,
     /// The level of every connection made with the token.
     pub level: Level,
     /// When it expires. A user's token always expires.
@@ -57,14 +57,17 @@ pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxgkToken
     let cell_key = keys.best(KeyKind::Rxgk).ok_or(MintError::NoKey)?;
     let secret = minting.enctype.generate(env);
     let key = MasterKey::new(minting.enctype.number(), secret).map_err(|_| MintError::EncType)?;
-    let left_out = suspended::identity(&minting.suspended);
+    let left_out = suspended::identity(&minting.terms.suspended);
     let contents = TokenContents {
         key,
         level: minting.level,
         start: RxgkTime::NEVER,
         lifetime: Lifetime::USUAL,
         expires,
-        identities: [AuthName::krb4(&minting.name)].into_iter().chain(left_out).collect(),
+        identities: [AuthName::of_user(&minting.name, minting.terms.generation)]
+            .into_iter()
+            .chain(left_out)
+            .collect(),
     };
     let variant = Variant::OpenAfs;
     let sealed = seal_token(variant, &contents, cell_key, env).map_err(|_| MintError::EncType)?;

@@ -16,6 +16,7 @@ use super::packet_protection::PacketProtection;
 use super::server::Offered;
 use super::{
     Authenticator, ConnectionSeed, NONCE_LEN, Response, RxgkTime, TokenContents, callback, code, open_token,
+    person,
 };
 use crate::crypto::Confounders;
 
@@ -77,6 +78,7 @@ impl RxgkSession {
         let protection = protection(open_challenge, proof, response.start, &token, now)?;
         let authenticator = open_authenticator(open_challenge, proof, &response, &token, &protection)?;
         let credential = Credential {
+            person: person::of(&principal, authenticator.appdata.expose()),
             principal,
             protection: Protection { class: Class::Rxgk, level: token.level },
             expires: token.expires.expiry(),

@@ -4,7 +4,7 @@
 //! A server that does not know the kind refuses the token, because it has more than one identity: it never takes the
 //! holder for a user with all groups.
 
-use afs_rpc::{Principal, Suspended};
+use afs_rpc::{Principal, Suspended, Terms};
 use afs_rx::SecurityError;
 use afs_wire::ids::ViceId;
 use afs_wire::xdr::{DecodeError, Encode, Reader};
@@ -26,7 +26,9 @@ pub(super) fn identity(suspended: &Suspended) -> Option<AuthName> {
 pub(super) fn of(principal: Principal, data: &[u8]) -> Result<Principal, SecurityError> {
     let suspended = decode(data).ok().flatten().ok_or(code::INCONSISTENCY)?;
     match principal {
-        Principal::Named { name, cell: None, .. } => Ok(Principal::Named { name, cell: None, suspended }),
+        Principal::Named { name, cell: None, terms } => {
+            Ok(Principal::Named { name, cell: None, terms: Terms { suspended, ..terms } })
+        }
         // Tokens with suspended groups are made for users of the cell alone.
         _ => Err(code::INCONSISTENCY),
     }

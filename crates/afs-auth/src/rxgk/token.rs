@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use afs_rpc::{EnvRef, Level, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, Person, SecuritySource, UnixTime};
 
-use super::source::RxgkSource;
+use super::source::{RxgkSource, Said};
 use super::{CallbackOffer, Lifetime, MasterKey, RxgkTime, TokenContents, Variant};
 
 /// A token of rxgk with its key. The level of its connections was determined when it was made.
@@ -42,13 +42,19 @@ impl RxgkToken {
     /// A source of connections with this token.
     #[must_use]
     pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
-        Arc::new(RxgkSource::new(self.clone(), env, None))
+        Arc::new(RxgkSource::new(self.clone(), env, Said::Nothing))
     }
 
     /// As [`RxgkToken::source`]; servers also get a token for authenticated calls back to this client.
     #[must_use]
     pub fn source_with_callback(&self, env: EnvRef, offer: Arc<CallbackOffer>) -> Arc<dyn SecuritySource> {
-        Arc::new(RxgkSource::new(self.clone(), env, Some(offer)))
+        Arc::new(RxgkSource::new(self.clone(), env, Said::Callback(offer)))
+    }
+
+    /// As [`RxgkToken::source`]; servers also learn for whom its holder acts. They believe a holder of the cell's key alone.
+    #[must_use]
+    pub fn source_for(&self, env: EnvRef, person: Person) -> Arc<dyn SecuritySource> {
+        Arc::new(RxgkSource::new(self.clone(), env, Said::Person(person)))
     }
 }
 

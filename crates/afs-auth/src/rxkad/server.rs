@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Class, Credential, EnvRef, Level, Protection, UnixTime};
+use afs_rpc::{Class, Credential, EnvRef, Level, Principal, Protection, TokenGeneration, UnixTime};
 use afs_rx::{
     Identity, Instant, Overhead, PacketContext, PacketSecurity, Proof, SecurityError, SecurityReport,
     ServerSecurity, ServerSession, Verified,
@@ -115,12 +115,13 @@ impl Shared {
     ) -> Result<Credential, RxkadError> {
         let components: Vec<&str> = ticket.client.iter().map(String::as_str).collect();
         let name = afs_name(&components)?;
-        Ok(Credential {
-            principal: self.names.principal(name.name, name.instance, &ticket.realm)?,
-            protection: Protection { class: Class::Rxkad, level },
-            expires: validity.0.map(|secs| UnixTime { secs, nanos: 0 }),
-            callback: None,
-        })
+        let mut principal = self.names.principal(name.name, name.instance, &ticket.realm)?;
+        if let Principal::Named { terms, .. } = &mut principal {
+            terms.generation = TokenGeneration::of_ticket(ticket.authtime);
+        }
+        let expires = validity.0.map(|secs| UnixTime { secs, nanos: 0 });
+        let protection = Protection { class: Class::Rxkad, level };
+        Ok(Credential { expires, ..Credential::new(principal, protection) })
     }
 }
 

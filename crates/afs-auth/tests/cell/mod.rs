@@ -14,7 +14,7 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{
     Lifetime, Minting, RxgkServer, RxgkToken, TokenContents, Variant, mint, open_token, seal_token,
 };
-use afs_rpc::{Credential, EnvRef, Level, Parts, Suspended, UnixTime};
+use afs_rpc::{Credential, EnvRef, Level, Parts, Terms, UnixTime};
 use afs_rx::{
     CallError, Challenge, ClientSecurity, Config, ConnId, Event, Overhead, PacketContext, PacketSecurity,
     Read, Response, SecurityError,
@@ -102,8 +102,7 @@ impl Cell {
     /// Alice's token for an hour.
     pub fn token(&self, level: Level, enctype: EncType) -> RxgkToken {
         let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
-        let minting =
-            Minting { name: "alice".to_owned(), level, expires, enctype, suspended: Suspended::default() };
+        let minting = Minting { name: "alice".to_owned(), level, expires, enctype, terms: Terms::default() };
         mint(&self.keys, &minting, &self.env).unwrap()
     }
 

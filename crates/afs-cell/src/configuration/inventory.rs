@@ -214,13 +214,6 @@ impl Inventory {
         Ok(())
     }
 
-    /// Takes a file of the state directory as it is, or its absence, for the next start.
-    pub(crate) fn take(state: &Path, name: &str) {
-        if let Err(error) = Self::replacing::<VersionedFileError>(state, name, || Ok(())) {
-            tracing::warn!(%error, "the next start may refuse {name}");
-        }
-    }
-
     /// Writes the file; where that is not possible, the server goes on.
     pub(crate) fn keep(&self, state: &Path) {
         if let Err(error) = self.write(state) {

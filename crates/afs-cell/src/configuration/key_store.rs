@@ -1,5 +1,6 @@
 //! Key file of a cell: `keys/KeyFileExt` in the state directory, in OpenAFS's format, so that OpenAFS's tools can use
-//! the keys with `-localauth` (docs/protocol/rxkad.md "11. Key files").
+//! the keys with `-localauth` (docs/protocol/rxkad.md "11. Key files"). Beside it, in the same format, `KeyFileExt.coming` has the keys that
+//! are not used yet.
 
 use crate::configuration::FileError;
 use crate::configuration::inventory::{Inventory, KEYS};
@@ -46,16 +47,43 @@ impl KeyStore {
     /// # Errors
     /// The file is damaged, or other users may read it.
     pub fn load(&self) -> CellResult<KeyRing> {
-        let Some(bytes) = secret_file::read(&self.path)? else { return Ok(KeyRing::default()) };
-        KeyRing::from_key_file_ext(&bytes)
-            .map_err(|error| FileError::Keys { path: self.path.clone(), error }.into())
+        let mut keys = read(&self.path)?.unwrap_or_default();
+        let coming = self.path_of_coming();
+        for key in read(&coming)?.unwrap_or_default().iter() {
+            let kept = keys.add_coming(key.clone());
+            kept.map_err(|error| FileError::Keys { path: coming.clone(), error })?;
+        }
+        Ok(keys)
     }
 
-    /// Replaces the file atomically.
+    fn path_of_coming(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".coming");
+        path.into()
+    }
+
+    /// Replaces the files atomically, first that of the used keys: a key that becomes used is never in neither.
     ///
     /// # Errors
     /// The disk refuses the write.
     pub fn save(&self, keys: &KeyRing) -> CellResult {
+        self.save_used(keys)?;
+        let (coming, path) = (keys.coming_alone(), self.path_of_coming());
+        let before = read(&path)?;
+        if before.is_none() && coming.is_empty() {
+            return Ok(());
+        }
+        if before.as_ref() != Some(&coming) {
+            secret_file::write(&path, coming.to_key_file_ext().expose())?;
+        }
+        if coming.is_empty() {
+            // What is left of it by a crash has no key.
+            std::fs::remove_file(&path).map_err(|error| FileError::Write { path, error })?;
+        }
+        Ok(())
+    }
+
+    fn save_used(&self, keys: &KeyRing) -> CellResult {
         let write = || Ok(secret_file::write(&self.path, keys.to_key_file_ext().expose())?);
         match &self.state {
             Some(state) => Inventory::replacing(state, KEYS, write),
@@ -81,6 +109,12 @@ impl KeyStore {
         }
         Ok(keys)
     }
+}
+
+fn read(path: &Path) -> CellResult<Option<KeyRing>> {
+    let Some(bytes) = secret_file::read(path)? else { return Ok(None) };
+    let failed = |error| FileError::Keys { path: path.to_owned(), error };
+    Ok(Some(KeyRing::from_key_file_ext(&bytes).map_err(failed)?))
 }
 
 /// Adds a key of each encryption type used for rxgk, with the next number.
@@ -121,5 +155,29 @@ mod tests {
         let more = store.ensure(true, &env).unwrap();
         assert_eq!(more.best(KeyKind::RxkadKrb5).unwrap().enctype, 18);
         assert_eq!(store.ensure(true, &env).unwrap(), more);
+    }
+
+    #[test]
+    fn coming_keys_are_kept_beside_the_file_until_they_are_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = KeyStore::of(dir.path());
+        let env = Parts::default().with_random(|out| out.fill(7)).shared();
+        let mut keys = store.ensure(false, &env).unwrap();
+        let first = std::fs::read(store.path()).unwrap();
+        keys.add_coming(generate(KeyKind::Rxgk, 20, 2, &env).unwrap()).unwrap();
+        store.save(&keys).unwrap();
+        assert_eq!((store.load().unwrap(), std::fs::read(store.path()).unwrap()), (keys.clone(), first));
+        assert!(secret_file::read(&store.path_of_coming()).unwrap().is_some(), "for its owner alone");
+        // A crash between both files: the key is in both.
+        keys.use_coming(|_| true);
+        store.save_used(&keys).unwrap();
+        assert_eq!(store.load().unwrap(), keys);
+        store.save(&keys).unwrap();
+        assert_eq!(store.load().unwrap(), keys);
+        assert!(!store.path_of_coming().exists(), "no key is coming any more");
+        // A key that is removed later does not come back.
+        assert!(keys.remove(KeyKind::Rxgk, 2, 20));
+        store.save(&keys).unwrap();
+        assert_eq!(store.load().unwrap(), keys);
     }
 }

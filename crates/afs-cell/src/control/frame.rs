@@ -25,8 +25,6 @@ pub enum ControlRequest {
     },
     /// The cell's statistics.
     Statistics,
-    /// Reload the cell's keys and `security.toml`.
-    Reload,
     /// The reports of the scrubs.
     Scrub,
     /// Import the databases of another cell: an [`ImportRequest`](crate::servers::ImportRequest) as JSON.
@@ -69,7 +67,6 @@ impl RequestFrame for ControlRequest {
                 write_frame(to, 1, &[&service, call], REQUEST_LEN_MAX)
             }
             Self::Statistics => write_frame(to, 2, &[], REQUEST_LEN_MAX),
-            Self::Reload => write_frame(to, 3, &[], REQUEST_LEN_MAX),
             Self::Scrub => write_frame(to, 4, &[], REQUEST_LEN_MAX),
             Self::Import(json) => write_frame(to, 5, &[json], REQUEST_LEN_MAX),
             Self::Drives(json) => write_frame(to, DRIVES, &[json], REQUEST_LEN_MAX),
@@ -85,7 +82,6 @@ impl RequestFrame for ControlRequest {
                 Ok(Some(Self::Call { service: u16::from_be_bytes(*service), call: call.to_vec() }))
             }
             (2, None) if body.is_empty() => Ok(Some(Self::Statistics)),
-            (3, None) if body.is_empty() => Ok(Some(Self::Reload)),
             (4, None) if body.is_empty() => Ok(Some(Self::Scrub)),
             (5, _) => Ok(Some(Self::Import(body))),
             (DRIVES, _) => Ok(Some(Self::Drives(body))),
@@ -150,7 +146,6 @@ mod tests {
         for request in [
             ControlRequest::Call { service: 52, call: vec![1, 2, 3] },
             ControlRequest::Statistics,
-            ControlRequest::Reload,
             ControlRequest::Import(b"{}".to_vec()),
             ControlRequest::Drives(b"[]".to_vec()),
             ControlRequest::Scrub,

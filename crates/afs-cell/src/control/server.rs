@@ -1,6 +1,7 @@
 //! Server of the control socket, for the owner of a cell.
 
 use super::frame::{ControlReply, ControlRequest};
+use crate::person;
 use crate::socket::{Audience, Limits, Settings, SocketServer};
 use std::io;
 use std::path::Path;
@@ -12,8 +13,8 @@ const CONNECTIONS_MAX: usize = 16;
 /// Time without a request after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Handler of requests. Called from a thread of the connection; may wait.
-pub type Handler = Arc<dyn Fn(ControlRequest) -> ControlReply + Send + Sync>;
+/// Handler of requests. Gets the user behind the client: its user id, or who logged in where that is root. Called from a thread of the connection; may wait.
+pub type Handler = Arc<dyn Fn(u32, ControlRequest) -> ControlReply + Send + Sync>;
 
 /// A listening control socket. Dropping it closes and removes the socket.
 pub struct ControlServer {
@@ -33,7 +34,9 @@ impl ControlServer {
             limits: Limits { all: CONNECTIONS_MAX, of_user: CONNECTIONS_MAX },
             idle: IDLE_MAX,
         };
-        let _socket = SocketServer::start(path, settings, move |_, request| handler(request))?;
+        let _socket = SocketServer::start(path, settings, move |peer, request| {
+            handler(person::behind(&peer), request)
+        })?;
         Ok(Self { _socket })
     }
 }
@@ -52,18 +55,21 @@ mod tests {
         let deep = dir.path().join("d".repeat(120));
         fs::create_dir(&deep).unwrap();
         let path = deep.join("control");
-        let handler: Handler = Arc::new(|request| match request {
-            ControlRequest::Call { service: 4, call } => ControlReply::Done(call),
+        let handler: Handler = Arc::new(|uid, request| match request {
+            ControlRequest::Call { service: 4, call } => {
+                ControlReply::Done([uid.to_be_bytes().to_vec(), call].concat())
+            }
             ControlRequest::Call { service, .. } => ControlReply::Aborted(i32::from(service)),
             _ => ControlReply::Refused("none".into()),
         });
         let server = ControlServer::start(&path, handler.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let own = rustix::process::geteuid().as_raw().to_be_bytes();
         let mut client = ControlClient::connect(&path).unwrap();
         let ask = |client: &mut ControlClient, service| {
             client.ask(&ControlRequest::Call { service, call: vec![1, 2, 3, 4] }).unwrap()
         };
-        assert_eq!(ask(&mut client, 4), ControlReply::Done(vec![1, 2, 3, 4]));
+        assert_eq!(ask(&mut client, 4), ControlReply::Done([&own[..], &[1, 2, 3, 4]].concat()));
         assert_eq!(ask(&mut client, 52), ControlReply::Aborted(52));
         assert_eq!(client.ask(&ControlRequest::Statistics).unwrap(), ControlReply::Refused("none".into()));
         drop(server);
@@ -75,7 +81,7 @@ mod tests {
     fn more_connections_than_allowed_are_turned_away() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control");
-        let _server = ControlServer::start(&path, Arc::new(|_| ControlReply::Done(vec![]))).unwrap();
+        let _server = ControlServer::start(&path, Arc::new(|_, _| ControlReply::Done(vec![]))).unwrap();
         let mut clients: Vec<_> =
             (0..CONNECTIONS_MAX).map(|_| ControlClient::connect(&path).unwrap()).collect();
         for client in &mut clients {

@@ -97,6 +97,29 @@ pub enum DriveRequest {
     },
 }
 
+impl DriveRequest {
+    /// The name of the change for the audit log, and what it is about, without secrets; `None` if it only reads.
+    pub(crate) fn change(&self) -> Option<(&'static str, String)> {
+        let (change, name) = match self {
+            Self::List | Self::Check { .. } | Self::Drained { .. } | Self::Tier { order: None, .. } => {
+                return None;
+            }
+            Self::Add { name, address, .. } => return Some(("DriveAdd", format!("{name} at {address}"))),
+            Self::AddBucket { name, .. } => ("DriveAdd", name),
+            Self::Remove { name } => ("DriveRemove", name),
+            Self::Lose { name } => ("DriveLose", name),
+            Self::Find { name } => ("DriveFind", name),
+            Self::Rekey { name } => ("DriveRekey", name),
+            Self::Drain { name, .. } => ("DriveDrain", name),
+            Self::CancelDrain { name } => ("DriveDrainCancel", name),
+            Self::Use { name, .. } => ("DriveUse", name),
+            Self::Tier { volume, .. } => ("TierSet", volume),
+            Self::EndTier { volume } => ("TierEnd", volume),
+        };
+        Some((change, name.clone()))
+    }
+}
+
 /// The answer to a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

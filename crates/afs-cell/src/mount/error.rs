@@ -1,11 +1,11 @@
 //! Errors of a mount.
 
 use afs_fuse::MountError;
-use afs_venus::VenusError;
+use afs_venus::{CacheKeyError, VenusError};
 use afs_wire::ids::{CellName, NameError};
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a cell could not be mounted, or not be unmounted properly.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,14 @@ pub enum ClientError {
         path: PathBuf,
         /// The error of the system.
         error: io::Error,
+    },
+    /// The cache is not encrypted with the key that was given, or with one.
+    #[error("cannot open the cache {}: {error}; {}", .path.display(), next_step(.error))]
+    CacheKey {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with the key.
+        error: CacheKeyError,
     },
     /// The key for callbacks cannot be created.
     #[error("cannot make a key: {0}")]
@@ -88,4 +96,29 @@ pub enum ClientError {
 
 fn listed(servers: &[Ipv4Addr]) -> String {
     servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What opens a cache whose key is another than the given one.
+fn next_step(error: &CacheKeyError) -> &'static str {
+    match error {
+        CacheKeyError::Encrypted { .. } => "log in as that user, and mount with --encrypt-cache",
+        CacheKeyError::NotEncrypted => {
+            "give another directory with --cache, or store what `andrew fs recover` shows and remove this one"
+        }
+        CacheKeyError::Other { .. } => "log in as that user, or give another directory with --cache",
+        CacheKeyError::Changed { .. } | CacheKeyError::File { .. } => {
+            "give another directory with --cache; without its key nothing in this one can be read"
+        }
+    }
+}
+
+impl ClientError {
+    /// Why a cache could not be opened.
+    pub(super) fn of_cache(path: &Path, error: io::Error) -> Self {
+        let path = path.to_owned();
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<CacheKeyError>()) {
+            Some(key) => Self::CacheKey { path, error: key.clone() },
+            None => Self::OpenCache { path, error },
+        }
+    }
 }

@@ -27,8 +27,15 @@ impl LeftOpen {
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Names the files in the log, and in the cache directory for the command that requested the stop.
-    pub(crate) fn tell(&self, cache: &Path) {
+    /// Names the files in the log, and in the cache directory for the command that requested the stop. Without a directory they are
+    /// only counted in the log.
+    pub(crate) fn tell(&self, cache: Option<&Path>) {
+        let Some(cache) = cache else {
+            return match self.files.len() {
+                0 => {}
+                files => tracing::warn!(files, "files were open for writing when the mount was stopped"),
+            };
+        };
         for file in &self.files {
             tracing::warn!(
                 "{} was open for writing when the mount was stopped: what is written to it from now on is lost",
@@ -38,11 +45,17 @@ impl LeftOpen {
         self.note(cache);
     }
 
-    /// Adds the data that no server took to the log and to the list in the cache directory.
-    pub(crate) fn tell_not_stored(&mut self, not_stored: Vec<NotStored>, cache: &Path) {
+    /// Adds the data that no server took to the log and to the list in the cache directory; without one, to the log their number.
+    pub(crate) fn tell_not_stored(&mut self, not_stored: Vec<NotStored>, cache: Option<&Path>) {
         if not_stored.is_empty() {
             return;
         }
+        let Some(cache) = cache else {
+            return tracing::error!(
+                files = not_stored.len(),
+                "the mount is stopped, and no server has all of these files: `andrew fs recover` shows them in the next one"
+            );
+        };
         for data in &not_stored {
             tracing::error!("the mount is stopped: {data}");
         }
@@ -73,13 +86,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(LeftOpen::of(dir.path()), LeftOpen::default());
         let mut left = LeftOpen { files: vec!["/afs/a".into(), "/afs/b c".into()], not_stored: vec![] };
-        left.tell(dir.path());
+        left.tell(Some(dir.path()));
         assert_eq!(LeftOpen::of(dir.path()), left);
         let lost = NotStored { file: "/afs/c".into(), bytes: 7, why: None, is_kept: true };
-        left.tell_not_stored(vec![lost.clone()], dir.path());
+        left.tell_not_stored(vec![lost.clone()], Some(dir.path()));
         assert_eq!(LeftOpen::of(dir.path()), left);
         assert_eq!(left.not_stored, [lost]);
-        LeftOpen::default().tell(dir.path());
+        LeftOpen::default().tell(Some(dir.path()));
         assert_eq!(LeftOpen::of(dir.path()), LeftOpen::default());
         fs::write(dir.path().join(NAME), r#"{"files":["/afs/of an older program"]}"#).unwrap();
         assert_eq!(LeftOpen::of(dir.path()).files, [PathBuf::from("/afs/of an older program")]);

@@ -6,7 +6,7 @@ mod cache_lock;
 mod cell_name;
 mod error;
 mod left_open;
-mod local_accounts;
+pub(crate) mod local_accounts;
 mod not_stored;
 mod options;
 mod store_reader;
@@ -44,7 +44,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store_reader::StoreReader;
 
@@ -66,6 +66,8 @@ pub struct Client {
     /// Token socket, on which the users of the mount hand in their tokens.
     tokens: Option<TokenServer>,
     cache: PathBuf,
+    /// Nothing that names files is written beside the cache.
+    is_encrypted: bool,
     /// Held as long as the cache is in use.
     _cache_lock: File,
     reserves: Reserves,
@@ -96,6 +98,7 @@ impl Client {
             connection: Err(io::ErrorKind::NotConnected.into()),
             tokens: None,
             cache: options.cache.clone(),
+            is_encrypted: options.cache_secret.is_some(),
             _cache_lock: lock,
             reserves,
         })
@@ -192,11 +195,12 @@ impl Client {
         own: Option<Security>,
         sink: KernelSink,
     ) -> CellResult<VenusConfig> {
-        let cannot = |error| ClientError::OpenCache { path: options.cache.clone(), error };
+        let cannot = |error| ClientError::of_cache(&options.cache, error);
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(&options.cache));
         let files = options.cache.join("files");
-        let (cache, sweeper) = DiskCache::open_unswept(&files, bytes, boot.trim()).map_err(cannot)?;
+        let opened = DiskCache::open_unswept(&files, bytes, boot.trim(), options.cache_secret.as_ref());
+        let (cache, sweeper) = opened.map_err(cannot)?;
         cache.keep_open_at_most(descriptors() / 4);
         self.system.env().blocking(Box::new(move || sweep(sweeper)));
         let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
@@ -249,6 +253,11 @@ impl Client {
         paths.iter().map(|path| mounted.directory().join(OsStr::from_bytes(path))).collect()
     }
 
+    /// Where the stop names files; nowhere for an encrypted cache.
+    fn told_in(&self) -> Option<&Path> {
+        (!self.is_encrypted).then_some(&*self.cache)
+    }
+
     /// Unmounts, stores dirty data, and closes socket and cache. Files still open for writing, and data that no server took, are
     /// named in the log, and in the cache's `left-open.json` for the command that requested the stop.
     ///
@@ -257,7 +266,7 @@ impl Client {
     pub fn stop(mut self) -> CellResult {
         drop(self.tokens.take());
         let mut left = LeftOpen { files: self.open_for_writing(), not_stored: Vec::new() };
-        left.tell(&self.cache);
+        left.tell(self.told_in());
         let directory =
             self.mounted.as_ref().map(|mounted| mounted.directory().to_owned()).unwrap_or_default();
         let unmounted = self.mounted.take().map_or(Ok(true), Mounted::unmount);
@@ -265,7 +274,7 @@ impl Client {
             Some((venus, _)) => {
                 let stored = self.system.block_on(venus.shut_down());
                 let not_stored = not_stored::all(&venus, &directory).into_values().collect();
-                left.tell_not_stored(not_stored, &self.cache);
+                left.tell_not_stored(not_stored, self.told_in());
                 stored
             }
             None => Ok(()),

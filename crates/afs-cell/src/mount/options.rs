@@ -4,7 +4,7 @@ use crate::cells::OtherCells;
 use crate::configuration::ports::Ports;
 use crate::mount::StoreOptions;
 use afs_fuse::Owner;
-use afs_venus::{BypassLimits, DataPathConfig};
+use afs_venus::{BypassLimits, CacheSecret, DataPathConfig};
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -25,6 +25,8 @@ pub struct ClientOptions {
     pub cache: PathBuf,
     /// Size limit of cached data, in bytes; `None`: half of the free space on the cache's disk, at most 8 GiB.
     pub cache_bytes: Option<u64>,
+    /// The key of the user who mounts, for a cache that is encrypted.
+    pub cache_secret: Option<CacheSecret>,
     /// Which files bypass the disk cache.
     pub bypass: BypassLimits,
     /// Whether leases of directories are taken (`docs/semantics.md` "Mounts with leases").

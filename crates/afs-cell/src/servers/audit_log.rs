@@ -71,7 +71,7 @@ mod tests {
         let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
         let proven = |name: &str| {
             let principal = Principal::local(name);
-            Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
+            Identity::Proven(Arc::new(Credential::new(principal, protection)))
         };
         let (time, object) = (Default::default(), AuditObject::Fid(Fid::root(VolumeId(n))));
         let (identity, peer) = (user.map_or(Identity::Anonymous, proven), ([10, 0, 0, 1], 7001).into());

@@ -89,7 +89,7 @@ impl Cell {
 
     /// As the owner reads them from the control socket.
     fn drive_counts(&self) -> DriveCounts {
-        let reply = (self.servers.handler())(ControlRequest::DataPath);
+        let reply = (self.servers.handler())(0, ControlRequest::DataPath);
         let ControlReply::Done(json) = reply else { panic!("{reply:?}") };
         let counts: Option<DriveCounts> = serde_json::from_slice(&json).unwrap();
         counts.unwrap()

@@ -4,7 +4,7 @@ use crate::configuration::options::{DatabaseLocation, EtcdOptions, ServerOptions
 use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::import::Importer;
-use crate::servers::login_stores::{LoginRecords, LoginUsers};
+use crate::servers::login_stores::{LoginAudit, LoginRecords, LoginUsers};
 use crate::servers::security::CellSecurity;
 use crate::servers::shared_rows::{self, EMBEDDED, embedded_rows};
 use afs_db::journal::{EmbeddedOperationsDb, OperationsDb, StoredOperationsDb};
@@ -154,6 +154,7 @@ impl Databases {
         system: &Arc<System>,
         options: &ServerOptions,
         security: &CellSecurity,
+        guard: &Guard,
     ) -> CellResult<Arc<dyn Service>> {
         let hours = |hours: u32| Duration::from_secs(u64::from(hours) * 3600);
         let settings = security.file().login;
@@ -168,6 +169,7 @@ impl Databases {
             store: Arc::new(LoginRecords(self.login.clone())),
             users: Arc::new(LoginUsers(self.protection.clone())),
             mint: Arc::new(KeyMint { keys: security.keys().clone(), env: system.env() }),
+            recorder: Arc::new(LoginAudit(guard.audit().clone())),
         });
         Ok(server.service())
     }

@@ -7,8 +7,12 @@ mod data_path_tests;
 mod databases;
 mod drive_counts;
 mod error;
+mod held_volumes;
 mod import;
+mod key_keeping;
 mod login_stores;
+mod owner_calls;
+mod owner_records;
 mod owner_requests;
 #[cfg(test)]
 mod owner_tests;
@@ -38,6 +42,7 @@ use crate::drives::AttachedDrives;
 use crate::error::CellResult;
 use crate::reserve::Reserves;
 use crate::servers::import::Importer;
+use crate::servers::owner_calls::OwnerCalls;
 use crate::servers::owner_requests::{OwnerRequests, owner_calls};
 use crate::servers::partition_admission::Admission;
 use crate::servers::remote_databases::RemoteDatabases;
@@ -47,11 +52,10 @@ use crate::servers::stores::Stores;
 use afs_auth::rxgk::CallbackOffer;
 use afs_kv::Kv;
 use afs_net::{System, Udp};
-use afs_rpc::{Connection, EnvExt, Security};
+use afs_rpc::{EnvExt, Security};
 use afs_server::scrub::Scrubber;
 use afs_server::{Audit, Partitions};
 use afs_wire::ids::{CellName, Uuid};
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +66,7 @@ pub struct Servers {
     roles: Vec<Box<dyn Role>>,
     /// Transport of the calls that the owner makes through the control socket.
     owner: Udp,
-    owner_calls: BTreeMap<u16, Connection>,
+    owner_calls: OwnerCalls,
     identity: CellIdentity,
     security: CellSecurity,
     scrubber: Option<Scrubber>,
@@ -106,7 +110,7 @@ impl Servers {
             Host { system, options, security: &security, stores: &stores, guard: &guard, uuid, overseen };
         let Sockets { roles, overseer, owner } = sockets;
         let roles = start_roles(roles, overseer, host)?;
-        let owner_calls = owner_calls(&roles, &owner, options, &security);
+        let owner_calls = owner_calls(&roles, &owner, options, &security, system.env());
         let (system, indexes, audit) = (system.clone(), stores.indexes(), guard.audit().clone());
         reserves.keep(stores.left_alone());
         admission.end();
@@ -165,15 +169,15 @@ impl Servers {
         let requests = OwnerRequests {
             system: self.system.clone(),
             calls: self.owner_calls.clone(),
+            audit: self.audit.clone(),
             transports: offers.map(|offer| offer.socket.rx().clone()).collect(),
-            security: self.security.clone(),
             scrubber: self.scrubber.clone(),
             importer: self.importer.clone(),
             drives: self.drives.clone(),
             partitions: self.partitions.clone(),
             file_server: self.roles.iter().find_map(|role| role.file_server()).map(Arc::downgrade),
         };
-        Arc::new(move |request| requests.serve(request))
+        Arc::new(move |uid, request| requests.serve(uid, request))
     }
 
     /// Stops serving. Clients that wait get an error; everything acknowledged is already on disk.
@@ -240,6 +244,7 @@ fn start_roles(
         role.start(&host)?;
         offer(&**role, host.security)?;
     }
+    roles.iter().for_each(|role| role.begin(&host));
     Ok(roles)
 }
 

@@ -1,4 +1,4 @@
-//! Requests of a cell's owner on the control socket: calls to its services, statistics, reload, scrub reports, imports,
+//! Requests of a cell's owner on the control socket: calls to its services, statistics, scrub reports, imports,
 //! counters of the data path, states of partitions.
 
 use crate::configuration::options::ServerOptions;
@@ -7,27 +7,28 @@ use crate::control::{ControlReply, ControlRequest, Statistics};
 use crate::drives::AttachedDrives;
 use crate::servers::DriveCounts;
 use crate::servers::import::{self, Importer};
+use crate::servers::owner_calls::OwnerCalls;
+use crate::servers::owner_records::OwnerChange;
 use crate::servers::partition_reports;
 use crate::servers::roles::Role;
 use crate::servers::scrub;
 use crate::servers::security::CellSecurity;
 use afs_net::{System, Udp};
-use afs_rpc::{CallError, Connection, Rx};
+use afs_rpc::{CallError, Connection, EnvRef, Rx};
+use afs_server::audit::Audit;
 use afs_server::scrub::Scrubber;
 use afs_server::{FileServer, Partitions};
 use afs_wire::rpc::ServiceId;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// Handler of the requests of the owner.
 pub(super) struct OwnerRequests {
     pub(super) system: Arc<System>,
-    /// Connections to the services of this host, by service number.
-    pub(super) calls: BTreeMap<u16, Connection>,
+    pub(super) calls: OwnerCalls,
+    pub(super) audit: Audit,
     /// The transports of the services, for statistics.
     pub(super) transports: Vec<Rx>,
-    pub(super) security: CellSecurity,
     pub(super) scrubber: Option<Scrubber>,
     /// On a host that serves the databases.
     pub(super) importer: Option<Importer>,
@@ -38,11 +39,20 @@ pub(super) struct OwnerRequests {
 }
 
 impl OwnerRequests {
-    /// Serves one request. May wait for disks and other hosts.
-    pub(super) fn serve(&self, request: ControlRequest) -> ControlReply {
+    /// Serves one request of the user with this id, and records what it changed. May wait for disks and other hosts.
+    pub(super) fn serve(&self, uid: u32, request: ControlRequest) -> ControlReply {
+        let change = OwnerChange::of(&request);
+        let reply = self.reply(uid, request);
+        if let Some(change) = change {
+            change.record(&self.audit, self.calls.person(uid), self.calls.address, &reply);
+        }
+        reply
+    }
+
+    fn reply(&self, uid: u32, request: ControlRequest) -> ControlReply {
         match request {
-            ControlRequest::Call { service, call } => match self.calls.get(&service) {
-                Some(connection) => self.system.block_on(call_service(connection, call)),
+            ControlRequest::Call { service, call } => match self.calls.connection(service, uid) {
+                Some(connection) => self.system.block_on(call_service(&connection, call)),
                 None => ControlReply::Refused(format!("the cell has no service {service}")),
             },
             ControlRequest::Statistics => statistics(&self.transports),
@@ -59,10 +69,6 @@ impl OwnerRequests {
                 }
             }
             ControlRequest::Drives(json) => self.drives(&json),
-            ControlRequest::Reload => match self.security.reload() {
-                Ok(()) => ControlReply::Done(Vec::new()),
-                Err(error) => ControlReply::Refused(error.to_string()),
-            },
         }
     }
 }
@@ -80,19 +86,18 @@ impl OwnerRequests {
     }
 }
 
-/// Connections from `owner` to the services that the owner may call, by service number: encrypted with the cell's key, so
-/// that no address and no connection number has to be trusted.
+/// The services that the owner may call, over connections from `owner`.
 pub(super) fn owner_calls(
     roles: &[Box<dyn Role>],
     owner: &Udp,
     options: &ServerOptions,
     security: &CellSecurity,
-) -> BTreeMap<u16, Connection> {
-    let connect = |(service, port): (ServiceId, u16)| {
-        let peer = Ports::at(options.listen, port);
-        (service.0, owner.rx().connection(peer, service, security.of_servers()))
-    };
-    roles.iter().flat_map(|role| role.for_owner(options.ports)).map(connect).collect()
+    env: EnvRef,
+) -> OwnerCalls {
+    let at = |(service, port): (ServiceId, u16)| (service.0, Ports::at(options.listen, port));
+    let services = roles.iter().flat_map(|role| role.for_owner(options.ports)).map(at).collect();
+    let (rx, security) = (owner.rx().clone(), security.clone());
+    OwnerCalls { env, rx, address: owner.local_addr(), services, security, people: Arc::default() }
 }
 
 /// Makes one call.

@@ -5,7 +5,10 @@ use crate::configuration::ports::Ports;
 use crate::servers::security::{ADMIN_NAME, CellSecurity};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
-use afs_rpc::{BoxFuture, Caller, Connection, Identity, Level, Principal, ServerCall, Service};
+use afs_rpc::{
+    BoxFuture, Caller, Connection, Identity, Level, Person, Principal, ServerCall, Service, Terms,
+    TokenGeneration,
+};
 use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags};
 use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
@@ -76,7 +79,7 @@ impl Cell {
     }
 
     fn control(&self) -> Connection {
-        let security = self.security.of_servers();
+        let security = self.security.of_person(Person::of_user(1000, Some("alice")));
         self.owner.rx().connection(self.server.local_addr(), SERVICE, security)
     }
 
@@ -126,7 +129,8 @@ fn a_stranger_with_the_numbers_of_the_owners_connection_makes_no_call() {
     let mount = cell.mount();
     assert_eq!(&cell.ask(&mount, b"mine")[..], b"mine");
     let caller = cell.recorder.callers().remove(0);
-    let admin = Principal::local(ADMIN_NAME);
+    let terms = Terms { generation: TokenGeneration::OF_KEY, ..Terms::default() };
+    let admin = Principal::Named { name: ADMIN_NAME.into(), cell: None, terms };
     assert_eq!(caller.identity.principal(), Some(&admin));
     let stranger = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     forge(&stranger, cell.server.local_addr(), &caller);
@@ -149,4 +153,17 @@ fn every_packet_of_the_owner_and_of_the_control_socket_is_protected() {
     let control = cell.recorder.callers().remove(1);
     assert_eq!(control.identity.principal(), Some(&Principal::CellKey));
     assert_ne!(control.identity, Identity::Local);
+}
+
+#[test]
+fn a_person_at_the_control_socket_is_in_the_calls_and_a_server_names_nobody() {
+    let cell = Cell::new();
+    cell.ask(&cell.control(), b"control");
+    let peer = cell.server.local_addr();
+    cell.ask(&cell.owner.rx().connection(peer, SERVICE, cell.security.of_servers()), b"server");
+    cell.ask(&cell.mount(), b"mount");
+    let callers = cell.recorder.callers();
+    let people: Vec<_> = callers.iter().map(|caller| caller.identity.person().map(Person::as_str)).collect();
+    assert_eq!(people, [Some("1000 alice"), None, None]);
+    assert_eq!(callers[0].identity.principal(), callers[1].identity.principal());
 }

@@ -1,9 +1,7 @@
-//! Security of a cell's services: keys, security classes and requirements, which can be reloaded while the servers run.
+//! Security of a cell's services: keys, which change while the servers run, security classes and requirements.
 
-use crate::configuration::inventory::{Inventory, KEYS};
 use crate::configuration::key_store::KeyStore;
 use crate::configuration::options::{RoleName, ServerOptions};
-use crate::configuration::security_file;
 use crate::configuration::security_file::SecurityFile;
 use crate::error::CellResult;
 use crate::servers::StartError;
@@ -14,11 +12,10 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{self, CallbackOffer, Minting, RxgkServer, Variant, mint};
 use afs_auth::rxkad::{self, RxkadLimits, RxkadServer};
 use afs_net::System;
-use afs_rpc::{EnvRef, Level, Security, SecuritySource, Suspended, UnixTime};
+use afs_rpc::{EnvRef, Level, Person, Security, SecuritySource, Terms, TokenGeneration, UnixTime};
 use afs_rx::{ClientSecurity, NullClient, NullServer, ServerSecurity};
 use afs_server::{Policy, Requirement, SharedPolicy};
 use afs_wire::rpc::ServiceId;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Name of a cell's first user, who is an administrator.
@@ -29,7 +26,6 @@ const OWNER_SECONDS: u64 = 10 * 365 * 86_400;
 /// Keys, classes and requirements of a cell.
 #[derive(Clone)]
 pub struct CellSecurity {
-    state: PathBuf,
     file: SecurityFile,
     store: KeyStore,
     keys: SharedKeys,
@@ -55,7 +51,6 @@ impl CellSecurity {
             exceptions: file.realms.except.iter().cloned().collect(),
         };
         Ok(Self {
-            state: state.to_owned(),
             store,
             keys: SharedKeys::new(keys),
             policy: SharedPolicy::new(policy(&file)),
@@ -65,26 +60,16 @@ impl CellSecurity {
         })
     }
 
-    /// Reloads keys and requirements. The offered classes, the realms, and the settings of login and audit stay as they
-    /// were at the start.
-    ///
-    /// # Errors
-    /// As [`CellSecurity::open`]; then nothing has changed.
-    pub fn reload(&self) -> CellResult {
-        let file = SecurityFile::read(&self.state)?;
-        self.keys.set(self.store.load()?);
-        // An administrator who has them read again knows how they are.
-        for name in [KEYS, security_file::FILE] {
-            Inventory::take(&self.state, name);
-        }
-        self.policy.set(policy(&file));
-        Ok(())
-    }
-
     /// The file as it was at the start.
     #[must_use]
     pub fn file(&self) -> &SecurityFile {
         &self.file
+    }
+
+    /// The files of the keys.
+    #[must_use]
+    pub fn key_store(&self) -> &KeyStore {
+        &self.store
     }
 
     /// The cell's keys.
@@ -126,7 +111,18 @@ impl CellSecurity {
     /// Security of the calls of a server of the cell: in the name of the cell, encrypted.
     #[must_use]
     pub fn of_servers(&self) -> Security {
-        Security::new(Arc::new(CellSource { keys: self.keys.clone(), env: self.env.clone() }))
+        self.of_cell(None)
+    }
+
+    /// As [`CellSecurity::of_servers`], for a person who acts through the state directory.
+    #[must_use]
+    pub fn of_person(&self, person: Person) -> Security {
+        self.of_cell(Some(person))
+    }
+
+    fn of_cell(&self, person: Option<Person>) -> Security {
+        let (keys, env) = (self.keys.clone(), self.env.clone());
+        Security::new(Arc::new(CellSource { keys, env, person }))
     }
 
     /// Security of the mount in the servers' own process: the cell's first user, called back with the keys offered. The
@@ -170,6 +166,8 @@ fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CellResult<K
 struct CellSource {
     keys: SharedKeys,
     env: EnvRef,
+    /// Whom it acts for; none in the calls of a server.
+    person: Option<Person>,
 }
 
 impl CellSource {
@@ -183,12 +181,15 @@ impl CellSource {
 
 impl SecuritySource for CellSource {
     fn name(&self) -> String {
-        "cell".to_owned()
+        self.person.as_ref().map_or_else(|| "cell".to_owned(), |person| format!("cell for {person}"))
     }
 
     /// Without a usable key, an unauthenticated session.
     fn session(&self) -> Box<dyn ClientSecurity> {
-        let source = self.token().map(|token| token.source(self.env.clone()));
+        let source = self.token().map(|token| match &self.person {
+            Some(person) => token.source_for(self.env.clone(), person.clone()),
+            None => token.source(self.env.clone()),
+        });
         source.map_or_else(|| Box::new(NullClient) as Box<dyn ClientSecurity>, |source| source.session())
     }
 }
@@ -209,7 +210,7 @@ impl OwnerSource {
             level: self.level,
             expires: UnixTime { secs: now.secs + OWNER_SECONDS, nanos: now.nanos },
             enctype: EncType::DEFAULT,
-            suspended: Suspended::default(),
+            terms: Terms { generation: TokenGeneration::OF_KEY, ..Terms::default() },
         };
         let token = mint(keys, &minting, &self.env).ok()?;
         Some(token.source_with_callback(self.env.clone(), self.callback.clone()).session())

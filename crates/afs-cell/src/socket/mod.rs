@@ -43,8 +43,16 @@ fn short(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     Ok((directory, short))
 }
 
-/// User id and number of the process that connected, or that listens.
-pub(crate) fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
+/// The process that connected, or that listens, as the kernel names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Peer {
+    /// Its user.
+    pub(crate) uid: u32,
+    /// Its number. It may have ended since, and the number be another's.
+    pub(crate) pid: u32,
+}
+
+pub(crate) fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
-    Ok((peer.uid.as_raw(), peer.pid.as_raw_nonzero().get().unsigned_abs()))
+    Ok(Peer { uid: peer.uid.as_raw(), pid: peer.pid.as_raw_nonzero().get().unsigned_abs() })
 }

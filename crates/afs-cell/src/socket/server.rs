@@ -2,7 +2,7 @@
 //! requests in order.
 
 use super::connections::{Connections, Limits};
-use super::{ReplyFrame, RequestFrame};
+use super::{Peer, ReplyFrame, RequestFrame};
 use afs_net::threads;
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
@@ -45,12 +45,12 @@ pub(crate) struct SocketServer {
 
 impl SocketServer {
     /// Listens at `path`. A socket that a killed process left there is replaced: the caller knows that no other process
-    /// listens at the path. `serve` gets the user id of the client, from the kernel, and a request; it is called from a
-    /// thread of the connection, and may wait.
+    /// listens at the path. `serve` gets the client and a request; it is called from a thread of the
+    /// connection, and may wait.
     pub(crate) fn start<Q: RequestFrame, A: ReplyFrame>(
         path: &Path,
         settings: Settings,
-        serve: impl Fn(u32, Q) -> A + Send + Sync + 'static,
+        serve: impl Fn(Peer, Q) -> A + Send + Sync + 'static,
     ) -> io::Result<Self> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -81,7 +81,7 @@ impl Drop for SocketServer {
     }
 }
 
-type Serve<Q, A> = Box<dyn Fn(u32, Q) -> A + Send + Sync>;
+type Serve<Q, A> = Box<dyn Fn(Peer, Q) -> A + Send + Sync>;
 
 struct Acceptor<Q, A> {
     serve: Serve<Q, A>,
@@ -106,16 +106,16 @@ impl<Q: RequestFrame, A: ReplyFrame> Acceptor<Q, A> {
         let Settings { name, audience, .. } = self.settings;
         let stream = Arc::new(stream);
         let refuse = |line: String| drop(A::refused(line).write(&mut &*stream));
-        let Ok((uid, _)) = super::peer(&stream) else { return };
-        if let Some(line) = audience.refusal(uid) {
+        let Ok(peer) = super::peer(&stream) else { return };
+        if let Some(line) = audience.refusal(peer.uid) {
             return refuse(line.to_owned());
         }
-        let Some(slot) = self.open.take(uid) else {
+        let Some(slot) = self.open.take(peer.uid) else {
             return refuse(format!("too many {name} connections; try again"));
         };
         let (own, its) = (self.clone(), stream.clone());
         let serve = move || {
-            if let Err(error) = own.converse(&its, uid) {
+            if let Err(error) = own.converse(&its, peer) {
                 tracing::debug!("a {name} connection: {error}");
             }
             drop(slot);
@@ -129,12 +129,12 @@ impl<Q: RequestFrame, A: ReplyFrame> Acceptor<Q, A> {
     }
 
     /// Serves the requests of one connection until it ends.
-    fn converse(&self, stream: &UnixStream, uid: u32) -> io::Result<()> {
+    fn converse(&self, stream: &UnixStream, peer: Peer) -> io::Result<()> {
         stream.set_read_timeout(Some(self.settings.idle))?;
         stream.set_write_timeout(Some(self.settings.idle))?;
         let mut from = BufReader::new(stream);
         while let Some(request) = Q::read(&mut from)? {
-            (self.serve)(uid, request).write(&mut &*stream)?;
+            (self.serve)(peer, request).write(&mut &*stream)?;
         }
         Ok(())
     }

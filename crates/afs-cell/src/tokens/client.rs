@@ -6,7 +6,7 @@ use super::session::SessionId;
 use super::socket_paths;
 use crate::cells::OtherCell;
 use crate::process::is_stopped;
-use crate::socket;
+use crate::socket::{self, Peer};
 use afs_venus::{Activity, Explanation, PinOptions, Pinned, Unsaved, UnsavedPiece};
 use afs_wire::ids::CellName;
 use rustix::process::getuid;
@@ -276,7 +276,7 @@ impl Mounts {
     /// Processes of these mounts that are stopped, and therefore do not reply.
     #[must_use]
     pub fn stopped(&self) -> Vec<u32> {
-        let listener = |path: &PathBuf| Some(socket::peer(&socket::connect(path).ok()?).ok()?.1);
+        let listener = |path: &PathBuf| Some(socket::peer(&socket::connect(path).ok()?).ok()?.pid);
         self.0.iter().filter_map(listener).filter(|pid| is_stopped(*pid)).collect()
     }
 
@@ -386,7 +386,7 @@ pub(super) fn ask_within(
 }
 
 fn converse(stream: &UnixStream, request: &TokenRequest, patience: Duration) -> io::Result<TokenReply> {
-    let (listener, pid) = socket::peer(stream)?;
+    let Peer { uid: listener, pid } = socket::peer(stream)?;
     if listener != 0 && listener != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other(format!(
             "user {listener} listens where root's or one's own mounts should"

@@ -28,7 +28,7 @@ pub use kept::{BadToken, KeptToken};
 pub use messages::{CellLocation, HeldToken, MountLocation, Settle, TokenReply, TokenRequest};
 pub use mount_properties::MountProperties;
 pub use mount_tokens::MountTokens;
-pub use renew::{change_groups, keep, renew, warning};
+pub use renew::{cache_key, change_groups, keep, renew, warning};
 pub use server::{TokenHandler, TokenServer};
 pub use session::{SessionId, VARIABLE as SESSION_VARIABLE};
 pub use socket_paths::{runtime, socket_path};

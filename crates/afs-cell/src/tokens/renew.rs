@@ -1,6 +1,7 @@
 //! Renewal of tokens before they expire.
 
 use super::kept::KeptToken;
+use afs_auth::Secret;
 use afs_login::client::{self, Kept, Login, LoginError};
 use afs_login::{Grant, UserName};
 use afs_rpc::{Connection, EnvExt, Rx, Security, UnixTime};
@@ -19,10 +20,10 @@ const SOON: Duration = Duration::from_secs(3600);
 /// # Errors
 /// No server replies, or the login service refuses.
 pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
-    at_first_server(rx, kept, |service, login| async move {
+    let grant = at_first_server(rx, kept, |service, login| async move {
         client::renew(&service, &login, &kept.grant.renewal, rx.env()).await
-    })
-    .await
+    });
+    Ok(KeptToken { grant: grant.await?, ..kept.clone() })
 }
 
 /// Exchanges a token for one with other suspended groups at the first of the cell's servers that replies.
@@ -34,20 +35,28 @@ pub async fn change_groups(
     kept: &KeptToken,
     change: &client::GroupChange,
 ) -> Result<KeptToken, LoginError> {
-    at_first_server(rx, kept, |service, login| async move {
+    let grant = at_first_server(rx, kept, |service, login| async move {
         client::change_groups(&service, &login, &kept.grant.renewal, change, rx.env()).await
-    })
-    .await
+    });
+    Ok(KeptToken { grant: grant.await?, ..kept.clone() })
 }
 
-/// Calls a login service with a token, for the grant that replaces it.
-async fn at_first_server<F>(
+/// The key of the encrypted caches of a token's user.
+///
+/// # Errors
+/// No login service replies, or the error of the first that does.
+pub async fn cache_key(rx: &Rx, kept: &KeptToken) -> Result<Secret, LoginError> {
+    at_first_server(rx, kept, |service, _| async move { client::cache_key(&service).await }).await
+}
+
+/// Calls the first login service that replies, with a token.
+async fn at_first_server<T, F>(
     rx: &Rx,
     kept: &KeptToken,
     exchange: impl Fn(Connection, Login) -> F + Send,
-) -> Result<KeptToken, LoginError>
+) -> Result<T, LoginError>
 where
-    F: Future<Output = Result<Grant, LoginError>> + Send,
+    F: Future<Output = Result<T, LoginError>> + Send,
 {
     let env = rx.env();
     let user = UserName::new(&kept.user)
@@ -59,7 +68,7 @@ where
         let peer = SocketAddr::from((*server, kept.base_port.saturating_add(PORT_OFFSET)));
         let service: Connection = rx.connection(peer, ServiceId::LOGIN, security);
         match exchange(service, login.clone()).await {
-            Ok(grant) => return Ok(KeptToken { grant, ..kept.clone() }),
+            Ok(reply) => return Ok(reply),
             Err(LoginError::Call(error)) if error.is_silence() => last = LoginError::Call(error),
             Err(error) => return Err(error),
         }

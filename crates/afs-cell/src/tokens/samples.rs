@@ -8,7 +8,7 @@ use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyKind, KeyRing, generate};
 use afs_auth::rxgk::{Minting, mint};
 use afs_login::Grant;
-use afs_rpc::{Level, Parts, Suspended, UnixTime};
+use afs_rpc::{Level, Parts, Terms, UnixTime};
 use afs_wire::ids::CellName;
 use afs_wire::login::Renewal;
 use std::net::Ipv4Addr;
@@ -19,13 +19,8 @@ pub(super) fn kept(cell: &str, end: u64) -> KeptToken {
     let mut keys = KeyRing::default();
     keys.add(generate(KeyKind::Rxgk, 20, 1, &env).unwrap()).unwrap();
     let (expires, enctype) = (UnixTime { secs: end, nanos: 0 }, EncType::DEFAULT);
-    let minting = Minting {
-        name: "alice".into(),
-        level: Level::Crypt,
-        expires,
-        enctype,
-        suspended: Suspended::default(),
-    };
+    let minting =
+        Minting { name: "alice".into(), level: Level::Crypt, expires, enctype, terms: Terms::default() };
     let token = Token::Rxgk(mint(&keys, &minting, &env).unwrap());
     let renewal = Renewal::new([9; 100]).unwrap();
     let renewable_until = UnixTime { secs: end + 1000, nanos: 0 };

@@ -1,7 +1,7 @@
 //! Server of the token socket of a mount, for the users of the mount.
 
 use super::messages::{TokenReply, TokenRequest};
-use crate::socket::{Audience, Limits, Settings, SocketServer};
+use crate::socket::{Audience, Limits, Peer, Settings, SocketServer};
 use afs_venus::TokenOwner;
 use std::io;
 use std::path::Path;
@@ -34,7 +34,7 @@ impl TokenServer {
             false => Audience::Owner("this mount is not yours"),
         };
         let settings = Settings { name: "token", audience, limits: LIMITS, idle: IDLE_MAX };
-        let serve = move |uid, request| handler(owner(uid, &request), request);
+        let serve = move |peer: Peer, request| handler(owner(peer.uid, &request), request);
         Ok(Self { _socket: SocketServer::start(path, settings, serve)? })
     }
 }

@@ -6,22 +6,8 @@ use crate::capability::{DriveId, KeyEpoch, Nonce};
 
 /// First word of both first frames: "AFSD". What begins otherwise is not this protocol.
 pub const MAGIC: u32 = 0x4146_5344;
-/// The version of the protocol for files. A drive that does not speak the version that it gets says goodbye.
+/// The version of the protocol. A drive that does not speak the version that it gets says goodbye.
 pub const VERSION: u32 = 1;
-/// The version that also has requests for chunks.
-pub const CHUNKS_VERSION: u32 = 2;
-
-/// The version that also has what a client asks of a drive that stores chunks, and the revocation of that.
-pub const BOUND_VERSION: u32 = 3;
-
-/// The version that also has what a client asks of such a drive to store there, and claims.
-pub const STAGING_VERSION: u32 = 4;
-
-/// The version that also has stores of which the file server commands each chunk.
-pub const COLLECTING_VERSION: u32 = 5;
-
-/// The version that also has reads of chunks that are bound as a list.
-pub const LISTED_VERSION: u32 = COLLECTING_VERSION;
 
 /// First frame of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -25,9 +25,6 @@ pub use content::Content;
 pub use decoder::{Decoder, Event, FrameError};
 pub use failure::{Failure, Goodbye};
 pub use header::{DATA_MAX, HEADER_LEN, MESSAGE_MAX, encode_data};
-pub use hello::{
-    BOUND_VERSION, CHUNKS_VERSION, COLLECTING_VERSION, Hello, LISTED_VERSION, MAGIC, STAGING_VERSION,
-    VERSION, Welcome,
-};
+pub use hello::{Hello, MAGIC, VERSION, Welcome};
 pub use message::{HandleNumber, Message, OPEN_END, Presented, RequestId};
 pub use store::{RANGES_MAX, StoreDescription};

@@ -28,7 +28,7 @@ use super::request::{Awaited, Reply, Request};
 use super::sending::Sending;
 use super::{Error, Lost, Patience};
 use crate::capability::{ByteRange, Capability, DriveId, KeyEpoch, Nonces, Proof, Secret};
-use crate::frame::{Goodbye, Message, Presented, RequestId, StoreDescription, VERSION, Welcome};
+use crate::frame::{Message, Presented, RequestId, StoreDescription, Welcome};
 use crate::tls::Security;
 use handle::Handles;
 
@@ -59,31 +59,15 @@ impl Client {
     /// [`Patience::handshake`].
     ///
     /// # Errors
-    /// [`Lost::Key`] for a drive with another key than that of the fingerprint, and others.
+    /// [`Lost::Key`] for a drive with another key than that of the fingerprint, [`Goodbye::Version`](crate::frame::Goodbye::Version)
+    /// from one that speaks another version, and others.
     pub async fn open(
         env: EnvRef,
         stream: Box<dyn ByteStream>,
         security: Security,
         patience: Patience,
     ) -> Result<Self, Lost> {
-        Self::open_version(env, stream, security, patience, VERSION).await
-    }
-
-    /// As [`Client::open`], in a version that the drive is to speak: [`CHUNKS_VERSION`](crate::frame::CHUNKS_VERSION) to one that stores
-    /// chunks, [`BOUND_VERSION`](crate::frame::BOUND_VERSION) for what a client of the file server asks of such a drive
-    /// ([`Client::read_bound`]) and for revocations, [`STAGING_VERSION`](crate::frame::STAGING_VERSION) also for stores there
-    /// ([`Client::stage`]) and for claims.
-    ///
-    /// # Errors
-    /// The same; [`Goodbye::Version`] from a drive that does not speak it.
-    pub async fn open_version(
-        env: EnvRef,
-        stream: Box<dyn ByteStream>,
-        security: Security,
-        patience: Patience,
-        version: u32,
-    ) -> Result<Self, Lost> {
-        let opened = opening::open(&env, stream, security, &patience, version).await?;
+        let opened = opening::open(&env, stream, security, &patience).await?;
         let (link, welcome) = (opened.link.clone(), opened.welcome);
         let shared = Shared {
             link,
@@ -96,36 +80,10 @@ impl Client {
         Ok(Self(Arc::new(shared)))
     }
 
-    /// Opens a connection in the first of some versions that the drive speaks, on a stream of its own for each attempt.
-    ///
-    /// # Errors
-    /// The same; [`Goodbye::Version`] from a drive that speaks none of them.
-    pub async fn open_newest<F: Future<Output = Result<Box<dyn ByteStream>, Lost>>>(
-        env: &EnvRef,
-        connect: impl Fn() -> F,
-        (security, patience): (Security, Patience),
-        versions: &[u32],
-    ) -> Result<Self, Lost> {
-        for version in versions {
-            let stream = connect().await?;
-            match Self::open_version(env.clone(), stream, security, patience, *version).await {
-                Err(Lost::Goodbye(Goodbye::Version)) => {}
-                opened => return opened,
-            }
-        }
-        Err(Lost::Goodbye(Goodbye::Version))
-    }
-
     /// The drive at the other end, as it says itself. A capability for another one would be refused there.
     #[must_use]
     pub fn drive(&self) -> DriveId {
         self.0.welcome.drive
-    }
-
-    /// The version of the protocol that both ends speak.
-    #[must_use]
-    pub fn version(&self) -> u32 {
-        self.0.welcome.version
     }
 
     /// The epoch of the drive's key when the connection was opened.

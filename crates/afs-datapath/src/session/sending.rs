@@ -125,6 +125,15 @@ mod tests {
     }
 
     #[test]
+    fn a_source_pauses_while_the_queue_is_full_whatever_the_credit() {
+        let mut sending = Sending::new(10_000_000, 10_000_000);
+        sending.push(vec![1; QUEUE].into());
+        assert!(sending.wanted() == 0 && !sending.has_room());
+        assert_eq!(sending.next_frame(&mut Vec::new()), DATA_MAX);
+        assert!(sending.wanted() == DATA_MAX && sending.has_room());
+    }
+
+    #[test]
     fn small_pieces_share_a_frame() {
         let mut sending = Sending::new(30, 25);
         (0..3).for_each(|n| sending.push(vec![n; 10].into()));

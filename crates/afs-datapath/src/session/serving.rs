@@ -26,7 +26,7 @@ use super::link::Link;
 use super::state::Side;
 use super::{Drive, Lost};
 use crate::capability::{Nonce, Nonces};
-use crate::frame::{CHUNKS_VERSION, COLLECTING_VERSION, Goodbye, Hello, Message, VERSION, Welcome};
+use crate::frame::{Goodbye, Hello, Message, VERSION, Welcome};
 use crate::tls::{self, Offer};
 use role::DriveRole;
 
@@ -140,8 +140,8 @@ async fn greet(
     mut received: BytesMut,
     drive: &Drive,
 ) -> Result<Greeted, Lost> {
-    let (version, hello) = match read_first(&mut stream, &mut received).await? {
-        Message::Hello(Hello { version, nonce }) if speaks(drive, version) => (version, nonce),
+    let hello = match read_first(&mut stream, &mut received).await? {
+        Message::Hello(Hello { version, nonce }) if version == VERSION => nonce,
         Message::Hello(_) => {
             write_first(&mut stream, &Message::Goodbye(Goodbye::Version)).await?;
             return Err(Lost::Violation("another version of the protocol"));
@@ -149,19 +149,14 @@ async fn greet(
         _ => return Err(Lost::Violation("a client begins with a hello")),
     };
     let nonce = Nonce(env.random_bytes());
-    write_first(&mut stream, &Message::Welcome(welcome(drive, version, nonce))).await?;
+    write_first(&mut stream, &Message::Welcome(welcome(drive, nonce))).await?;
     Ok(Greeted { stream, received, nonces: Nonces { drive: nonce, client: hello } })
 }
 
-fn speaks(drive: &Drive, version: u32) -> bool {
-    let is_for_chunks = (CHUNKS_VERSION..=COLLECTING_VERSION).contains(&version);
-    version == VERSION || is_for_chunks && drive.objects.chunks().is_some()
-}
-
-fn welcome(drive: &Drive, version: u32, nonce: Nonce) -> Welcome {
+fn welcome(drive: &Drive, nonce: Nonce) -> Welcome {
     let key = drive.key();
     Welcome {
-        version,
+        version: VERSION,
         nonce,
         drive: key.drive(),
         epoch: key.epoch(),

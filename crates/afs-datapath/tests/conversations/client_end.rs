@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_datapath::frame::{DATA_MAX, Event, Message, OPEN_END, RequestId, VERSION};
+use afs_datapath::frame::{DATA_MAX, Event, Message, OPEN_END, RequestId};
 use afs_datapath::session::{Client, Lost, Patience, Security};
 use afs_env::{ByteListener, EnvExt, EnvRef};
 use afs_sim::Sim;
@@ -22,8 +22,6 @@ use super::{at, client_moves};
 const MOVES_MAX: usize = 300;
 /// Bytes of a script for one user.
 const USER_PART: usize = 40;
-/// Versions that a client asks for.
-const VERSIONS: [u32; 5] = [VERSION, 2, 3, 4, 5];
 
 /// Plays a script to a client: at first the parts of its users, then what the drive does.
 ///
@@ -35,13 +33,12 @@ pub fn play_to_client(bytes: &[u8], reached: &Reached) {
     let drive_node = sim.node("drive", Ipv4Addr::new(10, 0, 0, 1).into());
     let client_node = sim.node("client", Ipv4Addr::new(10, 0, 0, 2).into());
     let (drive_env, env) = (sim.env(drive_node), sim.env(client_node));
-    let version = script.pick(&VERSIONS);
     let users: Vec<_> = (0..1 + script.below(4)).map(|_| script.part(USER_PART)).collect();
     let listener = drive_env.listen(at()).unwrap();
     let drive = FalseDrive { env: drive_env.clone(), reached: reached.clone() };
     drive_env.spawn(Box::pin(drive.serve(listener, script)));
 
-    let all = work(env, version, users, reached.clone());
+    let all = work(env, users, reached.clone());
     if let Err(hang) = sim.block_on(client_node, Duration::from_secs(1 << 20), all) {
         panic!("{hang}");
     }
@@ -52,10 +49,9 @@ pub fn play_to_client(bytes: &[u8], reached: &Reached) {
 }
 
 /// Opens a connection, and has all users work at once.
-async fn work(env: EnvRef, version: u32, users: Vec<Script>, reached: Reached) {
+async fn work(env: EnvRef, users: Vec<Script>, reached: Reached) {
     let Ok(stream) = env.connect(at()).await else { return };
-    let opened =
-        Client::open_version(env.clone(), stream, Security::Clear, Patience::default(), version).await;
+    let opened = Client::open(env.clone(), stream, Security::Clear, Patience::default()).await;
     let client = match opened {
         Ok(client) => client,
         Err(lost) => {

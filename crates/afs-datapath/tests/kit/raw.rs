@@ -71,15 +71,9 @@ impl Raw {
         }
     }
 
-    /// Says hello as a client of files.
     pub async fn greet(&mut self) -> (Welcome, Nonces) {
-        self.greet_as(VERSION).await
-    }
-
-    /// Says hello as a client of a version of the protocol.
-    pub async fn greet_as(&mut self, version: u32) -> (Welcome, Nonces) {
         let client = Nonce([9; 32]);
-        assert!(self.send(&Message::Hello(Hello { version, nonce: client })).await);
+        assert!(self.send(&Message::Hello(Hello { version: VERSION, nonce: client })).await);
         match self.message().await {
             Some(Message::Welcome(welcome)) => (welcome, Nonces { drive: welcome.nonce, client }),
             other => panic!("{other:?}"),

@@ -1,11 +1,12 @@
 //! Change of an entry's name, owner or id.
 
+use afs_rpc::UnixTime;
 use afs_wire::ids::ViceId;
 
 use super::access::{self, Right};
 use super::delete::is_fixed;
 use super::rows::{GROUP, MEMBER, OWNED, pair};
-use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, ids, members, names, rows};
+use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, gone, ids, members, names, rows};
 use crate::RowsMut;
 
 /// The fields to change; `None` leaves one unchanged. Unchecked.
@@ -25,6 +26,7 @@ pub(super) fn change(
     requester: &Requester,
     id: ViceId,
     change: &Change,
+    now: UnixTime,
 ) -> Result<(), ProtectionError> {
     let known = Known::of(rows, requester)?;
     if is_fixed(id) {
@@ -49,6 +51,9 @@ pub(super) fn change(
         return Ok(());
     }
     rows::remove(rows, &old)?;
+    if new.name != old.name {
+        gone::note(rows, &old, now)?;
+    }
     if new.id != old.id {
         renumber(rows, old.id, &mut new)?;
     }

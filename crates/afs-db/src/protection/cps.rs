@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use afs_rpc::Suspended;
+use afs_rpc::{Suspended, Terms};
 use afs_wire::ids::ViceId;
 
 use super::members::{self, NESTING_MAX};
-use super::{ProtectionError, Refusal, rows};
+use super::{Entry, ProtectionError, Refusal, rows};
 use crate::Rows;
 
 /// Most groups of one subdomain, nested ones included.
@@ -42,16 +42,28 @@ fn groups_without(
 
 /// The subdomain of an id that must exist, sorted (docs/protocol ptserver.md "6. Translation and CPS").
 pub(super) fn subdomain(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<Vec<ViceId>, ProtectionError> {
-    subdomain_without(rows, id, &Suspended::default())
+    of_entry(rows, &rows::find(rows, id)?, &Suspended::default())
 }
 
-/// The subdomain of a caller who has suspended memberships.
-pub(super) fn subdomain_without(
+/// The subdomain of the holder of a token, if the token counts still.
+pub(super) fn of_holder(
     rows: &(impl Rows + ?Sized),
     id: ViceId,
-    suspended: &Suspended,
+    terms: &Terms,
 ) -> Result<Vec<ViceId>, ProtectionError> {
     let entry = rows::find(rows, id)?;
+    if !terms.count_in(entry.tokens) {
+        return Err(Refusal::Revoked.into());
+    }
+    of_entry(rows, &entry, &terms.suspended)
+}
+
+fn of_entry(
+    rows: &(impl Rows + ?Sized),
+    entry: &Entry,
+    suspended: &Suspended,
+) -> Result<Vec<ViceId>, ProtectionError> {
+    let id = entry.id;
     let mut all = groups_without(rows, id, suspended)?;
     all.extend([id, ViceId::ANYUSER]);
     if is_local(id, entry.is_foreign()) {

@@ -61,7 +61,7 @@ fn maker(
     name: &str,
 ) -> Result<Known, ProtectionError> {
     match &requester.identity {
-        RequesterIdentity::Foreign(proven) => {
+        RequesterIdentity::Foreign { name: proven, .. } => {
             let itself = proven == name && name.contains('@');
             let plain = new.id == NewId::User && new.owner == ViceId(0) && !requester.restricted;
             if itself && plain { Ok(Known::administrators()) } else { Err(Refusal::Permission.into()) }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::Ipv4Addr;
 use std::pin::Pin;
 
-use afs_rpc::{BoxFuture, Suspended};
+use afs_rpc::{BoxFuture, Terms, UnixTime};
 use afs_wire::ids::ViceId;
 
 use super::{After, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Requester, Status};
@@ -35,9 +35,10 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// The names of ids.
     fn names_of(&self, ids: Vec<ViceId>) -> Pending<'_, Vec<Option<String>>>;
 
-    /// The current protection subdomain of an id, sorted, without a check of the caller. Suspended memberships are left
-    /// out, with the groups that only follow from them.
-    fn cps(&self, id: ViceId, suspended: Suspended) -> Pending<'_, Vec<ViceId>>;
+    /// The current protection subdomain of an id, sorted, without a check of the caller: of a user, as the holder of
+    /// a token with these terms. Suspended memberships are left out, with the groups that only follow from them; with a
+    /// revoked token it is [`Refusal::Revoked`](super::Refusal::Revoked).
+    fn cps(&self, id: ViceId, terms: Terms) -> Pending<'_, Vec<ViceId>>;
 
     /// The groups of a host, sorted.
     fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>>;
@@ -48,11 +49,12 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// Creates a user or group and returns its id.
     fn create(&self, requester: Requester, new: NewEntry) -> Pending<'_, ViceId>;
 
-    /// Removes a user or group.
-    fn delete(&self, requester: Requester, id: ViceId) -> Pending<'_, ()>;
+    /// Removes a user or group. Tokens that a user had at this time count for no later holder of the name.
+    fn delete(&self, requester: Requester, id: ViceId, now: UnixTime) -> Pending<'_, ()>;
 
-    /// Changes an entry's name, owner or id.
-    fn change(&self, requester: Requester, id: ViceId, change: Change) -> Pending<'_, ()>;
+    /// Changes an entry's name, owner or id. Tokens that a user had at this time under another name count for no later
+    /// holder of that name.
+    fn change(&self, requester: Requester, id: ViceId, change: Change, now: UnixTime) -> Pending<'_, ()>;
 
     /// Sets privacy and quotas.
     fn set_fields(&self, requester: Requester, id: ViceId, fields: Fields) -> Pending<'_, ()>;

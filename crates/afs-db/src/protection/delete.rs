@@ -1,11 +1,12 @@
 //! Deletion of users and groups.
 
+use afs_rpc::UnixTime;
 use afs_wire::ids::ViceId;
 
 use super::access::{self, Right};
 use super::entry::QUOTA_DEFAULT;
 use super::rows::{OWNED, pair};
-use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, cps, members, names, rows};
+use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, cps, gone, members, names, rows};
 use crate::RowsMut;
 
 /// Entries that cannot be deleted or renumbered.
@@ -18,6 +19,7 @@ pub(super) fn delete(
     rows: &mut (impl RowsMut + ?Sized),
     requester: &Requester,
     id: ViceId,
+    now: UnixTime,
 ) -> Result<(), ProtectionError> {
     let known = Known::of(rows, requester)?;
     if is_fixed(id) {
@@ -40,6 +42,7 @@ pub(super) fn delete(
         members::take(rows, member, id)?;
     }
     rows::remove(rows, &entry)?;
+    gone::note(rows, &entry, now)?;
     orphan(rows, id)
 }
 

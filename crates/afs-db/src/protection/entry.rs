@@ -1,5 +1,6 @@
 //! Protection entry: a user or group as stored.
 
+use afs_rpc::TokenGeneration;
 use afs_wire::ids::ViceId;
 
 use super::{ProtectionError, Refusal};
@@ -69,6 +70,8 @@ pub struct Entry {
     pub user_quota: i32,
     /// Of a foreign cell's group: the number of its last user.
     pub last_foreign: u32,
+    /// Of a user: the generation of the tokens that count.
+    pub tokens: TokenGeneration,
 }
 
 impl Entry {
@@ -84,6 +87,7 @@ impl Entry {
             group_quota: quota,
             user_quota: quota,
             last_foreign: 0,
+            tokens: TokenGeneration::default(),
         }
     }
 
@@ -93,12 +97,18 @@ impl Entry {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut row = vec![FORMAT, self.privacy.0, self.name.len() as u8];
+        // A user whose tokens were never revoked has the row that earlier versions read.
+        let is_revoked = self.tokens != TokenGeneration::default();
+        let mut row =
+            vec![if is_revoked { FORMAT_REVOKED } else { FORMAT }, self.privacy.0, self.name.len() as u8];
         row.extend_from_slice(self.name.as_bytes());
         for word in [self.owner.0, self.creator.0, self.group_quota, self.user_quota] {
             row.extend_from_slice(&word.to_be_bytes());
         }
         row.extend_from_slice(&self.last_foreign.to_be_bytes());
+        if is_revoked {
+            row.extend_from_slice(&self.tokens.0.to_be_bytes());
+        }
         row
     }
 
@@ -109,11 +119,15 @@ impl Entry {
     fn read(id: ViceId, row: &[u8]) -> Option<Self> {
         let (head, rest) = row.split_first_chunk::<3>()?;
         let (name, words) = rest.split_at_checked(head[2].into())?;
-        let words: &[u8; 20] = words.try_into().ok()?;
+        let (words, tokens) = words.split_first_chunk::<20>()?;
+        let tokens = match (head[0], tokens) {
+            (FORMAT, []) => 0,
+            (FORMAT_REVOKED, tokens) => u64::from_be_bytes(tokens.try_into().ok()?),
+            _ => return None,
+        };
         let word = |n: usize| {
             i32::from_be_bytes([words[4 * n], words[4 * n + 1], words[4 * n + 2], words[4 * n + 3]])
         };
-        (head[0] == FORMAT).then_some(())?;
         Some(Entry {
             id,
             name: String::from_utf8(name.to_vec()).ok()?,
@@ -123,12 +137,15 @@ impl Entry {
             group_quota: word(2),
             user_quota: word(3),
             last_foreign: word(4) as u32,
+            tokens: TokenGeneration(tokens),
         })
     }
 }
 
 /// First byte of a stored entry.
 const FORMAT: u8 = 1;
+/// First byte of one that ends with the generation of the user's tokens.
+const FORMAT_REVOKED: u8 = 2;
 
 /// An entry with the number of its memberships.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -146,13 +163,17 @@ mod tests {
     #[test]
     fn rows_read_back_and_damaged_ones_are_told() {
         let entry = Entry::new(ViceId(-206), "alice:friends".into(), ViceId(2), ViceId(2));
-        let row = entry.encode();
-        assert_eq!(Entry::decode(entry.id, &row), Ok(entry.clone()));
-        for len in 0..row.len() {
-            assert_eq!(Entry::decode(entry.id, &row[..len]), Err(Refusal::Damaged.into()), "{len}");
+        let revoked = Entry { tokens: TokenGeneration(1_700_000_000), ..entry.clone() };
+        for entry in [entry, revoked] {
+            let row = entry.encode();
+            assert_eq!(Entry::decode(entry.id, &row), Ok(entry.clone()));
+            for len in 0..row.len() {
+                assert_eq!(Entry::decode(entry.id, &row[..len]), Err(Refusal::Damaged.into()), "{len}");
+            }
+            for format in [0, 3 - row[0], 9] {
+                let other = [&[format], &row[1..]].concat();
+                assert_eq!(Entry::decode(entry.id, &other), Err(Refusal::Damaged.into()), "{format}");
+            }
         }
-        let mut other_format = row;
-        other_format[0] = 9;
-        assert_eq!(Entry::decode(entry.id, &other_format), Err(Refusal::Damaged.into()));
     }
 }

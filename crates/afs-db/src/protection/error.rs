@@ -46,6 +46,8 @@ refusals! {
     TooMany = PRTOOMANY;
     /// The database is inconsistent.
     Damaged = PRDBBAD;
+    /// The caller's token was revoked.
+    Revoked = RXGKEXPIRED;
 }
 
 /// Why an operation on the protection database failed. Nothing was changed.

@@ -1,5 +1,6 @@
-//! Privacy and quotas of an entry.
+//! Privacy, quotas and token generation of an entry.
 
+use afs_rpc::UnixTime;
 use afs_wire::ids::ViceId;
 
 use super::access::{self, Right};
@@ -17,6 +18,8 @@ pub struct Fields {
     pub group_quota: Option<i32>,
     /// Quota of foreign users.
     pub user_quota: Option<i32>,
+    /// Revokes the tokens that a user has at this time. Only the cell does that: it has decided who may.
+    pub revoke_tokens: Option<UnixTime>,
 }
 
 /// Sets fields (docs/protocol ptserver.md "4. Access control inside PR", SetFieldsEntry).
@@ -27,7 +30,7 @@ pub(super) fn set(
     fields: Fields,
 ) -> Result<(), ProtectionError> {
     let quotas = [fields.group_quota, fields.user_quota];
-    if fields.privacy_mask == 0 && quotas == [None, None] {
+    if fields.privacy_mask == 0 && quotas == [None, None] && fields.revoke_tokens.is_none() {
         return Ok(());
     }
     let known = Known::of(rows, requester)?;
@@ -36,11 +39,17 @@ pub(super) fn set(
     }
     let mut entry = rows::find(rows, id)?;
     access::check(requester, &known, &entry, Right::Change)?;
-    if quotas != [None, None] {
+    if quotas != [None, None] || fields.revoke_tokens.is_some() {
         known.administrator_only()?;
     }
     if quotas.into_iter().flatten().any(|quota| quota < 0) {
         return Err(Refusal::BadArgument.into());
+    }
+    if fields.revoke_tokens.is_some() && id.is_group() {
+        return Err(Refusal::BadArgument.into());
+    }
+    if let Some(now) = fields.revoke_tokens {
+        entry.tokens = entry.tokens.after(now);
     }
     let kept = entry.privacy.0 & !fields.privacy_mask;
     entry.privacy = Privacy(kept | fields.privacy & fields.privacy_mask);

@@ -100,6 +100,9 @@ impl Plan {
         part: &Part,
     ) -> Result<(), ProtectionError> {
         let by_id = rows::entry(rows, entry.id)?;
+        // Files of OpenAFS know no revocations: those of here stay.
+        let tokens = by_id.as_ref().map(|there| there.tokens).unwrap_or_default();
+        let entry = &Entry { tokens, ..entry.clone() };
         let by_name = match rows::id_of(rows, &entry.name)? {
             Some(id) if id != entry.id => rows::entry(rows, id)?,
             _ => None,

@@ -15,6 +15,7 @@ mod embedded;
 mod entry;
 mod error;
 mod fields;
+mod gone;
 mod ids;
 pub(crate) mod import;
 mod list;

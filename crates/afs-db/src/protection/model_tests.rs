@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use afs_kv::{Config, Kv, MemoryMedium};
-use afs_rpc::{Parts, Suspended};
+use afs_rpc::{Parts, Terms, UnixTime};
 use afs_wire::ids::ViceId;
 use proptest::prelude::*;
 
@@ -14,6 +14,7 @@ use super::{
 use crate::test_answers::wait;
 
 const CELL: Requester = Requester::CELL;
+const NOW: UnixTime = UnixTime { secs: 1000, nanos: 0 };
 /// Page size for reading lists.
 const PAGE: usize = 4;
 
@@ -50,6 +51,8 @@ struct Model {
     names: BTreeMap<ViceId, String>,
     owners: BTreeMap<ViceId, ViceId>,
     members: BTreeSet<(ViceId, ViceId)>,
+    /// Names that users have had.
+    given_up: BTreeSet<String>,
 }
 
 impl Model {
@@ -109,7 +112,14 @@ impl Model {
         self.names[&owner].split(':').next().unwrap().into()
     }
 
+    fn give_up(&mut self, id: ViceId) {
+        if !id.is_group() {
+            self.given_up.insert(self.names[&id].clone());
+        }
+    }
+
     fn forget(&mut self, id: ViceId) {
+        self.give_up(id);
         self.names.remove(&id);
         self.owners.remove(&id);
         self.members.retain(|(group, member)| *group != id && *member != id);
@@ -182,7 +192,7 @@ fn step(db: &EmbeddedProtectionDb, model: &mut Model, step: &Move) {
         Move::Delete(id) => {
             let id = model.any(id);
             let is_last = model.children(ViceId::ADMINISTRATORS) == [id];
-            assert_eq!(wait(db.delete(CELL, id)).is_ok(), !is_last, "{id}");
+            assert_eq!(wait(db.delete(CELL, id, NOW)).is_ok(), !is_last, "{id}");
             if !is_last {
                 model.forget(id);
             }
@@ -209,7 +219,7 @@ fn step(db: &EmbeddedProtectionDb, model: &mut Model, step: &Move) {
             let id = model.any(id);
             let to = if id.is_group() { ViceId(-300 - to) } else { ViceId(to) };
             let change = Change { id: Some(to), ..Change::default() };
-            let changed = wait(db.change(CELL, id, change));
+            let changed = wait(db.change(CELL, id, change, NOW));
             assert_eq!(changed.is_ok(), id == to || !model.names.contains_key(&to));
             if changed.is_ok() {
                 model.renumber(id, to);
@@ -244,10 +254,13 @@ fn rename(db: &EmbeddedProtectionDb, model: &mut Model, id: usize, name: u8) {
         true => format!("{}:group{name}", model.prefix(owner)),
         false => format!("user{name}"),
     };
-    let changed = wait(db.change(CELL, id, Change { name: Some(name.clone()), ..Change::default() }));
+    let changed = wait(db.change(CELL, id, Change { name: Some(name.clone()), ..Change::default() }, NOW));
     let itself = model.names[&id] == name;
     assert_eq!(changed.is_ok(), itself || !model.is_taken(&name), "{name}: {changed:?}");
     if changed.is_ok() {
+        if !itself {
+            model.give_up(id);
+        }
         model.names.insert(id, name);
     }
 }
@@ -261,7 +274,7 @@ fn chown(db: &EmbeddedProtectionDb, model: &mut Model, id: usize, owner: usize) 
         }
         _ => old.clone(),
     };
-    let changed = wait(db.change(CELL, id, Change { owner: Some(owner), ..Change::default() }));
+    let changed = wait(db.change(CELL, id, Change { owner: Some(owner), ..Change::default() }, NOW));
     assert_eq!(changed.is_ok(), name == old || !model.is_taken(&name), "{old} to {owner}: {changed:?}");
     if changed.is_ok() {
         model.names.insert(id, name);
@@ -286,7 +299,11 @@ fn compare(db: &EmbeddedProtectionDb, model: &Model) {
         if !matches!(id, ViceId::ANYUSER | ViceId::ANONYMOUS) {
             cps.insert(ViceId::AUTHUSER);
         }
-        assert_eq!(wait(db.cps(id, Suspended::default())).unwrap(), Vec::from_iter(cps));
+        let tokens = |generation| Terms { generation, ..Terms::default() };
+        assert_eq!(wait(db.cps(id, tokens(entry.tokens))).unwrap(), Vec::from_iter(cps));
+        // No token of an earlier holder of the name counts.
+        let is_later = !model.given_up.contains(&entry.name) || wait(db.cps(id, Terms::default())).is_err();
+        assert!(is_later, "{}: {:?}", entry.name, entry.tokens);
         let owned = wait(db.owned(CELL, id, After::START, 1000)).unwrap().items;
         let fixed = |group: &ViceId| !model.owners.contains_key(group) && id == ViceId::ADMINISTRATORS;
         assert_eq!(
@@ -316,7 +333,7 @@ proptest! {
 fn the_version_differs_after_a_change_and_answers_are_ready() {
     let db = open();
     let before = db.version();
-    wait(db.cps(ViceId(1), Suspended::default())).unwrap();
+    wait(db.cps(ViceId(1), Terms::default())).unwrap();
     assert_eq!(db.version(), before, "questions change nothing");
     wait(db.remove_member(CELL, ViceId(1), ViceId::ADMINISTRATORS)).unwrap();
     assert_ne!(db.version(), before);

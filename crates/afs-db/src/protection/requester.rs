@@ -1,6 +1,6 @@
 //! Caller of a protection query: its authenticated name, and its entry in the database.
 
-use afs_rpc::Suspended;
+use afs_rpc::Terms;
 use afs_wire::ids::ViceId;
 
 use super::{ProtectionError, Refusal, cps, rows};
@@ -17,11 +17,16 @@ pub enum RequesterIdentity {
     Local {
         /// In lower case.
         name: String,
-        /// The groups whose rights the caller does not have now.
-        suspended: Suspended,
+        /// What the caller's token says besides.
+        terms: Terms,
     },
-    /// A user of another cell: `name@cell`, in lower case. Never taken for a user of this cell.
-    Foreign(String),
+    /// A user of another cell. Never taken for a user of this cell.
+    Foreign {
+        /// `name@cell`, in lower case.
+        name: String,
+        /// What the caller's token says besides.
+        terms: Terms,
+    },
 }
 
 /// A caller, with the rules that apply.
@@ -37,7 +42,13 @@ impl RequesterIdentity {
     /// A user of this cell, with all groups.
     #[must_use]
     pub fn local(name: impl Into<String>) -> Self {
-        RequesterIdentity::Local { name: name.into(), suspended: Suspended::default() }
+        RequesterIdentity::Local { name: name.into(), terms: Terms::default() }
+    }
+
+    /// A user of another cell, `name@cell`.
+    #[must_use]
+    pub fn foreign(name: impl Into<String>) -> Self {
+        RequesterIdentity::Foreign { name: name.into(), terms: Terms::default() }
     }
 }
 
@@ -58,20 +69,20 @@ impl Known {
     /// Looks up a caller (docs/protocol ptserver.md "4. Access control inside PR"): a local name without an
     /// entry and a foreign one, registered or not, are refused.
     pub(super) fn of(rows: &(impl Rows + ?Sized), requester: &Requester) -> Result<Self, ProtectionError> {
-        let (id, suspended) = match &requester.identity {
-            RequesterIdentity::Anonymous => (ViceId::ANONYMOUS, &Suspended::default()),
+        let (id, terms) = match &requester.identity {
+            RequesterIdentity::Anonymous => (ViceId::ANONYMOUS, &Terms::default()),
             RequesterIdentity::CellKey => return Ok(Known::administrators()),
-            RequesterIdentity::Local { name, suspended } if !name.contains('@') => {
+            RequesterIdentity::Local { name, terms } if !name.contains('@') => {
                 let id = rows::id_of(rows, name)?;
                 // A principal may have the name of a group, or of the anonymous user.
                 let user = id.filter(|id| !id.is_group() && *id != ViceId::ANONYMOUS);
-                (user.ok_or(Refusal::Permission)?, suspended)
+                (user.ok_or(Refusal::Permission)?, terms)
             }
-            RequesterIdentity::Local { .. } | RequesterIdentity::Foreign(_) => {
+            RequesterIdentity::Local { .. } | RequesterIdentity::Foreign { .. } => {
                 return Err(Refusal::Permission.into());
             }
         };
-        Ok(Known { id, groups: cps::subdomain_without(rows, id, suspended)? })
+        Ok(Known { id, groups: cps::of_holder(rows, id, terms)? })
     }
 
     /// A member of `system:administrators` without an entry of its own.

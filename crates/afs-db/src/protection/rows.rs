@@ -2,7 +2,7 @@
 
 use afs_wire::ids::ViceId;
 
-use super::{Entry, ProtectionError, Refusal};
+use super::{Entry, ProtectionError, Refusal, gone};
 use crate::rows::number;
 use crate::{Rows, RowsMut};
 
@@ -88,9 +88,10 @@ pub(super) fn put(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(
     Ok(rows.put(ENTRY, &key(entry.id), &entry.encode())?)
 }
 
-/// Writes an entry with its indexes.
+/// Writes an entry with its indexes. No token counts for it that an earlier holder of its name had.
 pub(super) fn insert(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
-    put(rows, entry)?;
+    let tokens = entry.tokens.max(gone::first_tokens(rows, entry)?);
+    put(rows, &Entry { tokens, ..entry.clone() })?;
     rows.put(NAME, entry.name.as_bytes(), &entry.id.0.to_be_bytes())?;
     if entry.id.is_group() {
         rows.put(OWNED, &pair(entry.owner, entry.id), &[])?;

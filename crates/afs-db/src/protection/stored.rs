@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use afs_rpc::{BoxFuture, Suspended};
+use afs_rpc::{BoxFuture, Terms, UnixTime};
 use afs_wire::ids::ViceId;
 
 use super::{
@@ -42,8 +42,8 @@ impl<S: Store> ProtectionDb for StoredProtectionDb<S> {
         self.0.read(move |rows| ids.iter().map(|id| name(rows, *id)).collect())
     }
 
-    fn cps(&self, id: ViceId, suspended: Suspended) -> Pending<'_, Vec<ViceId>> {
-        self.0.read(move |rows| cps::subdomain_without(rows, id, &suspended))
+    fn cps(&self, id: ViceId, terms: Terms) -> Pending<'_, Vec<ViceId>> {
+        self.0.read(move |rows| cps::of_holder(rows, id, &terms))
     }
 
     fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>> {
@@ -58,12 +58,12 @@ impl<S: Store> ProtectionDb for StoredProtectionDb<S> {
         self.0.change(move |rows| create::create(rows, &requester, &new))
     }
 
-    fn delete(&self, requester: Requester, id: ViceId) -> Pending<'_, ()> {
-        self.0.change(move |rows| delete::delete(rows, &requester, id))
+    fn delete(&self, requester: Requester, id: ViceId, now: UnixTime) -> Pending<'_, ()> {
+        self.0.change(move |rows| delete::delete(rows, &requester, id, now))
     }
 
-    fn change(&self, requester: Requester, id: ViceId, wanted: Change) -> Pending<'_, ()> {
-        self.0.change(move |rows| change::change(rows, &requester, id, &wanted))
+    fn change(&self, requester: Requester, id: ViceId, wanted: Change, now: UnixTime) -> Pending<'_, ()> {
+        self.0.change(move |rows| change::change(rows, &requester, id, &wanted, now))
     }
 
     fn set_fields(&self, requester: Requester, id: ViceId, fields: Fields) -> Pending<'_, ()> {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvExt, EnvRef};
+use afs_rpc::{EnvExt, EnvRef, UnixTime};
 use afs_sim::{Sim, SimRng};
 use afs_wire::ids::{UnixSeconds, Uuid, ViceId, VolumeId};
 use parking_lot::Mutex;
@@ -433,7 +433,7 @@ fn a_user_adds_the_rows_of_as_many_groups_as_the_quota_has() {
         env.sleep(Duration::from_secs(1)).await;
         let full = bytes(&servers[0]);
         for n in 100..200 {
-            dbs[n % 2].delete(alice.clone(), made.remove(0)).await.unwrap();
+            dbs[n % 2].delete(alice.clone(), made.remove(0), UnixTime { secs: 0, nanos: 0 }).await.unwrap();
             made.push(group(n).await.unwrap());
         }
         group(200).await.unwrap_err();

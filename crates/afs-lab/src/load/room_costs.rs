@@ -7,14 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use afs_datapath::MINIMUM_SIZE;
 use afs_datapath::capability::{Capability, Secret};
-use afs_datapath::frame::STAGING_VERSION;
 use afs_datapath::session::{Client, Fingerprint, Handle, Patience, Security};
 use afs_wire::fs::{
-    ANY_VERSION, COMMIT_SLOT_LEN, CommitChunks, CommitDrive, CommitPart, CommitPlace, CommitPlaced, EndRoom,
-    GetPlacedRoom, GetRoom, LayoutDrive, SetStatus, StatusReply,
+    ANY_VERSION, COMMIT_SLOT_LEN, CommitDrive, CommitPlace, CommitRoom, EndRoom, GetRoom, LayoutDrive,
+    SetStatus,
 };
 use afs_wire::ids::Fid;
-use afs_wire::rpc::{Request, Streamed};
+use afs_wire::rpc::Request;
 use afs_wire::xdr::{Decode, Encode, Fixed};
 use bytes::Bytes;
 
@@ -29,19 +28,9 @@ const STORED: [u64; 5] = [1, 8192, 65_536, 1 << 20, 8 << 20];
 /// Most rooms at a time: a server has a bound for the stores in progress from one address.
 const ROOMS_MAX: u32 = 512;
 
-/// Which of the two pairs of calls.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// GetPlacedRoom and CommitPlaced, as clients ask today.
-    Placed,
-    /// GetRoom and CommitChunks, for volumes whose new data go to one drive.
-    AtOne,
-}
-
 /// A room for a file.
 struct Room {
     fid: Fid,
-    form: Form,
     number: Fixed<16>,
     drives: Vec<LayoutDrive>,
     /// The drives for each slot of the file, in a circle.
@@ -63,36 +52,27 @@ impl Costs<'_> {
     /// # Errors
     /// The first request that fails ends the measurement; files may then be left behind, named `load-N`.
     pub async fn add_rooms(&self, costs: &mut MeasuredCosts) -> Result<(), LoadError> {
-        for form in [Form::Placed, Form::AtOne] {
-            // Once before: caches are warm then, and the drives known.
-            let mut warming = MeasuredCosts::new(String::new());
-            if !self.rooms_of_size(form, STORED[0], &mut warming).await? {
-                continue;
-            }
+        // Once before: caches are warm then, and the drives known.
+        if self.rooms_of_size(STORED[0], &mut MeasuredCosts::new(String::new())).await? {
             for bytes in STORED {
-                self.rooms_of_size(form, bytes, costs).await?;
+                self.rooms_of_size(bytes, costs).await?;
             }
         }
         Ok(())
     }
 
     /// Whether there are rooms.
-    async fn rooms_of_size(
-        &self,
-        form: Form,
-        bytes: u64,
-        costs: &mut MeasuredCosts,
-    ) -> Result<bool, LoadError> {
+    async fn rooms_of_size(&self, bytes: u64, costs: &mut MeasuredCosts) -> Result<bool, LoadError> {
         let files = files(self.calls_with(bytes).min(ROOMS_MAX));
         self.each(Kind::Create, &files).await?;
         let first = files.first().and_then(|file| file.get().copied()).ok_or(LoadError::Lost)?;
-        let told = form.ask(self.target, first, bytes).await;
+        let told = Room::ask(self.target, first, bytes).await;
         let has_rooms = !is_absent(&told)?;
         if has_rooms {
             let told = told?;
             self.target.call(&EndRoom { room: told.number }).await?;
             let drives = Arc::new(self.drives(&told).await?);
-            self.stored_in_rooms(form, bytes, (&files, drives), costs).await?;
+            self.stored_in_rooms(bytes, (&files, drives), costs).await?;
         }
         self.each(Kind::Remove, &files).await?;
         Ok(has_rooms)
@@ -100,7 +80,6 @@ impl Costs<'_> {
 
     async fn stored_in_rooms(
         &self,
-        form: Form,
         bytes: u64,
         (files, drives): (&Files, Arc<Drives>),
         costs: &mut MeasuredCosts,
@@ -113,14 +92,14 @@ impl Costs<'_> {
             async move {
                 let number = number as usize;
                 let fid = files.get(number).and_then(|file| file.get().copied()).ok_or(LoadError::Lost)?;
-                let room = form.ask(&target, fid, bytes).await?;
+                let room = Room::ask(&target, fid, bytes).await?;
                 if let Some(place) = rooms.get(number) {
                     let _ = place.set((room, OnceLock::new()));
                 }
                 Ok(())
             }
         };
-        costs.add(form.room_call(), bytes as f64, self.mean(calls, ask).await?);
+        costs.add(GetRoom::NAME, bytes as f64, self.mean(calls, ask).await?);
         let all = rooms.clone();
         let stage = move |_: Target, number: u32| {
             let (rooms, drives) = (all.clone(), drives.clone());
@@ -138,7 +117,7 @@ impl Costs<'_> {
                 room.commit(&target, staged.get().ok_or(LoadError::Lost)?, bytes).await
             }
         };
-        costs.add(form.commit_call(), bytes as f64, self.mean(calls, commit).await?);
+        costs.add(CommitRoom::NAME, bytes as f64, self.mean(calls, commit).await?);
         Ok(())
     }
 
@@ -150,62 +129,33 @@ impl Costs<'_> {
             let security =
                 if drive.clear { Security::Clear } else { Security::Tls(Fingerprint(drive.fingerprint.0)) };
             let stream = env.connect(at).await.map_err(failed("connecting"))?;
-            let client =
-                Client::open_version(env.clone(), stream, security, Patience::default(), STAGING_VERSION)
-                    .await;
+            let client = Client::open(env.clone(), stream, security, Patience::default()).await;
             drives.insert(drive.drive.0, client.map_err(failed("opening a session"))?);
         }
         Ok(Drives(drives))
     }
 }
 
-impl Form {
-    fn room_call(self) -> &'static str {
-        if self == Self::Placed { GetPlacedRoom::NAME } else { GetRoom::NAME }
-    }
-
-    fn commit_call(self) -> &'static str {
-        if self == Self::Placed { CommitPlaced::NAME } else { CommitChunks::NAME }
-    }
-
-    async fn ask(self, target: &Target, fid: Fid, length: u64) -> Result<Room, LoadError> {
+impl Room {
+    async fn ask(target: &Target, fid: Fid, length: u64) -> Result<Self, LoadError> {
         // A drive counts whole blocks, of whatever size.
         let bytes = length.next_multiple_of(MINIMUM_SIZE);
-        let (number, drives, rounds) = match self {
-            Self::Placed => {
-                let told = target.call(&GetPlacedRoom { fid, bytes, length }).await?;
-                let rounds = told.rounds.iter().map(|round| round.to_vec()).collect();
-                (told.room, told.drives.to_vec(), rounds)
-            }
-            Self::AtOne => {
-                let told = target.call(&GetRoom { fid, bytes, length }).await?;
-                (told.room, vec![told.drive], vec![vec![0]])
-            }
-        };
-        Ok(Room { fid, form: self, number, drives, rounds })
+        let told = target.call(&GetRoom { fid, bytes, length }).await?;
+        let rounds = told.rounds.iter().map(|round| round.to_vec()).collect();
+        Ok(Self { fid, number: told.room, drives: told.drives.to_vec(), rounds })
     }
-}
 
-impl Room {
     async fn commit(&self, target: &Target, staged: &Staged, bytes: u64) -> Result<(), LoadError> {
         let (fid, status, room, drives) = (self.fid, SetStatus::default(), self.number, &staged.drives);
-        let (expected, file_length, count) = (ANY_VERSION, 0, staged.places.len() as u32);
-        if self.form == Form::Placed {
-            let tables = drives.iter().flat_map(Encode::to_bytes);
-            let tables = tables.chain(staged.places.iter().flat_map(Encode::to_bytes)).collect();
-            let (drives, places) = (drives.len() as u32, count);
-            let commit =
-                CommitPlaced { fid, status, expected, file_length, grown_to: bytes, room, drives, places };
-            return send(target, &commit, tables).await;
-        }
-        let part = |place: &CommitPlace| {
-            let CommitPlace { position, chunk, receipt, .. } = place.clone();
-            CommitPart { position, chunk, receipt }.to_bytes()
-        };
-        let CommitDrive { drive, run } = drives.first().cloned().ok_or(LoadError::Lost)?;
-        let (grown_to, parts) = (bytes, count);
-        let commit = CommitChunks { fid, status, expected, file_length, grown_to, drive, room, run, parts };
-        send(target, &commit, staged.places.iter().flat_map(part).collect()).await
+        let (expected, file_length) = (ANY_VERSION, 0);
+        let tables = drives.iter().flat_map(Encode::to_bytes);
+        let tables: Vec<u8> = tables.chain(staged.places.iter().flat_map(Encode::to_bytes)).collect();
+        let (drives, places) = (drives.len() as u32, staged.places.len() as u32);
+        let commit = CommitRoom { fid, status, expected, file_length, grown_to: bytes, room, drives, places };
+        let mut call = target.files.open(&commit).await.during(CommitRoom::NAME)?;
+        call.write(Bytes::from(tables)).await.during(CommitRoom::NAME)?;
+        call.finish_request().during(CommitRoom::NAME)?;
+        call.finish::<CommitRoom>().await.during(CommitRoom::NAME).map(drop)
     }
 }
 
@@ -263,15 +213,4 @@ fn present(client: &Client, drive: &LayoutDrive) -> Result<Handle, LoadError> {
 
 fn room_of(rooms: &Rooms, number: u32) -> Result<&(Room, OnceLock<Staged>), LoadError> {
     rooms.get(number as usize).and_then(OnceLock::get).ok_or(LoadError::Lost)
-}
-
-async fn send<R: Streamed<Reply = StatusReply>>(
-    target: &Target,
-    request: &R,
-    tables: Vec<u8>,
-) -> Result<(), LoadError> {
-    let mut call = target.files.open(request).await.during(R::NAME)?;
-    call.write(Bytes::from(tables)).await.during(R::NAME)?;
-    call.finish_request().during(R::NAME)?;
-    call.finish::<R>().await.during(R::NAME).map(drop)
 }

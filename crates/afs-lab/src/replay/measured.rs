@@ -3,7 +3,7 @@
 use super::warm_client::WarmClient;
 use crate::load::BULK_BY_REQUESTS;
 use crate::model::line;
-use afs_wire::fs::{CommitPlaced, GetPlacedRoom, LAYOUT_FILES_MAX};
+use afs_wire::fs::{CommitRoom, GetRoom, LAYOUT_FILES_MAX};
 use afs_wire::rpc::Request;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -142,9 +142,9 @@ impl MeasuredCosts {
 
     /// Seconds by bytes of a write whose bytes a client leaves at drives itself: a room and its commit. `None` if these were not measured.
     pub(super) fn drive_write(&self) -> Option<Vec<(f64, f64)>> {
-        let commits = self.points(CommitPlaced::NAME)?;
+        let commits = self.points(CommitRoom::NAME)?;
         let with_room =
-            |(bytes, commit): (f64, f64)| Some((bytes, commit + self.seconds(GetPlacedRoom::NAME, bytes)?));
+            |(bytes, commit): (f64, f64)| Some((bytes, commit + self.seconds(GetRoom::NAME, bytes)?));
         commits.into_iter().map(with_room).collect()
     }
 

@@ -202,11 +202,11 @@ mod tests {
         let mut costs = measured();
         let (stores, before) = of(&costs, "StoreData", "NASD");
         assert!((before - stores * 10e-6).abs() < 0.06, "a FetchStatus: {before}");
-        costs.add("CommitPlaced", 1.0, 100.0);
+        costs.add("CommitRoom", 1.0, 100.0);
         assert_eq!(of(&costs, "StoreData", "NASD").1, before, "a commit alone is not all");
-        costs.add("GetPlacedRoom", 1.0, 30.0);
-        costs.add("GetPlacedRoom", 1e6, 30.0);
-        costs.add("CommitPlaced", 1e6, 100.0);
+        costs.add("GetRoom", 1.0, 30.0);
+        costs.add("GetRoom", 1e6, 30.0);
+        costs.add("CommitRoom", 1e6, 100.0);
         let (_, here) = of(&costs, "StoreData", "NASD");
         assert!((here - stores * 130e-6).abs() < 0.06, "{here}");
         for system in ["SAD", "NetSCSI"] {

@@ -183,7 +183,7 @@ fn systems_note(setting: &Setting<'_>) -> String {
     };
     let writes = match costs.has_drive_writes() {
         true => {
-            "Each write of NASD is charged a GetPlacedRoom and a CommitPlaced of its size, an NFS write as a store of its own; the paper charges \
+            "Each write of NASD is charged a GetRoom and a CommitRoom of its size, an NFS write as a store of its own; the paper charges \
              nothing (NFS) or a FetchStatus (AFS). A mount stores less than 64 KiB by calls."
         }
         false => {

@@ -3,12 +3,14 @@
 //! `service` is a connection at level crypt with a token of either, or the administrator's route on the server's
 //! host.
 
+use std::net::IpAddr;
+
 use afs_auth::Secret;
 use afs_rpc::EnvRef;
 use afs_wire::ids::CellName;
 use afs_wire::login::{
-    AddSshKey, Comment, ListWays, RegisterFinish, RegisterStart, RegisterStartReply, RemovePassphrase,
-    RemoveSshKey, VERSION, Ways,
+    AddSshKey, Comment, HostAddress, ListWays, RegisterFinish, RegisterStart, RegisterStartReply,
+    RemovePassphrase, RemoveSshKey, Revoke, UserText, VERSION, Ways,
 };
 use opaque_ke::{ClientRegistration, ClientRegistrationFinishParameters, RegistrationResponse};
 
@@ -104,4 +106,38 @@ pub async fn remove_ssh_key(service: &impl Ask, user: &UserName, key: &UserKey) 
 /// The error of the service.
 pub async fn list_ways(service: &impl Ask, user: &UserName) -> Result<Ways, LoginError> {
     Ok(service.ask(&ListWays { version: VERSION, user: user.to_wire() }).await?.ways)
+}
+
+/// Whose tokens to revoke.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Revoked {
+    /// Those of a user.
+    User(UserName),
+    /// Those of every user who has logged in from this address, as far as the cell remembers.
+    Host(IpAddr),
+}
+
+/// Revokes all tokens of users, and with `remove_ways` removes their passphrases and SSH keys; returns the users. Every
+/// server of the cell refuses the tokens as soon as it has the change of the protection database.
+///
+/// # Errors
+/// The error of the service.
+pub async fn revoke(
+    service: &impl Ask,
+    revoked: &Revoked,
+    remove_ways: bool,
+) -> Result<Vec<String>, LoginError> {
+    let (user, host) = match revoked {
+        Revoked::User(user) => (user.to_wire(), HostAddress::empty()),
+        Revoked::Host(address) => (UserText::empty(), to_wire(*address)),
+    };
+    let reply = service.ask(&Revoke { version: VERSION, user, host, remove_ways }).await?;
+    Ok(reply.users.iter().map(|user| user.to_text()).collect())
+}
+
+fn to_wire(address: IpAddr) -> HostAddress {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => HostAddress::truncated(&v4.octets()),
+        IpAddr::V6(v6) => HostAddress::truncated(&v6.octets()),
+    }
 }

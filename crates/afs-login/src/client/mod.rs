@@ -1,5 +1,6 @@
 //! Login client: obtains tokens from the login service, and changes how users log in.
 
+mod cache_key;
 mod error;
 mod groups;
 mod manage;
@@ -17,10 +18,12 @@ use afs_wire::rpc::Request;
 
 use crate::user::UserName;
 
+pub use cache_key::cache_key;
 pub use error::LoginError;
 pub use groups::{GroupChange, change_groups};
 pub use manage::{
-    PASSPHRASE_LEN_MIN, add_ssh_key, list_ways, register_passphrase, remove_passphrase, remove_ssh_key,
+    PASSPHRASE_LEN_MIN, Revoked, add_ssh_key, list_ways, register_passphrase, remove_passphrase,
+    remove_ssh_key, revoke,
 };
 pub use passphrase::login_with_passphrase;
 pub use renew::renew;

@@ -1,6 +1,6 @@
 //! Exchange of a token for one with other suspended groups.
 
-use afs_rpc::{Caller, Suspended, UnixTime};
+use afs_rpc::{Caller, Suspended, Terms, UnixTime};
 use afs_wire::error::AbortCode;
 use afs_wire::login::{self, GroupTexts, Renewal, Wish};
 
@@ -19,6 +19,8 @@ impl LoginServer {
     ) -> Result<login::RenewReply, AbortCode> {
         check_version(ask.version)?;
         let (user, present) = renewing(&caller.identity)?;
+        let generation = self.check_counts(&user, &present).await?;
+        let present = present.suspended;
         let (level, end) = (caller.identity.protection().level, caller.identity.expires());
         let end = end.ok_or(AbortCode::LGNPERM)?;
         let right = self.right(&ask.renewal, &user).await?;
@@ -34,7 +36,14 @@ impl LoginServer {
         let wish = Wish { lifetime: 0, level: level.number().into() };
         let (share, key) = self.exchange(&GROUPS, &user, &wish, ask.share)?;
         tracing::info!(%user, without = ?suspended.groups(), "changed the suspended groups of a token");
-        let to = Grantee { user: &user, level, end, suspended, renewal, renewable_until };
+        let to = Grantee {
+            user: &user,
+            level,
+            end,
+            terms: Terms { suspended, generation },
+            renewal,
+            renewable_until,
+        };
         Ok(login::RenewReply { share, grant: self.grant(to, &key, &GROUPS).await? })
     }
 

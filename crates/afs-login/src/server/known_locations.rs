@@ -1,9 +1,9 @@
-//! Known locations: hashed addresses of a user's earlier passphrase logins, kept with the user's records.
+//! Known locations: hashed addresses of a user's earlier logins, kept with the user's records.
 
 use std::net::IpAddr;
 
-use afs_rpc::Suspended;
 use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
 
 use super::LoginServer;
 use super::rate_limit::location;
@@ -18,12 +18,20 @@ pub(super) type LocationHash = [u8; 16];
 impl LoginServer {
     /// Whether the user has logged in from this address before.
     pub(super) async fn is_known_location(&self, user: &UserName, source: IpAddr) -> Result<bool, AbortCode> {
-        let Some(known) =
-            self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)?
-        else {
+        let Some(known) = self.users.user(user.as_str()).await.map_err(super::records::failed)? else {
             return Ok(false);
         };
-        let locations = self.records.locations(user, known.id).await?;
+        self.has_been_at(user, known.id, source).await
+    }
+
+    /// Whether the user has logged in from this address, of the latest [`LOCATIONS_MAX`].
+    pub(super) async fn has_been_at(
+        &self,
+        user: &UserName,
+        id: ViceId,
+        source: IpAddr,
+    ) -> Result<bool, AbortCode> {
+        let locations = self.records.locations(user, id).await?;
         Ok(locations.contains(&self.secret.location_hash(user, &location(source))))
     }
 
@@ -35,9 +43,7 @@ impl LoginServer {
     }
 
     async fn add_location(&self, user: &UserName, source: IpAddr) -> Result<(), AbortCode> {
-        let Some(known) =
-            self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)?
-        else {
+        let Some(known) = self.users.user(user.as_str()).await.map_err(super::records::failed)? else {
             return Ok(());
         };
         let hash = self.secret.location_hash(user, &location(source));

@@ -2,14 +2,17 @@
 
 mod attempt;
 mod authority;
+mod cache_key;
 mod groups;
 mod keys;
 mod known_locations;
 mod passphrase;
 mod rate_limit;
+mod recorded;
 mod records;
 mod register;
 mod renew;
+mod revoke;
 mod slots;
 mod ssh;
 mod stores;
@@ -18,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvRef, Level, Service, Suspended, Table, UnixTime};
+use afs_rpc::{EnvRef, Level, Service, Table, Terms, UnixTime};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::login::{self, Renewal, SealedGrant, VERSION, Wish};
@@ -30,8 +33,10 @@ use crate::protocol::Kind;
 use crate::secret::LoginSecret;
 use crate::user::UserName;
 use rate_limit::RateLimit;
+use recorded::recorded;
 use records::{Records, failed};
 
+pub use recorded::Recorder;
 pub use stores::{KeyMint, LoginStore, Mint, StoreError, User, Users};
 
 /// Lifetimes of tokens.
@@ -67,6 +72,8 @@ pub struct LoginConfig {
     pub users: Arc<dyn Users>,
     /// Creates tokens with the cell's key.
     pub mint: Arc<dyn Mint>,
+    /// Records logins, revocations, and changes to ways to log in.
+    pub recorder: Arc<dyn Recorder>,
 }
 
 /// The cell's login service. It keeps no state in memory of a login in progress: that is sealed and kept by the
@@ -79,6 +86,7 @@ pub struct LoginServer {
     records: Records,
     users: Arc<dyn Users>,
     mint: Arc<dyn Mint>,
+    recorder: Arc<dyn Recorder>,
     /// Seals the state of logins in progress; a key of this process only, so that no state outlives it.
     attempts: SealKey,
     rate_limit: RateLimit,
@@ -94,11 +102,11 @@ impl LoginServer {
     /// A server from its components.
     #[must_use]
     pub fn new(config: LoginConfig) -> Arc<Self> {
-        let LoginConfig { env, cell, secret, lifetimes, store, users, mint } = config;
+        let LoginConfig { env, cell, secret, lifetimes, store, users, mint, recorder } = config;
         let attempts = SealKey::fresh(&env);
         let rate_limit = RateLimit::new(&env);
         let records = Records(store);
-        Arc::new(Self { env, cell, secret, lifetimes, records, users, mint, attempts, rate_limit })
+        Arc::new(Self { env, cell, secret, lifetimes, records, users, mint, recorder, attempts, rate_limit })
     }
 
     /// The server as a service. Offer it with the cell's security classes and with none: a client that logs in cannot
@@ -110,13 +118,7 @@ impl LoginServer {
                 .call(|server: Arc<Self>, caller, ask: login::PassphraseStart| async move {
                     server.passphrase_start(&caller, ask).await
                 })
-                .call(|server: Arc<Self>, caller, ask: login::PassphraseFinish| async move {
-                    server.passphrase_finish(&caller, ask).await
-                })
                 .call(|server: Arc<Self>, _, ask: login::SshStart| async move { server.ssh_start(ask).await })
-                .call(
-                    |server: Arc<Self>, _, ask: login::SshFinish| async move { server.ssh_finish(ask).await },
-                )
                 .call(|server: Arc<Self>, caller, ask: login::Renew| async move {
                     server.renew(&caller, ask).await
                 })
@@ -126,20 +128,21 @@ impl LoginServer {
                 .call(|server: Arc<Self>, caller, ask: login::RegisterStart| async move {
                     server.register_start(&caller, ask).await
                 })
-                .call(|server: Arc<Self>, caller, ask: login::RegisterFinish| async move {
-                    server.register_finish(&caller, ask).await
+                .call(|server: Arc<Self>, caller, ask: login::ListWays| async move {
+                    server.list_ways(&caller, ask).await
                 })
-                .call(|server: Arc<Self>, caller, ask: login::RemovePassphrase| async move {
-                    server.remove_passphrase(&caller, ask).await
+                .call(|server: Arc<Self>, caller, ask: login::CacheKey| async move {
+                    server.cache_key(&caller, ask).await
                 });
-        Arc::new(with_keys(table))
+        Arc::new(with_records(table))
     }
 
     /// Makes a token for an authenticated user, and seals it.
     async fn grant(&self, to: Grantee<'_>, key: &SealKey, kind: &Kind) -> Result<SealedGrant, AbortCode> {
-        let Grantee { user, level, end, suspended, renewal, renewable_until } = to;
+        let Grantee { user, level, end, terms, renewal, renewable_until } = to;
+        let suspended = &terms.suspended;
         let names = self.users.names_of(suspended.groups()).await.map_err(failed)?;
-        let token = self.mint.mint(user, level, end, &suspended).ok_or(AbortCode::LGNIO)?;
+        let token = self.mint.mint(user, level, end, &terms).ok_or(AbortCode::LGNIO)?;
         let renewal = if renewable_until > end { renewal } else { Renewal::empty() };
         let host_key = Some(self.secret.host_key());
         let named = |(id, name): (&ViceId, Option<String>)| name.unwrap_or_else(|| id.0.to_string());
@@ -164,17 +167,27 @@ impl LoginServer {
     }
 }
 
-fn with_keys(table: Table<LoginServer>) -> Table<LoginServer> {
-    table
-        .call(|server: Arc<LoginServer>, caller, ask: login::AddSshKey| async move {
-            server.add_ssh_key(&caller, ask).await
-        })
-        .call(|server: Arc<LoginServer>, caller, ask: login::RemoveSshKey| async move {
-            server.remove_ssh_key(&caller, ask).await
-        })
-        .call(|server: Arc<LoginServer>, caller, ask: login::ListWays| async move {
-            server.list_ways(&caller, ask).await
-        })
+/// The calls of which the outcome is recorded.
+fn with_records(table: Table<LoginServer>) -> Table<LoginServer> {
+    let table = recorded(table, |server, caller, ask: login::PassphraseFinish| async move {
+        server.passphrase_finish(&caller, ask).await
+    });
+    let table = recorded(table, |server, caller, ask: login::SshFinish| async move {
+        server.ssh_finish(&caller, ask).await
+    });
+    let table = recorded(table, |server, caller, ask: login::RegisterFinish| async move {
+        server.register_finish(&caller, ask).await
+    });
+    let table = recorded(table, |server, caller, ask: login::RemovePassphrase| async move {
+        server.remove_passphrase(&caller, ask).await
+    });
+    let table = recorded(table, |server, caller, ask: login::AddSshKey| async move {
+        server.add_ssh_key(&caller, ask).await
+    });
+    let table = recorded(table, |server, caller, ask: login::RemoveSshKey| async move {
+        server.remove_ssh_key(&caller, ask).await
+    });
+    recorded(table, |server, caller, ask: login::Revoke| async move { server.revoke(&caller, ask).await })
 }
 
 /// The user who gets a token, with its properties.
@@ -182,7 +195,7 @@ struct Grantee<'a> {
     user: &'a UserName,
     level: Level,
     end: UnixTime,
-    suspended: Suspended,
+    terms: Terms,
     renewal: Renewal,
     renewable_until: UnixTime,
 }

@@ -1,6 +1,6 @@
 //! Login with a passphrase, server side.
 
-use afs_rpc::{Caller, EnvExt, Suspended};
+use afs_rpc::{Caller, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::login::{self, Message};
 use opaque_ke::{
@@ -51,9 +51,7 @@ impl LoginServer {
 
     /// The user's registration. A user who does not exist, or has no passphrase, gets a reply that looks the same.
     async fn registration(&self, user: &UserName) -> Result<Option<ServerRegistration<Suite>>, AbortCode> {
-        let Some(known) =
-            self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)?
-        else {
+        let Some(known) = self.users.user(user.as_str()).await.map_err(super::records::failed)? else {
             // The same read as for an existing user.
             return self.records.passphrase(user, afs_wire::ids::ViceId::ANONYMOUS).await.map(|_| None);
         };

@@ -126,6 +126,16 @@ impl Records {
         Ok(keys)
     }
 
+    /// Removes the user's passphrase and keys.
+    pub(super) async fn remove_ways(&self, user: &UserName, id: ViceId) -> Result<(), AbortCode> {
+        self.remove_passphrase(user).await?;
+        for info in self.keys(user, id).await? {
+            let key = UserKey::from_wire(&info.key).map_err(|_| damaged())?;
+            self.remove_key(user, &key).await?;
+        }
+        Ok(())
+    }
+
     pub(super) async fn generation(&self, user: &UserName) -> Result<Generation, AbortCode> {
         match self.get(user, GENERATION).await? {
             None => Ok([0; 16]),

@@ -1,6 +1,6 @@
 //! Issue of first tokens, and of renewed ones.
 
-use afs_rpc::{Caller, Class, Identity, Level, Principal, Suspended, UnixTime};
+use afs_rpc::{Caller, Class, Identity, Level, Principal, Suspended, Terms, TokenGeneration, UnixTime};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::login::{self, Renewal, SealedGrant, UserText, Wish};
@@ -34,17 +34,17 @@ impl LoginServer {
         kind: &Kind,
     ) -> Result<SealedGrant, AbortCode> {
         let level = level_of(wish)?;
-        let suspended = Suspended::default();
-        let known = self.users.user(user.as_str(), &suspended).await.map_err(failed)?;
+        let known = self.users.user(user.as_str()).await.map_err(failed)?;
         let known = known.ok_or(AbortCode::LGNDENIED)?;
         let generation = self.records.generation(user).await?;
         let lifetimes = self.lifetimes;
         let until = later(self.env.wall(), lifetimes.renewable.max(self.lifetime(wish)));
-        let right =
-            Right { user: user.clone(), id: known.id, generation, until, suspended: suspended.clone() };
+        let terms = Terms { suspended: Suspended::default(), generation: known.tokens };
+        let suspended = terms.suspended.clone();
+        let right = Right { user: user.clone(), id: known.id, generation, until, suspended };
         let renewal = self.seal_right(&right)?;
         let end = self.end(wish, until);
-        let to = Grantee { user, level, end, suspended, renewal, renewable_until: until };
+        let to = Grantee { user, level, end, terms, renewal, renewable_until: until };
         self.grant(to, key, kind).await
     }
 
@@ -57,14 +57,15 @@ impl LoginServer {
         let (user, present) = renewing(&caller.identity)?;
         let level = level_of(&ask.wish)?;
         let right = self.right(&ask.renewal, &user).await?.ok_or(AbortCode::LGNNOTRENEWABLE)?;
-        let suspended = present.and(&right.suspended).map_err(|_| AbortCode::LGNPERM)?;
+        let suspended = present.suspended.and(&right.suspended).map_err(|_| AbortCode::LGNPERM)?;
+        let generation = self.check_counts(&user, &present).await?;
         let (share, key) = self.exchange(&RENEW, &user, &ask.wish, ask.share)?;
         let end = self.end(&ask.wish, right.until);
         let to = Grantee {
             user: &user,
             level,
             end,
-            suspended,
+            terms: Terms { suspended, generation },
             renewal: ask.renewal,
             renewable_until: right.until,
         };
@@ -93,11 +94,21 @@ impl LoginServer {
         let Some(right) = self.open_right(renewal).filter(|right| right.user == *user) else {
             return Ok(None);
         };
-        let known = self.users.user(user.as_str(), &right.suspended).await.map_err(failed)?;
+        let known = self.users.user(user.as_str()).await.map_err(failed)?;
         let current = self.records.generation(user).await? == right.generation;
         let counts =
             current && known.map(|known| known.id) == Some(right.id) && right.until > self.env.wall();
         Ok(counts.then_some(right))
+    }
+
+    /// The generation of the user's tokens now, if a token with these terms counts.
+    pub(super) async fn check_counts(
+        &self,
+        user: &UserName,
+        terms: &Terms,
+    ) -> Result<TokenGeneration, AbortCode> {
+        let holder = self.users.holder(user.as_str(), terms).await.map_err(failed)?;
+        Ok(holder.ok_or(AbortCode::RXGKEXPIRED)?.tokens)
     }
 
     pub(super) fn seal_right(&self, right: &Right) -> Result<Renewal, AbortCode> {
@@ -128,8 +139,8 @@ impl LoginServer {
     }
 }
 
-/// The user of a token and its suspended groups, if the token's connection is protected against modification.
-pub(super) fn renewing(identity: &Identity) -> Result<(UserName, Suspended), AbortCode> {
+/// The user of a token and its terms, if the token's connection is protected against modification.
+pub(super) fn renewing(identity: &Identity) -> Result<(UserName, Terms), AbortCode> {
     let protection = identity.protection();
     match identity.principal() {
         Some(Principal::Named { .. })
@@ -137,9 +148,9 @@ pub(super) fn renewing(identity: &Identity) -> Result<(UserName, Suspended), Abo
         {
             Err(AbortCode::LGNPROTECTION)
         }
-        Some(Principal::Named { name, cell: None, suspended }) => {
+        Some(Principal::Named { name, cell: None, terms }) => {
             let user = UserName::new(name).map_err(|_| AbortCode::LGNPERM)?;
-            Ok((user, suspended.clone()))
+            Ok((user, terms.clone()))
         }
         _ => Err(AbortCode::LGNPERM),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{EnvExt, Suspended};
+use afs_rpc::{Caller, EnvExt};
 use afs_wire::error::AbortCode;
 use afs_wire::login::{self, KeyBlob};
 use afs_wire::xdr::{Decode, Encode, Reader};
@@ -49,6 +49,7 @@ impl LoginServer {
 
     pub(super) async fn ssh_finish(
         self: &Arc<Self>,
+        caller: &Caller,
         ask: login::SshFinish,
     ) -> Result<login::GrantReply, AbortCode> {
         check_version(ask.version)?;
@@ -66,12 +67,13 @@ impl LoginServer {
         let sealing =
             exchange.finish(client, &transcript.digest(), SSH.purpose).ok_or(AbortCode::LGNDENIED)?;
         let grant = self.first_grant(&attempt.user, &attempt.wish, &sealing, &SSH).await?;
+        self.remember_location(&attempt.user, caller.peer.ip()).await;
         tracing::info!(user = %attempt.user, %key, "logged in with an SSH key");
         Ok(login::GrantReply { grant })
     }
 
     async fn is_key_of(&self, user: &UserName, key: &UserKey) -> Result<bool, AbortCode> {
-        match self.users.user(user.as_str(), &Suspended::default()).await.map_err(super::records::failed)? {
+        match self.users.user(user.as_str()).await.map_err(super::records::failed)? {
             Some(known) => self.records.has_key(user, known.id, key).await,
             None => Ok(false),
         }

@@ -6,7 +6,7 @@ use afs_auth::Token;
 use afs_auth::crypto::EncType;
 use afs_auth::keys::SharedKeys;
 use afs_auth::rxgk::{self, Minting};
-use afs_rpc::{BoxFuture, EnvRef, Level, Suspended, UnixTime};
+use afs_rpc::{BoxFuture, EnvRef, Level, Terms, TokenGeneration, UnixTime};
 use afs_wire::ids::ViceId;
 
 use crate::user::UserName;
@@ -51,16 +51,27 @@ pub struct User {
     pub id: ViceId,
     /// Whether the user is in `system:administrators`, and has not suspended that.
     pub administrator: bool,
+    /// The generation of the tokens that count.
+    pub tokens: TokenGeneration,
 }
 
 /// The protection database, as far as a login needs it.
 pub trait Users: Send + Sync + 'static {
-    /// The user with this name, without suspended groups; `None` also for groups.
-    fn user<'a>(
+    /// The user with this name; `None` also for groups.
+    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>>;
+
+    /// As [`Users::user`] for the holder of a token with these terms; `None` also if it is revoked.
+    fn holder<'a>(
         &'a self,
         name: &'a str,
-        suspended: &'a Suspended,
+        terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Option<User>, StoreError>>;
+
+    /// At most a page of the users, in the order of their ids, that come after this one; empty behind the last.
+    fn after(&self, id: ViceId) -> BoxFuture<'_, Result<Vec<(ViceId, String)>, StoreError>>;
+
+    /// Revokes the tokens that a user has at this time.
+    fn revoke_tokens(&self, id: ViceId, now: UnixTime) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// The ids of users and groups with these names, which are compared exactly.
     fn ids_of(&self, names: Vec<String>) -> BoxFuture<'_, Result<Vec<Option<ViceId>>, StoreError>>;
@@ -71,8 +82,8 @@ pub trait Users: Send + Sync + 'static {
 
 /// Creates tokens that every server of the cell accepts.
 pub trait Mint: Send + Sync + 'static {
-    /// A token for `user` without the suspended groups that expires at `expires`; `None` when the cell has no key for it.
-    fn mint(&self, user: &UserName, level: Level, expires: UnixTime, suspended: &Suspended) -> Option<Token>;
+    /// A token for `user` with these terms that expires at `expires`; `None` when the cell has no key for it.
+    fn mint(&self, user: &UserName, level: Level, expires: UnixTime, terms: &Terms) -> Option<Token>;
 }
 
 /// Creates rxgk tokens with the cell's best key.
@@ -94,9 +105,9 @@ impl fmt::Debug for KeyMint {
 const ENCTYPE: EncType = EncType::DEFAULT;
 
 impl Mint for KeyMint {
-    fn mint(&self, user: &UserName, level: Level, expires: UnixTime, suspended: &Suspended) -> Option<Token> {
-        let (name, suspended) = (user.as_str().to_owned(), suspended.clone());
-        let minting = Minting { name, suspended, level, expires, enctype: ENCTYPE };
+    fn mint(&self, user: &UserName, level: Level, expires: UnixTime, terms: &Terms) -> Option<Token> {
+        let (name, terms) = (user.as_str().to_owned(), terms.clone());
+        let minting = Minting { name, terms, level, expires, enctype: ENCTYPE };
         match rxgk::mint(&self.keys.get(), &minting, &self.env) {
             Ok(token) => Some(Token::Rxgk(token)),
             Err(error) => {

@@ -13,11 +13,12 @@ use afs_auth::rxgk::{RxgkServer, Variant, open_token};
 use afs_auth::{Secret, Token};
 use afs_login::client::{self, GroupChange, Login, LoginError};
 use afs_login::{
-    Grant, KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer, LoginStore, Signer, StoreError, User,
-    UserKey, UserName, Users,
+    Grant, KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer, LoginStore, Recorder, Signer,
+    StoreError, User, UserKey, UserName, Users,
 };
-use afs_rpc::{BoxFuture, Connection, EnvRef, Level, Rx, Security, Suspended, UnixTime};
+use afs_rpc::{BoxFuture, Caller, Connection, EnvRef, Level, Rx, Security, Terms, TokenGeneration, UnixTime};
 use afs_sim::OneHost;
+use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::rpc::ServiceId;
 use ssh_key::private::{Ed25519Keypair, KeypairData};
@@ -32,17 +33,38 @@ pub const PROJECT: ViceId = ViceId(-300);
 const GROUPS: [(&str, ViceId); 2] = [("alice:project", PROJECT), ("alice:other", ViceId(-301))];
 
 impl Users for Book {
-    fn user<'a>(
+    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
+        let found = self.0.lock().unwrap().get(name).copied();
+        Box::pin(async move { Ok(found) })
+    }
+
+    fn holder<'a>(
         &'a self,
         name: &'a str,
-        suspended: &'a Suspended,
+        terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
-        let found = self.0.lock().unwrap().get(name).copied();
+        let found = self.0.lock().unwrap().get(name).copied().filter(|user| terms.count_in(user.tokens));
         let found = found.map(|user| User {
-            administrator: user.administrator && !suspended.has(ViceId::ADMINISTRATORS),
+            administrator: user.administrator && !terms.suspended.has(ViceId::ADMINISTRATORS),
             ..user
         });
         Box::pin(async move { Ok(found) })
+    }
+
+    fn after(&self, id: ViceId) -> BoxFuture<'_, Result<Vec<(ViceId, String)>, StoreError>> {
+        let mut users: Vec<_> =
+            self.0.lock().unwrap().iter().map(|(name, user)| (user.id, name.clone())).collect();
+        users.retain(|(other, _)| *other > id);
+        users.sort();
+        users.truncate(2);
+        Box::pin(async move { Ok(users) })
+    }
+
+    fn revoke_tokens(&self, id: ViceId, now: UnixTime) -> BoxFuture<'_, Result<(), StoreError>> {
+        for user in self.0.lock().unwrap().values_mut().filter(|user| user.id == id) {
+            user.tokens = user.tokens.after(now);
+        }
+        Box::pin(async { Ok(()) })
     }
 
     fn ids_of(&self, names: Vec<String>) -> BoxFuture<'_, Result<Vec<Option<ViceId>>, StoreError>> {
@@ -98,6 +120,16 @@ impl LoginStore for Shelf {
     }
 }
 
+/// What was recorded: calls, what they were about, and their outcomes.
+#[derive(Default)]
+pub struct Log(pub Mutex<Vec<(&'static str, String, AbortCode)>>);
+
+impl Recorder for Log {
+    fn record(&self, _: &Caller, call: &'static str, about: &str, outcome: AbortCode) {
+        self.0.lock().unwrap().push((call, about.to_owned(), outcome));
+    }
+}
+
 /// An SSH key in memory.
 pub struct Key(pub PrivateKey);
 
@@ -136,6 +168,7 @@ pub struct Cell {
     pub secret: LoginSecret,
     pub book: Arc<Book>,
     pub shelf: Arc<Shelf>,
+    pub log: Arc<Log>,
     pub env: EnvRef,
     pub server: Arc<LoginServer>,
 }
@@ -152,20 +185,24 @@ pub fn cell(seed: u64) -> Cell {
     let keys = SharedKeys::new(ring);
     let book = Arc::new(Book::default());
     for (name, id, administrator) in [("alice", 101, false), ("bob", 102, false), ("root", 1, true)] {
-        book.0.lock().unwrap().insert(name.into(), User { id: ViceId(id), administrator });
+        book.0
+            .lock()
+            .unwrap()
+            .insert(name.into(), User { id: ViceId(id), administrator, tokens: TokenGeneration(0) });
     }
     let shelf = Arc::new(Shelf::default());
     let secret = LoginSecret::generate(&env);
-    let login = login_server(&world, &secret, &shelf, &book, &keys);
+    let log = Arc::new(Log::default());
+    let login = login_server(&world, &secret, (&shelf, &log), &book, &keys);
     offer(&server, &login, &keys, &env);
     let server_rx = server;
-    Cell { world, client, owner, server_at, server_rx, keys, secret, book, shelf, env, server: login }
+    Cell { world, client, owner, server_at, server_rx, keys, secret, book, shelf, log, env, server: login }
 }
 
 fn login_server(
     world: &Arc<OneHost>,
     secret: &LoginSecret,
-    shelf: &Arc<Shelf>,
+    (shelf, log): (&Arc<Shelf>, &Arc<Log>),
     book: &Arc<Book>,
     keys: &SharedKeys,
 ) -> Arc<LoginServer> {
@@ -177,6 +214,7 @@ fn login_server(
         store: shelf.clone(),
         users: book.clone(),
         mint: Arc::new(KeyMint { keys: keys.clone(), env: world.env() }),
+        recorder: log.clone(),
     })
 }
 
@@ -207,7 +245,8 @@ impl Cell {
     pub fn restart(&mut self) {
         self.server_rx.close();
         (self.server_rx, self.server_at) = self.world.node(self.server_at.port() + 1000);
-        self.server = login_server(&self.world, &self.secret, &self.shelf, &self.book, &self.keys);
+        self.server =
+            login_server(&self.world, &self.secret, (&self.shelf, &self.log), &self.book, &self.keys);
         offer(&self.server_rx, &self.server, &self.keys, &self.env);
     }
 
@@ -282,6 +321,13 @@ impl Cell {
         let data = contents.identities.get(1).map_or(&[][..], |left_out| &left_out.data);
         let words = data.as_chunks().0.iter().map(|word| ViceId(i32::from_be_bytes(*word)));
         words.skip(1).collect()
+    }
+
+    /// The user of a token, as a server of the cell reads it.
+    pub fn holder(&self, token: &Token) -> String {
+        let Token::Rxgk(token) = token else { panic!("a token of another class") };
+        let contents = open_token(token.variant, &token.sealed, &self.keys.get()).unwrap();
+        String::from_utf8(contents.identities[0].data.clone()).unwrap()
     }
 
     pub fn now(&self) -> UnixTime {

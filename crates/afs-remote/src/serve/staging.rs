@@ -13,6 +13,7 @@ use afs_datapath::frame::STAGED_CHUNKS_MAX;
 use afs_datapath::session::{Failure, Room};
 use afs_drive::{BLOCK, ChunkId, ChunkRef, Usage};
 use afs_env::Instant;
+use afs_env::admission::{Bounds, Class, Origin, Tally};
 use afs_env::sync::{OwnedSemaphorePermit, Semaphore};
 use parking_lot::Mutex;
 
@@ -32,6 +33,8 @@ const SHARE_OF_FREE: u64 = 2;
 /// The staged chunks of a drive.
 pub(super) struct Staging {
     state: Mutex<State>,
+    /// Those that wait for memory or have it, by address; the memory of all.
+    arrivals: Mutex<Tally>,
     arriving: Arc<Semaphore>,
 }
 
@@ -46,7 +49,6 @@ struct State {
     /// What rooms have staged or reserved; none is empty.
     rooms: BTreeMap<RoomKey, InRoom>,
     all: Share,
-    arriving: BTreeMap<IpAddr, usize>,
     claims: BTreeSet<(StoreNumber, ClaimId)>,
     /// The same, the latest at the end.
     latest_claims: VecDeque<(StoreNumber, ClaimId)>,
@@ -93,7 +95,8 @@ fn space(len: u32) -> u64 {
 
 impl Staging {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), arriving: Arc::new(Semaphore::new(ARRIVING_MAX)) })
+        let arrivals = Mutex::new(Tally::new(Bounds::of(usize::MAX, ADDRESS_ARRIVING_MAX)));
+        Arc::new(Self { state: Mutex::default(), arrivals, arriving: Arc::new(Semaphore::new(ARRIVING_MAX)) })
     }
 
     /// Memory for the bytes of a chunk. Waits for that of others, who get 30 s for each step.
@@ -101,16 +104,11 @@ impl Staging {
     /// # Errors
     /// [`Failure::Busy`] for an address with too many on their way.
     pub async fn arrive(self: &Arc<Self>, peer: IpAddr) -> Result<Arriving, Failure> {
-        let peer = peer.to_canonical();
-        {
-            let mut state = self.state.lock();
-            let of_peer = state.arriving.entry(peer).or_default();
-            if *of_peer >= ADDRESS_ARRIVING_MAX {
-                return Err(Failure::Busy);
-            }
-            *of_peer += 1;
+        let origin = Origin::of(peer);
+        if !self.arrivals.lock().take(Class::Known, origin, 1) {
+            return Err(Failure::Busy);
         }
-        let mut arriving = Arriving { staging: self.clone(), peer, _permit: None };
+        let mut arriving = Arriving { staging: self.clone(), origin, _permit: None };
         let permit = self.arriving.clone().acquire_owned().await;
         arriving._permit = Some(permit.map_err(|_| Failure::Unavailable)?);
         Ok(arriving)
@@ -280,19 +278,13 @@ impl State {
 /// A chunk whose bytes are on their way, with its memory.
 pub(super) struct Arriving {
     staging: Arc<Staging>,
-    peer: IpAddr,
+    origin: Origin,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        let mut state = self.staging.state.lock();
-        if let Some(of_peer) = state.arriving.get_mut(&self.peer) {
-            *of_peer -= 1;
-            if *of_peer == 0 {
-                state.arriving.remove(&self.peer);
-            }
-        }
+        self.staging.arrivals.lock().remove(Class::Known, self.origin, 1);
     }
 }
 

@@ -24,7 +24,7 @@ impl Commanded {
         let world = World::new(seed);
         let direct = DirectDrive::new(world.kit.env(), world.kit.options(7));
         let told = direct.clone();
-        assert!(world.kit.run(async move { told.sealing().await.is_some() && told.collects() }));
+        assert!(world.kit.run(async move { told.sealing().await.is_some() }));
         Self { world, direct }
     }
 
@@ -60,8 +60,7 @@ impl Commanded {
         let (env, room) = (self.world.kit.sim.env(self.world.client), room.clone());
         async move {
             let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
-            let (patience, version) = (Patience::default(), COLLECTING_VERSION);
-            let client = Client::open_version(env, stream, Security::Clear, patience, version).await?;
+            let client = Client::open(env, stream, Security::Clear, Patience::default()).await?;
             let handle = client.present(&room.capability, &room.secret)?;
             let chunk = client.send(&handle, transfer, data(1, LEN)).await?;
             Ok((At { client, handle }, chunk))
@@ -198,7 +197,7 @@ fn a_client_that_sends_bytes_before_the_command_loses_its_connection() {
         let (mut stream, mut received) = (env.connect(at()).await.unwrap(), BytesMut::new());
         let mut decoder = Decoder::default();
         let nonce = afs_datapath::capability::Nonce([5; 32]);
-        let hello = Message::Hello(Hello { version: COLLECTING_VERSION, nonce });
+        let hello = Message::Hello(Hello { version: VERSION, nonce });
         stream.write_all(&hello.to_frame()).await.unwrap();
         loop {
             if let Some(Event::Message(message)) = decoder.next(&mut received).unwrap() {

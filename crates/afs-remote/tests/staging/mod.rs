@@ -13,7 +13,7 @@ use afs_datapath::capability::{
     Access, ByteRange, Capability, ClaimId, DriveId, DriveKey, Generation, Group, GroupTag, HolderId,
     KeyEpoch, Refusal, Secret, StagingTag, StoreNumber,
 };
-use afs_datapath::frame::{COLLECTING_VERSION, ChunkReply, ChunkRequest};
+use afs_datapath::frame::{ChunkReply, ChunkRequest, VERSION};
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Handle, Patience, Receipts, Security};
 use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, StagedChunks};
 use afs_env::EnvExt;
@@ -109,9 +109,7 @@ impl World {
         let work = async move {
             let patience = Patience { silence: Duration::from_secs(5), ..Patience::default() };
             let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
-            let version = COLLECTING_VERSION;
-            let client =
-                Client::open_version(env.clone(), stream, Security::Clear, patience, version).await?;
+            let client = Client::open(env.clone(), stream, Security::Clear, patience).await?;
             let handle = client.present(&room.capability, &room.secret)?;
             work(At { client, handle }).await
         };

@@ -13,7 +13,7 @@ use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, HolderId, KeyEpoch, Refusal, Secret,
     StoreNumber, TicketId,
 };
-use afs_datapath::frame::{CHUNKS_VERSION, ChunkReply, ChunkRequest};
+use afs_datapath::frame::{ChunkReply, ChunkRequest};
 use afs_datapath::session::{
     ChunkCall, Chunks, Client, Error, Failure, Objects, Opened, Patience, Pieces, ReadRequest, Security,
     StoreRequest, Taken,
@@ -250,10 +250,7 @@ fn without_the_key_there_is_nothing() {
         let (secret, env) = (key.seal(&capability), kit.env());
         let told = kit.run(async move {
             let stream = env.connect(at()).await.unwrap();
-            let client =
-                Client::open_version(env, stream, Security::Clear, Patience::default(), CHUNKS_VERSION)
-                    .await
-                    .unwrap();
+            let client = Client::open(env, stream, Security::Clear, Patience::default()).await.unwrap();
             let handle = client.present(&capability, &secret).unwrap();
             client.perform(&handle, ChunkRequest::Status, Bytes::new()).await
         });

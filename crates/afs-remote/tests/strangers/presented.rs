@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use afs_datapath::capability::{
     ChunkList, GroupTag, ListTerms, Listed, ListedChunk, Nonces, Proof, StagingTag, Terms, TransferId,
 };
-use afs_datapath::frame::{Content, HandleNumber, LISTED_VERSION, Message, Presented, RequestId};
+use afs_datapath::frame::{Content, HandleNumber, Message, Presented, RequestId};
 use afs_datapath::session::Drive as Served;
 use afs_sim::NodeId;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
@@ -211,7 +211,7 @@ impl Scene {
         let env = self.kit.sim.env(from);
         self.run(from, async move {
             let mut raw = Raw::new(env.connect(at).await.unwrap());
-            let (_, nonces) = raw.greet_as(LISTED_VERSION).await;
+            let (_, nonces) = raw.greet().await;
             (raw, nonces)
         })
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use afs_env::admission::{Bounds, Class};
+
 use super::claimant::Claimant;
 use crate::limits::Limits;
 
@@ -45,17 +47,17 @@ pub(crate) struct Admission<C> {
     /// The share of anonymous callers, and that of authenticated ones.
     shares: [Share; 2],
     /// Which share has the next turn.
-    known_next: bool,
+    next_class: Class,
 }
 
 impl<C: Copy + PartialEq> Admission<C> {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, loads: BTreeMap::new(), shares: Default::default(), known_next: true }
+        Self { limits, loads: BTreeMap::new(), shares: Default::default(), next_class: Class::Proven }
     }
 
     /// Admits, queues or refuses a new call. `Serve` counts it as running; `Wait` queues it.
     pub(crate) fn arrive(&mut self, claimant: Claimant, call: C) -> Verdict {
-        let (room, queue) = (self.has_room(claimant.known), self.has_queue(claimant.known));
+        let (room, queue) = (self.has_room(claimant.class), self.has_queue(claimant.class));
         let load = self.loads.entry(claimant).or_default();
         if room && load.running < self.limits.calls_per_host && load.waiting.is_empty() {
             self.count_running(claimant);
@@ -66,7 +68,7 @@ impl<C: Copy + PartialEq> Admission<C> {
             return Verdict::Refuse;
         }
         load.waiting.push_back(call);
-        self.share(claimant.known).waiting += 1;
+        self.share(claimant.class).waiting += 1;
         self.restore_invariant(claimant);
         Verdict::Wait
     }
@@ -74,14 +76,14 @@ impl<C: Copy + PartialEq> Admission<C> {
     /// Counts a call that is running already, whatever the limits.
     pub(crate) fn count_running(&mut self, claimant: Claimant) {
         self.loads.entry(claimant).or_default().running += 1;
-        self.share(claimant.known).running += 1;
+        self.share(claimant.class).running += 1;
     }
 
     /// A running call of `claimant` has ended.
     pub(crate) fn depart(&mut self, claimant: Claimant) {
         if let Some(load) = self.loads.get_mut(&claimant) {
             load.running = load.running.saturating_sub(1);
-            let share = self.share(claimant.known);
+            let share = self.share(claimant.class);
             share.running = share.running.saturating_sub(1);
         }
         self.restore_invariant(claimant);
@@ -92,29 +94,29 @@ impl<C: Copy + PartialEq> Admission<C> {
         let Some(load) = self.loads.get_mut(&claimant) else { return false };
         let Some(place) = load.waiting.iter().position(|c| *c == call) else { return false };
         load.waiting.remove(place);
-        self.share(claimant.known).waiting -= 1;
+        self.share(claimant.class).waiting -= 1;
         self.restore_invariant(claimant);
         true
     }
 
     /// The next waiting call that may run; it is counted as running.
     pub(crate) fn next(&mut self) -> Option<C> {
-        let first = self.known_next;
-        let (share, call) =
-            [first, !first].into_iter().find_map(|known| Some((known, self.next_of(known)?)))?;
-        self.known_next = !share;
+        let first = self.next_class;
+        let (class, call) =
+            [first, other(first)].into_iter().find_map(|class| Some((class, self.next_of(class)?)))?;
+        self.next_class = other(class);
         Some(call)
     }
 
-    fn next_of(&mut self, known: bool) -> Option<C> {
-        while self.has_room(known) {
-            let claimant = self.share(known).turns.pop_front()?;
+    fn next_of(&mut self, class: Class) -> Option<C> {
+        while self.has_room(class) {
+            let claimant = self.share(class).turns.pop_front()?;
             let Some(load) = self.loads.get_mut(&claimant) else { continue };
             load.queued = false;
             let below = load.running < self.limits.calls_per_host;
             let call = if below { load.waiting.pop_front() } else { None };
             if call.is_some() {
-                self.share(known).waiting -= 1;
+                self.share(class).waiting -= 1;
                 self.count_running(claimant);
             }
             self.restore_invariant(claimant);
@@ -125,24 +127,22 @@ impl<C: Copy + PartialEq> Admission<C> {
         None
     }
 
-    fn share(&mut self, known: bool) -> &mut Share {
-        let [anonymous, of_known] = &mut self.shares;
-        if known { of_known } else { anonymous }
+    fn share(&mut self, class: Class) -> &mut Share {
+        share(&mut self.shares, class)
     }
 
-    fn has_room(&self, known: bool) -> bool {
-        fits(known, self.limits.calls, self.shares.each_ref().map(|share| share.running))
+    fn has_room(&self, class: Class) -> bool {
+        fits(class, self.limits.calls, self.shares.each_ref().map(|share| share.running))
     }
 
-    fn has_queue(&self, known: bool) -> bool {
-        fits(known, self.limits.waiting, self.shares.each_ref().map(|share| share.waiting))
+    fn has_queue(&self, class: Class) -> bool {
+        fits(class, self.limits.waiting, self.shares.each_ref().map(|share| share.waiting))
     }
 
     /// Restores the invariant for one claimant, and removes it when it has no calls.
     fn restore_invariant(&mut self, claimant: Claimant) {
         let Some(load) = self.loads.get_mut(&claimant) else { return };
-        let [anonymous, of_known] = &mut self.shares;
-        let share = if claimant.known { of_known } else { anonymous };
+        let share = share(&mut self.shares, claimant.class);
         if load.queued && load.waiting.is_empty() {
             load.queued = false;
             // Rare: its only waiting call ended. The queue holds at most `Limits::waiting` claimants.
@@ -159,21 +159,33 @@ impl<C: Copy + PartialEq> Admission<C> {
     }
 }
 
+fn share(shares: &mut [Share; 2], class: Class) -> &mut Share {
+    let [anonymous, authenticated] = shares;
+    if class == Class::Proven { authenticated } else { anonymous }
+}
+
+/// The other of the two classes that callers have.
+fn other(class: Class) -> Class {
+    if class == Class::Proven { Class::Known } else { Class::Proven }
+}
+
 /// Whether one more fits under `max`, of which a quarter is reserved for authenticated callers.
-fn fits(known: bool, max: usize, [anonymous, of_known]: [usize; 2]) -> bool {
-    anonymous + of_known < max && (known || anonymous < max - max / 4)
+fn fits(class: Class, max: usize, [anonymous, authenticated]: [usize; 2]) -> bool {
+    Bounds::of(max, max).with_proven(max / 4).fits(class, [0, anonymous, authenticated], 1)
 }
 
 #[cfg(test)]
 mod tests {
+    use afs_env::admission::Origin;
+
     use super::*;
 
     fn peer(number: u8) -> Claimant {
-        Claimant { host: [10, 0, 0, number].into(), known: true }
+        Claimant { origin: Origin::of([10, 0, 0, number].into()), class: Class::Proven }
     }
 
     fn anonymous(number: u8) -> Claimant {
-        Claimant { known: false, ..peer(number) }
+        Claimant { class: Class::Known, ..peer(number) }
     }
 
     fn admission(calls: usize, per_peer: usize, waiting: usize) -> Admission<u32> {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Waker;
 
+use afs_env::admission::Class;
 use afs_rx::{CallId, ConnId, Endpoint, Event, Instant};
 use afs_wire::error::AbortCode;
 
@@ -118,7 +119,7 @@ impl State {
     fn on_incoming(&mut self, now: Instant, call: CallId, effects: &mut Effects) {
         let Some(info) = self.endpoint.call(call) else { return };
         let claimant = Claimant::new(info.peer, &self.identity(info.connection, info.peer));
-        if !info.is_request_done && !claimant.known {
+        if !info.is_request_done && claimant.class == Class::Known {
             return self.start_incomplete(now, call, claimant, effects);
         }
         match self.admission.arrive(claimant, call) {

@@ -9,10 +9,10 @@ pub(crate) use receive::{Arrival, KEPT_COST, ReceiveStream, Received};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
 use crate::Instant;
-use crate::endpoint::AdmittedAs;
 use crate::error::CallError;
 use crate::ids::{CallId, Side};
 use crate::slab::Key;
+use afs_env::admission::Slot;
 use core::time::Duration;
 use pending_ack::{FINAL_DELAY, FINAL_DELAY_PROBED};
 
@@ -30,8 +30,8 @@ pub(crate) struct Call {
     /// The error that the call failed with; set once.
     pub(crate) error: Option<CallError>,
     pub(crate) released: bool,
-    /// Server: the counters that include the call, once it is admitted.
-    pub(crate) admitted_as: Option<AdmittedAs>,
+    /// Server: its entry in the table of calls of clients.
+    pub(crate) slot: Option<Slot>,
     /// In the endpoint's list of calls with something to transmit.
     pub(crate) queued: bool,
     /// Packets of the call are being sealed or sent: it may not send more until that is done.
@@ -165,7 +165,7 @@ impl Call {
             path_ping: false,
             ping_check_at: Instant::FAR_FUTURE,
             abort_code: None,
-            admitted_as: None,
+            slot: None,
             read_blocked: false,
             write_blocked: false,
             request_done_told: false,
@@ -194,7 +194,7 @@ impl Call {
         self.narrow = None;
         self.ping_check_at = now + limits.ping();
         self.abort_code = None;
-        self.admitted_as = None;
+        self.slot = None;
         self.read_blocked = side == Side::Client;
         self.write_blocked = false;
         self.request_done_told = false;

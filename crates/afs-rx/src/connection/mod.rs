@@ -13,6 +13,7 @@ use crate::ids::{CHANNELS, Cid, ConnId, Epoch, Side};
 use crate::packet::{Header, PacketType, flags};
 use crate::security::{Identity, Overhead, PacketContext};
 use crate::slab::Key;
+use afs_env::admission::Slot;
 use core::time::Duration;
 use std::net::SocketAddr;
 
@@ -43,8 +44,8 @@ pub(crate) struct Connection {
     pub(crate) validation_pings: u32,
     /// The lowest serial that a reachability ping can have had.
     pub(crate) validation_serial: Option<u32>,
-    /// Server: the client has taken no reply yet, and is not authenticated.
-    pub(crate) is_unproven: bool,
+    /// Server: its entry in the table of connections that clients have opened.
+    pub(crate) slot: Option<Slot>,
     /// Last packet in either direction.
     pub(crate) last_active: Instant,
     /// `open_call` found no free channel.
@@ -96,7 +97,7 @@ impl Connection {
             validation_ping_at: Instant::FAR_FUTURE,
             validation_pings: 0,
             validation_serial: None,
-            is_unproven: false,
+            slot: None,
             last_active: now,
             wants_channel: false,
             dead_time,

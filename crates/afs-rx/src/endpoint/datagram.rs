@@ -131,9 +131,8 @@ impl Endpoint {
         if let Some(connection) = self.connection_mut(key) {
             connection.reachability_check = options.reachability_check;
             connection.claims = claims;
-            connection.is_unproven = true;
         }
-        self.count_unproven(key);
+        self.count_connection(key);
         self.arm_idle_timer(now, key);
         Some(key)
     }

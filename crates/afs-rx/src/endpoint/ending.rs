@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::ids::Side;
 use crate::slab::Key;
 use crate::timer::Owner;
+use afs_env::admission::Class;
 
 /// Call structures kept for reuse.
 const SPARE_CALLS: usize = 256;
@@ -52,7 +53,7 @@ impl Endpoint {
         let (side, channel, connection, id, released) =
             (call.side, call.channel, call.connection, call.id, call.released);
         self.end_channel(now, connection, channel, Ended::Received { first });
-        self.uncount_unproven(connection);
+        self.prove_connection(now, connection, Class::Known);
         if let Some(connection) = self.connections.slab.get_mut(connection) {
             if side == Side::Client {
                 connection.channels[channel].final_ack_at = ack_at;
@@ -130,7 +131,7 @@ impl Endpoint {
 
     /// Removes a connection. Its calls must be over.
     pub(super) fn remove_connection(&mut self, now: Instant, key: Key) {
-        self.uncount_unproven(key);
+        self.uncount_connection(key);
         let Some(connection) = self.connections.remove(key) else { return };
         self.timers.disarm(Owner::Connection(key));
         if let Some(peer) = self.peers.get_mut(connection.peer) {

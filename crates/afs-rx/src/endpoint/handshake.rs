@@ -10,6 +10,7 @@ use crate::packet::{Header, PacketType};
 use crate::security::{Challenge, Proof};
 use crate::slab::Key;
 use crate::stats::DropReason;
+use afs_env::admission::Class;
 use core::time::Duration;
 use rand_chacha::rand_core::Rng;
 
@@ -107,7 +108,7 @@ impl Endpoint {
                 if let Some(numbers) = verified.call_numbers {
                     self.adopt_call_numbers(now, key, numbers);
                 }
-                self.uncount_unproven(key);
+                self.prove_connection(now, key, Class::Proven);
                 self.validate_address(now, key);
                 self.admit(now, key);
             }

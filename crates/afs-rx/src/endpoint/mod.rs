@@ -27,8 +27,6 @@ mod stream;
 mod timeout;
 mod transmit;
 
-pub(crate) use call_limits::AdmittedAs;
-
 pub use info::{CallInfo, ConnectionInfo};
 pub use opening::{Opened, Sealed};
 pub use sealing::{Sealing, Turn};
@@ -48,10 +46,9 @@ use crate::peer::Peer;
 use crate::slab::{Key, Slab};
 use crate::stats::Stats;
 use crate::timer::{Owner, Timers};
+use afs_env::admission::Admission;
 use amplification::AmplificationLimit;
-use call_limits::CallLimits;
 use control::ControlQueue;
-use eviction::UnprovenConnections;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use response_limit::ResponseLimit;
@@ -83,7 +80,7 @@ pub struct Endpoint {
     /// Bytes held for calls that wait for admission; part of `Stats::buffered_bytes`.
     waiting_bytes: usize,
     /// Counts of calls begun by clients.
-    call_limits: CallLimits,
+    call_limits: Admission<Key>,
     /// Structures of freed calls, ready for the next.
     // Boxed, since they move to and from the table as they are.
     #[allow(clippy::vec_box)]
@@ -99,8 +96,8 @@ pub struct Endpoint {
     /// Start of the current second of answered queries, and their count.
     queries: (Instant, u32),
     responses: ResponseLimit,
-    /// Server connections whose source address may be forged.
-    unproven: UnprovenConnections,
+    /// The connections that clients have opened, by what these have shown.
+    admitted: Admission<Key>,
     amplification: AmplificationLimit,
     events: VecDeque<Event>,
     stats: Stats,
@@ -112,8 +109,8 @@ impl Endpoint {
     pub fn new(config: Config, seed: [u8; 32]) -> Self {
         let mut random = ChaCha12Rng::from_seed(seed);
         let hash = HashSeed(random.next_u64());
+        let config = config.bounded();
         Endpoint {
-            config: config.bounded(),
             // docs/protocol/rx.md "3. Connections, ids, epochs": bit 31 set, bit 30 clear.
             epoch: Epoch(random.next_u32() & 0x3fff_ffff | 0x8000_0000),
             random,
@@ -123,7 +120,7 @@ impl Endpoint {
             connections: ConnectionTable::new(hash),
             calls: Slab::new(),
             waiting_bytes: 0,
-            call_limits: CallLimits::new(hash),
+            call_limits: call_limits::incoming(&config),
             spare_calls: Vec::new(),
             timers: Timers::default(),
             sending: VecDeque::new(),
@@ -132,10 +129,11 @@ impl Endpoint {
             idle_peers: 0,
             queries: (Instant::ZERO, 0),
             responses: ResponseLimit::new(hash),
-            unproven: UnprovenConnections::default(),
+            admitted: eviction::server_connections(config.server_connections_max),
             amplification: AmplificationLimit::new(hash),
             events: VecDeque::new(),
             stats: Stats::default(),
+            config,
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::Instant;
 use crate::config::Config;
 use crate::hash::HashSeed;
+use afs_env::admission::Origin;
 use core::time::Duration;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -30,20 +31,12 @@ impl ResponseLimit {
         if now - self.began >= PERIOD {
             *self = ResponseLimit { began: now, ..Self::new(self.seed) };
         }
-        let source = &mut self.by_source[self.seed.hash_one(network(from)) as usize % SOURCES];
+        let source = &mut self.by_source[self.seed.hash_one(Origin::of(from)) as usize % SOURCES];
         if *source >= config.responses_per_source || self.all >= config.responses_per_second {
             return false;
         }
         *source += 1;
         self.all += 1;
         true
-    }
-}
-
-/// The range of addresses that one host can send from: an IPv4 address, or an IPv6 network.
-fn network(from: IpAddr) -> u64 {
-    match from.to_canonical() {
-        IpAddr::V4(host) => u64::from(host.to_bits()),
-        IpAddr::V6(host) => (host.to_bits() >> 64) as u64,
     }
 }

@@ -68,6 +68,9 @@ pub fn address(side: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1 + side as u8], 7000 + side as u16))
 }
 
+/// A third party on the path: it hears a datagram to one of the ends, and says what it sends itself, to whom, as if it were the other end.
+pub type Third = Box<dyn FnMut(&mut Dice, usize, &Bytes) -> Vec<(usize, Bytes)>>;
+
 pub struct World {
     pub now: Instant,
     pub dice: Dice,
@@ -77,6 +80,7 @@ pub struct World {
     /// Datagrams larger than this are swallowed.
     pub size_max: usize,
     pub ends: [Endpoint; 2],
+    pub third: Option<Third>,
     wire: BTreeMap<(Instant, u64), (usize, Bytes)>,
     sent: u64,
     last_arrival: [Instant; 2],
@@ -96,6 +100,7 @@ impl World {
             bytes_per_second: u64::MAX,
             size_max: usize::MAX,
             ends,
+            third: None,
             wire: BTreeMap::new(),
             sent: 0,
             last_arrival: [Instant::ZERO; 2],
@@ -112,10 +117,19 @@ impl World {
                 let segment = transmit.segment_size.unwrap_or(transmit.len);
                 let batch = Bytes::copy_from_slice(&self.buf[..transmit.len]);
                 for start in (0..batch.len()).step_by(segment) {
-                    self.launch(1 - side, batch.slice(start..batch.len().min(start + segment)));
+                    self.launch_heard(1 - side, batch.slice(start..batch.len().min(start + segment)));
                 }
             }
         }
+    }
+
+    fn launch_heard(&mut self, to: usize, datagram: Bytes) {
+        let more = match &mut self.third {
+            Some(third) => third(&mut self.dice, to, &datagram),
+            None => Vec::new(),
+        };
+        self.launch(to, datagram);
+        more.into_iter().for_each(|(to, datagram)| self.launch(to, datagram));
     }
 
     fn launch(&mut self, to: usize, datagram: Bytes) {

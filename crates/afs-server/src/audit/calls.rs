@@ -87,13 +87,10 @@ described! {
     Read: fs::GetAddress |call| call.fid;
     Read: fs::GetGrowth |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
-    Read: fs::GetPlacedRoom |call| call.fid;
-    Read: fs::GetAnyRoom |call| call.fid;
     Read: fs::Collect |call| call.fid;
     Read: fs::EndRoom |_| ();
     Change: fs::CommitStore |call| call.fid;
-    Change: fs::CommitChunks |call| call.fid;
-    Change: fs::CommitPlaced |call| call.fid;
+    Change: fs::CommitRoom |call| call.fid;
     Read: fs::BulkCapability |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
     Read: fs::StatusAndCapability |call| call.wanted.fid;
 }

@@ -47,11 +47,19 @@ const OTHERS: &str = "(others)";
 fn write_call(line: &mut String, call: &AuditedCall) -> fmt::Result {
     write!(line, "{{\"time\":{}.{:09},\"who\":", call.time.secs, call.time.nanos)?;
     write_text(line, &who(&call.identity))?;
+    write_person(line, &call.identity)?;
     write_suspended(line, &call.identity)?;
     write!(line, ",\"by\":\"{}\",\"peer\":\"{}\"", by(&call.identity), call.peer)?;
     write!(line, ",\"call\":\"{}\",\"object\":", call.call)?;
     write_text(line, &call.object.to_string())?;
     write!(line, ",\"code\":{}}}", call.code.0)
+}
+
+/// Whom the holder of the cell's key acted for, if it said so.
+fn write_person(line: &mut String, identity: &Identity) -> fmt::Result {
+    let Some(person) = identity.person() else { return Ok(()) };
+    line.push_str(",\"person\":");
+    write_text(line, person.as_str())
 }
 
 /// The groups whose rights the caller did not have, if there are any.

@@ -82,7 +82,7 @@ impl Audit {
     }
 
     /// The same for who is known without a call.
-    pub(crate) fn record_of(
+    pub fn record_of(
         &self,
         (identity, peer): (&Identity, SocketAddr),
         call: &'static str,

@@ -2,9 +2,10 @@
 //!
 //! Callers with a name and those without have tables of their own: neither takes a place from the other.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
+use afs_rpc::admission::Origin;
 use afs_rpc::{Identity, Instant, RepeatBounds, RepeatKind, Repeats, UnixTime};
 
 use super::record::{AuditPart, AuditedCall, CountedCalls, Refused};
@@ -66,21 +67,13 @@ impl Refusals {
     }
 }
 
-/// The caller of a call that was refused.
+/// The caller of a call that was refused; of those without a name the address, or the /64, all of whose addresses one host can have.
 fn refused(call: &AuditedCall) -> Refused {
-    match (call.part(), call.peer.ip()) {
-        (AuditPart::AnonymousRefusals, IpAddr::V6(address)) => match address.to_ipv4_mapped() {
-            Some(address) => Refused::Address(address.into()),
-            None => Refused::Network(network(address)),
-        },
+    match (call.part(), Origin::of(call.peer.ip()).host()) {
+        (AuditPart::AnonymousRefusals, IpAddr::V6(network)) => Refused::Network(network),
         (AuditPart::AnonymousRefusals, address) => Refused::Address(address),
         _ => Refused::Named(who(&call.identity)),
     }
-}
-
-/// The /64, all of whose addresses one host can have.
-fn network(address: Ipv6Addr) -> Ipv6Addr {
-    Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))
 }
 
 /// The name of a caller in the log.

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use afs_rpc::{Class, ConnKey, Credential, Identity, Level, Principal, Protection, Suspended, UnixTime};
+use afs_rpc::{Class, ConnKey, Credential, Identity, Level, Person, Principal, Protection, Terms, UnixTime};
 use afs_sim::{NodeId, Sim};
 use afs_wire::error::Errno;
 use afs_wire::ids::{Fid, VolumeId};
@@ -58,14 +58,14 @@ fn alice() -> Caller {
     let principal = Principal::Named {
         name: "alice".into(),
         cell: Some("else\n\"where\u{1f600}".into()),
-        suspended: Suspended::default(),
+        terms: Terms::default(),
     };
     named(principal)
 }
 
 fn named(principal: Principal) -> Caller {
     let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
-    let credential = Credential { principal, protection, expires: None, callback: None };
+    let credential = Credential::new(principal, protection);
     Caller { identity: Identity::Proven(Arc::new(credential)), ..anybody([10, 0, 0, 7]) }
 }
 
@@ -87,6 +87,28 @@ fn a_record_is_a_line_of_ascii_whatever_names_are_like() {
     let tail = "\"who\":\"alice@else\\u000a\\\"where\\ud83d\\ude00\",\"by\":\"rxgk/crypt\",\
                 \"peer\":\"10.0.0.7:7001\",\"call\":\"StoreACL\",\"object\":\"7.1.1\",\"code\":0}";
     assert!(line.starts_with("{\"time\":") && line.ends_with(tail), "{line}");
+}
+
+/// What a person is like besides is decided where it is taken from a client: `Person::claimed`.
+#[test]
+fn a_record_has_the_person_behind_the_cells_key_quoted_and_bounded() {
+    let rig = Rig::new(AuditOptions::default());
+    let said = |text: &[u8]| {
+        let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
+        let person = Person::claimed(text);
+        let principal = Principal::CellKey;
+        let credential = Credential { principal, protection, expires: None, callback: None, person };
+        let caller = Caller { identity: Identity::Proven(Arc::new(credential)), ..anybody([10, 0, 0, 7]) };
+        let object = AuditObject::Nothing;
+        rig.audit.record(&caller, "CreateVolume", CallKind::Change, object, AbortCode::OK);
+        let lines = rig.flushed();
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        line.split_once("\"who\":\"(cell key)\"").unwrap().1.split_once(",\"by\":").unwrap().0.to_owned()
+    };
+    assert_eq!(said(b"1000 alice"), ",\"person\":\"1000 alice\"");
+    assert_eq!(said(b"1\n\"},\x1b[2J\\"), ",\"person\":\"1?\\\"},?[2J\\\\\"");
+    assert_eq!(said(&[b'"'; 4096]), format!(",\"person\":\"{}\"", "\\\"".repeat(64)));
+    assert_eq!(said(b""), "");
 }
 
 #[test]

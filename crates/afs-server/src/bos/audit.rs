@@ -35,6 +35,7 @@ described! {
     Change: bos::Restart |call| &*call.instance;
     Change: bos::AddSUser |call| &*call.name;
     Change: bos::DeleteSUser |call| &*call.name;
+    Change: bos::CellKeys |_| ();
     Change: bos::AddKey |_| ();
     Change: bos::DeleteKey |_| ();
     Change: bos::SetCellName |call| &*call.name;

@@ -7,6 +7,7 @@
 mod audit;
 mod cell;
 mod instances;
+mod keys;
 mod role;
 mod unsupported;
 
@@ -20,6 +21,7 @@ use afs_wire::ids::{CellName, UnixSeconds};
 use afs_wire::rpc::ServiceId;
 
 use crate::guard::{Guard, Guarded};
+pub use keys::KeyKeeper;
 pub use role::Role;
 
 /// What the overseer reports of its host.
@@ -40,12 +42,13 @@ pub struct BosServer {
     overseen: Overseen,
     db: Arc<dyn ProtectionDb>,
     guard: Guard,
+    keys: Option<Arc<dyn KeyKeeper>>,
     started: UnixSeconds,
 }
 
 impl BosServer {
     /// A service for port 7007 ([`afs_rpc::Rx::listen_with`]), offered for as long as the process plays its
-    /// roles. `db` knows the administrators of the cell.
+    /// roles. `db` knows the administrators of the cell; without `keys` the call for the keys of the host is unknown.
     ///
     /// Its service id is also that of the file service. Requirements on connections of the file service bind
     /// callers of this service only in queries for the administrators' names and in calls that are refused.
@@ -54,12 +57,13 @@ impl BosServer {
         overseen: Overseen,
         db: Arc<dyn ProtectionDb>,
         guard: Guard,
+        keys: Option<Arc<dyn KeyKeeper>>,
     ) -> Arc<dyn Service> {
         let started = UnixSeconds(env.wall().secs_u32());
-        let server = Arc::new(BosServer { overseen, db, guard, started });
+        let server = Arc::new(BosServer { overseen, db, guard, keys, started });
         let table = Table::new(ServiceId::OVERSEER, server);
         let table = instances::add(table);
-        let table = cell::add(table);
+        let table = keys::add(cell::add(table));
         Arc::new(unsupported::add(table))
     }
 }

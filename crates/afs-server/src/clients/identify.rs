@@ -16,10 +16,10 @@
 //! holds the name is probed again: a client that was killed and restarted at another port may have called
 //! before it could authenticate, and is recognised as soon as it does.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use afs_rpc::{CallError, Caller, Identity, Security};
+use afs_rpc::{CallError, Caller, EnvExt, Identity, Security};
 use afs_wire::error::AbortCode;
 
 use super::Clients;
@@ -85,7 +85,7 @@ impl Clients {
         self.unidentified.lock().forget(caller.peer);
         let (host, new) = match self.find_same(caller, identity_reply.identity, security.as_ref()).await {
             Some(host) => (host, false),
-            None => (self.welcome(caller, identity_reply.identity)?, true),
+            None => (self.welcome(caller, identity_reply.identity).await?, true),
         };
         host.touch(self.now());
         host.set_translates(identity_reply.translates);
@@ -195,14 +195,38 @@ impl Clients {
         Ok(host)
     }
 
-    fn welcome(&self, caller: &Caller, identity: HostIdentity) -> Result<Arc<Host>, AbortCode> {
+    async fn welcome(
+        self: &Arc<Self>,
+        caller: &Caller,
+        identity: HostIdentity,
+    ) -> Result<Arc<Host>, AbortCode> {
         let is_authenticated = caller.identity != Identity::Anonymous;
         let misses = match is_authenticated {
             true => Misses::default(),
             false => self.addresses.lock().of(caller.peer.ip()),
         };
         let new_host = NewHost { identity, peer: caller.peer, is_authenticated, misses, now: self.now() };
+        if let Ok(host) = self.hosts.insert(&new_host) {
+            return Ok(host);
+        }
+        self.make_way(caller.peer.ip()).await;
         self.hosts.insert(&new_host).map_err(|_| AbortCode::VBUSY)
+    }
+
+    /// Frees an entry of a host table that is full of clients with promises, for a client of `address`: the oldest client of the network
+    /// with most clients is reset and removed, if the network of `address` has fewer. It is removed without a reply, too, so that a client
+    /// that takes promises under many names and ignores callbacks does not keep others out.
+    async fn make_way(self: &Arc<Self>, address: IpAddr) {
+        let Some(oldest) = self.hosts.to_give_way(address) else { return };
+        let clients = self.clone();
+        // It ends even if the caller's call does not wait for it.
+        let removal = self.env.spawn_with_result(async move {
+            if !oldest.is_down() {
+                _ = clients.notify_reset(&oldest).await;
+            }
+            clients.hosts.remove(&oldest);
+        });
+        _ = removal.await;
     }
 
     /// Detaches an address that has passed to another client.

@@ -5,10 +5,11 @@
 //! calls. The set is therefore far smaller than the number of places: the call that has waited longest gives
 //! way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use afs_rpc::admission::{Admission, Bounds, Origin, Slot};
 use afs_rpc::sync::oneshot;
 use parking_lot::Mutex;
 
@@ -18,21 +19,26 @@ const WAITING_MAX: usize = 1024;
 const ADDRESS_MAX: usize = 128;
 
 /// The waiting calls.
-#[derive(Default)]
 pub(super) struct WaitingCalls(Mutex<State>);
 
-#[derive(Default)]
 struct State {
-    /// Sequence numbers given so far.
-    turns: u64,
-    waiting: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
-    by_address: BTreeSet<(IpAddr, u64)>,
+    admission: Admission<u64>,
+    /// Numbers of calls given so far.
+    next: u64,
+    waiting: BTreeMap<u64, (Slot, oneshot::Sender<()>)>,
 }
 
 /// Membership of one waiting call, until it is dropped.
 pub(super) struct WaitingCall {
     room: Arc<WaitingCalls>,
-    turn: u64,
+    call: u64,
+}
+
+impl Default for WaitingCalls {
+    fn default() -> Self {
+        let admission = Admission::new(Bounds::of(WAITING_MAX, ADDRESS_MAX));
+        WaitingCalls(Mutex::new(State { admission, next: 0, waiting: BTreeMap::new() }))
+    }
 }
 
 impl WaitingCalls {
@@ -40,37 +46,24 @@ impl WaitingCalls {
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> (WaitingCall, oneshot::Receiver<()>) {
         let (give_way, told) = oneshot::channel();
         let mut state = self.0.lock();
-        let displaced = state.one_too_many(address);
-        let turn = state.turns;
-        state.turns += 1;
-        state.waiting.insert(turn, (address, give_way));
-        state.by_address.insert((address, turn));
+        let call = state.next;
+        state.next += 1;
+        let displaced = state.admission.enter(Origin::of(address), call).and_then(|entered| {
+            state.waiting.insert(call, (entered.slot, give_way));
+            state.take(entered.instead?)
+        });
         drop(state);
         if let Some(displaced) = displaced {
             _ = displaced.send(());
         }
-        (WaitingCall { room: self.clone(), turn }, told)
+        (WaitingCall { room: self.clone(), call }, told)
     }
 }
 
 impl State {
-    /// Removes the call that has to give way to another from this address: the oldest of the address if the
-    /// address is full, else the oldest of all if the set is full.
-    fn one_too_many(&mut self, address: IpAddr) -> Option<oneshot::Sender<()>> {
-        let of_address = || self.by_address.range((address, 0)..=(address, u64::MAX));
-        let oldest = if of_address().count() >= ADDRESS_MAX {
-            of_address().next().map(|(_, turn)| *turn)
-        } else if self.waiting.len() >= WAITING_MAX {
-            self.waiting.keys().next().copied()
-        } else {
-            None
-        };
-        self.take(oldest?)
-    }
-
-    fn take(&mut self, turn: u64) -> Option<oneshot::Sender<()>> {
-        let (address, give_way) = self.waiting.remove(&turn)?;
-        self.by_address.remove(&(address, turn));
+    fn take(&mut self, call: u64) -> Option<oneshot::Sender<()>> {
+        let (slot, give_way) = self.waiting.remove(&call)?;
+        self.admission.leave(slot);
         Some(give_way)
     }
 }
@@ -78,7 +71,7 @@ impl State {
 impl Drop for WaitingCall {
     fn drop(&mut self) {
         // The sender is dropped without the lock: it may wake a task.
-        let _sender = self.room.0.lock().take(self.turn);
+        let _sender = self.room.0.lock().take(self.call);
     }
 }
 
@@ -97,20 +90,23 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_a_full_address_gives_way_else_the_oldest_of_all() {
+    fn the_oldest_of_a_full_address_gives_way_else_that_of_the_address_with_most() {
         let room = Arc::new(WaitingCalls::default());
         let mut first: Vec<_> = (0..ADDRESS_MAX).map(|_| room.enter(address(1))).collect();
         let mut others = Vec::new();
         for number in 2..9 {
-            others.extend((0..ADDRESS_MAX).map(|_| room.enter(address(number))));
+            others.extend((0..ADDRESS_MAX - usize::from(number == 8)).map(|_| room.enter(address(number))));
         }
+        let mut alone = room.enter(address(10));
         assert!(!is_told(&mut first[0].1));
         others.push(room.enter(address(9)));
         assert!(is_told(&mut first[0].1) && !is_told(&mut first[1].1));
         others.push(room.enter(address(5)));
         assert!(!is_told(&mut first[1].1) && is_told(&mut others[3 * ADDRESS_MAX].1));
-        drop((first, others));
+        others.extend((0..2 * WAITING_MAX).map(|n| room.enter(address((n % 9) as u8))));
+        assert!(!is_told(&mut alone.1), "an address with one call keeps it");
+        drop((first, others, alone));
         let state = room.0.lock();
-        assert!(state.waiting.is_empty() && state.by_address.is_empty());
+        assert!(state.waiting.is_empty() && state.admission.tally().networks() == 0);
     }
 }

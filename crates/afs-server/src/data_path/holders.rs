@@ -4,11 +4,12 @@
 //! A holder whose groups have changed is removed; the user gets another id with the next capability. So a
 //! capability that was decided on earlier groups has a holder that is in no table, and is refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 use afs_datapath::capability::HolderId;
+use afs_rpc::admission::{Admission, Bounds, Origin, Slot};
 use afs_rpc::{Identity, Principal, Protection};
 use afs_wire::error::AbortCode;
 use parking_lot::Mutex;
@@ -18,7 +19,8 @@ use crate::hosts::{Host, HostId};
 use crate::subject::{NameService, Subject};
 
 /// Most holders, and most whose client calls from one address. A further one takes the place of the one that
-/// has not been given a capability for longest: its next use of one is refused, and it asks for another.
+/// has not been given a capability for longest, of its own address or of the one with most: that one's next use of one is refused,
+/// and it asks for another.
 const HOLDERS_MAX: usize = 16_384;
 const ADDRESS_HOLDERS_MAX: usize = 512;
 
@@ -41,19 +43,23 @@ pub(crate) struct Holder {
 #[derive(Default)]
 pub(crate) struct Holders(Mutex<Table>);
 
-#[derive(Default)]
 struct Table {
     holders: BTreeMap<HolderId, Entry>,
     by_host: BTreeMap<HostId, Vec<HolderId>>,
-    /// The holders at each address and everywhere, the one that was given a capability last at the end.
-    by_address: BTreeMap<IpAddr, BTreeSet<(u64, HolderId)>>,
-    by_use: BTreeSet<(u64, HolderId)>,
-    uses: u64,
+    /// A holder enters anew whenever it is given a capability.
+    admission: Admission<HolderId>,
 }
 
 struct Entry {
     holder: Arc<Holder>,
-    used: u64,
+    slot: Slot,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let admission = Admission::new(Bounds::of(HOLDERS_MAX, ADDRESS_HOLDERS_MAX));
+        Table { holders: BTreeMap::new(), by_host: BTreeMap::new(), admission }
+    }
 }
 
 impl Holder {
@@ -69,7 +75,7 @@ impl Holder {
         self.host_id
     }
 
-    /// Whether its user still has the groups for which it was given its capabilities. Costs a comparison while
+    /// Whether its user still has the groups for which it was given its capabilities, and its token counts. Costs a comparison while
     /// the name service has not changed.
     ///
     /// # Errors
@@ -80,7 +86,11 @@ impl Holder {
         if version.is_some() && *self.seen.lock() == version {
             return Ok(true);
         }
-        let same = names.subject(&self.identity, self.address).await? == self.subject;
+        let same = match names.subject(&self.identity, self.address).await {
+            Ok(subject) => subject == self.subject,
+            Err(code) if code.says_expired() => false,
+            Err(code) => return Err(code),
+        };
         if same {
             *self.seen.lock() = version;
         }
@@ -115,7 +125,6 @@ impl Holders {
             // The version at which the call found its groups is not known any more.
             seen: Mutex::new(None),
         });
-        table.make_room(holder.address);
         table.insert(holder.clone());
         holder
     }
@@ -144,37 +153,21 @@ impl Table {
     }
 
     fn insert(&mut self, holder: Arc<Holder>) {
-        self.uses += 1;
-        let (used, id, address) = (self.uses, holder.id, holder.address);
-        self.by_use.insert((used, id));
+        let id = holder.id;
+        let Some(entered) = self.admission.enter(Origin::of(holder.address), id) else { return };
         self.by_host.entry(holder.host_id).or_default().push(id);
-        self.by_address.entry(address).or_default().insert((used, id));
-        self.holders.insert(id, Entry { holder, used });
+        self.holders.insert(id, Entry { holder, slot: entered.slot });
+        entered.instead.into_iter().for_each(|oldest| self.remove(oldest));
     }
 
     fn remove(&mut self, id: HolderId) {
-        let Some(Entry { holder, used }) = self.holders.remove(&id) else { return };
-        self.by_use.remove(&(used, id));
+        let Some(Entry { holder, slot }) = self.holders.remove(&id) else { return };
+        self.admission.leave(slot);
         if let Some(of_host) = self.by_host.get_mut(&holder.host_id) {
             of_host.retain(|other| *other != id);
             if of_host.is_empty() {
                 self.by_host.remove(&holder.host_id);
             }
-        }
-        if let Some(of_address) = self.by_address.get_mut(&holder.address) {
-            of_address.remove(&(used, id));
-            if of_address.is_empty() {
-                self.by_address.remove(&holder.address);
-            }
-        }
-    }
-
-    fn make_room(&mut self, address: IpAddr) {
-        let of_address = self.by_address.get(&address);
-        let oldest_here = of_address.filter(|of| of.len() >= ADDRESS_HOLDERS_MAX).and_then(|of| of.first());
-        let oldest = self.by_use.first().filter(|_| self.holders.len() >= HOLDERS_MAX);
-        if let Some((_, id)) = oldest_here.or(oldest).copied() {
-            self.remove(id);
         }
     }
 }
@@ -198,7 +191,6 @@ mod tests {
             subject: Subject::anonymous(),
             seen: Mutex::new(None),
         };
-        table.make_room(holder.address);
         table.insert(Arc::new(holder));
     }
 
@@ -213,12 +205,16 @@ mod tests {
         assert!(table.holders.contains_key(&HolderId(0)), "that of another address stays");
         assert!(!table.holders.contains_key(&HolderId(10)) && table.holders.contains_key(&HolderId(11)));
         for id in 0..HOLDERS_MAX as u128 {
-            let [_, _, c, d] = (id as u32).to_be_bytes();
-            enter(&mut table, 100_000 + id, id as u32 + 5, [11, 0, c, d]);
+            enter(&mut table, 100_000 + id, id as u32 + 5, [11, 0, 0, (id % 100) as u8]);
         }
-        assert_eq!((table.holders.len(), table.by_use.len()), (HOLDERS_MAX, HOLDERS_MAX));
+        assert!(
+            table.holders.contains_key(&HolderId(0)),
+            "an address with one keeps it, while another has more"
+        );
         let listed: usize = table.by_host.values().map(Vec::len).sum();
-        let addressed: usize = table.by_address.values().map(BTreeSet::len).sum();
-        assert_eq!((listed, addressed), (HOLDERS_MAX, HOLDERS_MAX));
+        assert_eq!(
+            (table.holders.len(), listed, table.admission.tally().count()),
+            (HOLDERS_MAX, HOLDERS_MAX, HOLDERS_MAX)
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use afs_rpc::Table;
 use afs_volume::{Created, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::acl::Acl;
-use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CallBack, SetStatus, Status};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CallBack, Status};
 use afs_wire::ids::{Fid, Rights};
 
 use super::closing_modes;
@@ -49,7 +49,7 @@ pub(super) fn create_file(
     subject: &Subject,
     call: &fs::CreateFile,
 ) -> Result<Made, VolumeError> {
-    let acl = may_create(tx, subject, call.dir, &call.status, Operation::Insert)?;
+    let acl = directory_within(tx, call.dir, subject, Operation::Insert)?;
     Ok(Made { created: tx.create_file(call.dir, &call.name, &call.status, actor(subject))?, acl })
 }
 
@@ -58,7 +58,7 @@ pub(super) fn make_dir(
     subject: &Subject,
     call: &fs::MakeDir,
 ) -> Result<Made, VolumeError> {
-    let acl = may_create(tx, subject, call.dir, &call.status, Operation::Insert)?;
+    let acl = directory_within(tx, call.dir, subject, Operation::Insert)?;
     let mut created = tx.make_dir(call.dir, &call.name, &call.status, actor(subject))?;
     let fid = created.object.fid(call.dir.volume);
     if let Some(closed) = closing_modes::close(tx, subject, fid, &created.object, &call.status)? {
@@ -75,25 +75,9 @@ pub(super) fn symlink(
     // Without an x bit the link is a mount point.
     let mount_point = call.status.mode.is_some_and(|mode| mode.marks_mount_point());
     let operation = if mount_point { Operation::InsertMountPoint } else { Operation::Insert };
-    let acl = may_create(tx, subject, call.dir, &call.status, operation)?;
+    let acl = directory_within(tx, call.dir, subject, operation)?;
     let created = tx.symlink(call.dir, &call.name, &call.contents, &call.status, actor(subject))?;
     Ok(Made { created, acl })
-}
-
-/// The access list by which the caller may create an object in a directory.
-fn may_create(
-    tx: &mut VolumeTx<'_, '_>,
-    subject: &Subject,
-    dir: Fid,
-    set: &SetStatus,
-    operation: Operation<'static>,
-) -> Result<Arc<Acl>, VolumeError> {
-    let acl = directory_within(tx, dir, subject, operation)?;
-    // Only administrators create objects with another owner.
-    if set.owner.is_some_and(|owner| owner != subject.id()) && !subject.is_administrator() {
-        return Err(VolumeError::Refused(Errno::EPERM.to_uae()));
-    }
-    Ok(acl)
 }
 
 impl FileServer {

@@ -34,10 +34,6 @@ impl FileServer {
         call: &fs::GetLayoutList,
     ) -> Result<fs::GetLayoutListReply, AbortCode> {
         let laid = self.lay_out(context, (call.fid, call.version), call.start..call.end, MOST).await?;
-        let is_bound = laid.route == DataRoute::Drives;
-        if is_bound && !laid.sents.values().all(|sent| sent.sealing.knows_lists) {
-            return Err(AbortCode::RXGEN_OPCODE);
-        }
         let mut chunks = vec![Vec::new(); laid.drives.len()];
         let parts = laid.layout.parts.iter().map(|part| laid.listed(part, &mut chunks)).collect();
         let parts = ListedParts::new(parts).ok_or(Errno::E2BIG.to_uae())?;

@@ -1,4 +1,4 @@
-//! CommitChunks and CommitPlaced, calls of our own: what a client has staged in a room becomes a file's
+//! CommitRoom, a call of our own: what a client has staged in a room becomes a file's
 //! (docs/protocol/extensions.md "Rooms").
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use afs_drive::{ChunkRef, DriveId};
 use afs_rpc::{EnvExt, ServerCall, Table};
 use afs_volume::{NewData, StagedIn, StagedParts, StagedPlace};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CommitDrive, CommitPart, CommitPlace};
+use afs_wire::fs::{self, CommitDrive, CommitPlace};
 use afs_wire::xdr::Decode;
 use bytes::Bytes;
 
@@ -24,18 +24,12 @@ use crate::data_path::HolderId;
 const TABLE_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    let table = super::streamed(
-        table,
-        |server: Arc<FileServer>, context, call, request: fs::CommitChunks| async move {
-            storing::answer(call, async move |call| server.commit_chunks(call, &context, request).await).await
-        },
-    );
-    super::streamed(table, |server: Arc<FileServer>, context, call, request: fs::CommitPlaced| async move {
-        storing::answer(call, async move |call| server.commit_placed(call, &context, request).await).await
+    super::streamed(table, |server: Arc<FileServer>, context, call, request: fs::CommitRoom| async move {
+        storing::answer(call, async move |call| server.commit_room(call, &context, request).await).await
     })
 }
 
-/// What a commit says of the chunks, in either form.
+/// What a commit says of the chunks.
 #[derive(Debug)]
 struct Told {
     drives: Vec<CommitDrive>,
@@ -54,32 +48,11 @@ struct Room {
 }
 
 impl FileServer {
-    /// The form for one drive.
-    async fn commit_chunks(
+    async fn commit_room(
         self: &Arc<Self>,
         call: &mut ServerCall,
         context: &Arc<CallContext>,
-        request: fs::CommitChunks,
-    ) -> Result<fs::StatusReply, AbortCode> {
-        let fs::CommitChunks { fid, status, expected, file_length, grown_to, room, .. } = request;
-        let (drives, places) = (1, request.parts);
-        let commit = fs::CommitPlaced { fid, status, expected, file_length, grown_to, room, drives, places };
-        let count = count(places, fs::COMMIT_PARTS_MAX)?;
-        let table = self.take_tables(call, &commit, count * CommitPart::WIRE_LEN).await?;
-        let place = |part: CommitPart| {
-            let CommitPart { position, chunk, receipt } = part;
-            CommitPlace { position, drive: 0, chunk, receipt }
-        };
-        let places = decoded(&table, CommitPart::WIRE_LEN)?.into_iter().map(place);
-        let drives = vec![CommitDrive { drive: request.drive, run: request.run }];
-        self.commit(context, &commit, Told::new(drives, places.collect())?).await
-    }
-
-    async fn commit_placed(
-        self: &Arc<Self>,
-        call: &mut ServerCall,
-        context: &Arc<CallContext>,
-        commit: fs::CommitPlaced,
+        commit: fs::CommitRoom,
     ) -> Result<fs::StatusReply, AbortCode> {
         let drives = count(commit.drives, fs::LAYOUT_DRIVES_MAX)?;
         let places = count(commit.places, fs::COMMIT_PLACES_MAX)?;
@@ -95,7 +68,7 @@ impl FileServer {
     async fn take_tables(
         &self,
         call: &mut ServerCall,
-        commit: &fs::CommitPlaced,
+        commit: &fs::CommitRoom,
         len: usize,
     ) -> Result<Bytes, AbortCode> {
         if commit.file_length.max(commit.grown_to) > i64::MAX as u64 {
@@ -108,7 +81,7 @@ impl FileServer {
     async fn commit(
         self: &Arc<Self>,
         context: &Arc<CallContext>,
-        commit: &fs::CommitPlaced,
+        commit: &fs::CommitRoom,
         told: Told,
     ) -> Result<fs::StatusReply, AbortCode> {
         let found = self.find_to_store(context, commit.fid, &commit.status).await?;
@@ -126,7 +99,7 @@ impl FileServer {
     async fn commit_parts(
         self: &Arc<Self>,
         context: &Arc<CallContext>,
-        commit: &fs::CommitPlaced,
+        commit: &fs::CommitRoom,
         found: Found,
         told: Told,
     ) -> Result<fs::StatusReply, AbortCode> {
@@ -153,7 +126,7 @@ impl FileServer {
     async fn claim(
         &self,
         ticket: &Ticket,
-        commit: &fs::CommitPlaced,
+        commit: &fs::CommitRoom,
         rooms: &[Room],
         parts: StagedParts,
     ) -> Result<NewData, AbortCode> {
@@ -172,7 +145,7 @@ impl FileServer {
     fn room_at(
         &self,
         told: &CommitDrive,
-        commit: &fs::CommitPlaced,
+        commit: &fs::CommitRoom,
         found: &Found,
         holder: HolderId,
     ) -> Option<Room> {
@@ -190,7 +163,7 @@ impl FileServer {
 }
 
 /// The version that the file must have; `None` for any.
-fn expected(commit: &fs::CommitPlaced) -> Option<afs_wire::ids::DataVersion> {
+fn expected(commit: &fs::CommitRoom) -> Option<afs_wire::ids::DataVersion> {
     (commit.expected != fs::ANY_VERSION).then_some(commit.expected)
 }
 

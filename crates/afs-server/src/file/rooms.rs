@@ -1,4 +1,4 @@
-//! GetRoom, GetPlacedRoom, GetAnyRoom and EndRoom, calls of our own: clients stage the bytes of a store at drives themselves
+//! GetRoom and EndRoom, calls of our own: clients stage the bytes of a store at drives themselves
 //! (docs/protocol/extensions.md "Rooms").
 //!
 //! A room is a ticket without bytes: it has the store's share of quota and space, an owner, and an end. What the drives hold for
@@ -29,41 +29,19 @@ const END_TIME: Duration = Duration::from_secs(10);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetRoom| async move {
-        server.get_room(&context, call).await
-    });
-    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetPlacedRoom| async move {
-        server.get_placed_room(&context, &call, false).await
-    });
-    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetAnyRoom| async move {
-        let fs::GetAnyRoom { fid, bytes, length } = call;
-        server.get_placed_room(&context, &fs::GetPlacedRoom { fid, bytes, length }, true).await
+        server.get_room(&context, &call).await
     });
     super::call(table, |server: Arc<FileServer>, context, call: fs::EndRoom| async move {
         server.end_room(&context, &call)
     })
 }
 
-/// What kinds of rooms a call gives.
-#[derive(Clone, Copy)]
-struct Form {
-    /// At one drive alone.
-    is_at_one: bool,
-    /// Also of volumes whose transfers are commanded.
-    may_be_commanded: bool,
-}
-
-impl Form {
-    /// What the capabilities of a room permit, where a volume's setting permits one of this form.
-    fn access(self, route: DataRoute) -> Option<Access> {
-        match route {
-            DataRoute::Drives => Some(Access::WRITE),
-            DataRoute::Commanded if self.may_be_commanded => Some(Access::WRITE | Access::COMMANDED),
-            DataRoute::Commanded | DataRoute::Calls | DataRoute::Server => None,
-        }
-    }
-
-    fn is_for(self, places: &StagingPlaces) -> bool {
-        !self.is_at_one || places.only().is_some()
+/// What the capabilities of a room permit, where a volume's setting permits rooms.
+fn access(route: DataRoute) -> Option<Access> {
+    match route {
+        DataRoute::Drives => Some(Access::WRITE),
+        DataRoute::Commanded => Some(Access::WRITE | Access::COMMANDED),
+        DataRoute::Calls | DataRoute::Server => None,
     }
 }
 
@@ -75,44 +53,22 @@ struct Given {
 }
 
 impl FileServer {
-    /// A room at one drive, in the form of before rooms at several: none where data go to others too.
     async fn get_room(
         &self,
         context: &CallContext,
-        call: fs::GetRoom,
+        call: &fs::GetRoom,
     ) -> Result<fs::GetRoomReply, AbortCode> {
-        let none = Errno::EOPNOTSUPP.to_uae();
-        let fs::GetRoom { fid, bytes, length } = call;
-        let call = fs::GetPlacedRoom { fid, bytes, length };
-        let form = Form { is_at_one: true, may_be_commanded: false };
-        let Given { drives, room, .. } = self.give_room(context, &call, form).await?;
-        let drive = drives.into_iter().next().ok_or(none)?;
-        Ok(fs::GetRoomReply { drive, room: Fixed(room.to_bytes()) })
-    }
-
-    async fn get_placed_room(
-        &self,
-        context: &CallContext,
-        call: &fs::GetPlacedRoom,
-        may_be_commanded: bool,
-    ) -> Result<fs::GetPlacedRoomReply, AbortCode> {
-        let form = Form { is_at_one: false, may_be_commanded };
-        let Given { drives, places, room } = self.give_room(context, call, form).await?;
+        let Given { drives, places, room } = self.give_room(context, call).await?;
         let ids = drives_of(&places);
         let place = |id: &DriveId| ids.iter().position(|listed| listed == id).unwrap_or_default() as u32;
         let round = |round: &Vec<DriveId>| bounded(round.iter().map(place).collect());
         let rounds = places.rounds.iter().map(round).collect::<Result<Vec<_>, _>>()?;
         let (drives, rounds) = (bounded(drives)?, bounded(rounds)?);
-        Ok(fs::GetPlacedRoomReply { drives, rounds, room: Fixed(room.to_bytes()) })
+        Ok(fs::GetRoomReply { drives, rounds, room: Fixed(room.to_bytes()) })
     }
 
     /// Rights are decided again by the commit: until then nothing that the client does can be seen by anybody.
-    async fn give_room(
-        &self,
-        context: &CallContext,
-        call: &fs::GetPlacedRoom,
-        form: Form,
-    ) -> Result<Given, AbortCode> {
+    async fn give_room(&self, context: &CallContext, call: &fs::GetRoom) -> Result<Given, AbortCode> {
         if !(1..=fs::ROOM_BYTES_MAX).contains(&call.bytes) {
             return Err(Errno::EINVAL.to_uae());
         }
@@ -121,10 +77,9 @@ impl FileServer {
         }
         let none = Errno::EOPNOTSUPP.to_uae();
         let found = self.find_to_store(context, call.fid, &SetStatus::default()).await?;
-        let access = form.access(found.header.route).ok_or(none)?;
-        let places = found.served.volume.staging_places().await;
-        let places = places.filter(|places| form.is_for(places)).ok_or(none)?;
-        let sents = self.drives_to_stage(&found, &places, access).await.ok_or(none)?;
+        let access = access(found.header.route).ok_or(none)?;
+        let places = found.served.volume.staging_places().await.ok_or(none)?;
+        let sents = self.drives_to_stage(&found, &places).await.ok_or(none)?;
         let seconds = lifetime(&context.identity, self.env.wall().secs).min(LIFETIME);
         if seconds == 0 {
             return Err(Errno::EACCES.to_uae());
@@ -139,21 +94,13 @@ impl FileServer {
         Ok(Given { drives, places, room })
     }
 
-    /// All drives of a room, or none: what is to be at one to which clients are not sent, or which is too old to be commanded, the file
-    /// server writes.
-    async fn drives_to_stage(
-        &self,
-        found: &Found,
-        places: &StagingPlaces,
-        access: Access,
-    ) -> Option<Vec<Sent>> {
+    /// All drives of a room, or none: what is to be at one to which clients are not sent, the file server
+    /// writes.
+    async fn drives_to_stage(&self, found: &Found, places: &StagingPlaces) -> Option<Vec<Sent>> {
         let (partition, mut sents) = (found.served.site.partition, Vec::new());
         for id in drives_of(places) {
             let direct = self.partitions.direct(partition, id)?;
             let sent = self.sent_to(found, direct, sents.len() as u32).await?;
-            if access.permits(Access::COMMANDED) && !sent.direct.collects() {
-                return None;
-            }
             sents.push(sent);
         }
         Some(sents)
@@ -164,7 +111,7 @@ impl FileServer {
         &self,
         Sent { direct, sealing, .. }: &Sent,
         (room, holder, access): (TicketId, HolderId, Access),
-        call: &fs::GetPlacedRoom,
+        call: &fs::GetRoom,
         seconds: u64,
     ) -> Option<LayoutDrive> {
         let (options, key) = (direct.options(), &sealing.key);
@@ -188,9 +135,9 @@ impl FileServer {
         context: &CallContext,
         found: Found,
         (holder, staging): (HolderId, Staging),
-        call: &fs::GetPlacedRoom,
+        call: &fs::GetRoom,
     ) -> Result<TicketId, AbortCode> {
-        let fs::GetPlacedRoom { fid, bytes, length } = *call;
+        let fs::GetRoom { fid, bytes, length } = *call;
         let kept = found.record.length.min(length);
         // Counts as much as the file grows by at most: what is not staged are zeros.
         let ranges = vec![(kept, bytes.min(length - kept))];

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_rpc::admission::{Bounds, Class, Origin, Tally};
 use afs_rpc::sync::Notify;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
@@ -14,10 +15,10 @@ use parking_lot::Mutex;
 /// Bytes in memory of one store: one slot being filled and three being written.
 const STORE_MAX: u64 = 4 << 20;
 /// Bytes in memory of all stores, and of those from one address.
-const MEMORY_MAX: u64 = 256 << 20;
-const ADDRESS_MAX: u64 = 64 << 20;
+const MEMORY_MAX: usize = 256 << 20;
+const ADDRESS_MAX: usize = 64 << 20;
 /// Most stores in progress: of all clients, and of the clients at one address. A further one is answered
-/// VBUSY.
+/// VBUSY. All are of one class: who begins a store has the right to write.
 const STORES_MAX: usize = 16_384;
 const ADDRESS_STORES_MAX: usize = 1024;
 /// How long a store may be silent; shorter while others wait for memory.
@@ -34,21 +35,23 @@ pub(crate) struct Stores {
     freed: Notify,
 }
 
-#[derive(Default)]
 struct State {
-    /// Totals of all stores.
-    all: Share,
+    stores: Tally,
+    /// Bytes of memory.
+    memory: Tally,
     waiting: usize,
-    addresses: BTreeMap<IpAddr, Share>,
     volumes: BTreeMap<VolumeId, Room>,
 }
 
-/// Resources used by a set of stores.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-struct Share {
-    stores: usize,
-    /// Bytes of memory.
-    memory: u64,
+impl Default for State {
+    fn default() -> Self {
+        State {
+            stores: Tally::new(Bounds::of(STORES_MAX, ADDRESS_STORES_MAX)),
+            memory: Tally::new(Bounds::of(MEMORY_MAX, ADDRESS_MAX)),
+            waiting: 0,
+            volumes: BTreeMap::new(),
+        }
+    }
 }
 
 /// Space in one volume used by the stores in progress there.
@@ -63,11 +66,11 @@ pub(crate) struct Room {
 /// One store in progress.
 pub(crate) struct StoreUnderWay {
     stores: Arc<Stores>,
-    address: IpAddr,
+    origin: Origin,
     volume: VolumeId,
     /// Bytes announced by the client.
     length: u64,
-    memory: u64,
+    memory: usize,
     taken: Room,
     /// Time spent waiting for the client: in all, and since the last byte.
     waited: Duration,
@@ -91,19 +94,16 @@ impl Stores {
         length: u64,
         growth: u64,
     ) -> Result<StoreUnderWay, AbortCode> {
-        let mut state = self.state.lock();
-        let of_address = state.addresses.get(&address).map_or(0, |share| share.stores);
-        if state.all.stores >= STORES_MAX || of_address >= ADDRESS_STORES_MAX {
+        let (origin, mut state) = (Origin::of(address), self.state.lock());
+        if !state.stores.take(Class::Known, origin, 1) {
             return Err(AbortCode::VBUSY);
         }
-        state.all.stores += 1;
-        state.addresses.entry(address).or_default().stores += 1;
         let room = state.volumes.entry(volume).or_default();
         room.growth = room.growth.saturating_add(growth);
         drop(state);
         let (stores, taken) = (self.clone(), Room { bytes: 0, growth });
         let (waited, idle) = (Duration::ZERO, Duration::ZERO);
-        Ok(StoreUnderWay { stores, address, volume, length, memory: 0, taken, waited, idle })
+        Ok(StoreUnderWay { stores, origin, volume, length, memory: 0, taken, waited, idle })
     }
 
     /// Reserves quota of a volume beside the stores in progress: `bytes` tells how much, of the growth that is reserved
@@ -123,22 +123,12 @@ impl Stores {
         SpaceHeld { stores: self.clone(), volume, bytes }
     }
 
-    fn try_take(&self, address: IpAddr, memory: u64) -> bool {
-        let mut state = self.state.lock();
-        let of_address = state.addresses.get(&address).map_or(0, |share| share.memory);
-        let fits = state.all.memory + memory <= MEMORY_MAX && of_address + memory <= ADDRESS_MAX;
-        if fits {
-            state.all.memory += memory;
-            state.addresses.entry(address).or_default().memory += memory;
-        }
-        fits
-    }
-
     /// Whether no store is in progress.
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.state.lock();
-        state.all == Share::default() && state.addresses.is_empty() && state.volumes.is_empty()
+        let tallies = [&state.stores, &state.memory];
+        tallies.iter().all(|tally| (tally.count(), tally.networks()) == (0, 0)) && state.volumes.is_empty()
     }
 
     fn is_contended(&self) -> bool {
@@ -150,13 +140,13 @@ impl StoreUnderWay {
     /// Waits for the store's memory, and takes all of it at once. The wait is bounded: stores that hold
     /// memory and send nothing are ended.
     pub(crate) async fn take_memory(&mut self) {
-        let memory = self.length.min(STORE_MAX);
+        let memory = self.length.min(STORE_MAX) as usize;
         if self.memory > 0 {
             return;
         }
         loop {
             let freed = self.stores.freed.notified();
-            if self.stores.try_take(self.address, memory) {
+            if self.stores.state.lock().memory.take(Class::Known, self.origin, memory) {
                 self.memory = memory;
                 return;
             }
@@ -185,8 +175,7 @@ impl StoreUnderWay {
         let memory = std::mem::take(&mut self.memory);
         if memory > 0 {
             let mut state = self.stores.state.lock();
-            state.all.memory -= memory;
-            take_away(&mut state.addresses, self.address, |share| share.memory -= memory);
+            state.memory.remove(Class::Known, self.origin, memory);
             drop(state);
             self.stores.freed.notify_waiters();
         }
@@ -237,9 +226,7 @@ impl Drop for StoreUnderWay {
     fn drop(&mut self) {
         self.give_back_memory();
         self.give_back_room();
-        let mut state = self.stores.state.lock();
-        state.all.stores -= 1;
-        take_away(&mut state.addresses, self.address, |share| share.stores -= 1);
+        self.stores.state.lock().stores.remove(Class::Known, self.origin, 1);
     }
 }
 
@@ -339,7 +326,7 @@ mod tests {
             }
         }
         assert_eq!((held.len(), refused), (64, 96));
-        assert_eq!(stores.state.lock().all.memory, MEMORY_MAX);
+        assert_eq!(stores.state.lock().memory.count(), MEMORY_MAX);
         let mut next = begin(&stores, 9, STORE_MAX, 0);
         assert!(!has_memory(&mut next));
         held.pop();

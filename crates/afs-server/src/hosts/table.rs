@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -175,7 +175,10 @@ impl HostTable {
                 continue;
             }
             // A promise that is being granted is either seen here, or sees that the host is gone.
-            host.removed.store(true, Ordering::SeqCst);
+            if host.removed.swap(true, Ordering::SeqCst) {
+                // It is giving way already, and must be granted nothing more.
+                continue;
+            }
             if self.callbacks.has_promises(*id) {
                 host.removed.store(false, Ordering::SeqCst);
                 continue;
@@ -186,11 +189,19 @@ impl HostTable {
         Err(TooManyHosts)
     }
 
+    /// An unauthenticated host that is to give way to a client from this address, though it has promises: the oldest of the network with
+    /// most. It is granted no more from now on, and is to be removed. `None` if no network has more than the client's own.
+    pub(crate) fn to_give_way(&self, address: IpAddr) -> Option<Arc<Host>> {
+        let inner = self.write();
+        let host = inner.hosts.get(inner.occupancy.of_largest_beside(address)?.0 as usize)?.clone()?;
+        (!host.removed.swap(true, Ordering::SeqCst)).then_some(host)
+    }
+
     /// Records that one of a host's connections has authenticated.
     pub(crate) fn mark_authenticated(&self, host: &Arc<Host>) {
         let mut inner = self.write();
         if inner.holds(host) && !host.authenticated.swap(true, Ordering::Relaxed) {
-            inner.occupancy.mark_authenticated();
+            inner.occupancy.mark_authenticated(host.id(), host.address());
         }
     }
 
@@ -277,7 +288,7 @@ impl HostTable {
 impl Inner {
     fn take_out(&mut self, host: &Arc<Host>) {
         self.hosts[host.id().0 as usize] = None;
-        self.occupancy.remove(host.id(), host.address(), host.is_authenticated());
+        self.occupancy.remove(host.id(), host.address());
         let (peers, connections, identity) =
             host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
         peers.iter().for_each(|peer| self.leave_address(peer, host));

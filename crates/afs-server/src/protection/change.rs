@@ -12,12 +12,12 @@ pub(super) fn add(table: Table<ProtectionServer>) -> Table<ProtectionServer> {
 
 fn add_entries(table: Table<ProtectionServer>) -> Table<ProtectionServer> {
     let table = call(table, |server: Server, caller, call: pt::Delete| async move {
-        server.db.delete(server.requester(&caller), call.id).await.map_err(code)
+        server.db.delete(server.requester(&caller), call.id, server.env.wall()).await.map_err(code)
     });
     let table = call(table, |server: Server, caller, call: pt::ChangeEntry| async move {
         let name = Some(convert::name(&call.name)?).filter(|name| !name.is_empty());
         let change = Change { name, owner: convert::given(call.owner), id: convert::given(call.new_id) };
-        server.db.change(server.requester(&caller), call.id, change).await.map_err(code)
+        server.db.change(server.requester(&caller), call.id, change, server.env.wall()).await.map_err(code)
     });
     let table = call(table, |server: Server, caller, call: pt::SetFieldsEntry| async move {
         let fields = convert::fields(&call);

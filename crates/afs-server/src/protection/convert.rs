@@ -30,7 +30,7 @@ pub(super) fn entry(status: &Status) -> pt::Entry {
         group_quota: entry.group_quota,
         user_quota: entry.user_quota,
         count: i32::try_from(*count).unwrap_or(i32::MAX),
-        reserved: [0; 5],
+        reserved: pt::Entry::reserved_with(entry.tokens.0),
         name: NameChars::truncated(entry.name.as_bytes()),
     }
 }
@@ -42,6 +42,7 @@ pub(super) fn fields(call: &pt::SetFieldsEntry) -> Fields {
         privacy: (call.flags & field_mask::ACCESS) as u8,
         group_quota: set(field_mask::GROUP_QUOTA, call.group_quota),
         user_quota: set(field_mask::USER_QUOTA, call.user_quota),
+        revoke_tokens: None,
     }
 }
 

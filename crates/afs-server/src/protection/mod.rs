@@ -104,7 +104,10 @@ where
     R: Described,
     F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
 {
-    row(table, Required::AnyConnection, operation)
+    row(table, Required::AnyConnection, move |server, caller: Caller, request| {
+        let (identity, pending) = (caller.identity.clone(), operation(server, caller, request));
+        async move { pending.await.map_err(|code| names::as_known_to(&identity, code)) }
+    })
 }
 
 fn code(error: ProtectionError) -> AbortCode {

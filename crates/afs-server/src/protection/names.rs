@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afs_db::ProtectionDb;
 use afs_db::protection::{ProtectionError, Refusal, RequesterIdentity};
-use afs_rpc::{BoxFuture, Identity, Suspended};
+use afs_rpc::{BoxFuture, Class, Identity, Terms};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 
@@ -43,24 +43,25 @@ impl ProtectionNames {
             RequesterIdentity::CellKey => Subject::administrator(),
             RequesterIdentity::Anonymous => Subject::anonymous(),
             RequesterIdentity::Local { name, .. } if name.contains('@') => Subject::anonymous(),
-            RequesterIdentity::Local { name, suspended } => self.named(name, suspended).await?,
-            RequesterIdentity::Foreign(name) => self.named(name, &Suspended::default()).await?,
+            RequesterIdentity::Local { name, terms } | RequesterIdentity::Foreign { name, terms } => {
+                self.named(name, terms).await?
+            }
         };
         let subject = self.on_host(subject, host).await?;
         self.found.put(version, key, subject.clone());
         Ok(subject)
     }
 
-    /// The subject of a name without the groups that it has suspended; names without an entry, and names of groups, are
-    /// anonymous.
-    async fn named(&self, name: &str, suspended: &Suspended) -> Result<Subject, AbortCode> {
+    /// The subject of a name with a token of these terms; names without an entry, and names of groups, are anonymous.
+    async fn named(&self, name: &str, terms: &Terms) -> Result<Subject, AbortCode> {
         let found = self.db.ids_of(vec![name.into()]).await.map_err(unavailable)?;
         let user = found.into_iter().flatten().find(|id| !id.is_group() && *id != ViceId::ANONYMOUS);
         let Some(id) = user else { return Ok(Subject::anonymous()) };
-        match self.db.cps(id, suspended.clone()).await {
+        match self.db.cps(id, terms.clone()).await {
             Ok(groups) => Ok(Subject::new(id, groups)),
             // Deleted since the previous query.
             Err(ProtectionError::Refused(Refusal::NoEntry)) => Ok(Subject::anonymous()),
+            Err(ProtectionError::Refused(Refusal::Revoked)) => Err(Refusal::Revoked.code()),
             Err(error) => Err(unavailable(error)),
         }
     }
@@ -85,7 +86,10 @@ impl ProtectionNames {
 
 impl NameService for ProtectionNames {
     fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Pending<'a, Subject> {
-        Box::pin(self.look_up(requester_identity(identity), host))
+        Box::pin(async move {
+            let found = self.look_up(requester_identity(identity), host).await;
+            found.map_err(|code| as_known_to(identity, code))
+        })
     }
 
     fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
@@ -107,6 +111,14 @@ impl NameService for ProtectionNames {
 
     fn follows_changes(&self) -> bool {
         self.db.follows_changes()
+    }
+}
+
+/// The code as the client's security class has it: a token that was revoked has expired.
+pub(super) fn as_known_to(identity: &Identity, code: AbortCode) -> AbortCode {
+    match (code, identity.protection().class) {
+        (AbortCode::RXGKEXPIRED, Class::Rxkad) => AbortCode::RXKADEXPIRED,
+        (code, _) => code,
     }
 }
 

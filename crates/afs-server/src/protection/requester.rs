@@ -8,15 +8,16 @@ use afs_rpc::{Identity, Principal};
 pub(crate) fn requester_identity(identity: &Identity) -> RequesterIdentity {
     match (identity, identity.principal()) {
         (Identity::Local, _) | (_, Some(Principal::CellKey)) => RequesterIdentity::CellKey,
-        (_, Some(Principal::Named { name, cell: None, suspended })) => {
-            RequesterIdentity::Local { name: name.to_ascii_lowercase(), suspended: suspended.clone() }
+        (_, Some(Principal::Named { name, cell: None, terms })) => {
+            RequesterIdentity::Local { name: name.to_ascii_lowercase(), terms: terms.clone() }
         }
         // No login service of ours makes these; they have no rights rather than too many.
-        (_, Some(Principal::Named { cell: Some(_), suspended, .. })) if !suspended.is_empty() => {
+        (_, Some(Principal::Named { cell: Some(_), terms, .. })) if !terms.suspended.is_empty() => {
             RequesterIdentity::Anonymous
         }
-        (_, Some(Principal::Named { name, cell: Some(cell), .. })) => {
-            RequesterIdentity::Foreign(format!("{name}@{cell}").to_ascii_lowercase())
+        (_, Some(Principal::Named { name, cell: Some(cell), terms })) => {
+            let name = format!("{name}@{cell}").to_ascii_lowercase();
+            RequesterIdentity::Foreign { name, terms: terms.clone() }
         }
         (_, None) => RequesterIdentity::Anonymous,
     }

@@ -8,10 +8,12 @@ use afs_db::protection::{
     After, BAD_ID, Change, Fields, Kinds, NewEntry, Page, Pending, ProtectionError, Refusal, Requester,
     RequesterIdentity, Status,
 };
-use afs_rpc::{BoxFuture, CallError, EnvRef, Suspended};
+use afs_rpc::{BoxFuture, CallError, EnvRef, Suspended, Terms, TokenGeneration, UnixTime};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
-use afs_wire::pt::{GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, NameChars, NameToId, Names};
+use afs_wire::pt::{
+    GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, ListEntry, NameChars, NameToId, Names,
+};
 
 use super::DatabaseServers;
 use super::changes::Changes;
@@ -34,6 +36,15 @@ impl RemoteProtectionDb {
     pub fn new(env: EnvRef, servers: DatabaseServers, anonymous: DatabaseServers) -> Self {
         let servers = Arc::new(servers);
         RemoteProtectionDb { changes: Changes::follow(env, servers.clone()), servers, anonymous }
+    }
+
+    /// The generation of the user's tokens that count. Servers of others revoke none.
+    async fn token_generation(&self, id: ViceId) -> Result<TokenGeneration, ProtectionError> {
+        match self.servers.call(&ListEntry { id }).await {
+            Ok(reply) => Ok(TokenGeneration(reply.entry.token_generation())),
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(TokenGeneration::default()),
+            Err(other) => Err(error(other)),
+        }
     }
 
     fn servers_for(&self, requester: &Requester) -> &DatabaseServers {
@@ -80,8 +91,12 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn cps(&self, id: ViceId, suspended: Suspended) -> Pending<'_, Vec<ViceId>> {
+    fn cps(&self, id: ViceId, terms: Terms) -> Pending<'_, Vec<ViceId>> {
         Box::pin(async move {
+            if !terms.count_in(self.token_generation(id).await?) {
+                return Err(Refusal::Revoked.into());
+            }
+            let suspended = terms.suspended;
             let mut all = self.servers.call(&GetCps { id }).await.map(ids).map_err(error)?;
             if all.iter().any(|group| suspended.has(*group)) {
                 let kept = memberships::without(&self.servers, id, &suspended).await.map_err(error)?;
@@ -128,7 +143,7 @@ impl ProtectionDb for RemoteProtectionDb {
             match requester.identity {
                 RequesterIdentity::CellKey => Ok(ViceId::ADMINISTRATORS),
                 RequesterIdentity::Anonymous => Ok(ViceId::ANONYMOUS),
-                RequesterIdentity::Foreign(_) => Err(Refusal::Permission.into()),
+                RequesterIdentity::Foreign { .. } => Err(Refusal::Permission.into()),
                 RequesterIdentity::Local { name, .. } => {
                     let found = self.ids_of(vec![name]).await?;
                     found.into_iter().flatten().next().ok_or_else(|| Refusal::Permission.into())
@@ -141,11 +156,11 @@ impl ProtectionDb for RemoteProtectionDb {
         elsewhere()
     }
 
-    fn delete(&self, _: Requester, _: ViceId) -> Pending<'_, ()> {
+    fn delete(&self, _: Requester, _: ViceId, _: UnixTime) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn change(&self, _: Requester, _: ViceId, _: Change) -> Pending<'_, ()> {
+    fn change(&self, _: Requester, _: ViceId, _: Change, _: UnixTime) -> Pending<'_, ()> {
         elsewhere()
     }
 

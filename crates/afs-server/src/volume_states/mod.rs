@@ -9,7 +9,7 @@ pub(crate) use serving::{Served, is_published};
 pub(crate) use uses::{UseNow, VolumeUses};
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use afs_wire::error::AbortCode;
@@ -49,6 +49,8 @@ pub(crate) struct Site {
 #[derive(Default)]
 pub struct VolumeStates {
     count: AtomicUsize,
+    /// Whether read-write volumes wait to be compared with the location database.
+    unsettled: AtomicBool,
     table: RwLock<Table>,
     uses: VolumeUses,
     waiting: Waiting,
@@ -109,6 +111,21 @@ impl VolumeStates {
         if moved { AbortCode::VMOVED } else { partitions.code_of_absent() }
     }
 
+    /// Changes of read-write volumes wait until [`VolumeStates::settle`]: another server may have become theirs.
+    pub fn unsettle(&self) {
+        self.unsettled.store(true, Ordering::Release);
+    }
+
+    /// The volumes were compared with the location database, or that cannot be.
+    pub fn settle(&self) {
+        self.unsettled.store(false, Ordering::Release);
+        self.waiting.wake();
+    }
+
+    fn is_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Acquire)
+    }
+
     /// The file server whose volumes these are.
     pub(crate) fn belong_to(&self, files: Weak<FileServer>) {
         // One file server has the volumes of a process.
@@ -146,7 +163,7 @@ impl VolumeStates {
 
     /// Whether any volume is in such a state.
     fn any(&self) -> bool {
-        self.count.load(Ordering::Acquire) != 0
+        self.count.load(Ordering::Acquire) != 0 || self.is_unsettled()
     }
 }
 

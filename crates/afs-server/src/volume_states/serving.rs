@@ -8,6 +8,7 @@ use afs_wire::ids::VolumeId;
 
 use super::{Site, VolumeState, VolumeStates, refusal};
 use crate::partitions::Partitions;
+use crate::volumes::is_fenced;
 
 /// A volume that serves clients, and its partition.
 #[derive(Clone)]
@@ -52,8 +53,10 @@ impl VolumeStates {
             Some(VolumeState::Moved) => Some((0, AbortCode::VMOVED)),
             Some(VolumeState::Hidden) => Some((4, AbortCode::VNOVOL)),
             _ if !is_published(header) => Some((4, AbortCode::VNOVOL)),
+            _ if is_fenced(header) => Some((0, AbortCode::VMOVED)),
             _ if !header.online => Some((3, AbortCode::VOFFLINE)),
             Some(VolumeState::Offline) => Some((2, AbortCode::VOFFLINE)),
+            _ if change && self.is_unsettled() && header.is_writable() => Some((1, AbortCode::VBUSY)),
             _ => held.map(|code| (1, code)),
         }
     }

@@ -8,6 +8,7 @@ mod clone;
 mod create;
 mod delivery;
 mod dump;
+mod fence;
 mod fetch_part;
 mod forward;
 mod forward_multiple;
@@ -25,6 +26,8 @@ mod transaction;
 mod transactions;
 mod work;
 
+pub use fence::ReadWriteVolume;
+pub(crate) use fence::is_fenced;
 pub use peers::OwnSecurity;
 pub(crate) use snapshots::snapshots_of;
 

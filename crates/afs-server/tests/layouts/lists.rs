@@ -36,10 +36,8 @@ impl Scene {
         let secret = Secret::new(drive.capability.secret.0);
         let env = self.carol.world.env(self.carol.node);
         let work = async move {
-            let stream = || async { Ok(env.connect(address).await?) };
-            let patience = Patience::default();
-            let session =
-                Session::open_newest(&env, stream, (Security::Clear, patience), &[LISTED_VERSION]).await?;
+            let stream = env.connect(address).await.map_err(|error| Error::Lost(error.into()))?;
+            let session = Session::open(env.clone(), stream, Security::Clear, Patience::default()).await?;
             let handle = session.present(&capability, &secret)?;
             let range = listed.start..listed.end;
             session.read_listed(&handle, (chunk, listed), range).await

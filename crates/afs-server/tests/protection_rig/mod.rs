@@ -7,22 +7,25 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use afs_db::protection::{Fields, Requester};
 use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
 use afs_kv::{Kv, MemoryMedium};
-use afs_rpc::Parts;
-use afs_rpc::{CallError, Rx, Security};
+use afs_rpc::{BoxFuture, CallError, Rx, Security};
+use afs_rpc::{Parts, UnixTime};
 use afs_rx::NullServer;
 use afs_server::{
-    Audit, AuditOptions, BosServer, Guard, Overseen, ProtectionNames, ProtectionOptions, ProtectionServer,
-    Role as Played, SharedPolicy, VoteServer,
+    Audit, AuditOptions, BosServer, Guard, KeyKeeper, Overseen, ProtectionNames, ProtectionOptions,
+    ProtectionServer, Role as Played, SharedPolicy, VoteServer,
 };
 use afs_sim::{NodeId, Sim};
 use afs_testkit::net::endpoint;
 use afs_testkit::{Claim, ClaimServer, WORD};
+use afs_wire::bos::{CellKeys, CellKeysReply};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::pt::{self, EntryKind, NameText};
 use afs_wire::rpc::{Request, ServiceId};
+use afs_wire::xdr::{BoundedVec, Fixed};
 use bytes::Bytes;
 
 use recorder::Recorder;
@@ -62,6 +65,16 @@ pub struct Cell {
     _endpoint: Rx,
 }
 
+/// A host without keys.
+#[derive(Debug)]
+struct NoKeys;
+
+impl KeyKeeper for NoKeys {
+    fn step(self: Arc<Self>, _: CellKeys) -> BoxFuture<'static, Result<CellKeysReply, AbortCode>> {
+        Box::pin(async { Ok(CellKeysReply { share: Fixed([7; 32]), keys: BoundedVec::default() }) })
+    }
+}
+
 impl Cell {
     pub fn new(seed: u64) -> Self {
         let local = vec!["test.cell".into(), "TEST.REALM".into()];
@@ -83,7 +96,13 @@ impl Cell {
         let audit = Audit::new(sim.env(server), recorder.clone(), AuditOptions::default());
         let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
         let guard = guard.with_policy(policy.clone()).with_audit(audit.clone());
-        let overseer = BosServer::service(&sim.env(server), overseen(), db.clone(), guard.clone());
+        let overseer = BosServer::service(
+            &sim.env(server),
+            overseen(),
+            db.clone(),
+            guard.clone(),
+            Some(Arc::new(NoKeys)),
+        );
         for service in [ProtectionServer::service(sim.env(server), db.clone(), guard, options), overseer] {
             rx.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer(WORD.into()))]).unwrap();
         }
@@ -93,6 +112,16 @@ impl Cell {
         let client = (client, endpoint(&sim, client, CLIENT));
         let owner = (owner, endpoint(&sim, owner, OWNER));
         Cell { db, policy, audit, recorder, server, client, owner, _endpoint: rx, sim }
+    }
+
+    /// The code of a call by the holder of a claim.
+    pub fn code_as<R: Request>(&self, claim: &Claim, request: R) -> AbortCode {
+        let connection = self.client.1.connection(SERVER, R::SERVICE, claim.security());
+        let call = async move { connection.call(&request).await };
+        match self.sim.block_on(self.client.0, PATIENCE, call).unwrap() {
+            Ok(_) => AbortCode::OK,
+            Err(error) => error.abort_code().unwrap(),
+        }
     }
 
     /// Makes a call and waits for its result.
@@ -142,6 +171,14 @@ impl Cell {
 
     pub fn user(&self, name: &str) -> ViceId {
         self.make(name, EntryKind::USER, 0)
+    }
+
+    /// Revokes the tokens of a user, as the login service does.
+    pub fn revoke(&self, id: ViceId, now: u64) {
+        let fields = Fields { revoke_tokens: Some(UnixTime { secs: now, nanos: 0 }), ..Fields::default() };
+        let db = self.db.clone();
+        let revoked = async move { db.set_fields(Requester::CELL, id, fields).await };
+        self.sim.block_on(self.server_node(), PATIENCE, revoked).unwrap().unwrap();
     }
 
     pub fn group(&self, name: &str, owner: i32) -> ViceId {

@@ -116,6 +116,11 @@ impl Cell {
         usage.total - usage.free
     }
 
+    /// The volume service.
+    pub fn volume_server(&self) -> Arc<VolumeServer> {
+        self.live.as_ref().unwrap().volume_server.clone()
+    }
+
     /// Ends the server process and starts it again on the same disks.
     pub fn restart(&mut self) {
         self.stop();
@@ -208,6 +213,7 @@ struct Started {
     guard: Guard,
     volumes: FirstVolumes,
     partitions: Partitions,
+    volume_server: Arc<VolumeServer>,
     /// Dropping an endpoint closes its port.
     endpoints: Vec<Rx>,
 }
@@ -260,7 +266,8 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
     volume_server.use_data_path(&files);
     volume_server.reach_peers(&volumes_rx, Arc::new(|| Claim::of_key().security()));
     offer(cell, &volumes_rx, volume_server.service());
-    Started { files, guard, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
+    let endpoints = vec![files_rx, locations_rx, volumes_rx];
+    Started { files, guard, volumes, partitions, volume_server, endpoints }
 }
 
 /// Offers a service over rxnull, over claims, or over tokens.

@@ -5,7 +5,7 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{BoxFuture, Identity, Principal, Suspended};
+use afs_rpc::{BoxFuture, Identity, Principal, Suspended, TokenGeneration};
 use afs_server::subject::{ADMIN, BuiltInNames, NameService, Pending, Subject};
 use afs_wire::acl::Names;
 use afs_wire::error::AbortCode;
@@ -38,6 +38,7 @@ struct State {
     names: BTreeMap<&'static str, ViceId>,
     members: BTreeSet<(ViceId, ViceId)>,
     hosts: BTreeSet<(IpAddr, ViceId)>,
+    tokens: BTreeMap<ViceId, TokenGeneration>,
     away: bool,
 }
 
@@ -56,8 +57,8 @@ impl Default for State {
             ("admin:lab", LAB),
         ];
         let members = [(TEAM, STAFF), (CAROL, TEAM), (FRANK, TEAM), (DORA, ViceId::ADMINISTRATORS)];
-        let (hosts, away) = (BTreeSet::new(), false);
-        State { version: 0, names: names.into(), members: members.into(), hosts, away }
+        let (hosts, tokens, away) = (BTreeSet::new(), BTreeMap::new(), false);
+        State { version: 0, names: names.into(), members: members.into(), hosts, tokens, away }
     }
 }
 
@@ -77,6 +78,19 @@ impl People {
     /// Removes a user or group.
     pub fn delete(&self, name: &str) {
         self.change(|state| _ = state.names.remove(name));
+    }
+
+    /// Revokes the tokens of a user before this generation.
+    pub fn revoke(&self, user: ViceId, before: u64) {
+        self.change(|state| _ = state.tokens.insert(user, TokenGeneration(before)));
+    }
+
+    fn is_revoked(&self, user: ViceId, identity: &Identity) -> bool {
+        let present = self.state.lock().tokens.get(&user).copied().unwrap_or_default();
+        match identity.principal() {
+            Some(Principal::Named { terms, .. }) => !terms.count_in(present),
+            _ => false,
+        }
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -100,10 +114,10 @@ impl People {
         let of_host = self.state.lock().hosts.clone();
         let of_host = of_host.into_iter().filter(|(address, _)| *address == host).map(|(_, group)| group);
         let subject = match identity.principal() {
-            Some(Principal::Named { name, cell, suspended }) => {
+            Some(Principal::Named { name, cell, terms }) => {
                 let full = cell.as_ref().map_or_else(|| name.to_string(), |cell| format!("{name}@{cell}"));
                 let user = self.look_up(&full).filter(|id| !id.is_group());
-                user.map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none(), suspended))
+                user.map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none(), &terms.suspended))
             }
             Some(Principal::CellKey) => Subject::administrator(),
             None if *identity == Identity::Local => Subject::administrator(),
@@ -141,7 +155,11 @@ impl People {
 
 impl NameService for People {
     fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Pending<'a, Subject> {
-        self.answer(self.known(identity, host))
+        let known = self.known(identity, host);
+        if self.is_revoked(known.id(), identity) {
+            return Box::pin(ready(Err(AbortCode::RXGKEXPIRED)));
+        }
+        self.answer(known)
     }
 
     fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {

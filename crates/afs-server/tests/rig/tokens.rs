@@ -7,7 +7,7 @@ use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{self, RxgkServer, RxgkToken, Variant};
 use afs_auth::rxkad::{self, RxkadLimits, RxkadServer, RxkadToken};
-use afs_rpc::{EnvRef, Level, Parts, Security, Suspended, UnixTime};
+use afs_rpc::{EnvRef, Level, Parts, Security, Terms, UnixTime};
 use afs_rx::ServerSecurity;
 
 /// A cell's keys, and tokens made with them.
@@ -49,8 +49,7 @@ impl Tokens {
 
     pub fn rxgk(&self, name: &str, seconds: u64) -> RxgkToken {
         let (name, expires, enctype) = (name.to_owned(), self.after(seconds), EncType::DEFAULT);
-        let minting =
-            rxgk::Minting { name, level: Level::Crypt, expires, enctype, suspended: Suspended::default() };
+        let minting = rxgk::Minting { name, level: Level::Crypt, expires, enctype, terms: Terms::default() };
         rxgk::mint(&self.ring, &minting, &self.env).unwrap()
     }
 

@@ -3,7 +3,6 @@
 
 use afs_datapath::capability::{Access, TransferId};
 use afs_datapath::frame::Content;
-use afs_wire::fs::GetPlacedRoomReply;
 
 use super::*;
 
@@ -18,14 +17,8 @@ impl Scene {
         (scene, fid)
     }
 
-    fn any_room(&self, fid: Fid, bytes: u64) -> CallResult<GetPlacedRoomReply> {
-        self.carol.ask(fs::GetAnyRoom { fid, bytes, length: 2 * SLOT_LEN })
-    }
-
-    /// The same in the form of a room at one drive.
     pub fn commanded_room(&self, fid: Fid, bytes: u64) -> GetRoomReply {
-        let room = self.any_room(fid, bytes).unwrap();
-        GetRoomReply { drive: room.drives[0].clone(), room: room.room }
+        self.room(fid, bytes, 2 * SLOT_LEN).unwrap()
     }
 
     /// Has the file server command the drive to take a chunk.
@@ -34,7 +27,7 @@ impl Scene {
     }
 
     fn send(&self, room: &GetRoomReply, number: u128, piece: Vec<u8>) -> Result<ChunkRef, Error> {
-        self.at_drive(&room.drive, move |session, handle| async move {
+        self.at_drive(&room.drives[0], move |session, handle| async move {
             session.send(&handle, TransferId(number), Bytes::from(piece)).await
         })
     }
@@ -48,8 +41,9 @@ impl Scene {
             chunks.push(self.send(&room, number, piece).unwrap());
         }
         let wanted = chunks.clone();
-        let receipts = self
-            .at_drive(&room.drive, |session, handle| async move { session.receipts(&handle, &wanted).await });
+        let receipts = self.at_drive(&room.drives[0], |session, handle| async move {
+            session.receipts(&handle, &wanted).await
+        });
         Staged { room, chunks, receipts: receipts.unwrap() }
     }
 
@@ -62,7 +56,7 @@ impl Scene {
 fn call(fid: Fid, room: &GetRoomReply, (number, piece): (u128, &[u8])) -> fs::Collect {
     let Content { length, crc: checksum } = Content::of(&Bytes::copy_from_slice(piece));
     let transfer = Fixed(number.to_be_bytes());
-    fs::Collect { fid, room: room.room, drive: room.drive.drive, transfer, length, checksum }
+    fs::Collect { fid, room: room.room, drive: room.drives[0].drive, transfer, length, checksum }
 }
 
 #[test]
@@ -80,11 +74,9 @@ fn a_commanded_store_is_made_the_files_by_one_commit() {
 }
 
 #[test]
-fn a_commanded_room_is_told_to_clients_that_know_it_and_takes_nothing_else() {
+fn a_commanded_room_says_so_and_takes_nothing_else() {
     let (scene, fid) = Scene::commanded(32);
     let none = Errno::EOPNOTSUPP.to_uae();
-    refused(scene.room(fid, 1, 1), none);
-    refused(scene.carol.ask(fs::GetPlacedRoom { fid, bytes: 1, length: 1 }), none);
     let room = scene.commanded_room(fid, LEN);
     assert_eq!(granted(&room).access, Access::WRITE | Access::COMMANDED);
     let told = scene.stage(room, vec![content(1, 5000)]).map(drop);
@@ -93,7 +85,7 @@ fn a_commanded_room_is_told_to_clients_that_know_it_and_takes_nothing_else() {
     assert_eq!(granted(&scene.commanded_room(fid, LEN)).access, Access::WRITE);
     for route in [DataRoute::Calls, DataRoute::Server] {
         far::set_route(&scene.cell, fid.volume, route);
-        refused(scene.any_room(fid, 1), none);
+        refused(scene.room(fid, 1, 2 * SLOT_LEN), none);
     }
 }
 

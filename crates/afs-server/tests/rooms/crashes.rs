@@ -105,8 +105,9 @@ fn a_crash_during_a_commit_makes_all_of_it_or_nothing() {
 type Outcome = Arc<std::sync::Mutex<Option<CallResult<fs::StatusReply>>>>;
 
 /// Begins a commit without waiting for it.
-fn begin(client: &Client, call: fs::CommitChunks, parts: &[CommitPart]) -> Outcome {
-    begin_call(client, call, parts.iter().flat_map(|part| part.to_bytes()).collect())
+fn begin(client: &Client, call: Commit, parts: &[Part]) -> Outcome {
+    let (call, tables) = call.request(parts);
+    begin_call(client, call, tables)
 }
 
 pub fn begin_call<R: Request<Reply = fs::StatusReply>>(client: &Client, call: R, table: Vec<u8>) -> Outcome {

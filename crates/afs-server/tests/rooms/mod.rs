@@ -12,14 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{Capability, Group, Receipt, Refusal, Secret, StoreNumber};
-use afs_datapath::frame::COLLECTING_VERSION;
 use afs_datapath::session::{Client as Session, Error, Failure, Handle, Patience, Receipts, Security};
 use afs_drive::{ChunkId, ChunkRef, DriveId};
 use afs_remote::STAGED_LIFE;
 use afs_rpc::{CallError, Class, Level};
 use afs_volume::{DataRoute, DriveCount, Placement, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CommitPart, GetRoomReply, LayoutDrive, SetStatus};
+use afs_wire::fs::{self, CommitDrive, CommitPlace, CommitRoom, GetRoomReply, LayoutDrive, SetStatus};
 use afs_wire::ids::{DataVersion, Fid, PartitionId};
 use afs_wire::rpc::Request;
 use afs_wire::xdr::{Decode, Encode, Fixed};
@@ -55,12 +54,48 @@ struct Staged {
     receipts: Receipts,
 }
 
+/// A commit of chunks at one drive.
+#[derive(Clone)]
+struct Commit {
+    fid: Fid,
+    status: SetStatus,
+    expected: DataVersion,
+    file_length: u64,
+    grown_to: u64,
+    drive: Fixed<16>,
+    room: Fixed<16>,
+    run: u64,
+    parts: u32,
+}
+
+/// A chunk of it, and the part of the file that it becomes.
+#[derive(Clone)]
+struct Part {
+    position: u64,
+    chunk: Fixed<24>,
+    receipt: Fixed<16>,
+}
+
+impl Commit {
+    /// The call, with its tables.
+    fn request(self, parts: &[Part]) -> (CommitRoom, Vec<u8>) {
+        let Self { fid, status, expected, file_length, grown_to, drive, room, run, parts: places } = self;
+        let call = CommitRoom { fid, status, expected, file_length, grown_to, room, drives: 1, places };
+        let place = |Part { position, chunk, receipt }: &Part| {
+            let (position, chunk, receipt) = (*position, *chunk, *receipt);
+            CommitPlace { position, drive: 0, chunk, receipt }.to_bytes()
+        };
+        let tables = [CommitDrive { drive, run }.to_bytes(), parts.iter().flat_map(place).collect()];
+        (call, tables.concat())
+    }
+}
+
 impl Staged {
     /// The chunks, one after the other from a position on.
-    fn parts(&self, mut position: u64) -> Vec<CommitPart> {
+    fn parts(&self, mut position: u64) -> Vec<Part> {
         let chunks = self.chunks.iter().zip(&self.receipts.receipts);
         let part = |(chunk, receipt): (&ChunkRef, &Receipt)| {
-            let part = CommitPart { position, chunk: Fixed(chunk.to_bytes()), receipt: Fixed(receipt.0) };
+            let part = Part { position, chunk: Fixed(chunk.to_bytes()), receipt: Fixed(receipt.0) };
             position += u64::from(chunk.len);
             part
         };
@@ -123,7 +158,7 @@ impl Scene {
         let work = async move {
             let stream = env.connect(address).await.map_err(|error| Error::Lost(error.into()))?;
             let (security, patience) = (Security::Clear, Patience::default());
-            let session = Session::open_version(env, stream, security, patience, COLLECTING_VERSION).await?;
+            let session = Session::open(env, stream, security, patience).await?;
             let handle = session.present(&capability, &secret)?;
             work(session, handle).await
         };
@@ -132,7 +167,7 @@ impl Scene {
 
     /// Stages pieces in a room.
     fn stage(&self, room: GetRoomReply, pieces: Vec<Vec<u8>>) -> Result<Staged, Error> {
-        let staged = self.stage_at(&room.drive, pieces);
+        let staged = self.stage_at(&room.drives[0], pieces);
         staged.map(|(chunks, receipts)| Staged { room, chunks, receipts })
     }
 
@@ -163,15 +198,15 @@ impl Scene {
     }
 
     /// The commit that makes the chunks of a store the file's, based on the version that it has.
-    fn call(&self, fid: Fid, staged: &Staged) -> (fs::CommitChunks, Vec<CommitPart>) {
+    fn call(&self, fid: Fid, staged: &Staged) -> (Commit, Vec<Part>) {
         let parts = staged.parts(0);
-        let call = fs::CommitChunks {
+        let call = Commit {
             fid,
             status: SetStatus::default(),
             expected: self.cell.version(fid),
             file_length: u64::MAX >> 1,
             grown_to: 0,
-            drive: staged.room.drive.drive,
+            drive: staged.room.drives[0].drive,
             room: staged.room.room,
             run: staged.receipts.run,
             parts: parts.len() as u32,
@@ -208,9 +243,9 @@ impl Scene {
     }
 }
 
-fn send(client: &Client, call: fs::CommitChunks, parts: &[CommitPart]) -> CallResult<fs::StatusReply> {
-    let table: Vec<u8> = parts.iter().flat_map(|part| part.to_bytes()).collect();
-    client.store_as(call, &table)
+fn send(client: &Client, call: Commit, parts: &[Part]) -> CallResult<fs::StatusReply> {
+    let (call, tables) = call.request(parts);
+    client.store_as(call, &tables)
 }
 
 #[track_caller]
@@ -242,7 +277,7 @@ fn a_client_stores_at_the_drive_and_one_commit_makes_it_the_files() {
     let staged = scene.stage(room, vec![content(3, 100), content(4, SLOT)]).unwrap();
     let (call, mut parts) = scene.call(fid, &staged);
     (parts[0].position, parts[1].position) = (SLOT_LEN + 10, 3 * SLOT_LEN);
-    let call = fs::CommitChunks { file_length: SLOT_LEN + 5, grown_to: 5 * SLOT_LEN, ..call };
+    let call = Commit { file_length: SLOT_LEN + 5, grown_to: 5 * SLOT_LEN, ..call };
     send(&scene.carol, call, &parts).unwrap();
     let mut whole = committed();
     whole.truncate(SLOT + 5);
@@ -285,9 +320,9 @@ fn a_room_is_for_who_may_store_where_the_volume_permits_it() {
     refused(ask(carol, fid, 1, 1), Errno::EOPNOTSUPP.to_uae());
 }
 
-/// What an older client stages is on one drive: a store that is to be on several goes through the file server.
+/// What is to be on a drive to which clients are not sent goes through the file server, and so does what was staged before that.
 #[test]
-fn no_room_at_one_drive_is_given_or_committed_where_data_go_to_several() {
+fn no_room_is_given_or_committed_where_data_go_to_other_drives_too() {
     let scene = Scene::new(12);
     let fid = scene.file("f");
     let store = scene.cell.partitions().store(PartitionId(0)).unwrap().clone();
@@ -312,7 +347,7 @@ fn no_room_at_one_drive_is_given_or_committed_where_data_go_to_several() {
 /// Each lie is refused, counted, and changes nothing; the truth is good all the while.
 #[test]
 fn no_lie_about_chunks_is_committed() {
-    type Lie = fn(&Scene, Fid, &Staged, &mut fs::CommitChunks, &mut Vec<CommitPart>);
+    type Lie = fn(&Scene, Fid, &Staged, &mut Commit, &mut Vec<Part>);
     let lies: [(&str, Lie); 13] = [
         ("a forged receipt", |_, _, _, _, parts| parts[1].receipt.0[3] ^= 1),
         ("no receipt", |_, _, _, _, parts| parts[0].receipt = Fixed([0; 16])),
@@ -371,7 +406,7 @@ fn a_receipt_that_the_drive_never_gave_is_refused_by_the_drive() {
     let scene = Scene::new(4);
     let fid = scene.file("f");
     let room = scene.room(fid, SLOT_LEN, SLOT_LEN).unwrap();
-    let loose = scene.at_drive(&room.drive, |session, handle| async move {
+    let loose = scene.at_drive(&room.drives[0], |session, handle| async move {
         session.stage(&handle, Bytes::from(vec![1; 99])).await
     });
     let Group::Staged(store, tag) = granted(&room).group else { panic!("a room") };
@@ -386,7 +421,7 @@ fn a_receipt_that_the_drive_never_gave_is_refused_by_the_drive() {
 }
 
 fn granted(room: &GetRoomReply) -> Capability {
-    Capability::from_bytes(&room.drive.capability.arguments).unwrap()
+    Capability::from_bytes(&room.drives[0].capability.arguments).unwrap()
 }
 
 #[test]
@@ -410,8 +445,9 @@ fn a_room_is_of_one_file_one_caller_and_good_once() {
     let late = scene.staged(fid);
     scene.cell.sim.run_for(Duration::from_secs(311));
     refused(scene.commit(fid, &late), stale);
-    let told = scene
-        .at_drive(&late.room.drive, |session, handle| async move { session.forget_staged(&handle).await });
+    let told = scene.at_drive(&late.room.drives[0], |session, handle| async move {
+        session.forget_staged(&handle).await
+    });
     assert_eq!(told, Err(Error::Failed(Failure::Refused(Refusal::Expired))));
 }
 
@@ -427,22 +463,22 @@ fn numbers_that_cannot_be_are_refused_before_the_drive_is_asked() {
         (parts[0].position, parts[1].position) = (first, second);
         parts
     };
-    let twice = vec![parts[1].clone(), CommitPart { position: SLOT_LEN + 9000, ..parts[1].clone() }];
+    let twice = vec![parts[1].clone(), Part { position: SLOT_LEN + 9000, ..parts[1].clone() }];
     let table = [
         ("overlapping", call.clone(), at(0, SLOT_LEN - 1), invalid),
         ("out of order", call.clone(), at(SLOT_LEN, 0), invalid),
         ("across a border", call.clone(), at(5, 2 * SLOT_LEN), invalid),
         ("twice", call.clone(), twice, invalid),
-        ("none", fs::CommitChunks { parts: 0, ..call.clone() }, vec![], invalid),
-        ("too many", fs::CommitChunks { parts: 4097, ..call.clone() }, vec![], invalid),
-        ("far too many", fs::CommitChunks { parts: u32::MAX, ..call.clone() }, vec![], invalid),
+        ("none", Commit { parts: 0, ..call.clone() }, vec![], invalid),
+        ("too many", Commit { parts: fs::COMMIT_PLACES_MAX as u32 + 1, ..call.clone() }, vec![], invalid),
+        ("far too many", Commit { parts: u32::MAX, ..call.clone() }, vec![], invalid),
         ("a sum that overflows", call.clone(), at(0, u64::MAX - 5), too_big),
         ("beyond the longest file", call.clone(), at(0, 1 << 52), too_big),
-        ("grown beyond", fs::CommitChunks { grown_to: u64::MAX, ..call.clone() }, parts.clone(), too_big),
-        ("cut beyond", fs::CommitChunks { file_length: u64::MAX, ..call.clone() }, parts.clone(), too_big),
+        ("grown beyond", Commit { grown_to: u64::MAX, ..call.clone() }, parts.clone(), too_big),
+        ("cut beyond", Commit { file_length: u64::MAX, ..call.clone() }, parts.clone(), too_big),
         (
             "another version",
-            fs::CommitChunks { expected: DataVersion(99), ..call.clone() },
+            Commit { expected: DataVersion(99), ..call.clone() },
             parts.clone(),
             Errno::EAGAIN.to_uae(),
         ),
@@ -451,7 +487,7 @@ fn numbers_that_cannot_be_are_refused_before_the_drive_is_asked() {
         let told = send(&scene.carol, call, &parts);
         assert!(matches!(told, Err(CallError::Abort(told)) if told == code), "{what}: {told:?}");
     }
-    let cut = fs::CommitChunks { parts: 3, ..call };
+    let cut = Commit { parts: 3, ..call };
     refused(send(&scene.carol, cut, &parts), AbortCode(-32));
     scene.commit(fid, &staged).unwrap();
 }

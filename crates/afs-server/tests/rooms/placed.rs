@@ -2,7 +2,6 @@
 //! receipt.
 
 use afs_volume::{Rebuild, VolumeStore};
-use afs_wire::fs::{CommitDrive, CommitPlace, GetPlacedRoomReply};
 
 use super::crashes::begin_call;
 use super::*;
@@ -15,7 +14,7 @@ fn copies() -> Placement {
 /// What a client has staged at both drives.
 #[derive(Clone)]
 struct AtBoth {
-    room: GetPlacedRoomReply,
+    room: GetRoomReply,
     drives: Vec<CommitDrive>,
     places: Vec<CommitPlace>,
 }
@@ -29,8 +28,8 @@ impl Scene {
         (scene, fid)
     }
 
-    fn placed_room(&self, fid: Fid) -> CallResult<GetPlacedRoomReply> {
-        self.carol.ask(fs::GetPlacedRoom { fid, bytes: 3 * SLOT_LEN, length: 2 * SLOT_LEN })
+    fn placed_room(&self, fid: Fid) -> CallResult<GetRoomReply> {
+        self.room(fid, 3 * SLOT_LEN, 2 * SLOT_LEN)
     }
 
     /// The change of [`committed`], staged at all drives that the room names.
@@ -39,7 +38,7 @@ impl Scene {
         self.stage_all(room)
     }
 
-    fn stage_all(&self, room: GetPlacedRoomReply) -> AtBoth {
+    fn stage_all(&self, room: GetRoomReply) -> AtBoth {
         let round = |slot: usize| &room.rounds[slot % room.rounds.len()];
         let pieces = [content(7, SLOT), content(8, 5000)];
         let (mut drives, mut staged) = (Vec::new(), Vec::new());
@@ -60,8 +59,8 @@ impl Scene {
         AtBoth { room, drives, places }
     }
 
-    fn placed_call(&self, fid: Fid, staged: &AtBoth) -> (fs::CommitPlaced, Vec<u8>) {
-        let call = fs::CommitPlaced {
+    fn placed_call(&self, fid: Fid, staged: &AtBoth) -> (CommitRoom, Vec<u8>) {
+        let call = CommitRoom {
             fid,
             status: SetStatus::default(),
             expected: self.cell.version(fid),

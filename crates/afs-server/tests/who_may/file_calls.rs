@@ -297,28 +297,21 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };
         may_ask(s.caller(who).ask(call))
     }),
-    ("GetPlacedRoom", "aco", |s, who| {
-        let call = fs::GetPlacedRoom { fid: s.file().0, bytes: 1, length: 1 };
-        may_ask(s.caller(who).ask(call))
-    }),
-    ("GetAnyRoom", "aco", |s, who| {
-        let call = fs::GetAnyRoom { fid: s.file().0, bytes: 1, length: 1 };
-        may_ask(s.caller(who).ask(call))
-    }),
     ("Collect", "aco", |s, who| {
         let (fid, id) = (s.file().0, Fixed([7; 16]));
         let call = fs::Collect { fid, room: id, drive: id, transfer: id, length: 1, checksum: 0 };
         may_ask(s.caller(who).ask(call))
     }),
-    // As CommitChunks.
-    ("CommitPlaced", "aco", |s, who| {
+    // A caller that may store learns that there is no such room.
+    ("CommitRoom", "aco", |s, who| {
         let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
+        // One byte.
         let (expected, mut chunk) = (fs::ANY_VERSION, Fixed([0; 24]));
         chunk.0[19] = 1;
         let drive = fs::CommitDrive { drive: none, run: 1 };
         let place = fs::CommitPlace { position: 0, drive: 0, chunk, receipt: none };
         let (file_length, grown_to, room, drives, places) = (0, 0, none, 1, 1);
-        let call = fs::CommitPlaced { fid, status, expected, file_length, grown_to, room, drives, places };
+        let call = fs::CommitRoom { fid, status, expected, file_length, grown_to, room, drives, places };
         match s.caller(who).store_as(call, &[drive.to_bytes(), place.to_bytes()].concat()) {
             Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => true,
             other => ok(other),
@@ -328,29 +321,6 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
     ("EndRoom", "", |s, who| match s.caller(who).ask(fs::EndRoom { room: Fixed([7; 16]) }) {
         Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => false,
         other => ok(other),
-    }),
-    // A caller that may store learns that there is no such room.
-    ("CommitChunks", "aco", |s, who| {
-        let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
-        // One byte.
-        let (expected, mut chunk) = (fs::ANY_VERSION, Fixed([0; 24]));
-        chunk.0[19] = 1;
-        let part = fs::CommitPart { position: 0, chunk, receipt: none };
-        let call = fs::CommitChunks {
-            fid,
-            status,
-            expected,
-            file_length: 0,
-            grown_to: 0,
-            drive: none,
-            room: none,
-            run: 1,
-            parts: 1,
-        };
-        match s.caller(who).store_as(call, &part.to_bytes()) {
-            Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => true,
-            other => ok(other),
-        }
     }),
     ("BulkCapability", "aco", |s, who| {
         let wanted = fs::CapabilityRequests::first_of([may_read(s.file().0)]);

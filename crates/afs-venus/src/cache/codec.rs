@@ -1,12 +1,16 @@
 //! Encoding of records in the files of a cache: names, numbers and ranges, big-endian, behind a length and a checksum.
 
+use std::borrow::Cow;
+
 use afs_wire::ids::{CellName, Fid, Uniquifier, VnodeId, VolumeId};
 
 use crate::api::TokenOwner;
 use crate::cache::Ranges;
+use crate::cache::encryption::{RecordKind, Sealing};
 
-/// A record: `length u32, crc32c u32` (of the body), and the body.
-pub(super) fn framed(body: Vec<u8>) -> Vec<u8> {
+/// A record: `length u32, crc32c u32` (of the body), and the body, sealed if the cache is encrypted.
+pub(super) fn framed(sealing: &Sealing, kind: RecordKind, body: Vec<u8>) -> Vec<u8> {
+    let body = sealing.seal(kind, body);
     let mut out = Vec::with_capacity(body.len() + 8);
     out.extend((body.len() as u32).to_be_bytes());
     out.extend(crc32c::crc32c(&body).to_be_bytes());
@@ -15,10 +19,11 @@ pub(super) fn framed(body: Vec<u8>) -> Vec<u8> {
 }
 
 /// The body of a record that has these bytes; `None` if it is damaged or truncated, or something follows it.
-pub(super) fn unframed(bytes: &[u8]) -> Option<&[u8]> {
+pub(super) fn unframed<'a>(sealing: &Sealing, kind: RecordKind, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     let mut rest = bytes;
     let (length, crc) = (word(&mut rest)?, word(&mut rest)?);
-    (rest.len() == length as usize && crc32c::crc32c(rest) == crc).then_some(rest)
+    let is_whole = rest.len() == length as usize && crc32c::crc32c(rest) == crc;
+    if is_whole { sealing.open(kind, rest) } else { None }
 }
 
 /// At most `most` ranges, the first ones.

@@ -11,6 +11,7 @@ use crate::api::TokenOwner;
 
 mod codec;
 mod disk;
+mod encryption;
 mod kept;
 mod memory;
 mod offline;
@@ -21,7 +22,8 @@ mod worker;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use disk::read_any_index;
-pub use disk::{DiskCache, Sweeper};
+pub use disk::{CacheKeyError, DiskCache, Sweeper};
+pub use encryption::CacheSecret;
 pub use memory::MemoryCache;
 pub use offline::{OfflineObject, OfflineReader, OfflineRecord, OfflineSite, OfflineVolume};
 pub(crate) use pins::PINS_MAX;

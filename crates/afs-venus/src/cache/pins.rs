@@ -12,6 +12,7 @@ use afs_wire::ids::{CellName, Fid};
 
 use crate::api::TokenOwner;
 use crate::cache::codec::{cell_of, fid_of, framed, owner, put_name, put_owner, take, text, unframed};
+use crate::cache::encryption::{RecordKind, Sealing};
 
 /// Pins of a mount.
 pub(crate) const PINS_MAX: usize = 64;
@@ -40,7 +41,7 @@ pub struct PinRecord {
     pub path: Vec<u8>,
 }
 
-pub(super) fn encode(pins: &[PinRecord]) -> Vec<u8> {
+pub(super) fn encode(sealing: &Sealing, pins: &[PinRecord]) -> Vec<u8> {
     let mut body = vec![FORMAT];
     for PinRecord { cell, fid, owner, is_recursive, is_offline, path } in pins {
         put_name(&mut body, cell, *fid);
@@ -49,12 +50,13 @@ pub(super) fn encode(pins: &[PinRecord]) -> Vec<u8> {
         body.extend((path.len() as u16).to_be_bytes());
         body.extend(path);
     }
-    framed(body)
+    framed(sealing, RecordKind::Pins, body)
 }
 
 /// The list in these bytes; `None` if it is damaged, too long, or of another format.
-pub(super) fn decode(bytes: &[u8]) -> Option<Vec<PinRecord>> {
-    let mut rest = unframed(bytes)?;
+pub(super) fn decode(sealing: &Sealing, bytes: &[u8]) -> Option<Vec<PinRecord>> {
+    let body = unframed(sealing, RecordKind::Pins, bytes)?;
+    let mut rest = &*body;
     if take::<1>(&mut rest)? != [FORMAT] {
         return None;
     }
@@ -82,9 +84,9 @@ fn pin(rest: &mut &[u8]) -> Option<PinRecord> {
 /// Fuzz target: decodes arbitrary bytes, as they are and as the body of a list whose length and checksum are right.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_any(bytes: &[u8]) {
-    let _ = decode(bytes);
-    if let Some(pins) = decode(&framed(bytes.to_vec())) {
-        assert_eq!(decode(&encode(&pins)).as_ref(), Some(&pins));
+    let _ = decode(&Sealing::Plain, bytes);
+    if let Some(pins) = decode(&Sealing::Plain, &framed(&Sealing::Plain, RecordKind::Pins, bytes.to_vec())) {
+        assert_eq!(decode(&Sealing::Plain, &encode(&Sealing::Plain, &pins)).as_ref(), Some(&pins));
     }
 }
 
@@ -114,27 +116,27 @@ mod tests {
 
     #[test]
     fn a_list_is_read_as_it_was_written_or_not_at_all() {
-        let whole = encode(&pins());
-        assert_eq!(decode(&whole), Some(pins()));
-        assert_eq!(decode(&encode(&[])), Some(Vec::new()));
+        let whole = encode(&Sealing::Plain, &pins());
+        assert_eq!(decode(&Sealing::Plain, &whole), Some(pins()));
+        assert_eq!(decode(&Sealing::Plain, &encode(&Sealing::Plain, &[])), Some(Vec::new()));
         for end in 0..whole.len() {
-            assert_eq!(decode(whole.get(..end).unwrap()), None, "{end}");
+            assert_eq!(decode(&Sealing::Plain, whole.get(..end).unwrap()), None, "{end}");
         }
         for at in (0..whole.len()).step_by(7) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(decode(&damaged), None, "{at}");
+            assert_eq!(decode(&Sealing::Plain, &damaged), None, "{at}");
         }
     }
 
     #[test]
     fn a_list_that_is_too_long_is_refused() {
         let many = vec![pins().remove(0); PINS_MAX + 1];
-        assert_eq!(decode(&encode(&many)), None);
-        assert!(decode(&encode(&many[1..])).is_some());
+        assert_eq!(decode(&Sealing::Plain, &encode(&Sealing::Plain, &many)), None);
+        assert!(decode(&Sealing::Plain, &encode(&Sealing::Plain, &many[1..])).is_some());
         let long = PinRecord { path: vec![b'x'; PATH_MAX + 1], ..pins().remove(0) };
-        assert_eq!(decode(&encode(&[long])), None);
+        assert_eq!(decode(&Sealing::Plain, &encode(&Sealing::Plain, &[long])), None);
         let longest = PinRecord { path: vec![b'x'; PATH_MAX], ..pins().remove(0) };
-        assert!(encode(&vec![longest; PINS_MAX]).len() as u64 <= LIST_MAX);
+        assert!(encode(&Sealing::Plain, &vec![longest; PINS_MAX]).len() as u64 <= LIST_MAX);
     }
 }

@@ -25,6 +25,7 @@ use crate::cache::Ranges;
 use crate::cache::codec::{
     cell_of, fid_of, framed, long, owner, put_name, put_owner, put_ranges, ranges, take, text, unframed, word,
 };
+use crate::cache::encryption::{RecordKind, Sealing};
 
 /// Ranges of a kind in a record; data with more is not kept.
 pub const RANGES_MAX: usize = 1 << 16;
@@ -107,7 +108,7 @@ impl UnsavedRecord {
         [&self.present, &self.holes, &self.dirty].iter().all(|ranges| ranges.count() <= RANGES_MAX)
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self, sealing: &Sealing) -> Vec<u8> {
         let mut body = vec![FORMAT];
         put_name(&mut body, &self.cell, self.fid);
         put_owner(&mut body, self.owner);
@@ -133,12 +134,13 @@ impl UnsavedRecord {
         }
         body.extend(self.dirty_sum.to_be_bytes());
         body.extend(self.clean_sum.to_be_bytes());
-        framed(body)
+        framed(sealing, RecordKind::Unsaved, body)
     }
 
     /// The record in these bytes; `None` if it is damaged, truncated, or of another format.
-    pub(super) fn decode(bytes: &[u8]) -> Option<UnsavedRecord> {
-        let mut rest = unframed(bytes)?;
+    pub(super) fn decode(sealing: &Sealing, bytes: &[u8]) -> Option<UnsavedRecord> {
+        let body = unframed(sealing, RecordKind::Unsaved, bytes)?;
+        let mut rest = &*body;
         let record = decode_body(&mut rest)?;
         (rest.is_empty() && record.fits() && record.is_sound()).then_some(record)
     }
@@ -222,9 +224,14 @@ fn without(ranges: &Ranges, others: &[&Ranges]) -> Ranges {
 /// Fuzz target: decodes arbitrary bytes, as they are and as the body of a record whose length and checksum are right.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_any(bytes: &[u8]) {
-    let _ = UnsavedRecord::decode(bytes);
-    if let Some(record) = UnsavedRecord::decode(&framed(bytes.to_vec())) {
-        assert_eq!(UnsavedRecord::decode(&record.encode()).as_ref(), Some(&record));
+    let _ = UnsavedRecord::decode(&Sealing::Plain, bytes);
+    if let Some(record) =
+        UnsavedRecord::decode(&Sealing::Plain, &framed(&Sealing::Plain, RecordKind::Unsaved, bytes.to_vec()))
+    {
+        assert_eq!(
+            UnsavedRecord::decode(&Sealing::Plain, &record.encode(&Sealing::Plain)).as_ref(),
+            Some(&record)
+        );
     }
 }
 
@@ -269,17 +276,17 @@ pub(super) mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written_or_not_at_all() {
-        let whole = record().encode();
-        assert_eq!(UnsavedRecord::decode(&whole), Some(record()));
+        let whole = record().encode(&Sealing::Plain);
+        assert_eq!(UnsavedRecord::decode(&Sealing::Plain, &whole), Some(record()));
         let user = UnsavedRecord { owner: Some(TokenOwner::Uid(7)), server: None, ..record() };
-        assert_eq!(UnsavedRecord::decode(&user.encode()), Some(user));
+        assert_eq!(UnsavedRecord::decode(&Sealing::Plain, &user.encode(&Sealing::Plain)), Some(user));
         for end in 0..whole.len() {
-            assert_eq!(UnsavedRecord::decode(whole.get(..end).unwrap()), None, "{end}");
+            assert_eq!(UnsavedRecord::decode(&Sealing::Plain, whole.get(..end).unwrap()), None, "{end}");
         }
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(UnsavedRecord::decode(&damaged), None, "{at}");
+            assert_eq!(UnsavedRecord::decode(&Sealing::Plain, &damaged), None, "{at}");
         }
     }
 
@@ -288,7 +295,11 @@ pub(super) mod tests {
         let beyond = UnsavedRecord { length: 8, ..record() };
         let absent = UnsavedRecord { present: Ranges::whole(8), ..record() };
         for wrong in [beyond, absent, UnsavedRecord { cut: 7, ..record() }] {
-            assert_eq!(UnsavedRecord::decode(&wrong.encode()), None, "{wrong:?}");
+            assert_eq!(
+                UnsavedRecord::decode(&Sealing::Plain, &wrong.encode(&Sealing::Plain)),
+                None,
+                "{wrong:?}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use afs_rpc::EnvExt;
 use afs_wire::ids::{Uuid, VolumeKind};
 
-use crate::calls::{CallContext, Calls, Target};
+use crate::calls::{CallContext, Calls, Target, WaitPolicy};
 use crate::error::{ErrorKind, Result};
 use crate::key::CellIndex;
 use crate::location::{Address, Cell, Server, ServerName, is_reserved};
@@ -52,16 +52,31 @@ impl Calls {
         let (uuid, unique, addresses) = match name {
             ServerName::Address(address) => (None, 0, vec![address]),
             ServerName::Uuid(uuid, unique) => {
-                if let Some(server) = self.parts.location.servers().current(cell, uuid, unique) {
-                    return Ok(Some(server));
+                let known = self.parts.location.servers().current(cell, uuid, unique);
+                // One that replies is where it was said to be.
+                if let Some(server) = known.as_ref().filter(|server| !server.is_unreachable()) {
+                    return Ok(Some(server.clone()));
                 }
-                let query_env = self.query_env(context);
-                let (addresses, _) =
-                    self.query_with_wait(context, &config, || config.addresses(&query_env, uuid)).await?;
-                (Some(uuid), unique, addresses)
+                // Nobody waits for what is known.
+                let wait = if known.is_some() { WaitPolicy::NoWait } else { context.wait };
+                match self.addresses_of(&CallContext { wait, ..*context }, &config, uuid).await {
+                    Ok((addresses, unique)) => (Some(uuid), unique, addresses),
+                    Err(error) => return known.map(Some).ok_or(error),
+                }
             }
         };
         Ok(self.learn_server(cell, &config, (uuid, unique), addresses))
+    }
+
+    /// The addresses of a server, with the version that the reply says: what is of another one is asked for again.
+    async fn addresses_of(
+        &self,
+        context: &CallContext,
+        cell: &Arc<Cell>,
+        uuid: Uuid,
+    ) -> Result<(Vec<Ipv4Addr>, u32)> {
+        let query_env = self.query_env(context);
+        self.query_with_wait(context, cell, || cell.addresses(&query_env, uuid)).await
     }
 
     /// Takes up a server with the addresses that it had when an earlier mount ended.

@@ -10,6 +10,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, Uuid, VolumeId};
 use afs_wire::rpc::{Request, ServiceId};
 use afs_wire::vl::{self, AddressQuery, NameText, ServerKey};
+use afs_wire::xdr::DecodeError;
 use parking_lot::Mutex;
 
 use crate::config::CellConfig;
@@ -19,6 +20,9 @@ use crate::location::{Absence, Group};
 
 /// Dead time of probes, shorter than that of calls.
 const PROBE_DEAD: Duration = Duration::from_secs(6);
+
+/// Addresses of another server than was asked for.
+const OF_ANOTHER_SERVER: DecodeError = DecodeError::BadValue { what: "server", value: 0 };
 
 /// One cell.
 pub(crate) struct Cell {
@@ -174,7 +178,10 @@ impl Cell {
         let query = AddressQuery::from(ServerKey::Uuid(uuid));
         let reply = self
             .query(query_env, vl::GetAddrsU::NAME, |server| async move {
-                server.connection.call(&vl::GetAddrsU { query }).await
+                let reply = server.connection.call(&vl::GetAddrsU { query }).await?;
+                // What is said of another server would be taken for this one until the version of its list changes.
+                let is_of_server = reply.uuid == uuid;
+                is_of_server.then_some(reply).ok_or(CallError::Decode(OF_ANOTHER_SERVER))
             })
             .await?;
         Ok((reply.addresses.into_vec(), reply.unique))

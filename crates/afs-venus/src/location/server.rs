@@ -1,7 +1,7 @@
 //! A file server: its addresses, and which calls it does not know.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use afs_rpc::{Instant, sync};
@@ -32,36 +32,12 @@ pub(crate) struct Server {
     pub plain_bulk_only: AtomicBool,
     /// True if it stores one range of a file per call.
     pub single_ranges_only: AtomicBool,
+    /// Whether it is of another maker: it knows none of our calls (docs/protocol/extensions.md).
+    pub no_calls_of_ours: UnknownCall,
     /// Whether it has no data path.
     pub no_data_path: UnknownCall,
-    /// Whether it does not tell of a file that it has only grown.
-    pub no_growth: UnknownCall,
-    /// Whether it tells no layouts.
-    pub no_layouts: UnknownCall,
-    /// Whether it renews no layouts.
-    pub no_renewals: UnknownCall,
-    /// Whether it gives one layout per call.
-    pub single_layouts_only: UnknownCall,
-    /// Whether it tells no lists of chunks.
-    pub no_layout_lists: UnknownCall,
-    /// Whether it gives no rooms at drives.
-    pub no_rooms: UnknownCall,
-    /// Whether it gives no rooms whose chunks it commands.
-    pub no_commanded_stores: UnknownCall,
-    /// Whether it gives rooms at one drive alone.
-    pub single_rooms_only: UnknownCall,
-    /// Whether it takes no room back before its time.
-    pub no_room_ends: UnknownCall,
-    /// Whether it gives one capability of the data path per call, and none with statuses.
-    pub single_capabilities_only: UnknownCall,
-    /// Whether it takes one change per call.
-    pub single_changes_only: UnknownCall,
-    /// Whether it lends no directories.
-    pub no_leases: UnknownCall,
     /// Whether it lends a new directory after as many changes as any other.
     pub lends_no_new: UnknownCall,
-    /// Whether it lends nothing with a lease later.
-    pub lends_once: UnknownCall,
     /// True if it keeps times of files to the nanosecond.
     pub has_fine_times: AtomicBool,
     /// True if it does not know StoreACL by its new number.
@@ -77,7 +53,7 @@ pub(crate) struct Server {
     /// Its last errors.
     pub errors: ServerErrors,
     /// Version of the list of its addresses.
-    pub(super) unique: AtomicU32,
+    pub(super) unique: AtomicU64,
     pub(super) addresses: Mutex<Vec<Arc<Address>>>,
 }
 
@@ -95,24 +71,12 @@ impl Server {
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
             single_ranges_only: AtomicBool::new(false),
+            no_calls_of_ours: UnknownCall::default(),
             no_data_path: UnknownCall::default(),
-            no_growth: UnknownCall::default(),
-            no_layouts: UnknownCall::default(),
-            no_renewals: UnknownCall::default(),
-            single_layouts_only: UnknownCall::default(),
-            no_layout_lists: UnknownCall::default(),
-            no_rooms: UnknownCall::default(),
-            no_commanded_stores: UnknownCall::default(),
-            single_rooms_only: UnknownCall::default(),
-            no_room_ends: UnknownCall::default(),
-            single_capabilities_only: UnknownCall::default(),
-            single_changes_only: UnknownCall::default(),
-            no_leases: UnknownCall::default(),
             lends_no_new: UnknownCall::default(),
-            lends_once: UnknownCall::default(),
             has_fine_times: AtomicBool::new(false),
             old_store_acl: AtomicBool::new(false),
-            unique: AtomicU32::new(0),
+            unique: AtomicU64::new(0),
             addresses: Mutex::new(Vec::new()),
         }
     }
@@ -122,59 +86,14 @@ impl Server {
         self.ahead.clone().try_acquire_owned().ok()
     }
 
+    /// Whether it is worth asking for what only servers of ours do: it has not said lately that it does not know such a call.
+    pub fn may_know_our_calls(&self, now: Instant) -> bool {
+        !self.no_calls_of_ours.is_noted(now, self.reset.get())
+    }
+
     /// Whether it has said that it has no data path, and is not asked again yet.
     pub fn has_no_data_path(&self, now: Instant) -> bool {
         self.no_data_path.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it has said that it tells no layouts of files, and is not asked again yet.
-    pub fn has_no_layouts(&self, now: Instant) -> bool {
-        self.no_layouts.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it is worth asking for the capabilities of several layouts again in one call.
-    pub fn may_renew_layouts(&self, now: Instant) -> bool {
-        !self.no_renewals.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it is worth asking for the layouts of several files in one call.
-    pub fn may_give_layouts_in_bulk(&self, now: Instant) -> bool {
-        !self.single_layouts_only.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it is worth asking for the layout of a long range as a list.
-    pub fn may_list_layouts(&self, now: Instant) -> bool {
-        !self.no_layout_lists.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it has said that it gives no rooms at drives, and is not asked again yet.
-    pub fn has_no_rooms(&self, now: Instant) -> bool {
-        self.no_rooms.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it has said that it commands no stores, and is not asked again yet.
-    pub fn commands_no_stores(&self, now: Instant) -> bool {
-        self.no_commanded_stores.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it has said that it gives rooms at one drive alone, and is not asked again yet.
-    pub fn gives_rooms_at_one_drive(&self, now: Instant) -> bool {
-        self.single_rooms_only.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it has said that it takes no room back, and is not asked again yet.
-    pub fn keeps_rooms(&self, now: Instant) -> bool {
-        self.no_room_ends.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it is worth asking for several capabilities in one call, or for one together with statuses.
-    pub fn may_give_capabilities_in_bulk(&self, now: Instant) -> bool {
-        !self.single_capabilities_only.is_noted(now, self.reset.get())
-    }
-
-    /// Whether it is worth sending several changes in one call.
-    pub fn may_take_lists(&self, now: Instant) -> bool {
-        !self.single_changes_only.is_noted(now, self.reset.get())
     }
 
     /// Its addresses, by rank, and in each rank the nearest first.

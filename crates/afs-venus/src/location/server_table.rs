@@ -19,6 +19,8 @@ const RANKS_MAX: usize = 1024;
 const SERVERS_MAX: usize = 1024;
 /// Most addresses of a server that are used.
 const ADDRESSES_MAX: usize = 32;
+/// No version of a list of addresses, which has 32 bits.
+const NO_VERSION: u64 = u64::MAX;
 
 /// All known file servers, never removed: their number is bounded by the cells. Each cell has its own, so that no cell
 /// can redirect the servers of another one.
@@ -40,7 +42,7 @@ impl ServerTable {
         inner
             .by_uuid
             .get(&(cell, uuid))
-            .filter(|server| server.unique.load(Ordering::SeqCst) == unique)
+            .filter(|server| server.unique.load(Ordering::SeqCst) == u64::from(unique))
             .cloned()
     }
 
@@ -97,8 +99,15 @@ impl ServerTable {
         for gone in old.iter().filter(|address| !peers.contains(&address.peer)) {
             inner.leave((cell, gone.peer), &server);
         }
-        server.unique.store(unique, Ordering::SeqCst);
+        server.unique.store(unique.into(), Ordering::SeqCst);
         Some(server)
+    }
+
+    /// Makes the addresses of all servers be asked for again before the next use of their names.
+    pub fn doubt_addresses(&self) {
+        for server in self.0.lock().by_uuid.values() {
+            server.unique.store(NO_VERSION, Ordering::SeqCst);
+        }
     }
 
     /// Gives a rank to an address; `None` takes it away. False if 1024 addresses have one.

@@ -120,8 +120,10 @@ impl Venus {
             .result
         {
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
-                let noted = sites.iter().zip(resets);
-                noted.for_each(|(server, reset)| server.single_capabilities_only.note(self.now(), reset));
+                // Which of several has replied is not known.
+                if let ([server], [reset]) = (&sites[..], &resets[..]) {
+                    server.no_data_path.note(self.now(), *reset);
+                }
                 None
             }
             Err(error) => Some(Err(error)),

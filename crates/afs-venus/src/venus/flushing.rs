@@ -5,9 +5,10 @@ use crate::key::NodeTarget;
 use crate::venus::Venus;
 
 impl Venus {
-    /// Removes what is known of the names and places of volumes, in the kernel too.
+    /// Removes what is known of the names and places of volumes and of the addresses of servers, in the kernel too.
     fn forget_locations(&self) {
         self.location.volumes().forget_groups();
+        self.location.servers().doubt_addresses();
         for volume in self.location.volumes().all() {
             volume.doubt_location();
             self.promises.invalidate_mount_points(&volume);

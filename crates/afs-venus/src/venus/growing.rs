@@ -196,8 +196,7 @@ impl Venus {
         let volume = self.volume_of(vnode.key).await?;
         let servers = volume.sites(self.now());
         let resets: Vec<_> = servers.iter().map(|server| server.reset.get()).collect();
-        let mut known = servers.iter().zip(&resets);
-        if known.any(|(server, reset)| server.no_growth.is_noted(self.now(), *reset)) {
+        if !servers.iter().all(|server| server.may_know_our_calls(self.now())) {
             return Ok(false);
         }
         let request = fs::GetGrowth { fid: vnode.key.fid };
@@ -207,8 +206,10 @@ impl Venus {
                 Ok(version == status.data_version && since <= data.content().version)
             }
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
-                let notes = servers.iter().zip(resets);
-                notes.for_each(|(server, reset)| server.no_growth.note(self.now(), reset));
+                // Which of several has replied is not known.
+                if let ([server], [reset]) = (&servers[..], &resets[..]) {
+                    server.no_calls_of_ours.note(self.now(), *reset);
+                }
                 Ok(false)
             }
             Err(error) => Err(self.handle_error(vnode, error)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::Instant;
-use afs_wire::fs::{self, FileKind, Status};
+use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::VolumeId;
 use afs_wire::mountpoint::{Choice, MountPoint, MountTarget};
 use afs_wire::volname;
@@ -26,9 +26,6 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 const LINKS_MAX: u32 = 40;
 /// Longest text of a link that is read; a text that fills it may be longer, and is no path.
 const LINK_MAX: u64 = 4096;
-/// Number of objects of a directory without a cached status after which the statuses of their neighbours are fetched
-/// too.
-const MISSES_BEFORE_BULK: u32 = 2;
 /// ESTALE: the kernel looks the path up again.
 pub(super) const LOOK_AGAIN: i32 = 116;
 
@@ -333,33 +330,6 @@ impl Venus {
             }
         }
         Ok(None)
-    }
-
-    /// Bulk fetch for programs that access the objects of a directory one after the other: from the third miss on, up
-    /// to 50 missing statuses are fetched in one call.
-    async fn fetch_neighbours(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8]) -> Result<()> {
-        let misses = {
-            let mut state = dir.state();
-            state.misses = state.misses.saturating_add(1);
-            state.misses
-        };
-        if misses <= MISSES_BEFORE_BULK {
-            return Ok(());
-        }
-        let key = dir.key;
-        let wanted: Vec<Key> = self
-            .with_directory(dir, |blob| {
-                let names = blob.entries(0).skip_while(|entry| entry.name != name);
-                let keys = names.filter(|entry| !matches!(entry.name, b"." | b".."));
-                let keys = keys.map(|entry| key.sibling(entry.vnode, entry.unique));
-                keys.filter(|key| !self.is_fresh(*key, volume)).take(fs::FIDS_MAX).collect()
-            })
-            .await?;
-        match self.bulk_status_in(volume, &wanted, Some(key)).await {
-            // An error of a neighbour does not concern the requested object.
-            Err(error) if error.kind != ErrorKind::ServerUnreachable => Ok(()),
-            other => other,
-        }
     }
 
     pub(super) fn is_fresh(&self, key: Key, volume: &Volume) -> bool {

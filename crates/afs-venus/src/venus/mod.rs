@@ -30,6 +30,7 @@ mod looks;
 mod lookup;
 mod maintenance;
 mod namespace;
+mod neighbours;
 mod newest_version;
 mod offline;
 mod offline_keeping;

@@ -166,7 +166,7 @@ impl Venus {
     /// Sends them once, without waiting for a server.
     async fn send_list(&self, dir: &Vnode, volume: &Arc<Volume>, sending: Sending) {
         let sites = volume.sites(self.now());
-        if !sites.iter().all(|server| server.may_take_lists(self.now())) {
+        if !sites.iter().all(|server| server.may_know_our_calls(self.now())) {
             return sending.answered(Vec::new());
         }
         let resets: Vec<u64> = sites.iter().map(|server| server.reset.get()).collect();
@@ -181,8 +181,9 @@ impl Venus {
                 sending.answered(made.map(|(at, reply)| answered.with(reply, at > 0)).collect());
             }
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
-                let noted = sites.iter().zip(resets);
-                noted.for_each(|(server, reset)| server.single_changes_only.note(self.now(), reset));
+                if let ([server], [reset]) = (&sites[..], &resets[..]) {
+                    server.no_calls_of_ours.note(self.now(), *reset);
+                }
                 sending.answered(Vec::new());
             }
             // The server has refused all of it.

@@ -70,6 +70,14 @@ impl Client {
         self.venus.set_token(owner, token).await.unwrap();
     }
 
+    /// Sets the token of an owner to one of a generation.
+    pub async fn log_in_of(&self, owner: afs_venus::TokenOwner, name: &str, generation: u64) {
+        let cell = afs_wire::ids::CellName::new("test.cell").unwrap();
+        let (security, label) = (super::trusted_name_of(name, generation), name.into());
+        let token = afs_venus::Token { cell, security, expires: None, label, is_narrowed: false };
+        self.venus.set_token(owner, token).await.unwrap();
+    }
+
     /// Sets the access list of a directory: names and rights.
     pub async fn set_acl(&self, path: &str, entries: &[(&str, &str)]) -> Result<()> {
         let rights = |text: &str| text.parse::<afs_wire::ids::Rights>().unwrap().0;
@@ -166,7 +174,7 @@ impl Client {
 
     /// Stores of data that it has made so far, each way: the calls that end them.
     pub fn stores(&self) -> u64 {
-        let ends = ["StoreData64", "StoreRanges", "CommitStore", "CommitChunks", "CommitPlaced"];
+        let ends = ["StoreData64", "StoreRanges", "CommitStore", "CommitRoom"];
         ends.iter().map(|name| self.calls(name)).sum()
     }
 

@@ -301,6 +301,11 @@ pub fn trusted_name_without(name: &str, groups: &[i32]) -> Security {
     Claim::of(name).without(groups).protected(Class::Rxkad, Level::Clear).security()
 }
 
+/// The same for a user with a token of a generation.
+pub fn trusted_name_of(name: &str, generation: u64) -> Security {
+    Claim::of(name).of_generation(generation).protected(Class::Rxkad, Level::Clear).security()
+}
+
 /// The address of a client machine.
 fn address(number: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, 10 + number])

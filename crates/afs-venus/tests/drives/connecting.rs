@@ -60,11 +60,6 @@ fn a_drive_that_cannot_be_reached_delays_stores_by_a_moment_until_that_is_known(
     assert!(took[11] < Duration::from_millis(500), "it is known by now: {took:?}");
     let (at_drives, _, _) = stored(&client);
     assert_eq!((at_drives, fallbacks(&client, "unreachable")), (0, 1));
-    assert_eq!(
-        client.calls("GetAnyRoom"),
-        1,
-        "a room is asked for once: {:?}",
-        client.venus.counters().calls
-    );
+    assert_eq!(client.calls("GetRoom"), 1, "a room is asked for once: {:?}", client.venus.counters().calls);
     assert!(read_elsewhere(&scene, 7, "f0") == pattern(MIB, 0));
 }

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use afs_testkit::FileCalls;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{GetLayouts, GetLayoutsReply, LayoutOutcome, LayoutOutcomes};
-use afs_wire::rpc::{Opcode, Request};
 
 use super::*;
 
 const FILES: usize = 200;
 const LENGTH: usize = 70_000;
-const GET_LAYOUTS: u32 = 0x414E_442D;
 
 fn path(file: usize) -> String {
     format!("dir/f{file:03}")
@@ -74,14 +72,6 @@ fn a_client_that_reads_two_files_asks_for_no_others() {
     assert_eq!(read(&scene, &client, 2..3), (0, 1));
 }
 
-#[test]
-fn a_server_that_gives_one_layout_in_a_call_is_asked_for_several_once() {
-    let (scene, client) = filled(Scene::with_older_server(5, &[GET_LAYOUTS]), FILES);
-    let before = at_drives(&client);
-    assert_eq!(read(&scene, &client, 0..20), (20, 1));
-    assert_eq!(at_drives(&client) - before, 20 * LENGTH as u64);
-}
-
 /// What came with another file is not good for a later version.
 #[test]
 fn a_layout_that_came_with_another_file_ends_as_any() {
@@ -96,16 +86,6 @@ fn a_layout_that_came_with_another_file_ends_as_any() {
     assert!(scene.get(&client, &path(4)).unwrap() == pattern(LENGTH, 4));
     assert_eq!(client.calls("GetLayouts"), asked);
     assert_eq!((client.calls("GetLayout"), at_drives(&client)), (before.0, before.1 + LENGTH as u64));
-}
-
-#[test]
-fn a_file_server_that_gives_one_layout_for_each_call_is_asked_for_several_once() {
-    let older: FileCalls =
-        Arc::new(|table| table.refuse(Opcode(GetLayouts::OPCODE), AbortCode::RXGEN_OPCODE));
-    let (scene, client) = scene_with(5, older, 20);
-    let before = at_drives(&client);
-    assert_eq!(read(&scene, &client, 0..20), (20, 1));
-    assert_eq!(at_drives(&client) - before, (20 * LENGTH) as u64);
 }
 
 /// A reply with more outcomes than files, or fewer: which is whose is not known, and nobody waits for those that are not there.

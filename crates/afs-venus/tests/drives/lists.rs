@@ -1,12 +1,10 @@
 //! Long files: behind their first mebibytes the references come as lists, in few calls.
 
-use afs_datapath::frame::STAGING_VERSION;
 use afs_drive::DriveId;
 use afs_venus::NodeId;
 
 use super::*;
 
-const GET_LAYOUT_LIST: u32 = 0x414E_4430;
 /// Bytes in each place of the file.
 const LENGTH: usize = 70_000;
 /// Where the file has them: in each of the ranges for which a client asks, and at the end of one.
@@ -72,20 +70,6 @@ fn a_long_file_costs_a_list_for_each_range_that_is_read_wherever_its_chunks_are(
         // All drives are connected by now.
         assert_eq!(read_again(&scene, &client), (0, 0, ALL), "{plan:?}");
         assert!(scene.hosts.iter().all(|host| host.served.counts().refused == [0; 8]), "{plan:?}");
-    }
-}
-
-/// One that does not know lists is asked for one once, and for layouts of 64 MiB from then on.
-#[test]
-fn a_file_server_or_a_drive_that_knows_no_lists_is_asked_for_one_once() {
-    let of_drive = Scene::with_older_drive(1, STAGING_VERSION);
-    for scene in [Scene::with_older_server(1, &[GET_LAYOUT_LIST]), of_drive] {
-        long(&scene);
-        let client = scene.warm(2);
-        let (layouts, lists, at_drives) = read(&scene, &client);
-        assert_eq!((layouts, lists, at_drives), (4, 1, ALL));
-        assert_eq!(read_again(&scene, &client), (0, 0, ALL));
-        assert!(scene.hosts.iter().all(|host| host.served.counts().refused == [0; 8]));
     }
 }
 

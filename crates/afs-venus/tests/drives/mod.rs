@@ -16,7 +16,6 @@ mod listed;
 mod lists;
 mod model;
 mod named;
-mod older;
 mod placed;
 mod rekeyed;
 mod renewing;

@@ -1,6 +1,5 @@
 //! A cell whose new data go to drives on other hosts.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,6 @@ use afs_volume::{DataRoute, Rebuild, VolumeHeader, VolumeStore};
 
 use crate::common::{Cell, Client, LIMIT, ROOT, SERVER, pattern, refusing};
 use crate::drives::ALICE;
-use crate::drives::older::gate;
 
 pub const MIB: usize = 1 << 20;
 /// Long enough for a connection to be opened.
@@ -74,19 +72,9 @@ impl Scene {
         Scene::with(seed, 1, Some(identity(0)))
     }
 
-    /// One drive, whose program speaks no later version of the protocol.
-    pub fn with_older_drive(seed: u64, latest: u32) -> Scene {
-        Scene::made(seed, 1, None, Some(latest))
-    }
-
-    /// Two drives, of a file server that does not know some calls.
-    pub fn with_older_server(seed: u64, unknown: &[u32]) -> Scene {
-        Scene::in_cell(Cell::planned(seed, None, true, refusing(unknown)), 2, None, None)
-    }
-
     /// One drive, of a file server that does something else with some calls.
     pub fn with_calls(seed: u64, calls: FileCalls) -> Scene {
-        Scene::in_cell(Cell::planned(seed, None, true, calls), 1, None, None)
+        Scene::in_cell(Cell::planned(seed, None, true, calls), 1, None)
     }
 
     /// One drive, and a bucket as the second, which takes new data and is read by clients.
@@ -110,19 +98,20 @@ impl Scene {
     }
 
     fn with(seed: u64, drives: u8, identity: Option<Identity>) -> Scene {
-        Scene::made(seed, drives, identity, None)
+        Scene::made(seed, drives, identity)
     }
 
-    fn made(seed: u64, drives: u8, identity: Option<Identity>, latest: Option<u32>) -> Scene {
+    fn made(seed: u64, drives: u8, identity: Option<Identity>) -> Scene {
         let cell = Cell::planned(seed, None, identity.is_none(), refusing(&[]));
-        Scene::in_cell(cell, drives, identity, latest)
+        Scene::in_cell(cell, drives, identity)
     }
 
-    fn in_cell(cell: Cell, drives: u8, identity: Option<Identity>, latest: Option<u32>) -> Scene {
+    fn in_cell(cell: Cell, drives: u8, identity: Option<Identity>) -> Scene {
         cell.users.add("alice", 11);
         cell.users.add("bob", 12);
         cell.set_limits(|limits| limits.read_ahead_chunks = 0);
-        let hosts = (0..drives).map(|number| host(&cell, number, identity.as_ref(), latest));
+        let hosts = (0..drives)
+            .map(|number| cell.machine.add_host(number, identity.as_ref(), drive_address(number).port()));
         let (hosts, keys) = hosts.unzip();
         let ids: Vec<_> = match drives {
             0 => vec![DriveId::OWN],
@@ -245,15 +234,6 @@ impl Scene {
 /// An identity of TLS.
 fn identity(secret: u8) -> Identity {
     Identity::of_seed(&[secret + 1; 32]).unwrap()
-}
-
-/// A drive of the cell's file server, and its keys there; one whose program is older has a gate before it.
-fn host(cell: &Cell, number: u8, identity: Option<&Identity>, latest: Option<u32>) -> (DriveHost, DriveKeys) {
-    let at = drive_address(number);
-    let behind = SocketAddr::new(at.ip(), at.port() + latest.map_or(0, |_| 1));
-    let (host, keys) = cell.machine.add_host(number, identity, behind.port());
-    latest.inspect(|latest| gate(&cell.sim.env(host.node), at, behind, *latest));
-    (host, keys)
 }
 
 /// Another host that answers for the first drive, with a key and an identity of its own.

@@ -9,7 +9,7 @@ use super::*;
 /// Bytes that went to drives, by the path of the file server, and the calls that ended stores.
 pub fn stored(client: &Client) -> (u64, u64, u64) {
     let counters = client.venus.counters();
-    let commits = client.calls("CommitPlaced") + client.calls("CommitChunks");
+    let commits = client.calls("CommitRoom");
     (counters.drive_bytes_stored, counters.path_bytes_stored, commits)
 }
 
@@ -119,14 +119,14 @@ fn a_mount_may_forbid_stores_at_drives_and_a_volume_without_rooms_is_asked_once(
     scene.cell.data_path.lock().unwrap().drives = false;
     let client = warm(&scene, 2);
     put(&scene, &client, "f", pattern(2 * MIB, 1));
-    assert_eq!((client.calls("GetAnyRoom"), stored(&client).0), (0, 0));
+    assert_eq!((client.calls("GetRoom"), stored(&client).0), (0, 0));
     scene.cell.data_path.lock().unwrap().drives = true;
     scene.set_route(DataRoute::Server);
     let client = scene.cell.client(3);
     for n in 0..4 {
         put(&scene, &client, &format!("g{n}"), pattern(MIB, n));
     }
-    assert_eq!((client.calls("GetAnyRoom"), stored(&client).0), (1, 0));
+    assert_eq!((client.calls("GetRoom"), stored(&client).0), (1, 0));
     assert_eq!(client.venus.counters().drive_fallbacks.get("no_room"), None);
 }
 
@@ -222,56 +222,5 @@ fn a_store_that_goes_by_another_way_has_the_quota_that_its_room_had() {
         assert_eq!(client.calls("EndRoom"), 1, "{conduct:?}");
         assert!(read_elsewhere(&scene, 7, "big") == big, "{conduct:?}");
         assert_eq!(stored(&client).1 - before, 5 * MIB as u64, "{conduct:?}");
-    }
-}
-
-/// A file server of before commanded stores gives rooms where nothing is commanded, and stores itself where it is.
-#[test]
-fn of_a_file_server_that_commands_no_stores_other_rooms_are_asked_for() {
-    let scene = Scene::with_older_server(12, &[0x414e_4432, 0x414e_4433]);
-    let client = warm(&scene, 2);
-    let before = stored(&client);
-    put(&scene, &client, "big", pattern(3 * MIB, 8));
-    let after = stored(&client);
-    assert_eq!((after.0 - before.0, after.1 - before.1), (3 * MIB as u64, 0));
-    assert_eq!(client.calls("GetAnyRoom"), 1, "it is not asked again");
-    scene.set_route(DataRoute::Commanded);
-    put(&scene, &client, "own", pattern(3 * MIB, 9));
-    assert_eq!((stored(&client).0, stored(&client).1 - after.1), (after.0, 3 * MIB as u64));
-    for (name, seed) in [("big", 8), ("own", 9)] {
-        assert!(read_elsewhere(&scene, 7, name) == pattern(3 * MIB, seed), "{name}");
-    }
-}
-
-/// A file server of before rooms at several drives, and of before rooms that are given back too.
-#[test]
-fn of_an_older_file_server_a_room_at_one_drive_is_asked_for() {
-    let (placed, ends) = ([0x414e_442e, 0x414e_442f, 0x414e_4432, 0x414e_4433], [0x414e_442c]);
-    for unknown in [placed.to_vec(), [&placed[..], &ends].concat()] {
-        let unknown = &unknown[..];
-        let scene = Scene::with_older_server(11, unknown);
-        let client = warm(&scene, 2);
-        let before = stored(&client);
-        let big = pattern(3 * MIB, 8);
-        put(&scene, &client, "big", big.clone());
-        let after = stored(&client);
-        assert_eq!((after.0 - before.0, after.1 - before.1), (3 * MIB as u64, 0), "{unknown:x?}");
-        // It is asked for a room as it knows them, and for none where data go to both drives.
-        scene.place(2, 1);
-        put(&scene, &client, "both", big.clone());
-        scene.cell.sim.run_for(OPENING);
-        put(&scene, &client, "again", big.clone());
-        assert_eq!((stored(&client).0, client.calls("GetPlacedRoom")), (after.0, 1), "{unknown:x?}");
-        scene.place(1, 1);
-        scene.cell.sim.run_for(Duration::from_secs(200));
-        scene.hosts[0].set_staging(Staging::NoReceipts);
-        for name in ["f", "g"] {
-            put(&scene, &client, name, pattern(MIB, 9));
-            scene.cell.sim.run_for(Duration::from_secs(40));
-        }
-        assert_eq!(client.calls("EndRoom"), if unknown.contains(&ends[0]) { 1 } else { 2 }, "{unknown:x?}");
-        for name in ["big", "both", "again"] {
-            assert!(read_elsewhere(&scene, 7, name) == big, "{name}, {unknown:x?}");
-        }
     }
 }

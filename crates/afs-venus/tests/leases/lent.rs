@@ -1,16 +1,21 @@
 //! More objects than a lease lends at first: what is lent later, or with the next lease.
 
-use afs_wire::fs;
-use afs_wire::rpc::Request;
+use std::sync::Arc;
+
+use afs_wire::error::Errno;
+use afs_wire::fs::LendMore;
+use afs_wire::rpc::{Opcode, Request};
 
 use super::*;
 
 #[test]
-fn a_lease_that_is_used_up_is_followed_by_the_next_without_single_calls() {
-    let cell = Cell::with_older_server(12, true, &[fs::LendMore::OPCODE]);
+fn a_lease_with_which_nothing_more_is_lent_is_followed_by_the_next_without_single_calls() {
+    let calls: afs_testkit::FileCalls =
+        Arc::new(|table| table.refuse(Opcode(LendMore::OPCODE), Errno::EAGAIN.to_uae()));
+    let cell = Cell::with_calls(12, true, calls);
     cell.set_limits(|limits| limits.leases = true);
-    // In the directory, then in the one that was made under its lease, then in the first again. It is asked once whether it lends more.
-    makes_five_hundred_files(&cell, &["LeaseList 10", "LendMore 1", "ReturnLease 2", "TakeLease 3"]);
+    // In the directory, then in the one that was made under its lease, then in the first again.
+    makes_five_hundred_files(&cell, &["LeaseList 10", "LendMore 2", "ReturnLease 2", "TakeLease 3"]);
 }
 
 #[test]

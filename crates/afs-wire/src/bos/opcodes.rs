@@ -39,6 +39,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (114, "GetInstanceStrings"),
     (115, "GetRestrictedMode"),
     (116, "SetRestrictedMode"),
+    (0x414E_4450, "CellKeys"),
 ];
 
 #[cfg(test)]

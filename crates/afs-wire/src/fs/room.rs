@@ -7,9 +7,9 @@ use crate::xdr::{BoundedVec, Fixed};
 
 /// Most bytes of one room: as many as [`COMMIT_PARTS_MAX`] chunks have.
 pub const ROOM_BYTES_MAX: u64 = 4 << 30;
-/// Most parts of one [`CommitChunks`] or [`CommitPlaced`].
+/// Most parts of one [`CommitRoom`].
 pub const COMMIT_PARTS_MAX: usize = 4096;
-/// Most places of one [`CommitPlaced`]: each part at as many drives as a room has.
+/// Most places of one [`CommitRoom`]: each part at as many drives as a room has.
 pub const COMMIT_PLACES_MAX: usize = COMMIT_PARTS_MAX * LAYOUT_DRIVES_MAX;
 /// The drives for the chunks of a slot, as places in the list of a room's drives.
 pub type RoomRound = BoundedVec<u32, LAYOUT_COPIES_MAX>;
@@ -17,18 +17,6 @@ pub type RoomRound = BoundedVec<u32, LAYOUT_COPIES_MAX>;
 pub const COMMIT_SLOT_PARTS_MAX: usize = 16;
 /// Bytes of a file within which the chunk of one part lies, from a multiple of it on.
 pub const COMMIT_SLOT_LEN: u64 = 1 << 20;
-
-xdr_struct! {
-    /// A part of a file that a chunk becomes as a whole.
-    pub struct CommitPart {
-        /// Its first byte.
-        pub position: u64,
-        /// Id, length, checksum, in the form of `docs/protocol/data-path.md`.
-        pub chunk: Fixed<24>,
-        /// The drive's receipt for it.
-        pub receipt: Fixed<16>,
-    }
-}
 
 xdr_struct! {
     /// A drive of a commit.
@@ -57,58 +45,21 @@ xdr_struct! {
 calls! {
     service SERVICE;
 
-    /// Asks for a room: a drive, and a capability by which the client stages there the bytes of a store of this file. Requires
-    /// what StoreData requires, quota included; the commit decides again. EOPNOTSUPP where the volume's bytes do not travel
-    /// that way, or the drive for new data cannot be used now; VBUSY where too many stores are in progress.
-    0x414E_4424 "GetRoom" GetRoom {
-        fid: Fid,
-        /// Bytes that are to be staged, 1 to [`ROOM_BYTES_MAX`].
-        bytes: u64,
-        /// Length of the file after the store.
-        length: u64,
-    } -> GetRoomReply {
-        /// The drive, and the capability: its range has so many bytes as may be staged.
-        drive: LayoutDrive,
-        /// Number of the room, which the commit names.
-        room: Fixed<16>,
-    };
-
-    /// Makes staged chunks a file's, in one change. `parts` structures [`CommitPart`] follow the arguments, in ascending order and
-    /// without overlap, each within one [`COMMIT_SLOT_LEN`] of the file and at most [`COMMIT_SLOT_PARTS_MAX`] in each. ESTALE if not all of them are staged in this room, which
-    /// is this caller's and for this file, with a receipt for each that is right; EAGAIN if the file has not the expected version.
-    /// Chunks that were claimed are freed if the change is not made. Requires the rights that StoreData does.
-    0x414E_4425 "CommitChunks" CommitChunks {
-        fid: Fid,
-        status: SetStatus,
-        /// The version that the changes are based on, or [`ANY_VERSION`](super::ANY_VERSION).
-        expected: DataVersion,
-        /// Length to which a longer file is truncated before the chunks become its.
-        file_length: u64,
-        /// Length to which a shorter file is extended with zeros after that.
-        grown_to: u64,
-        /// Id of the drive.
-        drive: Fixed<16>,
-        /// Number of the room.
-        room: Fixed<16>,
-        /// The run of the drive, as it told with the receipts.
-        run: u64,
-        /// How many parts follow, 1 to [`COMMIT_PARTS_MAX`].
-        parts: u32,
-    } -> StatusReply;
-
     /// Gives a room back in which nothing will be committed: the quota and the space that it has reserved are free when the reply
     /// leaves. ESTALE if the caller has no such room.
     0x414E_442C "EndRoom" EndRoom { room: Fixed<16> } -> Nothing;
 
-    /// As [`GetRoom`], of volumes too whose data go to several drives: a capability for each of them, and which chunks are to be
-    /// where.
-    0x414E_442E "GetPlacedRoom" GetPlacedRoom {
+    /// Asks for a room: the drives at which the file's new data are to be, with a capability for each by which the client stages the bytes
+    /// of a store there. Requires what StoreData requires, quota included; the commit decides again. Where the file server commands the
+    /// volume's transfers the capabilities say so, and each chunk is to be commanded by [`Collect`]. EOPNOTSUPP where the volume's bytes do
+    /// not travel that way, or a drive for new data cannot be used now; VBUSY where too many stores are in progress.
+    0x414E_4432 "GetRoom" GetRoom {
         fid: Fid,
         /// Bytes that are to be staged at each drive at most, 1 to [`ROOM_BYTES_MAX`].
         bytes: u64,
         /// Length of the file after the store.
         length: u64,
-    } -> GetPlacedRoomReply {
+    } -> GetRoomReply {
         /// The drives, each with a capability to stage so many bytes there.
         drives: BoundedVec<LayoutDrive, LAYOUT_DRIVES_MAX>,
         /// The chunk of slot s of the file, which has [`COMMIT_SLOT_LEN`] bytes, is to be at all drives of the round s modulo the number
@@ -117,16 +68,6 @@ calls! {
         /// Number of the room, which the commit names.
         room: Fixed<16>,
     };
-
-    /// As [`GetPlacedRoom`], of volumes too whose transfers the file server commands: the capabilities say so, and each chunk is to be
-    /// commanded by [`Collect`].
-    0x414E_4432 "GetAnyRoom" GetAnyRoom {
-        fid: Fid,
-        /// Bytes that are to be staged at each drive at most, 1 to [`ROOM_BYTES_MAX`].
-        bytes: u64,
-        /// Length of the file after the store.
-        length: u64,
-    } -> GetPlacedRoomReply;
 
     /// Has a drive of a room take a chunk from the client, which waits there for the transfer of this number. Requires what StoreData
     /// requires. EOPNOTSUPP where the volume's transfers are not commanded; EINVAL for a length of 0 or beyond [`COMMIT_SLOT_LEN`];
@@ -145,10 +86,13 @@ calls! {
         checksum: u32,
     } -> Nothing;
 
-    /// As [`CommitChunks`], for a room at several drives. `drives` structures [`CommitDrive`] follow the arguments, and after them `places`
-    /// structures [`CommitPlace`], in ascending order of their parts; those of one part in the order of its round. ESTALE also
-    /// if a part is not at all drives at which the volume's placement has it, but for those that are away.
-    0x414E_442F "CommitPlaced" CommitPlaced {
+    /// Makes staged chunks a file's, in one change. `drives` structures [`CommitDrive`] follow the arguments, and after them `places`
+    /// structures [`CommitPlace`], in ascending order of their parts and without overlap, those of one part in the order of its round; a part
+    /// is within one [`COMMIT_SLOT_LEN`] of the file, with at most [`COMMIT_SLOT_PARTS_MAX`] in each. ESTALE if not all of them are staged in
+    /// this room, which is this caller's and for this file, with a receipt for each that is right, or if a part is not at all drives at which
+    /// the volume's placement has it, but for those that are away; EAGAIN if the file has not the expected version. Chunks that were claimed
+    /// are freed if the change is not made. Requires the rights that StoreData does.
+    0x414E_442F "CommitRoom" CommitRoom {
         fid: Fid,
         status: SetStatus,
         /// The version that the changes are based on, or [`ANY_VERSION`](super::ANY_VERSION).
@@ -176,17 +120,7 @@ impl CommitPlace {
     pub const WIRE_LEN: usize = 8 + 4 + 24 + 16;
 }
 
-impl CommitPart {
-    /// Bytes of one in wire form.
-    pub const WIRE_LEN: usize = 8 + 24 + 16;
-}
-
-impl Streamed for CommitChunks {
-    const HEAD_LEN: usize = 4 + Fid::WIRE_LEN + SetStatus::WIRE_LEN + 8 + 8 + 8 + 16 + 16 + 8 + 4;
-    const COUNT_LEN: usize = 0;
-}
-
-impl Streamed for CommitPlaced {
+impl Streamed for CommitRoom {
     const HEAD_LEN: usize = 4 + Fid::WIRE_LEN + SetStatus::WIRE_LEN + 8 + 8 + 8 + 16 + 4 + 4;
     const COUNT_LEN: usize = 0;
 }
@@ -198,26 +132,8 @@ mod tests {
     use crate::xdr::{Decode, DecodeError, Encode};
 
     #[test]
-    fn head_and_parts_have_the_lengths_they_say() {
-        let commit = CommitChunks {
-            fid: Fid::default(),
-            status: SetStatus::default(),
-            expected: DataVersion(1),
-            file_length: 2,
-            grown_to: 3,
-            drive: Fixed([4; 16]),
-            room: Fixed([5; 16]),
-            run: 6,
-            parts: 7,
-        };
-        assert_eq!(encode_call(&commit).len(), CommitChunks::HEAD_LEN);
-        assert_eq!(CommitChunks::from_bytes(&commit.to_bytes()), Ok(commit));
-        let part = CommitPart { position: 1, chunk: Fixed([2; 24]), receipt: Fixed([3; 16]) };
-        let bytes = part.to_bytes();
-        assert_eq!(bytes.len(), CommitPart::WIRE_LEN);
-        assert_eq!(CommitPart::from_bytes(&bytes), Ok(part));
-        assert!(matches!(CommitPart::from_bytes(&bytes[1..]), Err(DecodeError::Short { .. })));
-        let commit = CommitPlaced {
+    fn head_and_tables_have_the_lengths_they_say() {
+        let commit = CommitRoom {
             fid: Fid::default(),
             status: SetStatus::default(),
             expected: DataVersion(1),
@@ -227,11 +143,14 @@ mod tests {
             drives: 2,
             places: 7,
         };
-        assert_eq!(encode_call(&commit).len(), CommitPlaced::HEAD_LEN);
-        assert_eq!(CommitPlaced::from_bytes(&commit.to_bytes()), Ok(commit));
+        assert_eq!(encode_call(&commit).len(), CommitRoom::HEAD_LEN);
+        assert_eq!(CommitRoom::from_bytes(&commit.to_bytes()), Ok(commit));
         let drive = CommitDrive { drive: Fixed([4; 16]), run: 6 };
         assert_eq!(drive.to_bytes().len(), CommitDrive::WIRE_LEN);
         let place = CommitPlace { position: 1, drive: 1, chunk: Fixed([2; 24]), receipt: Fixed([3; 16]) };
-        assert_eq!(place.to_bytes().len(), CommitPlace::WIRE_LEN);
+        let bytes = place.to_bytes();
+        assert_eq!(bytes.len(), CommitPlace::WIRE_LEN);
+        assert_eq!(CommitPlace::from_bytes(&bytes), Ok(place));
+        assert!(matches!(CommitPlace::from_bytes(&bytes[1..]), Err(DecodeError::Short { .. })));
     }
 }

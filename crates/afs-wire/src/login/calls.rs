@@ -1,10 +1,11 @@
 //! The calls of the login service.
 
 use super::{
-    Attempt, Comment, Fixed, GroupTexts, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature,
-    UserText, Ways, Wish,
+    Attempt, Comment, Fixed, GroupTexts, HostAddress, KeyBlob, Message, REVOKED_MAX, Renewal, SERVICE,
+    SealedGrant, SshSignature, UserText, Ways, Wish,
 };
 use crate::rpc::Nothing;
+use crate::xdr::BoundedVec;
 
 calls! {
     service SERVICE;
@@ -89,6 +90,26 @@ calls! {
         /// Whether what the new token is without can only be resumed by another login.
         lasting: bool,
     } -> RenewReply;
+
+    /// Revokes the tokens of a user, or of every user who has logged in from a host.
+    13 "Revoke" Revoke {
+        version: u32,
+        /// Of this user; empty: of the caller.
+        user: UserText,
+        /// Of the users who have logged in from this address, whoever is named above; empty: of the one user.
+        host: HostAddress,
+        /// Whether to remove the users' passphrases and SSH keys too.
+        remove_ways: bool,
+    } -> RevokeReply {
+        /// The users whose tokens were revoked.
+        users: BoundedVec<UserText, REVOKED_MAX>,
+    };
+
+    /// Requests the key with which the caller's caches are encrypted on disks.
+    14 "CacheKey" CacheKey { version: u32 } -> CacheKeyReply {
+        /// The same at each call.
+        key: Fixed<32>,
+    };
 }
 
 #[cfg(test)]

@@ -27,6 +27,10 @@ pub type GroupText = ByteString<64>;
 pub const GROUPS_MAX: usize = 32;
 /// Groups that a change names.
 pub type GroupTexts = BoundedVec<GroupText, GROUPS_MAX>;
+/// An address: 4 bytes of IPv4, or 16 of IPv6.
+pub type HostAddress = ByteString<16>;
+/// Most users whose tokens one call revokes.
+pub const REVOKED_MAX: usize = 1024;
 /// Most SSH keys of one user.
 pub const KEYS_MAX: usize = 32;
 

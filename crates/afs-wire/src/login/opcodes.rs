@@ -14,6 +14,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (10, "RemoveSshKey"),
     (11, "ListWays"),
     (12, "ChangeGroups"),
+    (13, "Revoke"),
+    (14, "CacheKey"),
 ];
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ xdr_struct! {
         pub user_quota: i32,
         /// Members of a group, or groups of a user.
         pub count: i32,
-        /// Zeros.
+        /// Zeros; in our servers' the generation of a user's tokens in the first two (`docs/protocol/extensions.md` "Revoked
+        /// tokens").
         pub reserved: [i32; 5],
         /// The name.
         pub name: NameChars,
@@ -31,6 +32,20 @@ xdr_struct! {
 impl Entry {
     /// Bytes on the wire.
     pub const WIRE_LEN: usize = 304;
+
+    /// The reserved words of a user whose tokens are of this generation.
+    #[must_use]
+    pub const fn reserved_with(token_generation: u64) -> [i32; 5] {
+        let [high, low] = [(token_generation >> 32) as u32, token_generation as u32];
+        [high.cast_signed(), low.cast_signed(), 0, 0, 0]
+    }
+
+    /// The generation of the user's tokens.
+    #[must_use]
+    pub fn token_generation(&self) -> u64 {
+        let [high, low, ..] = self.reserved.map(i32::cast_unsigned);
+        u64::from(high) << 32 | u64::from(low)
+    }
 }
 
 /// Bits of [`EntryUpdate::mask`]. Servers implement the last two only.
@@ -92,6 +107,12 @@ mod tests {
         assert_eq!(wire[27], 3);
         assert_eq!(wire[48..56], [0, 0, 0, b'a', 0, 0, 0, b'l'], "a word a character");
         assert_eq!(Entry::from_bytes(&wire), Ok(entry));
+        for generation in [0, 1_764_460_800, u64::MAX, 1 << 32] {
+            assert_eq!(
+                Entry { reserved: Entry::reserved_with(generation), ..entry }.token_generation(),
+                generation
+            );
+        }
         assert_eq!(EntryUpdate { mask: 8, entry }.to_bytes().len(), 4 + Entry::WIRE_LEN);
     }
 }

@@ -7,6 +7,7 @@ use afs_auth::keys::KeyRing;
 use afs_auth::rxgk::{self, Variant};
 use afs_auth::rxkad;
 use afs_cell::key_store::KeyStore;
+use afs_cell::person;
 use afs_cell::tokens::{KeptToken, TokenStore};
 use afs_files::secret_file;
 use afs_net::System;
@@ -53,7 +54,7 @@ impl AuthOptions {
     ) -> CommandResult<Security> {
         let token = match (self.noauth, self.localauth) {
             (true, _) => None,
-            (_, true) => Some(local_token(system, &key_file(self.key_file.as_deref())?)?),
+            (_, true) => return local_security(system, &key_file(self.key_file.as_deref())?),
             _ => kept_token(system.env().wall(), cell, servers)?,
         };
         let source = token.map(|token| token.source(system.env()));
@@ -61,11 +62,16 @@ impl AuthOptions {
     }
 }
 
-/// Makes a token of the cell itself from a key file.
+/// Security of the cell itself from a key file, for the person who runs this process.
 ///
 /// # Errors
 /// The file does not exist, is not safe, is damaged, or has no key for a token.
-pub(crate) fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
+pub(crate) fn local_security(system: &Arc<System>, path: &Path) -> CommandResult<Security> {
+    let token = local_token(system, path)?;
+    Ok(Security::new(token.source_for(system.env(), person::of_process())))
+}
+
+fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
     let keys = key_ring(path)?;
     let env = system.env();
     rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &env)

@@ -1,6 +1,7 @@
 //! `andrew mount`: mounts a cell served by other machines.
 
 use crate::commands::bypass_options::BypassOptions;
+use crate::commands::cache_secret::cache_secret;
 use crate::commands::cells_options::CellsOptions;
 use crate::commands::data_path::DataPathOptions;
 use crate::commands::mount_guard;
@@ -53,6 +54,10 @@ pub struct Args {
     /// Size limit of the cache [default: half of the free space, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
+    /// Encrypt the cache with a key that the cell's login service gives for your token: log in first. Without the service it does not
+    /// open, and after `andrew revoke YOU --lock` for nobody. Reading from the cache takes longer
+    #[arg(long)]
+    encrypt_cache: bool,
     #[command(flatten)]
     bypass: BypassOptions,
     /// Decide changes in directories that no other machine uses here, and send them up to a second later. Faster for programs that
@@ -147,6 +152,10 @@ impl Args {
             true => other_cells.servers_of(&self.cell, ports.location(), &system.env())?,
             false => self.servers.clone(),
         };
+        let cache_secret = match self.encrypt_cache {
+            true => Some(cache_secret(&self.cell, &servers, self.base_port)?),
+            false => None,
+        };
         let mount = MountPoint::prepare(&self.directory)?;
         let options = ClientOptions {
             cell: self.cell.clone(),
@@ -155,6 +164,7 @@ impl Args {
             ports,
             cache: cache.clone(),
             cache_bytes: self.cache_size,
+            cache_secret,
             bypass: self.bypass.limits(),
             lease: self.lease,
             server_wait: self.server_wait.limit(),

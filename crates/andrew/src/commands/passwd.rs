@@ -56,24 +56,29 @@ impl Args {
             Some(file) => passphrase::from_file(PASSPHRASE, file)?,
             None => passphrase::ask_new(user.as_str())?,
         };
-        let (cell, secret, env) = (&editor.chosen.cell, &secret, &editor.network.system.env());
+        let (cell, secret, env) = (&editor.route.chosen.cell, &secret, &editor.route.network.system.env());
         editor.run(
             |service| async move { client::register_passphrase(&service, cell, user, secret, env).await },
         )
     }
 }
 
-/// Access to a user's credentials at the login service: as the cell's owner, or with a token.
-pub(super) struct CredentialEditor {
-    pub(super) chosen: ChosenCell,
-    pub(super) network: Network,
-    pub(super) user: UserName,
+/// Access to the login service: as the cell's owner, or with a token.
+pub(super) struct LoginRoute {
+    chosen: ChosenCell,
+    network: Network,
     own: Option<Arc<OwnService>>,
     token: Option<KeptToken>,
 }
 
-impl CredentialEditor {
-    /// Access to the credentials of `user`, or of the user of the command.
+/// Access to a user's credentials.
+pub(super) struct CredentialEditor {
+    route: LoginRoute,
+    pub(super) user: UserName,
+}
+
+impl LoginRoute {
+    /// The route of this process's user; without a token, `user` logs in.
     pub(super) fn open(chosen: ChosenCell, user: Option<&str>) -> CommandResult<Self> {
         let network = Network::open()?;
         let own =
@@ -83,11 +88,33 @@ impl CredentialEditor {
         if own.is_none() && token.is_none() {
             token = Some(LoginOptions::default().obtain(user, &chosen)?);
         }
+        Ok(Self { chosen, network, own, token })
+    }
+
+    /// Runs an operation at the login service.
+    pub(super) fn run<T, F>(&self, work: impl Fn(Service) -> F) -> CommandResult<T>
+    where
+        F: Future<Output = Result<T, LoginError>>,
+    {
+        let done = match &self.own {
+            Some(own) => self.network.system.block_on(work(Service::Own(own.clone()))),
+            None => self
+                .network
+                .first(&self.chosen, self.token.as_ref(), |service| work(Service::Network(service))),
+        };
+        done.map_err(|error| refused(&self.chosen, &error))
+    }
+}
+
+impl CredentialEditor {
+    /// Access to the credentials of `user`, or of the user of the command.
+    pub(super) fn open(chosen: ChosenCell, user: Option<&str>) -> CommandResult<Self> {
+        let route = LoginRoute::open(chosen, user)?;
         let is_named = user.is_some();
-        let asker = || token.as_ref().map_or_else(local_user, |kept| Ok(kept.user.clone()));
+        let asker = || route.token.as_ref().map_or_else(local_user, |kept| Ok(kept.user.clone()));
         let user = user.map_or_else(asker, |user| Ok(user.to_owned()))?;
         let user = UserName::new(&user).map_err(CommandError::usage)?;
-        let editor = Self { chosen, network, user, own, token };
+        let editor = Self { route, user };
         if is_named {
             editor.require_user()?;
         }
@@ -100,7 +127,7 @@ impl CredentialEditor {
     /// # Errors
     /// The user does not exist.
     fn require_user(&self) -> CommandResult {
-        let ChosenCell { cell, servers, base_port, state } = self.chosen.clone();
+        let ChosenCell { cell, servers, base_port, state } = self.route.chosen.clone();
         let chosen = CellLocation { cell, servers, base_port, mount: None };
         let found = RouteOptions::of(&chosen, state.as_ref())
             .open()
@@ -119,12 +146,6 @@ impl CredentialEditor {
     where
         F: Future<Output = Result<T, LoginError>>,
     {
-        let done = match &self.own {
-            Some(own) => self.network.system.block_on(work(Service::Own(own.clone()))),
-            None => self
-                .network
-                .first(&self.chosen, self.token.as_ref(), |service| work(Service::Network(service))),
-        };
-        done.map_err(|error| refused(&self.chosen, &error))
+        self.route.run(work)
     }
 }

@@ -221,6 +221,7 @@ fn client(
         ports: Ports::from(serving.running.base_port),
         cache: state.cache(),
         cache_bytes: kept.cache_size,
+        cache_secret: None,
         bypass: BypassOptions::of_kept(kept).limits(),
         lease: kept.lease == Some(true),
         server_wait: ServerWait { server_wait: kept.server_wait }.limit(),

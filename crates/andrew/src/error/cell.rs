@@ -145,6 +145,7 @@ fn is_input_of_client(error: &ClientError) -> bool {
     match error {
         ClientError::Cache { .. }
         | ClientError::CacheInUse { .. }
+        | ClientError::CacheKey { .. }
         | ClientError::OtherCell { .. }
         | ClientError::Stores(_) => true,
         ClientError::Mount(error) => matches!(

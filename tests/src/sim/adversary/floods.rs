@@ -57,10 +57,10 @@ impl Adversary {
         }
     }
 
-    /// Makes connections, each with a complete call, from the adversary's own address.
+    /// Makes connections, each with a complete call, from the adversary's own addresses.
     pub(super) async fn make_connections(&mut self) {
-        let from = self.third();
         for _ in 0..16 {
+            let from = self.third();
             let wire = self.fresh(ServiceId::FILE);
             self.call(from, wire, 0, &encode_call(&fs::GetTime {})).await;
         }

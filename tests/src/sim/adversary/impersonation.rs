@@ -1,6 +1,6 @@
 //! Moves in which the adversary speaks Rx correctly, as a client that it is not or should not be.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use parking_lot::Mutex;
 
-use super::{Adversary, FAKE_CLIENTS, THIRD, server};
+use super::{Adversary, FAKE_CLIENTS, server};
 
 /// State of a client that the adversary plays.
 struct FakeClient {
@@ -99,9 +99,9 @@ impl Adversary {
     /// Adds an endpoint of Rx at the adversary's address, with a callback service. The latest sixteen are kept.
     fn add_fake_client(&mut self, client: &Arc<FakeClient>) -> Option<Rx> {
         let number = u16::try_from(self.rng.below(20_000)).unwrap_or(0);
-        let address = SocketAddr::new(IpAddr::V4(THIRD), FAKE_CLIENTS + number);
-        let rx =
-            self.world.rx(self.node, self.env.clone(), address, afs_rx::Config::default(), Limits::default());
+        let host = self.addresses.next_for_client().clone();
+        let address = SocketAddr::new(host.ip, FAKE_CLIENTS + number);
+        let rx = self.world.rx(host.node, host.env, address, afs_rx::Config::default(), Limits::default());
         rx.listen(Arc::new(service(client.clone(), self.env.clone()))).ok()?;
         if self.fake_clients.len() == 16 {
             self.fake_clients.remove(0);

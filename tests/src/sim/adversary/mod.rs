@@ -1,9 +1,12 @@
-//! Adversary on the network: it hears every packet and every byte of a stream between machines, sends from any address,
-//! and keeps to a budget.
+//! Adversary on the network: it hears every packet and every byte of a stream between machines, sends from any address, has
+//! hundreds of addresses of its own, and keeps to one budget for them all.
 //!
 //! It has no key and no token. The seed chooses its moves from the list that it is given; each move is one method of
 //! this actor, in the file of its kind. `invariants` checks what must hold whatever it does.
 
+mod account;
+mod addresses;
+pub mod answers;
 mod connection_moves;
 mod floods;
 mod impersonation;
@@ -14,13 +17,12 @@ mod stream_moves;
 mod streams_heard;
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use afs_env::ByteStream;
 use afs_rpc::{EnvExt, EnvRef, Rx};
-use afs_rx::packet::{Header, PacketType, flags};
-use afs_sim::{NodeId, SimRng, Tap, World};
+use afs_sim::{Arrivals, NodeId, Seen, SimRng, Tap, World};
 use afs_wire::ids::Fid;
 use bytes::Bytes;
 
@@ -29,6 +31,9 @@ use super::faults::AtWork;
 use super::invariants::Invariants;
 use super::ledger::Ledger;
 use super::user::User;
+pub use account::{Account, Spent};
+use addresses::{Addresses, FAKE_CLIENTS, FALSE_NET};
+pub use addresses::{is_false, is_third};
 use knowledge::Knowledge;
 pub use moves::Move;
 use streams_heard::StreamsHeard;
@@ -37,7 +42,9 @@ use streams_heard::StreamsHeard;
 pub struct Adversary {
     world: World,
     env: EnvRef,
-    node: NodeId,
+    addresses: Addresses,
+    account: Account,
+    arrivals: Arrivals,
     server: NodeId,
     tap: Tap,
     stream_tap: Tap,
@@ -57,8 +64,6 @@ pub struct Adversary {
     fake_clients: Vec<Rx>,
     /// Streams on which it says nothing.
     open_streams: VecDeque<Box<dyn ByteStream>>,
-    next_port: u16,
-    next_source: u32,
     owed: Duration,
 }
 
@@ -71,14 +76,16 @@ impl Adversary {
         invariants: Invariants,
         working: AtWork,
         rng: SimRng,
-    ) {
+    ) -> Account {
         let world = cell.sim.world();
-        let node = world.node("adversary", IpAddr::V4(THIRD));
-        let env = world.env(node);
+        let addresses = Addresses::new(&world);
+        let (env, account) = (addresses.first().env.clone(), Account::default());
         let adversary = Adversary {
             tap: world.tap(),
             stream_tap: world.tap_streams(),
-            node,
+            arrivals: world.arrivals(),
+            addresses,
+            account: account.clone(),
             server: cell.server,
             env: env.clone(),
             rng,
@@ -92,25 +99,32 @@ impl Adversary {
             machines: victims.iter().map(|user| user.node).collect(),
             fake_clients: Vec::new(),
             open_streams: VecDeque::new(),
-            next_port: 20_000,
-            next_source: 1,
             owed: Duration::ZERO,
             world,
         };
         if adversary.moves.iter().any(|one| !one.is_of_the_world()) {
+            let answering =
+                answers::answer_for_all(adversary.world.clone(), adversary.world.tap(), account.clone());
+            env.spawn(Box::pin(answering));
             env.spawn(Box::pin(adversary.work(working)));
         }
+        account
     }
 
     async fn work(mut self, working: AtWork) {
         while working.load(std::sync::atomic::Ordering::Relaxed) > 0 {
             self.listen();
+            if !self.account.has_some() {
+                break;
+            }
             if let Some(one) = self.rng.pick(&self.moves).copied() {
                 self.world.note(format!("adversary: {one:?}"));
+                self.account.plays(one);
                 self.play(one).await;
             }
             self.env.sleep(self.rng.duration(Duration::from_millis(5), Duration::from_millis(150))).await;
         }
+        self.listen();
     }
 
     async fn play(&mut self, one: Move) {
@@ -130,6 +144,7 @@ impl Adversary {
             Move::Questions if self.rng.chance(250_000) => self.ask_client().await,
             Move::Questions => self.ask_questions().await,
             Move::Amplify => self.amplify().await,
+            Move::ManyAddresses => self.make_connections().await,
             Move::Divert => self.divert().await,
             Move::IgnoreBreaks => self.take_promises().await,
             Move::FalseBreaks => self.break_promises().await,
@@ -146,37 +161,24 @@ impl Adversary {
         self.invariants.complain(format!("the adversary has learned: {what}"));
     }
 
-    /// Learns from heard packets, receives replies at third addresses, and aborts calls that arrive there.
+    /// Learns from heard packets, and counts those of its own that have arrived.
     fn listen(&mut self) {
         for seen in self.tap.take() {
-            if is_third(seen.to) {
-                self.refuse(seen.to, seen.from, &seen.data);
-            } else if !is_third(seen.from) && !is_false(seen.from) && !is_false(seen.to) {
+            if !is_third(seen.to) && !is_third(seen.from) && !is_false(seen.from) && !is_false(seen.to) {
                 self.knowledge.learn(&seen);
             }
         }
-        for seen in self.stream_tap.take() {
-            if seen.to == stream_moves::drive() && !is_third(seen.from) {
-                self.streams.learn(&seen);
-            }
-        }
+        self.arrivals.take().iter().for_each(|seen| self.account.arrived(seen));
+        self.account.forget_lost(self.env.now());
+        self.listen_to_streams();
     }
 
-    fn refuse(&self, us: SocketAddr, from: SocketAddr, data: &Bytes) {
-        let Some(header) = Header::decode(data) else { return };
-        if us.port() >= FAKE_CLIENTS || header.kind != PacketType::DATA {
-            return;
-        }
-        if !header.from_client() {
-            // A reply: only its connection matters.
-            let flags = header.flags | flags::CLIENT_INITIATED;
-            let taken = Header { kind: PacketType::ACK_ALL, flags, seq: 0, ..header };
-            self.world.inject(us, from, packet::datagram(&taken, &[]));
-            return;
-        }
-        let flags = header.flags & !flags::CLIENT_INITIATED;
-        let answer = Header { kind: PacketType::ABORT, flags, seq: 0, ..header };
-        self.world.inject(us, from, packet::datagram(&answer, &(-1_i32).to_be_bytes()));
+    /// Learns from the bytes of streams, and returns them.
+    fn listen_to_streams(&mut self) -> Vec<Seen> {
+        let seen = self.stream_tap.take();
+        let to_drive = seen.iter().filter(|seen| seen.to == stream_moves::drive() && !is_third(seen.from));
+        to_drive.for_each(|seen| self.streams.learn(seen));
+        seen
     }
 
     /// Sends a packet, within the budget.
@@ -184,6 +186,7 @@ impl Adversary {
         let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
         self.owed += Duration::from_secs(1) / PACKETS_PER_SECOND
             + Duration::from_secs(u64::from(bytes)) / BYTES_PER_SECOND;
+        self.account.sends(self.env.now(), (from, to), &data, false);
         self.world.inject(from, to, data);
         if self.owed > Duration::from_millis(50) {
             let owed = std::mem::take(&mut self.owed);
@@ -191,30 +194,15 @@ impl Adversary {
         }
     }
 
-    /// An unused port of the adversary's own address.
+    /// An unused port of one of the adversary's own addresses.
     fn third(&mut self) -> SocketAddr {
-        self.next_port = if self.next_port < FAKE_CLIENTS - 1 { self.next_port + 1 } else { 20_000 };
-        SocketAddr::new(IpAddr::V4(THIRD), self.next_port)
+        self.addresses.third()
     }
 
     /// An address without a machine, which never replies.
     fn false_source(&mut self) -> SocketAddr {
-        self.next_source += 1;
-        let [_, b, c, d] = self.next_source.to_be_bytes();
-        SocketAddr::from(([FALSE_NET, b, c, d], 7001))
+        self.addresses.false_source()
     }
-}
-
-/// Whether the address is the adversary's own.
-#[must_use]
-pub fn is_third(address: SocketAddr) -> bool {
-    address.ip() == IpAddr::V4(THIRD)
-}
-
-/// Whether the address is a false source.
-#[must_use]
-pub fn is_false(address: SocketAddr) -> bool {
-    matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == FALSE_NET)
 }
 
 /// The server's address with this port.
@@ -222,9 +210,5 @@ fn server(port: u16) -> SocketAddr {
     SocketAddr::new(SERVER.into(), port)
 }
 
-const THIRD: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
-const FALSE_NET: u8 = 99;
-/// From this port on, the adversary's address has endpoints of Rx.
-const FAKE_CLIENTS: u16 = 40_000;
 const PACKETS_PER_SECOND: u32 = 150;
 const BYTES_PER_SECOND: u32 = 64 << 10;

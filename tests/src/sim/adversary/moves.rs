@@ -1,6 +1,6 @@
 //! Moves of the adversary, from which a seed chooses.
 
-/// One kind of move. Packets from a *third address* come from addresses that only the adversary has; packets from a
+/// One kind of move. Packets from a *third address* come from addresses that only the adversary has, at which it answers pings; packets from a
 /// *false source* have an address that never replies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Move {
@@ -28,6 +28,9 @@ pub enum Move {
     Questions,
     /// Requests with long replies, from a false source.
     Amplify,
+    /// Complete calls on new connections from hundreds of the adversary's own addresses, of IPv4 and of sites of IPv6, whose replies are
+    /// taken and acknowledged.
+    ManyAddresses,
     /// Impersonation of a client without security to the server: its UUID at a third address.
     Divert,
     /// Clients with many UUIDs that take promises, reply to everything else, and ignore breaks or reply to them late.
@@ -57,7 +60,7 @@ pub enum Move {
 
 impl Move {
     /// All kinds, as far as these tests know them.
-    pub const ALL: [Move; 22] = [
+    pub const ALL: [Move; 23] = [
         Move::Hijack,
         Move::Replay,
         Move::ReplayEvicted,
@@ -69,6 +72,7 @@ impl Move {
         Move::UnknownHosts,
         Move::Questions,
         Move::Amplify,
+        Move::ManyAddresses,
         Move::Divert,
         Move::IgnoreBreaks,
         Move::FalseBreaks,
@@ -92,6 +96,7 @@ impl Move {
         Move::SequenceGaps,
         Move::Questions,
         Move::Amplify,
+        Move::ManyAddresses,
         Move::IgnoreBreaks,
         Move::FalseBreaks,
         Move::SilentStreams,

@@ -83,7 +83,8 @@ impl Adversary {
 
     /// Resets, stalls or silences the streams of a client for some seconds.
     pub(super) async fn cut_streams(&mut self) {
-        let Some(victim) = self.rng.pick(&self.machines).copied() else { return };
+        let machines: Vec<_> = self.machines.iter().copied().zip(self.victims.iter().copied()).collect();
+        let Some((victim, address)) = self.rng.pick(&machines).copied() else { return };
         let usual = StreamConfig::default();
         let cut = match self.rng.below(3) {
             0 => StreamConfig { reset_per_million: 300_000, ..usual },
@@ -91,8 +92,13 @@ impl Adversary {
             _ => StreamConfig { stall_per_million: 500_000, stall_max: Duration::from_secs(15), ..usual },
         };
         self.set_streams_of(victim, cut);
+        self.listen();
         self.env.sleep(self.rng.duration(Duration::from_secs(1), Duration::from_secs(6))).await;
         self.set_streams_of(victim, usual);
+        // What went over streams of that client meanwhile went through what was done to them.
+        let passed = self.listen_to_streams();
+        let of_victim = passed.iter().filter(|seen| [seen.from.ip(), seen.to.ip()].contains(&address.ip()));
+        self.account.reaches(of_victim.count() as u64);
     }
 
     fn set_streams_of(&self, client: afs_sim::NodeId, config: StreamConfig) {
@@ -101,9 +107,12 @@ impl Adversary {
     }
 
     /// Opens a stream, within the budget of packets.
-    async fn stream_to_drive(&self) -> Option<Box<dyn ByteStream>> {
+    async fn stream_to_drive(&mut self) -> Option<Box<dyn ByteStream>> {
         self.env.sleep(Duration::from_secs(4) / super::PACKETS_PER_SECOND).await;
-        self.env.timeout(PATIENCE, self.env.connect(drive())).await.ok()?.ok()
+        let host = self.addresses.next_v4().clone();
+        let stream = self.env.timeout(PATIENCE, host.env.connect(drive())).await.ok()?.ok()?;
+        self.account.opens(host.ip);
+        Some(stream)
     }
 
     /// A capability that the server gives to an anonymous caller, for a file or else for all files of its directory, with its

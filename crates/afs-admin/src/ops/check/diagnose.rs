@@ -173,6 +173,13 @@ fn zap(seen: &SiteVolume) -> String {
     format!("andrew vos zap {} {} {}", seen.place.server, partition(seen), seen.info.id)
 }
 
+/// The commands that keep what a second read-write volume has in a file, and then delete it: a server that was cut off may have taken changes
+/// that are nowhere else.
+fn save_and_zap(seen: &SiteVolume) -> String {
+    let (server, partition, id) = (seen.place.server, partition(seen), seen.info.id);
+    format!("andrew vos dump {id} -server {server} -partition {partition} -file {id}.dump && {}", zap(seen))
+}
+
 /// The command that sets the site of the read-write volume.
 fn change_location(seen: &SiteVolume, name: &str) -> String {
     format!("andrew vos changeloc {} {} {name}", seen.place.server, partition(seen))

@@ -16,7 +16,7 @@ use crate::servers::{DataPathTable, ScrubTable};
 use afs_wire::ids::{CellName, Rights};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use std::fs;
+use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use tables::{parsed, shown};
@@ -148,11 +148,12 @@ impl ServerFile {
     pub fn read(path: &Path) -> CellResult<Self> {
         let wrong =
             |why: &dyn Display| FileError::Configuration { path: path.to_owned(), why: why.to_string() };
-        let length = fs::metadata(path).map_err(|e| wrong(&e))?.len();
-        if length > LEN_MAX {
+        let mut text = String::new();
+        let file = afs_own::given_file(path).map_err(|e| wrong(&e))?;
+        file.take(LEN_MAX + 1).read_to_string(&mut text).map_err(|e| wrong(&e))?;
+        if text.len() as u64 > LEN_MAX {
             return Err(wrong(&"too long for a configuration").into());
         }
-        let text = fs::read_to_string(path).map_err(|e| wrong(&e))?;
         let mut file = Self::parse(&text).map_err(|e| wrong(&e))?;
         file.resolve(&directory_of(path)?)?;
         Ok(file)

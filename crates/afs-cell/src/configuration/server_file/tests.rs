@@ -1,6 +1,7 @@
 //! Tests of the configuration file: defaults, relative paths, and invalid values.
 
 use super::*;
+use std::fs;
 
 const LEAST: &str = "cell = \"example.org\"\nlisten = \"192.0.2.1\"\n";
 

@@ -57,7 +57,7 @@ impl Role for DatabaseServices {
         self.of_protection =
             vec![databases.protection_service(system, security, guard), vote(&self.protection)];
         if security.file().login.enabled {
-            self.of_protection.push(databases.login_service(system, options, security)?);
+            self.of_protection.push(databases.login_service(system, options, security, guard)?);
         }
         Ok(())
     }

@@ -5,7 +5,9 @@ use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::servers::DataPathState;
+use crate::servers::held_volumes::HeldHere;
 use afs_admin::scheduled::Snapshotter;
+use afs_admin::{Fencing, HeldVolumes};
 use afs_net::{System, Udp};
 use afs_rpc::Service;
 use afs_server::{FileServer, FileServerConfig, FileServerLimits, VolumeServer, VolumeStates};
@@ -20,6 +22,7 @@ pub(super) struct FileServices {
     of_volumes: Vec<Arc<dyn Service>>,
     /// Present after the start.
     server: Option<Arc<FileServer>>,
+    volumes: Option<Arc<HeldHere>>,
     data_path: DataPathState,
 }
 
@@ -35,6 +38,7 @@ impl FileServices {
             of_files: Vec::new(),
             of_volumes: Vec::new(),
             server: None,
+            volumes: None,
             data_path: DataPathState::Off,
         })
     }
@@ -58,7 +62,8 @@ impl Role for FileServices {
         });
         server.tell_process_size(crate::process::resident_bytes);
         let clients = server.clients().clone();
-        let volumes = VolumeServer::new(env, partitions.clone(), states, clients, host.guard.clone());
+        states.unsettle();
+        let volumes = VolumeServer::new(env, partitions.clone(), states.clone(), clients, host.guard.clone());
         let security = host.security.clone();
         volumes.use_data_path(&server);
         volumes.reach_peers(self.volume.rx(), Arc::new(move || security.of_servers()));
@@ -66,7 +71,17 @@ impl Role for FileServices {
         self.of_volumes = vec![volumes.service()];
         self.data_path = open_data_path(&server, host.options);
         self.server = Some(server);
+        let databases = host.stores.protection().clone();
+        self.volumes = Some(Arc::new(HeldHere { volumes, states, databases }));
         Ok(())
+    }
+
+    fn begin(&self, host: &Host<'_>) {
+        let Some(volumes) = &self.volumes else { return };
+        let admin = host.admin(self.volume.rx(), &host.options.location_servers());
+        let held: Arc<dyn HeldVolumes> = volumes.clone();
+        let fencing = Fencing::new(admin, host.options.listen, Arc::downgrade(&held));
+        host.system.env().spawn(Box::pin(fencing.run()));
     }
 
     fn offers(&self) -> Vec<SocketServices<'_>> {

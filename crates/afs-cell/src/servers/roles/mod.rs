@@ -31,6 +31,9 @@ pub(super) trait Role: Send {
     /// Data that a service needs is missing or damaged.
     fn start(&mut self, host: &Host<'_>) -> CellResult;
 
+    /// Begins background work that calls services of this host, when all are offered.
+    fn begin(&self, _host: &Host<'_>) {}
+
     /// The sockets of the role, each with the services offered at it; without services before the start.
     fn offers(&self) -> Vec<SocketServices<'_>>;
 

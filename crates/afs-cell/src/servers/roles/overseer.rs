@@ -4,9 +4,10 @@ use super::{BosRole, Host, Role, SocketServices, bind_server};
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
+use crate::servers::key_keeping::KeyKeeping;
 use afs_net::{System, Udp};
 use afs_rpc::{Rx, Service};
-use afs_server::BosServer;
+use afs_server::{BosServer, KeyKeeper};
 use afs_wire::rpc::ServiceId;
 use std::sync::Arc;
 
@@ -45,7 +46,9 @@ impl Role for Overseer {
             command: COMMAND.to_owned(),
         };
         let (names, guard) = (host.stores.protection().clone(), host.guard.clone());
-        self.services = vec![BosServer::service(&host.system.env(), overseen, names, guard)];
+        let env = host.system.env();
+        let keys: Arc<dyn KeyKeeper> = Arc::new(KeyKeeping::new(host.security.clone(), env.clone()));
+        self.services = vec![BosServer::service(&env, overseen, names, guard, Some(keys))];
         Ok(())
     }
 

@@ -83,8 +83,7 @@ impl Client {
         self.verified(handle, what, chunk, range).await
     }
 
-    /// As [`Client::read_bound`], of a chunk of a list that is bound. The drive is to speak
-    /// [`LISTED_VERSION`](crate::frame::LISTED_VERSION).
+    /// As [`Client::read_bound`], of a chunk of a list that is bound.
     ///
     /// # Errors
     /// As [`Client::read_bound`].

@@ -5,7 +5,7 @@ use bytes::BytesMut;
 
 use super::role::ClientRole;
 use crate::capability::{Nonce, Nonces};
-use crate::frame::{Hello, Message, Welcome};
+use crate::frame::{Hello, Message, VERSION, Welcome};
 use crate::session::driver::Driver;
 use crate::session::first::{read_first, write_first};
 use crate::session::link::Link;
@@ -27,21 +27,20 @@ pub(super) async fn open(
     stream: Box<dyn ByteStream>,
     security: Security,
     patience: &Patience,
-    version: u32,
 ) -> Result<Opened, Lost> {
     let opening = async {
         let stream = tls::secure(env, stream, security).await?;
-        greet(env, stream, version).await
+        greet(env, stream).await
     };
     env.timeout(patience.handshake, opening).await.unwrap_or(Err(Lost::Handshake))
 }
 
-async fn greet(env: &EnvRef, mut stream: Box<dyn ByteStream>, version: u32) -> Result<Opened, Lost> {
+async fn greet(env: &EnvRef, mut stream: Box<dyn ByteStream>) -> Result<Opened, Lost> {
     let nonce = Nonce(env.random_bytes());
-    write_first(&mut stream, &Message::Hello(Hello { version, nonce })).await?;
+    write_first(&mut stream, &Message::Hello(Hello { version: VERSION, nonce })).await?;
     let mut received = BytesMut::new();
     let welcome = match read_first(&mut stream, &mut received).await? {
-        Message::Welcome(welcome) if welcome.version == version => welcome,
+        Message::Welcome(welcome) if welcome.version == VERSION => welcome,
         Message::Goodbye(goodbye) => return Err(Lost::Goodbye(goodbye)),
         _ => return Err(Lost::Violation("a drive begins with a welcome of the version")),
     };

@@ -12,7 +12,7 @@ use crate::session::{ChunkCall, Drive, Room};
 /// whose clock, or this drive's, is wrong.
 const LIFE_MAX: u64 = 600;
 
-/// Whether a capability permits a request.
+/// Whether a capability permits a request. Whether its terms are current is checked with each piece ([`Grant::check`]).
 pub(super) fn permits(
     drive: &Drive,
     capability: &Capability,
@@ -23,14 +23,12 @@ pub(super) fn permits(
         ChunkRequest::ReadBound { chunk, start, end, binding, .. } => {
             let group = capability.permits_bound(*start, *end)?;
             lives_shortly(capability, now)?;
-            drive.key().check_binding(group, *chunk, binding, &(*start..*end))?;
-            if is_current(drive, &binding.terms) { Ok(()) } else { Err(Refusal::Revoked) }
+            drive.key().check_binding(group, *chunk, binding, &(*start..*end))
         }
         ChunkRequest::ReadListed { chunk, start, end, listed, .. } => {
             let group = capability.permits_bound(*start, *end)?;
             lives_shortly(capability, now)?;
-            drive.key().check_listed(group, *chunk, listed, &(*start..*end))?;
-            if is_current(drive, &listed.terms()) { Ok(()) } else { Err(Refusal::Revoked) }
+            drive.key().check_listed(group, *chunk, listed, &(*start..*end))
         }
         // What it gets, the command decides.
         ChunkRequest::Receive { start, end, .. } => {

@@ -13,7 +13,7 @@ use super::{bound, chunks, reading, storing};
 use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal, StreamName};
 use crate::frame::{ChunkRequest, Failure, HandleNumber, Message, RequestId, StoreDescription};
 use crate::session::admission::Permit;
-use crate::session::connection_table::{ConnectionEntry, Standing};
+use crate::session::connection_table::{ConnectionEntry, class_of};
 use crate::session::driver::Role;
 use crate::session::limits::STORE_WINDOW;
 use crate::session::link::Link;
@@ -130,7 +130,7 @@ impl DriveRole {
         let checked = self.drive.key().check(capability, &self.nonces, proof, link.env().wall());
         match checked {
             Err(refusal) => self.drive.refuse(self.peer, refusal, link.env().now()),
-            Ok(()) if self.entry.prove(Standing::of(capability)) => {}
+            Ok(()) if self.entry.prove(class_of(capability)) => {}
             // All places of clients are taken: this one uses calls.
             Ok(()) => {
                 self.drive.counters.turned_away.add(1);
@@ -149,7 +149,7 @@ impl DriveRole {
         what: ChunkRequest,
     ) -> Result<(), Lost> {
         if self.drive.objects.chunks().is_none() {
-            return Err(Lost::Violation("a request for chunks in a version without them"));
+            return Err(Lost::Violation("a request for chunks of a drive that has none"));
         }
         let now = link.env().wall();
         let permits = |capability: &Capability| bound::permits(&self.drive, capability, &what, now);
@@ -191,7 +191,7 @@ impl DriveRole {
         let capability = self.handles.get(&handle).copied().ok_or(Failure::NoHandle)??;
         let grant = Grant::new(link.env(), &self.drive, self.peer, capability)?;
         permits(&capability)?;
-        let Some(permit) = self.drive.admission.admit(self.peer.ip()) else {
+        let Some(permit) = self.drive.admission.admit(self.entry.class(), self.peer.ip()) else {
             self.drive.counters.turned_away.add(1);
             return Err(Failure::Busy);
         };

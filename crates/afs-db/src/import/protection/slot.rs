@@ -1,5 +1,6 @@
 //! Slot of `prdb.DB0`: an entry, or the continuation of a member list.
 
+use afs_rpc::TokenGeneration;
 use afs_wire::ids::ViceId;
 
 use super::header::BUCKETS;
@@ -121,6 +122,7 @@ impl Record {
             group_quota: self.group_quota,
             user_quota: if foreign_group { 0 } else { self.user_quota },
             last_foreign: if foreign_group { self.user_quota.clamp(0, 0xffff) as u32 } else { 0 },
+            tokens: TokenGeneration::default(),
         }
     }
 }

@@ -7,11 +7,11 @@ fn the_last_administrator_is_not_deleted() {
     let mut rows = cell();
     let (admin, alice) = (ViceId(1), ViceId(2));
     for by in [CELL, as_user("admin")] {
-        assert_eq!(delete::delete(&mut rows, &by, admin), refused(Refusal::Permission));
+        assert_eq!(delete::delete(&mut rows, &by, admin, NOW), refused(Refusal::Permission));
     }
     join(&mut rows, "alice", "system:administrators").unwrap();
-    delete::delete(&mut rows, &CELL, admin).unwrap();
-    assert_eq!(delete::delete(&mut rows, &as_user("alice"), alice), refused(Refusal::Permission));
+    delete::delete(&mut rows, &CELL, admin, NOW).unwrap();
+    assert_eq!(delete::delete(&mut rows, &as_user("alice"), alice, NOW), refused(Refusal::Permission));
 }
 
 #[test]
@@ -24,11 +24,15 @@ fn deletion_leaves_no_trace_but_orphans() {
         join(&mut rows, member, group).unwrap();
     }
     for fixed in [-101, -102, -204, 32766] {
-        assert_eq!(delete::delete(&mut rows, &CELL, ViceId(fixed)), refused(Refusal::Permission));
+        assert_eq!(delete::delete(&mut rows, &CELL, ViceId(fixed), NOW), refused(Refusal::Permission));
     }
-    assert_eq!(delete::delete(&mut rows, &as_user("bob"), ViceId(-206)), refused(Refusal::Permission));
-    assert_eq!(delete::delete(&mut rows, &alice, ViceId(2)), refused(Refusal::Permission), "not oneself");
-    delete::delete(&mut rows, &CELL, ViceId(2)).unwrap();
+    assert_eq!(delete::delete(&mut rows, &as_user("bob"), ViceId(-206), NOW), refused(Refusal::Permission));
+    assert_eq!(
+        delete::delete(&mut rows, &alice, ViceId(2), NOW),
+        refused(Refusal::Permission),
+        "not oneself"
+    );
+    delete::delete(&mut rows, &CELL, ViceId(2), NOW).unwrap();
     let orphans = list::owned(&rows, &CELL, ViceId(0), After::START, 10).unwrap();
     assert_eq!((orphans.items, orphans.next), (ids(&[-206]), None));
     assert_eq!(status(&rows, "alice:friends").entry.owner, ViceId(0));
@@ -40,17 +44,17 @@ fn deletion_leaves_no_trace_but_orphans() {
         members::add(&mut rows, &as_user("eve"), ViceId(3), ViceId(-206)),
         refused(Refusal::Permission)
     );
-    delete::delete(&mut rows, &CELL, ViceId(-206)).unwrap();
+    delete::delete(&mut rows, &CELL, ViceId(-206), NOW).unwrap();
     assert_eq!((status(&rows, "bob").count, status(&rows, "staff").count), (0, 0));
     assert_eq!(list::owned(&rows, &CELL, ViceId(0), After::START, 10).unwrap().items, []);
 }
 
 fn rename(rows: &mut MemoryRows, by: &Requester, id: i32, name: &str) -> Result<(), ProtectionError> {
-    change::change(rows, by, ViceId(id), &Change { name: Some(name.into()), ..Change::default() })
+    change::change(rows, by, ViceId(id), &Change { name: Some(name.into()), ..Change::default() }, NOW)
 }
 
 fn chown(rows: &mut MemoryRows, by: &Requester, id: i32, owner: i32) -> Result<(), ProtectionError> {
-    change::change(rows, by, ViceId(id), &Change { owner: Some(ViceId(owner)), ..Change::default() })
+    change::change(rows, by, ViceId(id), &Change { owner: Some(ViceId(owner)), ..Change::default() }, NOW)
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn another_id_takes_everything_along() {
     join(&mut rows, "alice", "staff").unwrap();
     join(&mut rows, "bob", "alice:a").unwrap();
     let renumber = |rows: &mut MemoryRows, by: &Requester, from, to| {
-        change::change(rows, by, ViceId(from), &Change { id: Some(ViceId(to)), ..Change::default() })
+        change::change(rows, by, ViceId(from), &Change { id: Some(ViceId(to)), ..Change::default() }, NOW)
     };
     assert_eq!(renumber(&mut rows, &as_user("alice"), -206, -300), refused(Refusal::Permission));
     assert_eq!(renumber(&mut rows, &CELL, 2, 3), refused(Refusal::IdExists));

@@ -98,11 +98,11 @@ fn a_used_up_quota_refuses_and_deleting_gives_back() {
     }
     assert_eq!(group(&mut rows, &alice, "alice:more", 0), refused(Refusal::NoMore));
     let gone = id(&rows, "alice:7");
-    delete::delete(&mut rows, &alice, gone).unwrap();
+    delete::delete(&mut rows, &alice, gone, NOW).unwrap();
     group(&mut rows, &alice, "alice:more", 0).unwrap();
     // Administrators pay nothing and get nothing above what they began with.
     let made = group(&mut rows, &as_user("admin"), "admin:g", 0).unwrap();
-    delete::delete(&mut rows, &CELL, made).unwrap();
+    delete::delete(&mut rows, &CELL, made, NOW).unwrap();
     assert_eq!(status(&rows, "admin").entry.group_quota, 20);
 }
 

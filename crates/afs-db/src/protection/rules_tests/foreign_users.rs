@@ -22,12 +22,11 @@ fn foreign_users_register_themselves_and_nobody_else() {
         let new = NewEntry { name: name.into(), id: kind, owner: ViceId(owner) };
         assert_eq!(create::create(&mut rows, &zoe, &new), refused(Refusal::Permission), "{name}");
     }
-    let restricted =
-        Requester { identity: RequesterIdentity::Foreign("yves@far.org".into()), restricted: true };
+    let restricted = Requester { identity: RequesterIdentity::foreign("yves@far.org"), restricted: true };
     assert_eq!(new(&mut rows, &restricted, "yves@far.org", NewId::User), refused(Refusal::Permission));
     assert_eq!(ids::max(&rows).unwrap().0, ViceId(4), "their ids are beside the counter");
-    assert_eq!(delete::delete(&mut rows, &CELL, cell_group), refused(Refusal::BadArgument));
-    delete::delete(&mut rows, &CELL, id).unwrap();
+    assert_eq!(delete::delete(&mut rows, &CELL, cell_group, NOW), refused(Refusal::BadArgument));
+    delete::delete(&mut rows, &CELL, id, NOW).unwrap();
     assert_eq!(status(&rows, "system:authuser@far.org").entry.group_quota, 30);
     // The number is not given twice while there are others.
     assert_ne!(new(&mut rows, &zoe, "zoe@far.org", NewId::User), Ok(id));
@@ -41,7 +40,7 @@ fn an_authenticated_foreign_caller_is_never_taken_for_a_local_one() {
         assert_eq!(new(&mut rows, &by, "admin", NewId::User), refused(Refusal::Permission), "{name}");
         assert_eq!(new(&mut rows, &by, "admin:g", NewId::Group), refused(Refusal::Permission));
         assert_eq!(list::status(&rows, &by, ViceId(1)), refused(Refusal::Permission));
-        assert_eq!(delete::delete(&mut rows, &by, ViceId(2)), refused(Refusal::Permission));
+        assert_eq!(delete::delete(&mut rows, &by, ViceId(2), NOW), refused(Refusal::Permission));
     }
     // A local principal that looks like a foreign user, a group or nobody is none of them.
     group(&mut rows, &CELL, "system:authuser@far.org", 0).unwrap();
@@ -66,6 +65,6 @@ fn a_foreign_cell_has_its_quota_and_ids_that_stay_positive() {
     let last = new(&mut rows, &CELL, "b@far.org", NewId::User).unwrap();
     assert_eq!(last, ViceId(0x7fff << 16 | (cell_group.0 & 0xffff)));
     assert_eq!(new(&mut rows, &CELL, "c@far.org", NewId::User), refused(Refusal::NoIds));
-    delete::delete(&mut rows, &CELL, last).unwrap();
+    delete::delete(&mut rows, &CELL, last, NOW).unwrap();
     assert_eq!(status(&rows, "system:authuser@far.org").entry.group_quota, i32::MAX, "no overflow");
 }

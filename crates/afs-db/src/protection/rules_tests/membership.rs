@@ -115,8 +115,8 @@ fn no_user_is_in_more_groups_than_clients_accept() {
     join(&mut rows, "bob", "one").unwrap();
 }
 
-fn without(groups: &[ViceId]) -> Suspended {
-    Suspended::new(groups.iter().copied()).unwrap()
+fn without(groups: &[ViceId]) -> Terms {
+    Suspended::new(groups.iter().copied()).unwrap().into()
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_suspended_membership_is_left_out_with_what_follows_from_it_alone() {
         join(&mut rows, member, of).unwrap();
     }
     let of = |rows: &MemoryRows, groups: &[ViceId]| {
-        let found = cps::subdomain_without(rows, ViceId(2), &without(groups)).unwrap();
+        let found = cps::of_holder(rows, ViceId(2), &without(groups)).unwrap();
         let kept = |id: &ViceId| ![ViceId::ANYUSER, ViceId::AUTHUSER, ViceId(2)].contains(id);
         assert_eq!(found.iter().filter(|id| !kept(id)).count(), 3, "{found:?}");
         found.into_iter().filter(kept).collect::<std::collections::BTreeSet<_>>()
@@ -152,7 +152,7 @@ fn a_caller_without_the_group_does_not_use_its_rights() {
     join(&mut rows, "alice", "system:administrators").unwrap();
     let of_team = group(&mut rows, &CELL, "team:own", team.0).unwrap();
     let as_alice = |groups: &[ViceId]| {
-        let identity = RequesterIdentity::Local { name: "alice".into(), suspended: without(groups) };
+        let identity = RequesterIdentity::Local { name: "alice".into(), terms: without(groups) };
         Requester { identity, restricted: false }
     };
     let mut add = |by: Requester, member: i32| {

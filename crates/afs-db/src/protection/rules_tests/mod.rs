@@ -5,19 +5,21 @@ mod changes;
 mod creation;
 mod foreign_users;
 mod membership;
+mod revocation;
 
 use std::net::Ipv4Addr;
 
-use afs_rpc::Suspended;
+use afs_rpc::{Suspended, Terms, TokenGeneration, UnixTime};
 use afs_wire::ids::ViceId;
 
 use super::{
-    After, BAD_ID, Change, Fields, GROUPS_MAX, Kinds, MEMBERS_MAX, NewEntry, NewId, Privacy, ProtectionError,
-    Refusal, Requester, RequesterIdentity, Status, bootstrap, change, cps, create, delete, fields, ids, list,
-    members, rows,
+    After, BAD_ID, Change, Entry, Fields, GROUPS_MAX, Kinds, MEMBERS_MAX, NewEntry, NewId, Privacy,
+    ProtectionError, Refusal, Requester, RequesterIdentity, Status, bootstrap, change, cps, create, delete,
+    fields, gone, ids, list, members, rows,
 };
-use crate::MemoryRows;
+use crate::{MemoryRows, Rows as _};
 
+const NOW: UnixTime = UnixTime { secs: 1000, nanos: 0 };
 const CELL: Requester = Requester::CELL;
 const ADMINISTRATORS: ViceId = ViceId::ADMINISTRATORS;
 
@@ -30,7 +32,7 @@ fn as_user(name: &str) -> Requester {
 }
 
 fn foreign(name: &str) -> Requester {
-    Requester { identity: RequesterIdentity::Foreign(name.into()), restricted: false }
+    Requester { identity: RequesterIdentity::foreign(name), restricted: false }
 }
 
 const ANONYMOUS: Requester = Requester { identity: RequesterIdentity::Anonymous, restricted: false };

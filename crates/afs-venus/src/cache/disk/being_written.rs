@@ -9,6 +9,7 @@ use afs_wire::ids::{FileTime, UnixSeconds};
 use super::file::{is_marked, modified_of};
 use super::holes;
 use super::unsaved::{self, UnsavedDisk};
+use crate::cache::encryption::Sealing;
 use crate::cache::kept::{BeingWritten, KeptFiles};
 use crate::cache::unsaved::RANGES_MAX;
 use crate::cache::{Ranges, UnsavedRecord, WrittenFile};
@@ -23,6 +24,7 @@ pub(super) fn set_aside(
     directory: &impl UnsavedDisk,
     path_of: impl Fn(u64) -> PathBuf,
     found: &mut unsaved::Found,
+    sealing: &Sealing,
 ) -> io::Result<()> {
     for (number, written) in kept.take_being_written() {
         let path = path_of(number);
@@ -31,7 +33,7 @@ pub(super) fn set_aside(
             continue;
         }
         let record = record_of(&path, written.of);
-        let is_kept = record.and_then(|record| unsaved::keep(directory, number, &record.encode()));
+        let is_kept = record.and_then(|record| unsaved::keep(directory, number, &record.encode(sealing)));
         match is_kept {
             Ok(()) => found.kept.push(number),
             Err(error) => {

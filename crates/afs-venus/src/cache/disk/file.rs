@@ -1,8 +1,7 @@
 //! A file of the disk cache.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +10,8 @@ use std::time::{Duration, SystemTime};
 use afs_own::Opening;
 use bytes::Bytes;
 
-use crate::cache::disk::holes;
+use super::bytes::FileBytes;
+use crate::cache::encryption::CacheCipher;
 use crate::cache::kept::Modified;
 use crate::cache::{CacheFile, Ranges};
 
@@ -22,7 +22,7 @@ const MARK: Duration = Duration::from_secs(1);
 pub(super) struct DiskFile {
     number: u64,
     path: PathBuf,
-    file: Arc<File>,
+    bytes: FileBytes,
     kept: AtomicBool,
     /// Bytes of all files that are not kept; of this file, those written through Venus.
     unkept: Arc<AtomicU64>,
@@ -34,21 +34,34 @@ pub(super) struct DiskFile {
 }
 
 impl DiskFile {
-    pub fn create(number: u64, path: PathBuf, unkept: &Arc<AtomicU64>) -> io::Result<Self> {
+    /// A new file, encrypted if there is a cipher of the cache.
+    pub fn create(
+        number: u64,
+        path: PathBuf,
+        unkept: &Arc<AtomicU64>,
+        cipher: Option<&CacheCipher>,
+    ) -> io::Result<Self> {
         let file = Opening::write().new_file().open(&path)?;
-        Ok(Self::new(number, path, file, unkept, false))
+        let bytes = FileBytes::new(file, cipher.map(|cipher| cipher.file(number)))?;
+        Ok(Self::new(number, path, bytes, unkept, false))
     }
 
-    pub fn open(number: u64, path: PathBuf, unkept: &Arc<AtomicU64>) -> io::Result<Self> {
+    pub fn open(
+        number: u64,
+        path: PathBuf,
+        unkept: &Arc<AtomicU64>,
+        cipher: Option<&CacheCipher>,
+    ) -> io::Result<Self> {
         let file = Opening::write().open(&path)?;
-        Ok(Self::new(number, path, file, unkept, true))
+        let bytes = FileBytes::new(file, cipher.map(|cipher| cipher.file(number)))?;
+        Ok(Self::new(number, path, bytes, unkept, true))
     }
 
-    fn new(number: u64, path: PathBuf, file: File, unkept: &Arc<AtomicU64>, kept: bool) -> Self {
+    fn new(number: u64, path: PathBuf, bytes: FileBytes, unkept: &Arc<AtomicU64>, kept: bool) -> Self {
         DiskFile {
             number,
             path,
-            file: Arc::new(file),
+            bytes,
             kept: AtomicBool::new(kept),
             unkept: unkept.clone(),
             written: AtomicU64::new(0),
@@ -81,7 +94,7 @@ impl DiskFile {
 
     /// When it was modified last.
     pub fn modified(&self) -> io::Result<Modified> {
-        modified_of(&self.file.metadata()?)
+        modified_of(&self.bytes.on_disk().metadata()?)
     }
 
     /// Whether nobody has written to it since it had this time. What was written through Venus since then has a newer record, or was marked.
@@ -142,43 +155,28 @@ impl CacheFile for DiskFile {
     }
 
     fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes> {
-        let mut out = vec![0; len];
-        let mut filled = 0;
-        while let Some(rest) = out.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, pos + filled as u64) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        out.truncate(filled);
-        Ok(out.into())
+        self.bytes.read_at(pos, len)
     }
 
     fn read_now(&self, pos: u64, len: usize) -> Option<Bytes> {
-        use rustix::io::{ReadWriteFlags, preadv2};
-        let mut out = vec![0; len];
-        let read = preadv2(&self.file, &mut [io::IoSliceMut::new(&mut out)], pos, ReadWriteFlags::NOWAIT);
-        // A short read: the end of the file, or of what is in memory.
-        (read == Ok(len)).then(|| out.into())
+        self.bytes.read_now(pos, len)
     }
 
     fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()> {
         self.charge(data.len() as u64);
-        self.file.write_all_at(data, pos)
+        self.bytes.write_at(pos, data)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
+        self.bytes.set_len(len)
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+        self.bytes.len()
     }
 
     fn mark(&self) -> io::Result<()> {
-        self.file.set_modified(SystemTime::UNIX_EPOCH + MARK)
+        self.bytes.on_disk().set_modified(SystemTime::UNIX_EPOCH + MARK)
     }
 
     fn touched(&self) -> io::Result<bool> {
@@ -186,19 +184,18 @@ impl CacheFile for DiskFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.bytes.on_disk().sync_data()
     }
 
     fn data(&self) -> io::Result<Ranges> {
-        holes::data_of(&self.file)
+        self.bytes.data()
     }
 
     fn discard(&self, pos: u64, len: u64) -> io::Result<()> {
-        use rustix::fs::{FallocateFlags, fallocate};
         use std::os::unix::fs::MetadataExt;
-        let blocks = || io::Result::Ok(self.file.metadata()?.blocks() * 512);
+        let blocks = || io::Result::Ok(self.bytes.on_disk().metadata()?.blocks() * 512);
         let before = blocks()?;
-        fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, pos, len)?;
+        self.bytes.discard(pos, len)?;
         let freed = before.saturating_sub(blocks()?).min(len);
         let left = |written: u64| Some(written.saturating_sub(freed));
         if let Ok(written) = self.written.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left) {
@@ -207,7 +204,7 @@ impl CacheFile for DiskFile {
         Ok(())
     }
 
-    fn file(&self) -> Option<Arc<File>> {
-        Some(self.file.clone())
+    fn file(&self) -> Option<Arc<fs::File>> {
+        self.bytes.shared()
     }
 }

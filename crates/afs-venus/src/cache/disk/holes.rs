@@ -1,4 +1,4 @@
-//! Ranges of a disk file that have data, as reported by its file system.
+//! Places of a disk file: which have data by its file system, which are in memory, and holes made of them.
 
 use std::fs::File;
 use std::io;
@@ -39,6 +39,20 @@ fn next(file: &File, from: SeekFrom) -> io::Result<Option<u64>> {
         Err(Errno::NXIO) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Bytes of a file, if all are in memory: a short read is the end of the file, or of what is there.
+pub(super) fn in_memory(file: &File, pos: u64, len: usize) -> Option<Vec<u8>> {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let mut out = vec![0; len];
+    let read = preadv2(file, &mut [io::IoSliceMut::new(&mut out)], pos, ReadWriteFlags::NOWAIT);
+    (read == Ok(len)).then_some(out)
+}
+
+/// Makes a hole of these bytes, as far as they are in the file.
+pub(super) fn punch(file: &File, pos: u64, len: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, pos, len)?)
 }
 
 #[cfg(test)]

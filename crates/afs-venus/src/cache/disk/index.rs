@@ -26,6 +26,7 @@ use afs_wire::ids::{CellName, DataVersion, Fid};
 use crate::cache::codec::{
     cell_of, fid_of, framed, long, owner, put_name, put_owner, put_ranges, ranges, take,
 };
+use crate::cache::encryption::{RecordKind, SEALED, Sealing};
 use crate::cache::kept::{BeingWritten, KeptFiles, Modified};
 use crate::cache::{CacheKey, Kept, OfflineRecord, WrittenFile};
 
@@ -79,14 +80,24 @@ pub(super) struct Index {
     /// Bytes of whole records.
     length: u64,
     records: usize,
+    sealing: Sealing,
+}
+
+/// Whether the log in this file begins with a sealed record.
+pub(super) fn is_sealed(path: &Path) -> io::Result<bool> {
+    let mut begin = [0; 9];
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        opened => Ok(fill(&mut opened?, &mut begin)? && begin.last() == Some(&SEALED)),
+    }
 }
 
 impl Index {
     /// Reads the log and opens it for appending.
-    pub fn open(path: &Path) -> io::Result<(Index, KeptFiles)> {
+    pub fn open(path: &Path, sealing: &Sealing) -> io::Result<(Index, KeptFiles)> {
         let mut kept = KeptFiles::default();
         let file = Opening::append().or_make().open(path)?;
-        let mut reader = Records::new(BufReader::with_capacity(READ, &file));
+        let mut reader = Records::new(BufReader::with_capacity(READ, &file), sealing.clone());
         let (mut records, mut good) = (0, 0);
         while let Some((record, length)) = reader.next()? {
             apply(&mut kept, record);
@@ -94,12 +105,12 @@ impl Index {
             good += length as u64;
         }
         file.set_len(good)?;
-        Ok((Index { path: path.to_owned(), file, length: good, records }, kept))
+        Ok((Index { path: path.to_owned(), file, length: good, records, sealing: sealing.clone() }, kept))
     }
 
     /// Appends a record. What a full disk took of it is removed: records behind it would not be found.
     pub fn append(&mut self, record: &IndexRecord) -> io::Result<()> {
-        let bytes = encode(record);
+        let bytes = encode(&self.sealing, record);
         if let Err(error) = self.file.write_all(&bytes) {
             self.file.set_len(self.length)?;
             return Err(error);
@@ -122,17 +133,16 @@ impl Index {
         for ((cell, fid), record) in kept.all() {
             let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
             let (file, modified, kept) = (record.file, record.modified, record.kept.clone());
-            out.extend(encode(&IndexRecord::Keep { key, file, modified, kept }));
+            out.extend(encode(&self.sealing, &IndexRecord::Keep { key, file, modified, kept }));
         }
         for ((cell, fid), record) in kept.all_offline() {
-            out.extend(encode(&IndexRecord::Offline {
-                cell: cell.clone(),
-                fid: *fid,
-                record: record.clone(),
-            }));
+            out.extend(encode(
+                &self.sealing,
+                &IndexRecord::Offline { cell: cell.clone(), fid: *fid, record: record.clone() },
+            ));
         }
         for (file, written) in kept.being_written() {
-            out.extend(encode(&IndexRecord::Written { file, written: written.clone() }));
+            out.extend(encode(&self.sealing, &IndexRecord::Written { file, written: written.clone() }));
         }
         file.write_all(&out)?;
         std::fs::rename(&temporary, &self.path)?;
@@ -158,7 +168,7 @@ fn apply(kept: &mut KeptFiles, record: IndexRecord) {
     }
 }
 
-fn encode(record: &IndexRecord) -> Vec<u8> {
+fn encode(sealing: &Sealing, record: &IndexRecord) -> Vec<u8> {
     let mut body = Vec::with_capacity(96);
     match record {
         IndexRecord::Keep { key, file, modified, kept } => {
@@ -193,7 +203,7 @@ fn encode(record: &IndexRecord) -> Vec<u8> {
             put_owner(&mut body, of.owner);
         }
     }
-    framed(body)
+    framed(sealing, RecordKind::Index, body)
 }
 
 /// The records of a log. A cache has millions, most of one cell: the buffer and the cell's name are made once.
@@ -201,11 +211,12 @@ struct Records<R> {
     reader: R,
     body: Vec<u8>,
     cell: Option<CellName>,
+    sealing: Sealing,
 }
 
 impl<R: Read> Records<R> {
-    fn new(reader: R) -> Self {
-        Records { reader, body: Vec::new(), cell: None }
+    fn new(reader: R, sealing: Sealing) -> Self {
+        Records { reader, body: Vec::new(), cell: None, sealing }
     }
 
     /// The next record and its length in the file; `None` at the end or at a damaged record.
@@ -223,7 +234,8 @@ impl<R: Read> Records<R> {
         if !fill(&mut self.reader, &mut self.body)? || crc32c::crc32c(&self.body) != crc {
             return Ok(None);
         }
-        Ok(decode(&self.body, &mut self.cell).map(|record| (record, length + 8)))
+        let Some(record) = self.sealing.open(RecordKind::Index, &self.body) else { return Ok(None) };
+        Ok(decode(&record, &mut self.cell).map(|record| (record, length + 8)))
     }
 }
 
@@ -241,7 +253,7 @@ pub(crate) fn read_any(bytes: &[u8]) {
         }
         file.extend(body);
     }
-    let (mut records, mut kept) = (Records::new(file.as_slice()), KeptFiles::default());
+    let (mut records, mut kept) = (Records::new(file.as_slice(), Sealing::Plain), KeptFiles::default());
     while let Ok(Some((record, length))) = records.next() {
         assert!(length >= 8, "a record has a length");
         apply(&mut kept, record);

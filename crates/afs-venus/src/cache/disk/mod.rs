@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DIR/lock           held by the process that uses the cache
+//! DIR/key            whose key the cache is encrypted with, if it is; see `key_file`
 //! DIR/trust          a word: the boot during which the cache is in use, or "clean"
 //! DIR/run            number of the run that uses the cache, or used it last; see `orphans`
 //! DIR/index          records of what is kept, appended; see `index`
@@ -15,10 +16,16 @@
 //! unsaved data: `trust` tells the two apart.
 
 mod being_written;
+mod bytes;
+#[cfg(test)]
+mod encrypted_tests;
 mod file;
 mod holes;
 mod index;
+mod key_file;
+mod local;
 mod orphans;
+mod sealed_bytes;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -31,10 +38,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use afs_own::{self as own, Opening};
+use afs_own as own;
 use afs_wire::ids::{CellName, Fid};
 use parking_lot::Mutex;
 
+use crate::cache::encryption::{CacheCipher, CacheSecret, Sealing};
 use crate::cache::kept::{BeingWritten, KeptFiles, Record};
 use crate::cache::pins::{self, LIST_MAX};
 use crate::cache::unsaved::RECORD_MAX;
@@ -47,6 +55,8 @@ use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
 use index::{Index, IndexRecord};
+pub use key_file::CacheKeyError;
+use local::{named, path_of, remove_if_there, replace_durably, take_lock, with_descriptor};
 pub use orphans::Sweeper;
 use unsaved::{Found, UnsavedDirectory};
 
@@ -68,6 +78,9 @@ pub struct DiskCache {
     next_id: AtomicU64,
     /// Bytes written to files that are not kept.
     unkept: Arc<AtomicU64>,
+    /// Of an encrypted cache.
+    cipher: Option<CacheCipher>,
+    sealing: Sealing,
     state: Mutex<State>,
     unsaved: Mutex<UnsavedState>,
 }
@@ -99,7 +112,7 @@ impl DiskCache {
     /// # Errors
     /// The same, and a file that cannot be removed.
     pub fn open(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<DiskCache> {
-        let (cache, sweeper) = Self::open_unswept(dir, bytes_max, boot)?;
+        let (cache, sweeper) = Self::open_unswept(dir, bytes_max, boot, None)?;
         sweeper.sweep()?;
         Ok(cache)
     }
@@ -111,22 +124,32 @@ impl DiskCache {
     /// was kept under another one, without an orderly stop since, is deleted. One process at a time may use a
     /// directory; a second one gets an error.
     ///
+    /// With `secret` the cache is encrypted with the key of a user: a new one becomes so, and one that has something has to be so already.
+    ///
     /// # Errors
-    /// The directory is in use, or cannot be read or written.
-    pub fn open_unswept(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<(DiskCache, Sweeper)> {
+    /// The directory is in use, or cannot be read or written; a [`CacheKeyError`] in the error: the cache is not encrypted with this key.
+    pub fn open_unswept(
+        dir: &Path,
+        bytes_max: u64,
+        boot: &str,
+        secret: Option<&CacheSecret>,
+    ) -> io::Result<(DiskCache, Sweeper)> {
         let (data, index) = (dir.join("data"), dir.join("index"));
         own::given_directory(dir)?;
         own::directory(dir)?;
         own::directory(&data)?;
         let held = take_lock(&dir.join("lock"))?;
+        let cipher = key_file::cipher_of(dir, secret)?;
+        let sealing = cipher.as_ref().map_or(Sealing::Plain, CacheCipher::records);
         let is_trusted = trust::is_due(dir, boot);
-        let (mut log, mut kept) = Index::open(&index).map_err(named(&index))?;
+        let (mut log, mut kept) = Index::open(&index, &sealing).map_err(named(&index))?;
         let directory = UnsavedDirectory::open(dir, path_of).map_err(named(&dir.join("unsaved")))?;
         let mut found = unsaved::sweep(&directory).map_err(named(&dir.join("unsaved")))?;
-        being_written::set_aside(&mut kept, &directory, |number| path_of(dir, number), &mut found)?;
+        let path = |number| path_of(dir, number);
+        being_written::set_aside(&mut kept, &directory, path, &mut found, &sealing)?;
         if !is_trusted {
             trust::empty(dir)?;
-            (log, kept) = Index::open(&index).map_err(named(&index))?;
+            (log, kept) = Index::open(&index, &sealing).map_err(named(&index))?;
         }
         trust::begin(dir, boot)?;
         let Found { kept: unsaved, lone } = found;
@@ -150,6 +173,8 @@ impl DiskCache {
             first_id: first,
             next_id: AtomicU64::new(first),
             unkept: Arc::new(AtomicU64::new(0)),
+            cipher,
+            sealing,
             state: Mutex::new(state),
             unsaved: Mutex::new(UnsavedState {
                 directory,
@@ -183,7 +208,7 @@ impl DiskCache {
         let file = match open {
             Some(file) => file,
             None => Arc::new(with_descriptor(
-                || DiskFile::open(id, self.path(id), &self.unkept),
+                || DiskFile::open(id, self.path(id), &self.unkept, self.cipher.as_ref()),
                 || state.close_unused(),
             )?),
         };
@@ -276,10 +301,10 @@ impl CacheStore for DiskCache {
     fn create(&self) -> io::Result<Arc<dyn CacheFile>> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let path = self.path(id);
-        let create = || match DiskFile::create(id, path.clone(), &self.unkept) {
+        let create = || match DiskFile::create(id, path.clone(), &self.unkept, self.cipher.as_ref()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 path.parent().map_or(Ok(()), own::subdirectory)?;
-                DiskFile::create(id, path.clone(), &self.unkept)
+                DiskFile::create(id, path.clone(), &self.unkept, self.cipher.as_ref())
             }
             other => other,
         };
@@ -370,6 +395,10 @@ impl CacheStore for DiskCache {
     }
 
     fn begin_writing(&self, file: &Arc<dyn CacheFile>, of: WrittenFile) -> io::Result<()> {
+        if self.cipher.is_some() {
+            // The kernel writes no encrypted file.
+            return Ok(());
+        }
         let mut state = self.state.lock();
         let (file, written) = (file.id(), BeingWritten { of, is_changed: false });
         match state.kept.begin_writing(file, &written) {
@@ -396,8 +425,7 @@ impl CacheStore for DiskCache {
     }
 
     fn keep_pins(&self, pins: &[PinRecord]) -> io::Result<()> {
-        write_synced(&self.dir.join("pins"), &pins::encode(pins))?;
-        fs::File::open(&self.dir)?.sync_all()
+        replace_durably(&self.dir, "pins", &pins::encode(&self.sealing, pins))
     }
 
     fn pins(&self) -> io::Result<Vec<PinRecord>> {
@@ -409,7 +437,7 @@ impl CacheStore for DiskCache {
         };
         let mut bytes = Vec::new();
         file.take(LIST_MAX + 1).read_to_end(&mut bytes).map_err(named(&path))?;
-        pins::decode(&bytes).ok_or_else(|| {
+        pins::decode(&self.sealing, &bytes).ok_or_else(|| {
             let text = format!("{} is damaged, or of another version of this program", path.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
         })
@@ -447,7 +475,7 @@ impl CacheStore for DiskCache {
     ) -> io::Result<Option<UnsavedTicket>> {
         let mut state = self.unsaved.lock();
         let number = file.id();
-        unsaved::keep(&state.directory, number, &record.encode())?;
+        unsaved::keep(&state.directory, number, &record.encode(&self.sealing))?;
         let serial = state.next_serial;
         state.next_serial += 1;
         state.serials.insert(number, serial);
@@ -483,9 +511,10 @@ impl CacheStore for DiskCache {
         if fs::metadata(&record).map_err(named(&record))?.len() > RECORD_MAX {
             return Err(damaged());
         }
-        let decoded =
-            UnsavedRecord::decode(&fs::read(&record).map_err(named(&record))?).ok_or_else(damaged)?;
-        let opened = DiskFile::open(ticket.number, data.clone(), &self.unkept).map_err(named(&data))?;
+        let decoded = UnsavedRecord::decode(&self.sealing, &fs::read(&record).map_err(named(&record))?)
+            .ok_or_else(damaged)?;
+        let opened = DiskFile::open(ticket.number, data.clone(), &self.unkept, self.cipher.as_ref())
+            .map_err(named(&data))?;
         Ok((Arc::new(opened), decoded))
     }
 
@@ -537,58 +566,4 @@ impl CacheStore for DiskCache {
         rustix::fs::syncfs(fs::File::open(&self.dir)?)?;
         trust::stopped(&self.dir)
     }
-}
-
-/// Opens a file; once more after `close_others`, if the process has as many open as it may.
-fn with_descriptor<T>(open: impl Fn() -> io::Result<T>, close_others: impl FnOnce()) -> io::Result<T> {
-    match open() {
-        Err(error) if lacks_descriptors(&error) => {
-            close_others();
-            open()
-        }
-        opened => opened,
-    }
-}
-
-/// An error of the system with the file or directory that it is of.
-fn named(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
-    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}
-
-fn take_lock(path: &Path) -> io::Result<fs::File> {
-    use rustix::fs::{FlockOperation, flock};
-    let file = Opening::write().or_make().open(path).map_err(named(path))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let text = format!(
-                "the cache in {} is in use by another process",
-                path.parent().unwrap_or(path).display()
-            );
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, text))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Files that are made one after the other are in the same directory: a local file system then finds room for them in one place. In a
-/// directory each, a file system such as ext4 searches another group of inodes for each of them.
-fn path_of(dir: &Path, id: u64) -> PathBuf {
-    dir.join("data").join(format!("{:02x}", id >> 8 & 0xff)).join(format!("{id:x}"))
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
-    use io::Write;
-    let temporary = path.with_extension("new");
-    let mut file = Opening::write().or_make().open_emptied(&temporary)?;
-    file.write_all(text)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{remove_if_there, write_synced};
+use super::local::{remove_if_there, write_synced};
 use crate::cache::kept::KeptFiles;
 
 /// Bits of a file's number below those of its run.

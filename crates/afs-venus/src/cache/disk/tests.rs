@@ -127,7 +127,7 @@ fn a_file_that_was_changed_while_the_cache_was_not_in_use_is_not_served() {
 fn offline(promised_at: u32) -> OfflineRecord {
     let status = afs_wire::fs::Status { kind: afs_wire::fs::FileKind::File, ..Default::default() };
     let promised_at = afs_wire::ids::UnixSeconds(promised_at);
-    let (link, readers) = (bytes::Bytes::new(), Vec::new());
+    let (link, readers) = (::bytes::Bytes::new(), Vec::new());
     OfflineRecord::Object(OfflineObject { status, promised_at, link, readers })
 }
 
@@ -167,7 +167,7 @@ fn a_sweep_beside_the_use_of_the_cache_removes_what_earlier_runs_left_and_nothin
     keep(&cache, 4, b"kept before, forgotten during");
     let orphan = leave_orphan(dir.path(), known + 100);
     drop(cache);
-    let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 20, "boot").unwrap();
+    let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 20, "boot", None).unwrap();
     let (forgotten, _) = cache.find(&key(4)).unwrap();
     cache.forget(&key(4).cell, key(4).fid);
     keep(&cache, 6, b"kept after");
@@ -186,7 +186,7 @@ fn a_new_file_has_no_number_of_a_file_that_an_earlier_run_left() {
     let dir = tempfile::tempdir().unwrap();
     let mut orphans = Vec::new();
     for _ in 0..3 {
-        let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 20, "boot").unwrap();
+        let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 20, "boot", None).unwrap();
         let number = cache.create().unwrap().id();
         assert!(orphans.iter().all(|path: &PathBuf| *path != path_of(dir.path(), number)));
         orphans.push(leave_orphan(dir.path(), number));
@@ -250,7 +250,7 @@ fn the_start_of_a_full_cache_reads_the_index_and_opens_no_data() {
         inotify::add_watch(&watch, path, inotify::WatchFlags::ALL_EVENTS).unwrap();
     }
     touched(&watch);
-    let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 40, "boot").unwrap();
+    let (cache, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 40, "boot", None).unwrap();
     assert!((0..FILES).all(|n| cache.may_have(&key(0).cell, key(2 * n).fid)));
     assert_eq!(touched(&watch), BTreeSet::new());
     // The sweep reads the directories, which is why it has its place beside the use of the cache.
@@ -285,7 +285,7 @@ fn a_cache_of_a_million_files_is_opened() {
             cache.shut_down().unwrap();
         }
         let begun = std::time::Instant::now();
-        let (opened, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 40, "this boot").unwrap();
+        let (opened, sweeper) = DiskCache::open_unswept(dir.path(), 1 << 40, "this boot", None).unwrap();
         let opening = begun.elapsed();
         assert_eq!(sweeper.sweep().unwrap(), 0);
         println!(

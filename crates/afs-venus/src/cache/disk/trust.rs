@@ -6,7 +6,7 @@ use std::path::Path;
 
 use afs_own as own;
 
-use super::{named, remove_if_there, write_synced};
+use super::local::{named, remove_if_there, write_synced};
 
 /// Contents of the file after an orderly stop.
 const CLEAN: &str = "clean";

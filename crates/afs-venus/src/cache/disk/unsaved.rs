@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use afs_own::{self as own, Opening};
 
-use super::remove_if_there;
+use super::local::remove_if_there;
 
 /// The operations on the disk of which the order matters.
 pub(super) trait UnsavedDisk {

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use afs_datapath::frame::{BOUND_VERSION, COLLECTING_VERSION, STAGING_VERSION, VERSION};
 use afs_datapath::session::{Client, Lost, Patience};
 use afs_rpc::sync::Notify;
 use afs_rpc::{ByteStream, EnvExt, EnvRef};
@@ -33,7 +32,7 @@ pub(super) const PATIENCE: Patience = Patience {
 
 /// What a drive has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(super) enum DriveContent {
     /// Files: the drive of a file server.
     Files,
     /// Chunks.
@@ -45,12 +44,12 @@ impl Common {
     pub async fn connect(
         &self,
         offer: &Offer,
-        speaks: Speaks,
+        has: DriveContent,
         narrow: Option<usize>,
     ) -> Result<(Client, SocketAddr), Fallback> {
         let mut why = Fallback::Unreachable;
         for address in &offer.addresses {
-            match self.connect_to(offer, *address, speaks, narrow).await {
+            match self.connect_to(offer, *address, has, narrow).await {
                 Ok(session) => return Ok((session, *address)),
                 Err(Lost::Key(error)) => {
                     tracing::warn!(
@@ -69,19 +68,15 @@ impl Common {
         &self,
         offer: &Offer,
         address: SocketAddr,
-        speaks: Speaks,
+        has: DriveContent,
         narrow: Option<usize>,
     ) -> Result<Client, Lost> {
-        let (env, connect) = (&self.env, || self.stream(address, narrow));
-        let (patience, versions) = match speaks {
-            Speaks::Files => (PATIENCE, &[VERSION][..]),
-            // A drive that is older may be read.
-            Speaks::Chunks => (
-                Patience { stall: STALL, ..PATIENCE },
-                &[COLLECTING_VERSION, STAGING_VERSION, BOUND_VERSION][..],
-            ),
+        let patience = match has {
+            DriveContent::Files => PATIENCE,
+            DriveContent::Chunks => Patience { stall: STALL, ..PATIENCE },
         };
-        let session = Client::open_newest(env, connect, (offer.security, patience), versions).await?;
+        let stream = self.stream(address, narrow).await?;
+        let session = Client::open(self.env.clone(), stream, offer.security, patience).await?;
         if session.drive() == offer.drive {
             Ok(session)
         } else {

@@ -8,7 +8,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs;
 use afs_wire::rpc::Request;
 
-use super::connect::{IDLE, Speaks, close_when_idle};
+use super::connect::{DriveContent, IDLE, close_when_idle};
 use super::fallback::Fallback;
 use super::link::Link;
 use super::offer::Offer;
@@ -33,7 +33,7 @@ impl ServerPath {
             return Ok(link);
         }
         let narrow = target.address.narrow_path();
-        let (session, address) = self.common.connect(&offer, Speaks::Files, narrow).await?;
+        let (session, address) = self.common.connect(&offer, DriveContent::Files, narrow).await?;
         crate::counters::count(&self.common.counters.path_connections);
         tracing::info!(server = %target.address.peer, drive = %address, "the data path is open");
         let narrow = narrow.map(|_| target.address.clone());

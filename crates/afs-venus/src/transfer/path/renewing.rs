@@ -17,9 +17,6 @@ impl ServerPath {
     /// Asks again for the capability of a need, which is due, and together with it for others that will be.
     pub(super) fn renew(self: &Arc<Self>, target: &Target, need: &Need) {
         let now = self.now();
-        if !self.server.may_give_capabilities_in_bulk(now) {
-            return self.ask_for(target, need);
-        }
         let renewals = self.capabilities.lock().renewals(need, now, BULK_CAPABILITIES_MAX);
         if renewals.len() < 2 {
             return self.ask_for(target, need);
@@ -43,7 +40,7 @@ impl ServerPath {
         let outcomes = match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
             Ok(Ok(reply)) => reply.outcomes.into_vec(),
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
-                self.server.single_capabilities_only.note(self.now(), reset);
+                self.server.no_data_path.note(self.now(), reset);
                 return Err(());
             }
             // What is here is used until it ends.

@@ -15,7 +15,7 @@ impl ServerPath {
     pub(super) fn lacks_capability(&self, token: TokenId, directory: Fid) -> bool {
         let now = self.now();
         self.state().0 == IN_USE
-            && self.server.may_give_capabilities_in_bulk(now)
+            && !self.server.has_no_data_path(now)
             && self.capabilities.lock().lacks(token, directory, now)
     }
 

@@ -91,10 +91,6 @@ impl Venus {
         if lease.has(cost, kind) {
             return true;
         }
-        let (server, reset) = (&lease.server, lease.server.reset.get());
-        if server.lends_once.is_noted(self.now(), reset) {
-            return false;
-        }
         // What waits is not given back.
         if lease.lent() > OF_LEASE_MAX - LENT_MAX && self.settle(lease).await.is_err() {
             return false;
@@ -119,9 +115,6 @@ impl Venus {
                 fids.retain(|fid| self.may_be_lent(lease.dir, *fid));
                 lease.add(&fids, lent.value.space);
             }
-            Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
-                server.lends_once.note(self.now(), reset);
-            }
             Err(error) => tracing::debug!(%error, dir = %lease.dir.fid, "nothing more is lent with a lease"),
         }
         lease.has(cost, kind)
@@ -143,7 +136,7 @@ impl Venus {
         let sites = volume.sites(self.now());
         let [server] = sites.as_slice() else { return None };
         let reset = server.reset.get();
-        if self.is_closing() || server.no_leases.is_noted(self.now(), reset) {
+        if self.is_closing() || !server.may_know_our_calls(self.now()) {
             return None;
         }
         let fids = match first {
@@ -166,7 +159,7 @@ impl Venus {
             Ok(taken) => taken,
             Err(error) => {
                 if error.code == Some(AbortCode::RXGEN_OPCODE) {
-                    server.no_leases.note(self.now(), reset);
+                    server.no_calls_of_ours.note(self.now(), reset);
                 }
                 if self.leases.was_refused(dir.key) {
                     server.lends_no_new.note(self.now(), reset);

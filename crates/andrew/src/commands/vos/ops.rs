@@ -5,7 +5,7 @@ use super::journal_files::FileJournal;
 use super::progress::Bar;
 use super::route_options::RouteOptions;
 use super::site_words::NamedSite;
-use crate::commands::auth_options::{is_without_groups, local_token};
+use crate::commands::auth_options::{is_without_groups, local_security};
 use crate::commands::login::cell_choice::mounted_or_logged_in;
 use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
@@ -15,7 +15,6 @@ use afs_admin::{Admin, AdminError, AdminResult, Cell, CellJournal, Journal, Serv
 use afs_cell::key_store::KeyStore;
 use afs_cell::state::{CellProcess, StateDir};
 use afs_net::{System, Udp};
-use afs_rpc::Security;
 use afs_wire::ids::{PartitionId, VolumeId};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -53,10 +52,7 @@ impl Ops {
         let system = System::with_workers(1).map_err(|e| CommandError::failed(format!("vos: {e}")))?;
         let found = find(route)?;
         let security = match &found.key_file {
-            Some(path) => {
-                let token = local_token(&system, path)?;
-                Security::new(token.source(system.env()))
-            }
+            Some(path) => local_security(&system, path)?,
             None => route.auth_options.security(&system, found.name.as_ref(), &found.servers)?,
         };
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default());

@@ -4,7 +4,7 @@ use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Entry, EntryFlags, NameChars, SiteFlags};
 use afs_wire::volname;
 
-use super::{Diagnoser, Fault, SiteVolume, zap};
+use super::{Diagnoser, Fault, SiteVolume, save_and_zap, zap};
 use crate::ops::check::finding::Remedy;
 
 impl Diagnoser<'_> {
@@ -48,7 +48,7 @@ impl Diagnoser<'_> {
                 (Fault::NoEntry, says, format!("andrew vos status {}", place.server))
             } else if writable > 1 {
                 let says = format!("volume {id} ({name}) is on {place} and elsewhere, and has no entry");
-                (Fault::TwoReadWrite, says, zap(&seen))
+                (Fault::TwoReadWrite, says, save_and_zap(&seen))
             } else if self.case.taken.contains(&base) {
                 let says =
                     format!("volume {id} on {place} has no entry, and its name {base} is another volume's");

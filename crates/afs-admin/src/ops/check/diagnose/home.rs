@@ -3,7 +3,7 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, NameChars, SiteFlags};
 
-use super::{Diagnoser, Fault, SiteVolume, change_location, zap};
+use super::{Diagnoser, Fault, SiteVolume, change_location, save_and_zap};
 use crate::ServerPartition;
 use crate::group::home;
 use crate::ops::check::entry::is_kind;
@@ -37,12 +37,12 @@ impl Diagnoser<'_> {
     fn at_home(&mut self, home: ServerPartition, have: &[SiteVolume]) {
         for other in have.iter().filter(|s| s.place != home) {
             let says = format!(
-                "a second read-write volume {} is on {}; the entry has {home}",
+                "a second read-write volume {} is on {}; the entry has {home}, and each may have changes that the other has not",
                 other.info.id, other.place
             );
             let run = format!(
                 "{} (or `{}`, if it is the newer one)",
-                zap(other),
+                save_and_zap(other),
                 change_location(other, &self.name())
             );
             self.person(other, Fault::TwoReadWrite, says, run);

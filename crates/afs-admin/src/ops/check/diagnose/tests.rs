@@ -99,6 +99,9 @@ fn two_read_write_volumes_are_for_a_person() {
     let mut case = good();
     case.seen.push(seen(2, VolumeKind::ReadWrite));
     assert_eq!(faults(&case), [(Fault::TwoReadWrite, false)]);
+    let diagnosis = diagnosed(&case, CheckDirection::Both);
+    let Remedy::Person(run) = &diagnosis.findings[0].remedy else { panic!("not by itself") };
+    assert!(run.starts_with("andrew vos dump ") && run.contains(".dump && andrew vos zap "), "{run}");
     case.seen.remove(0);
     case.seen.push(seen(3, VolumeKind::ReadWrite));
     assert_eq!(faults(&case), [(Fault::TwoReadWrite, false), (Fault::TwoReadWrite, false)]);

@@ -161,9 +161,9 @@ fn data_for_whose_record_there_is_no_room_is_left_and_named() {
     write(&file, b"AS");
     let mut kept = KeptFiles::default();
     kept.begin_writing(number, &BeingWritten { of: of(1), is_changed: false });
-    let directory = UnsavedDirectory::open(dir.path(), super::super::path_of).unwrap();
+    let directory = UnsavedDirectory::open(dir.path(), super::super::local::path_of).unwrap();
     let mut found = unsaved::Found::default();
-    set_aside(&mut kept, &Full(&directory), path_of, &mut found).unwrap();
+    set_aside(&mut kept, &Full(&directory), path_of, &mut found, &Sealing::Plain).unwrap();
     assert_eq!((found.kept, found.lone), (vec![], vec![number]));
     kill(cache, vec![file]);
     // It has lost its record for the next processes, too, and is not swept.

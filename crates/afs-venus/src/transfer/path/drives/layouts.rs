@@ -23,9 +23,7 @@ const VOLUMES_MAX: usize = 256;
 const NONE_FOR: Duration = Duration::from_secs(180);
 /// How long a file is not asked about of which no layout was given for another reason.
 const REFUSED_FOR: Duration = Duration::from_secs(30);
-/// Bytes of each window where all are equal.
-const WINDOW: u64 = 64 << 20;
-/// Bytes of the first window where they grow. It is as long as a file that is asked for with others.
+/// Bytes of the first window. It is as long as a file that is asked for with others.
 const FIRST_WINDOW: u64 = (LAYOUT_FILE_PARTS_MAX as u64) << 20;
 /// Bytes of the longest ones.
 const LAST_WINDOW: u64 = 512 << 20;
@@ -47,32 +45,18 @@ pub(super) enum Lookup {
     None,
 }
 
-/// For which ranges of a file layouts are asked for, so that reads of it in any order ask for the same.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Windows {
-    /// Multiples of 64 MiB; the file server says where the layout ends.
-    Equal,
-    /// 8 MiB, of which the first bytes are there soonest; then up to 64 MiB, up to 512 MiB, and multiples of that: such a layout is a list.
-    Growing,
-}
-
-impl Windows {
-    fn around(self, at: u64) -> Range<u64> {
-        match self {
-            Windows::Equal => at / WINDOW * WINDOW..i64::MAX as u64,
-            Windows::Growing if at >= LAST_WINDOW => {
-                let start = at / LAST_WINDOW * LAST_WINDOW;
-                start..start.saturating_add(LAST_WINDOW)
-            }
-            Windows::Growing => {
-                let (mut start, mut end) = (0, FIRST_WINDOW);
-                while end <= at {
-                    (start, end) = (end, end * GROWTH);
-                }
-                start..end
-            }
-        }
+/// The range for which a layout is asked for, so that reads of a file in any order ask for the same: 8 MiB, of which the first bytes are there
+/// soonest; then up to 64 MiB, up to 512 MiB, and multiples of that: such a layout is a list.
+fn window(at: u64) -> Range<u64> {
+    if at >= LAST_WINDOW {
+        let start = at / LAST_WINDOW * LAST_WINDOW;
+        return start..start.saturating_add(LAST_WINDOW);
     }
+    let (mut start, mut end) = (0, FIRST_WINDOW);
+    while end <= at {
+        (start, end) = (end, end * GROWTH);
+    }
+    start..end
 }
 
 /// Why there is no layout.
@@ -120,7 +104,7 @@ impl File {
 
 impl Layouts {
     /// The layout for a position. Who is told that it is missing must call [`Layouts::answered`].
-    pub fn look_up(&mut self, key: Key, at: u64, windows: Windows, now: Instant) -> Lookup {
+    pub fn look_up(&mut self, key: Key, at: u64, now: Instant) -> Lookup {
         if self.none.get(&(key.0, key.1.volume)).is_some_and(|until| now < *until)
             && !self.files.contains_key(&key)
         {
@@ -139,7 +123,7 @@ impl Layouts {
         if std::mem::replace(&mut file.is_asked, true) {
             return Lookup::Asked;
         }
-        let window = windows.around(at);
+        let window = window(at);
         let start = if file.layouts.contains_key(&window.start) { at } else { window.start };
         let used = file.used;
         self.by_use.remove(&used);
@@ -173,14 +157,6 @@ impl Layouts {
     pub fn is_known(&self, (token, fid, _): Key) -> bool {
         let versions = (token, fid, DataVersion(0))..=(token, fid, DataVersion(u64::MAX));
         self.files.range(versions).next().is_some()
-    }
-
-    /// It was not asked for after all: what was said to be missing is so again.
-    pub fn not_asked(&mut self, key: Key) {
-        if let Some(file) = self.files.get_mut(&key) {
-            file.is_asked = false;
-            self.by_use.insert(file.used, key);
-        }
     }
 
     /// What was told of a file does not hold.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::connect::{IDLE, Speaks, close_when_idle};
+use super::super::connect::{DriveContent, IDLE, close_when_idle};
 use super::super::fallback::Fallback;
 use super::super::link::Link;
 use super::super::offer::Offer;
@@ -29,7 +29,7 @@ impl ServerDrives {
         let server = self.server.addresses().into_iter().next();
         let narrow = server.filter(|server| server.narrow_path().is_some());
         let size = narrow.as_ref().and_then(|server| server.narrow_path());
-        match self.common.connect(&offer, Speaks::Chunks, size).await {
+        match self.common.connect(&offer, DriveContent::Chunks, size).await {
             Ok((session, address)) => {
                 crate::counters::count(&self.common.counters.path_connections);
                 tracing::info!(drive = %address, "bytes of files are read at a drive");

@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::frame::LISTED_VERSION;
-use afs_datapath::session::{Error, Failure, Handle};
+use afs_datapath::session::{Error, Handle};
 use afs_drive::ChunkRef;
 use afs_rpc::sync::OwnedSemaphorePermit;
 use afs_rpc::{BoxFuture, CallError, EnvExt};
@@ -186,10 +185,6 @@ impl ServerDrives {
         match permission {
             Permission::Bound(binding) => link.session.read_bound(handle, (chunk, binding), range).await,
             Permission::Listed(element) => {
-                // It is an older program now: what was said of it does not hold.
-                if link.session.version() < LISTED_VERSION {
-                    return Err(Failure::Unavailable.into());
-                }
                 link.session.read_listed(handle, (chunk, element.shown()), range).await
             }
             Permission::Commanded => {

@@ -58,9 +58,6 @@ impl ServerDrives {
         target: &Target,
         renewals: &[Arc<Site>],
     ) -> Option<Vec<Option<(Given, Generation)>>> {
-        if !self.server.may_renew_layouts(self.now()) {
-            return None;
-        }
         self.common.counters.call(fs::RenewLayouts::NAME);
         let (asked, reset) = (self.now(), self.server.reset.get());
         let wanted = renewals
@@ -80,7 +77,7 @@ impl ServerDrives {
                 Some(renewals.iter().map(of_next).collect())
             }
             Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
-                self.server.no_renewals.note(self.now(), reset);
+                self.server.no_calls_of_ours.note(self.now(), reset);
                 None
             }
             _ => None,

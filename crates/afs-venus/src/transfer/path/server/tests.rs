@@ -12,7 +12,7 @@ use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 use bytes::Bytes;
 
 use super::super::capabilities::Given;
-use super::super::connect::Speaks;
+use super::super::connect::DriveContent;
 use super::*;
 use crate::config::CellConfig;
 use crate::key::CellIndex;
@@ -79,7 +79,7 @@ impl Kit {
         let offer = Offer { drive, security: Security::Clear, addresses: vec![at], minimum_size: 0 };
         let common = self.path.common.clone();
         self.run(async move {
-            let opened = common.connect(&offer, Speaks::Files, None).await;
+            let opened = common.connect(&offer, DriveContent::Files, None).await;
             let (session, _) = opened.map_err(Fallback::name).unwrap();
             Arc::new(Link::new(offer, session, common.env.now()))
         })

@@ -2,6 +2,9 @@ use afs_wire::ids::{Uniquifier, VnodeId};
 
 use super::*;
 
+/// Where the third window begins.
+const WINDOW: u64 = 64 << 20;
+
 fn at(secs: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(secs)
 }
@@ -15,21 +18,21 @@ fn layout(range: std::ops::Range<u64>, parts: usize) -> Layout {
 }
 
 fn missing(layouts: &mut Layouts, key: Key, from: u64, now: u64) -> Option<u64> {
-    match layouts.look_up(key, from, Windows::Equal, at(now)) {
+    match layouts.look_up(key, from, at(now)) {
         Lookup::Missing(range) => Some(range.start),
         _ => None,
     }
 }
 
 fn is_here(layouts: &mut Layouts, key: Key, from: u64, now: u64) -> bool {
-    matches!(layouts.look_up(key, from, Windows::Equal, at(now)), Lookup::Here(_))
+    matches!(layouts.look_up(key, from, at(now)), Lookup::Here(_))
 }
 
 #[test]
 fn a_layout_is_asked_for_once_and_serves_one_token_and_version() {
     let (mut layouts, mine) = (Layouts::default(), key(1, 2, 5));
     assert_eq!(missing(&mut layouts, mine, WINDOW + 9, 0), Some(WINDOW));
-    assert!(matches!(layouts.look_up(mine, 0, Windows::Equal, at(0)), Lookup::Asked));
+    assert!(matches!(layouts.look_up(mine, 0, at(0)), Lookup::Asked));
     layouts.answered(mine, Ok(layout(WINDOW..WINDOW + 100, 1)), at(0));
     assert!(is_here(&mut layouts, mine, WINDOW + 99, 59));
     assert_eq!(
@@ -60,13 +63,13 @@ fn a_volume_that_has_none_is_asked_again_after_minutes() {
     let (mut layouts, first, second) = (Layouts::default(), key(1, 2, 5), key(1, 4, 5));
     assert!(missing(&mut layouts, first, 0, 0).is_some());
     layouts.answered(first, Err(Refused::Volume), at(0));
-    assert!(matches!(layouts.look_up(second, 0, Windows::Equal, at(179)), Lookup::None));
+    assert!(matches!(layouts.look_up(second, 0, at(179)), Lookup::None));
     assert!(missing(&mut layouts, second, 0, 180).is_some());
     // Of a volume that has layouts it is the file.
     layouts.answered(second, Ok(Layout::of_holes(0..9, 1)), at(180));
     assert!(missing(&mut layouts, first, 0, 180).is_some());
     layouts.answered(first, Err(Refused::Volume), at(180));
-    assert!(matches!(layouts.look_up(first, 0, Windows::Equal, at(181)), Lookup::None));
+    assert!(matches!(layouts.look_up(first, 0, at(181)), Lookup::None));
     assert!(missing(&mut layouts, key(1, 6, 5), 0, 181).is_some());
 }
 
@@ -89,15 +92,13 @@ fn files_and_parts_are_bounded_and_the_oldest_is_given_up() {
 }
 
 #[test]
-fn a_file_of_which_any_version_is_known_is_not_asked_for_with_others_and_one_that_was_not_asked_is_missing() {
+fn a_file_of_which_any_version_is_known_is_not_asked_for_with_others() {
     let (mut layouts, mine) = (Layouts::default(), key(1, 2, 5));
     assert!(!layouts.is_known(mine));
     assert_eq!(missing(&mut layouts, mine, 0, 0), Some(0));
     let others = [key(1, 2, 4), key(1, 2, 6), key(2, 2, 5), key(1, 3, 5)];
     assert_eq!(others.map(|key| layouts.is_known(key)), [true, true, false, false]);
-    assert!(matches!(layouts.look_up(mine, 0, Windows::Equal, at(0)), Lookup::Asked));
-    layouts.not_asked(mine);
-    assert_eq!(missing(&mut layouts, mine, 0, 0), Some(0));
+    assert!(matches!(layouts.look_up(mine, 0, at(0)), Lookup::Asked));
     layouts.answered(mine, Ok(layout(0..100, 1)), at(0));
     assert!(is_here(&mut layouts, mine, 0, 0));
 }
@@ -109,13 +110,12 @@ fn windows_grow_and_are_the_same_wherever_a_read_begins() {
         [0..8, 8..64, 64..512, 512..1024, 1024..1536].map(|range| range.start * MIB..range.end * MIB);
     for window in windows {
         for at in [window.start, window.start + 5, window.end - 1] {
-            assert_eq!(Windows::Growing.around(at), window, "{at}");
+            assert_eq!(super::window(at), window, "{at}");
         }
     }
-    assert_eq!(Windows::Equal.around(WINDOW + 5), WINDOW..i64::MAX as u64);
-    assert_eq!(Windows::Growing.around(u64::MAX).end, u64::MAX);
+    assert_eq!(window(u64::MAX).end, u64::MAX);
     let (mut layouts, mine) = (Layouts::default(), key(1, 2, 5));
-    let asked = |layouts: &mut Layouts, from| match layouts.look_up(mine, from, Windows::Growing, at(0)) {
+    let asked = |layouts: &mut Layouts, from| match layouts.look_up(mine, from, at(0)) {
         Lookup::Missing(range) => Some(range),
         _ => None,
     };

@@ -23,14 +23,13 @@ use afs_rpc::future::join_all;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, StatusReply};
-use afs_wire::rpc::Streamed;
+use afs_wire::rpc::Request;
 use bytes::Bytes;
 
 use self::asking::{AtDrive, Room};
 pub(super) use self::rooms::Rooms;
 use self::rooms::{Key, Why};
 use self::staging::Staged;
-use self::told::Form;
 use super::super::fallback::{Ended, Fallback};
 use super::server_drives::ServerDrives;
 use crate::calls::Target;
@@ -40,7 +39,7 @@ use crate::transfer::{Source, StoreRequest};
 const FORGET_MAX: Duration = Duration::from_secs(10);
 
 impl ServerDrives {
-    /// Changes a file by the bytes of a source. An error of CommitChunks is that of the store, unless it is for the room's sake.
+    /// Changes a file by the bytes of a source. An error of CommitRoom is that of the store, unless it is for the room's sake.
     pub(crate) async fn store(
         self: &Arc<Self>,
         target: &Target,
@@ -63,7 +62,7 @@ impl ServerDrives {
         let (fid, bytes) = (change.fid, parts::space(change).ok_or(Ended::NoPath)?);
         let key = (target.token, fid.volume);
         let length = change.pieces.last().map_or(0, |piece| piece.range.end.max(piece.file_length));
-        let room = self.room(target, key, &fs::GetPlacedRoom { fid, bytes, length }).await?;
+        let room = self.room(target, key, &fs::GetRoom { fid, bytes, length }).await?;
         let stored = match self.stage_all(target, &room, change, source).await {
             Ok(staged) => self.commit(target, (change, &room), staged).await,
             Err(why) => Err((why, true)),
@@ -88,33 +87,24 @@ impl ServerDrives {
         (change, room): (&StoreRequest<'_>, &Room),
         staged: Staged,
     ) -> Result<StatusReply, (Ended, bool)> {
-        let sent = match room.form {
-            Form::Placed => {
-                let (request, tables) = commits::placed(change, room, &staged);
-                self.send(target, &request, tables).await
-            }
-            Form::AtOne => {
-                let (request, table) = commits::at_one(change, room, &staged);
-                self.send(target, &request, table).await
-            }
-        };
-        match sent {
+        let (request, tables) = commits::commit(change, room, &staged);
+        match self.send(target, &request, tables).await {
             Err(CallError::Abort(code)) if is_of_room(code) => Err((Ended::Fallback(Fallback::Ticket), true)),
             done => done.map_err(|error| (Ended::Failed(error), false)),
         }
     }
 
-    async fn send<R: Streamed<Reply = StatusReply>>(
+    async fn send(
         &self,
         target: &Target,
-        request: &R,
+        request: &fs::CommitRoom,
         tables: Vec<u8>,
     ) -> Result<StatusReply, CallError> {
-        self.common.counters.call(R::NAME);
+        self.common.counters.call(fs::CommitRoom::NAME);
         let mut call = target.connection.open(request).await?;
         call.write(Bytes::from(tables)).await?;
         call.finish_request()?;
-        call.finish::<R>().await
+        call.finish::<fs::CommitRoom>().await
     }
 
     fn note_failure(&self, key: Key, why: &Ended) {

@@ -19,7 +19,6 @@ pub(super) struct RoomTold {
     pub drives: Vec<DriveTold>,
     pub rounds: Rounds,
     pub number: Fixed<16>,
-    pub form: Form,
 }
 
 /// What it says of one of its drives.
@@ -27,15 +26,6 @@ pub(super) struct DriveTold {
     pub offer: Offer,
     pub given: Given,
     pub drive: Fixed<16>,
-}
-
-/// The call that commits a room.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    /// CommitPlaced.
-    Placed,
-    /// CommitChunks, of an older server: the room is at one drive.
-    AtOne,
 }
 
 /// The drives for the chunks of each slot, in turn: none is empty, nor is the list.
@@ -73,8 +63,7 @@ impl ServerDrives {
     /// What a reply says; `None` for a drive that cannot be used from here, and what permits less than was asked for.
     pub(super) fn told(
         &self,
-        reply: &fs::GetPlacedRoomReply,
-        form: Form,
+        reply: &fs::GetRoomReply,
         target: &Target,
         (asked, bytes): (Instant, u64),
     ) -> Option<RoomTold> {
@@ -90,7 +79,7 @@ impl ServerDrives {
         };
         let drives: Vec<_> = reply.drives.iter().map(drive).collect::<Option<_>>()?;
         let rounds = Rounds::new(&reply.rounds, drives.len())?;
-        Some(RoomTold { drives, rounds, number: reply.room, form })
+        Some(RoomTold { drives, rounds, number: reply.room })
     }
 }
 

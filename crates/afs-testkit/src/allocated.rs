@@ -1,4 +1,4 @@
-//! Allocator that counts the memory held by the current thread.
+//! Allocator that counts the memory held by the current thread, and the most that it held.
 //!
 //! A simulated world runs in one thread, so this is the memory of all its machines together: the real cost of an
 //! adversary's packets, independent of the product's own counters.
@@ -13,6 +13,7 @@ pub struct Counting;
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
 /// Bytes that this thread has allocated and not freed; memory freed by another thread is subtracted there. 0 in a
@@ -22,9 +23,18 @@ pub fn held() -> isize {
     HELD.try_with(Cell::get).unwrap_or(0)
 }
 
+/// The most of [`held`] since the last call of this function, which begins anew.
+#[must_use]
+pub fn most_since() -> isize {
+    MOST.try_with(|most| most.replace(held())).unwrap_or(0)
+}
+
 fn count(bytes: isize) {
     // A thread that ends allocates after its counters have been dropped.
-    let _ = HELD.try_with(|held| held.set(held.get() + bytes));
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        MOST.try_with(|most| most.set(most.get().max(held.get())))
+    });
 }
 
 fn signed(size: usize) -> isize {
