@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-#[path = "../crates/afs-datapath/tests/conversations/mod.rs"]
+#[path = "../crates/data/afs-datapath/tests/conversations/mod.rs"]
 mod conversations;
 
 use conversations::Reached;

@@ -136,9 +136,9 @@ CARGO = Job("cargo", needs=("cargo",), own=("source/target/",), steps=[
     Step("again", """
         cd source
         cargo build --offline -p "$CRATE" 2>&1 | sed -n 's/Compiling//p' | wc -l
-        touch -d '1 hour' "crates/$CRATE/src/lib.rs"
+        touch -d '1 hour' crates/*/"$CRATE"/src/lib.rs
         cargo build --offline -p "$CRATE" 2>&1 | sed -n 's/Compiling//p' | wc -l
-        touch -d '1 hour ago' "crates/$CRATE/src/lib.rs"
+        touch -d '1 hour ago' crates/*/"$CRATE"/src/lib.rs
         cargo clean -q
         ls"""),
 ])

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Crates for tests and measurements.
 const NOT_THE_PRODUCT: [&str; 3] = ["afs-lab", "afs-sim", "afs-testkit"];
 
-/// The files of the product whose code `has` what is looked for, by their paths below `crates`, sorted. Tests are left out, and so are the
+/// The files of the product whose code `has` what is looked for, by their paths from the folder of their crate on, sorted. Tests are left out, and so are the
 /// crates in `without`.
 ///
 /// # Panics
@@ -16,10 +16,15 @@ pub fn files_with(without: &[&str], has: impl Fn(&str) -> bool) -> Vec<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("crates");
     let is_left_out = |path: &Path| NOT_THE_PRODUCT.iter().chain(without).any(|name| path.ends_with(name));
     let mut found = Vec::new();
-    for package in entries(&crates).into_iter().filter(|path| !is_left_out(path)) {
+    let packages = entries(&crates).into_iter().flat_map(|side| entries(&side));
+    for package in packages.filter(|path| !is_left_out(path)) {
         collect(&package.join("src"), &mut found, &has);
     }
-    let below = |path: &PathBuf| path.strip_prefix(&crates).unwrap_or(path).display().to_string();
+    // Without the folder of the side.
+    let below = |path: &PathBuf| {
+        let path = path.strip_prefix(&crates).unwrap_or(path);
+        path.components().skip(1).collect::<PathBuf>().display().to_string()
+    };
     let mut found: Vec<String> = found.iter().map(below).collect();
     found.sort();
     found

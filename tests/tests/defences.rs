@@ -65,12 +65,17 @@ fn faults(top: &Path, entry: &toml::Table, crates: &mut BTreeMap<String, Functio
         1 => {}
         count => faults.push(format!("{name}: its text is {count} times in {file}")),
     }
-    let functions =
-        crates.entry(of.to_owned()).or_insert_with(|| functions_of(&[top.join("crates").join(of)]));
+    let functions = crates.entry(of.to_owned()).or_insert_with(|| functions_of(&[folder_of(top, of)]));
     let tests = entry["tests"].as_array().unwrap().iter().map(|test| test.as_str().unwrap());
     let missing = tests.filter(|test| !exists(functions, test));
     faults.extend(missing.map(|test| format!("{name}: {of} has no test {test}")));
     faults
+}
+
+/// The folder of a crate, in that of its side.
+fn folder_of(top: &Path, name: &str) -> PathBuf {
+    let sides = std::fs::read_dir(top.join("crates")).unwrap().flatten();
+    sides.map(|side| side.path().join(name)).find(|folder| folder.exists()).unwrap_or_default()
 }
 
 /// Names of functions, and the files that have them.

@@ -53,7 +53,7 @@ mod revocation;
 mod revoked_tokens;
 mod second_user;
 #[allow(dead_code, reason = "the tests of afs-s3 use the rest")]
-#[path = "../../crates/afs-s3/tests/server/mod.rs"]
+#[path = "../../crates/data/afs-s3/tests/server/mod.rs"]
 mod server;
 mod shared_directory;
 mod silent_strangers;

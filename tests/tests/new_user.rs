@@ -47,7 +47,7 @@ fn the_start_of_readme_works_word_for_word() {
     }
     let folder = ReadableFolder::new("readme");
     let mut command = apart("\"$@\"; exit $?");
-    command.arg(root().join("crates/andrew/scripts/readme"));
+    command.arg(root().join("crates/program/andrew/scripts/readme"));
     command.args([root().join("README.md"), root().join("Makefile"), andrew()]).arg(&folder.0);
     let said = run(command, seconds(400));
     assert!(said.trim_end().ends_with("all good"), "{said}");
@@ -81,7 +81,7 @@ fn runs(script: &str, name: &str, how: &str) {
         return;
     }
     let folder = ReadableFolder::new(name);
-    let script = folder.copy(&root().join("crates/andrew/scripts").join(script));
+    let script = folder.copy(&root().join("crates/program/andrew/scripts").join(script));
     let andrew = folder.copy(&andrew());
     let mut command = apart(how);
     command.arg(script).arg(andrew).arg(&folder.0);

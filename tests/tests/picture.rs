@@ -104,6 +104,40 @@ fn these_crates_alone_may_reach_outside() {
     );
 }
 
+#[test]
+fn crates_stand_in_the_folders_of_their_sides_and_use_no_side_below() {
+    let sides = sides();
+    let side_of: BTreeMap<&str, usize> = sides
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (_, crates))| crates.iter().map(move |it| (it.as_str(), at)))
+        .collect();
+    for package in packages().iter().filter(|package| package["name"] != "andrew-tests") {
+        let (name, manifest) = (text(&package["name"]), text(&package["manifest_path"]));
+        let at =
+            side_of.get(name.as_str()).unwrap_or_else(|| panic!("{name} is on no side in ARCHITECTURE.md"));
+        let stands = Path::new("crates").join(&sides[*at].0).join(&name).join("Cargo.toml");
+        assert!(Path::new(&manifest).ends_with(&stands), "{manifest} is not {}", stands.display());
+    }
+    for (name, uses) in &dependencies() {
+        let below = |used: &&String| side_of.get(used.as_str()) > side_of.get(name.as_str());
+        let wrong: Vec<_> = uses.iter().filter(below).collect();
+        assert!(name == "andrew-tests" || wrong.is_empty(), "{name} uses {wrong:?}, on sides below its own");
+    }
+}
+
+/// The sides in `ARCHITECTURE.md`, in order, with their crates.
+fn sides() -> Vec<(String, Vec<String>)> {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let rows = page.lines().skip_while(|line| !line.starts_with("| Side |")).skip(2);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            (cells[1].to_owned(), cells[2].split(", ").map(str::to_owned).collect())
+        })
+        .collect()
+}
+
 enum Allowed {
     These(BTreeSet<String>),
     AllBut(BTreeSet<String>),
