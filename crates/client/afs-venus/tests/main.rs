@@ -30,6 +30,7 @@ mod locks;
 mod lost_locks;
 mod moves;
 mod new_names;
+mod once;
 mod parallel_fetches;
 mod picture;
 mod pins;

@@ -8,17 +8,18 @@ use afs_rpc::CallError;
 use afs_sim::crash::Rng;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, ANY_VERSION, CallBack, Change, ChangeReply, Changes, CreateSmall, PathText, SetStatus, SmallData,
-    Status, StoreSmall, VolSync,
+    self, ANY_VERSION, CallBack, Change, ChangeReply, CreateSmall, PathText, SetStatus, SmallData, Status,
+    StoreSmall, VolSync,
 };
 use afs_wire::ids::{DataVersion, Fid, Mode, UnixSeconds, VolumeId};
 use afs_wire::rpc::{ServiceId, encode_call};
+use rig::leasing::first_list;
 use rig::{CallResult, Cell, Claim, Client, FILES, Heard, mode, name};
 
 fn ask(client: &Client, changes: impl IntoIterator<Item = Change>) -> CallResult<fs::ChangeListReply> {
-    let changes = Changes::first_of(changes);
+    let changes: Vec<Change> = changes.into_iter().collect();
     let volume = changes.first().map_or(VolumeId(0), |change| change.fids()[0].volume);
-    client.ask(fs::ChangeList { volume, changes })
+    client.ask(first_list(volume, changes))
 }
 
 fn refusal(outcome: CallResult<fs::ChangeListReply>) -> AbortCode {
@@ -250,10 +251,9 @@ fn lists_of_other_volumes_and_of_nothing_are_refused_with_nothing_changed() {
     let linked = fs::Link { dir, name: name("l"), existing: elsewhere };
     assert_eq!(refusal(ask(&client, [create(dir, "a", b""), Change::Link(linked)])), exdev);
     assert_eq!(client.refusal(fs::RemoveFile { dir, name: name("a") }), Errno::ENOENT.to_uae());
-    let nothing = fs::ChangeList { volume: dir.volume, changes: Changes::new() };
-    assert_eq!(client.refusal(nothing), Errno::EINVAL.to_uae());
-    let changes = Changes::first_of([create(elsewhere, "a", b"")]);
-    assert_eq!(client.refusal(fs::ChangeList { volume: elsewhere.volume, changes }), AbortCode::VNOVOL);
+    assert_eq!(client.refusal(first_list(dir.volume, [])), Errno::EINVAL.to_uae());
+    let list = first_list(elsewhere.volume, [create(elsewhere, "a", b"")]);
+    assert_eq!(client.refusal(list), AbortCode::VNOVOL);
 }
 
 #[test]
@@ -271,14 +271,8 @@ fn bytes_that_cannot_be_are_refused() {
         let reply = ask(&client, [store(file, ANY_VERSION, b"y"), change]).unwrap();
         assert_eq!((reply.done.len(), reply.code), (1, Errno::EFBIG.to_uae()));
     }
-    let list = fs::ChangeList {
-        volume: dir.volume,
-        changes: Changes::first_of([
-            create(dir, "n", b"data"),
-            remove(dir, "n"),
-            store(file, ANY_VERSION, b"z"),
-        ]),
-    };
+    let changes = [create(dir, "n", b"data"), remove(dir, "n"), store(file, ANY_VERSION, b"z")];
+    let list = first_list(dir.volume, changes);
     let bytes = encode_call(&list);
     let mut rng = Rng(17);
     for _ in 0..300 {
@@ -302,14 +296,9 @@ fn each_change_is_recorded_as_its_single_call() {
     client.fetch_status(dir).unwrap();
     cell.recorded();
     ask(&client, [create(dir, "a", b"x"), remove(dir, "b"), create(dir, "c", b"x")]).unwrap();
-    let volume = dir.volume;
     let enoent = Errno::ENOENT.to_uae().0;
     let calls: Vec<_> =
         cell.recorded().into_iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
-    let expected = [
-        format!("CreateFile {dir}/a -> 0"),
-        format!("RemoveFile {dir}/b -> {enoent}"),
-        format!("ChangeList volume {volume} -> 0"),
-    ];
+    let expected = [format!("CreateFile {dir}/a -> 0"), format!("RemoveFile {dir}/b -> {enoent}")];
     assert_eq!(calls, expected);
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use afs_sim::crash::{Rng, seeds};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, ANY_VERSION, Change, CreateSmall, LeaseId, LeasedChange, SetStatus, SmallData, Status, StoreSmall,
+    self, ANY_VERSION, Change, CreateSmall, LeaseId, ListedChange, SetStatus, SmallData, Status, StoreSmall,
     TakeLeaseReply,
 };
 use afs_wire::ids::{Fid, FileTime, Uniquifier, UnixSeconds, VolumeId};
@@ -83,7 +83,7 @@ impl World {
     fn send(&mut self) {
         let lease = self.take();
         let count = 1 + self.below(4);
-        let mut changes: Vec<LeasedChange> = (0..count).map(|_| self.change(&lease)).collect();
+        let mut changes: Vec<ListedChange> = (0..count).map(|_| self.change(&lease)).collect();
         let (id, next) = (lease.lease, self.number);
         let whole = self.below(12);
         let (lie, id, number) = match whole {
@@ -105,16 +105,22 @@ impl World {
             assert!(self.is_permitted(change), "seed {}: {lie}: {change:?}", self.seed);
         }
         match reply {
-            Ok(_) => self.number += 1,
+            // A list of which nothing was made uses no number.
+            Ok(reply) => self.number += u64::from(!reply.done.is_empty()),
             Err(error) if error.abort_code() == Some(Errno::ESTALE.to_uae()) && !is_whole => {
                 self.lease = None
             }
-            Err(error) => assert_eq!(error.abort_code(), Some(refusal(lie)), "seed {}: {lie}", self.seed),
+            Err(error) => {
+                let of_volume = changes.iter().flat_map(|listed| listed.change.fids());
+                let is_elsewhere = of_volume.into_iter().any(|fid| fid.volume != self.dir.volume);
+                let code = if is_elsewhere { Errno::EXDEV.to_uae() } else { refusal(lie) };
+                assert_eq!(error.abort_code(), Some(code), "seed {}: {lie}", self.seed);
+            }
         }
     }
 
     /// A change that Bob may make, as far as his rights go.
-    fn change(&mut self, lease: &TakeLeaseReply) -> LeasedChange {
+    fn change(&mut self, lease: &TakeLeaseReply) -> ListedChange {
         let text = GOOD[self.below(GOOD.len())];
         let (file, sub) = (lease.fids[self.below(8)], lease.fids[8 + self.below(2)]);
         let (dir, none) = (self.dir, Fid::default());
@@ -128,11 +134,11 @@ impl World {
                 (none, Change::Rename(fs::Rename { old_dir: dir, old_name, new_dir: dir, new_name }))
             }
         };
-        LeasedChange { object, time: FileTime::default(), change }
+        ListedChange { object, time: FileTime::default(), change }
     }
 
     /// Replaces one change by a lie.
-    fn spoil(&mut self, lease: &TakeLeaseReply, changes: &mut [LeasedChange]) -> &'static str {
+    fn spoil(&mut self, lease: &TakeLeaseReply, changes: &mut [ListedChange]) -> &'static str {
         let (at, fid, dir) = (self.below(changes.len()), lease.fids[self.below(8)], self.dir);
         let (closed, beside, file) = (self.closed, self.beside, self.file);
         let status = SetStatus { owner: Some(ALICE), group: Some(0), ..mode(0o4777) };
@@ -175,12 +181,12 @@ impl World {
             "a time that cannot be" => FileTime::new(UnixSeconds(u32::MAX), 999_999_999),
             _ => FileTime::default(),
         };
-        changes[at] = LeasedChange { object, time, change };
+        changes[at] = ListedChange { object, time, change };
         lie
     }
 
     /// Whether Bob may have made it, by what the change says alone.
-    fn is_permitted(&self, made: &LeasedChange) -> bool {
+    fn is_permitted(&self, made: &ListedChange) -> bool {
         let is_there = |fid: Fid| fid == self.dir || self.lent.contains(&fid);
         let object = !made.change.makes_object() || self.lent.contains(&made.object);
         let writes = match &made.change {

@@ -49,6 +49,12 @@ pub enum VolumeError {
     /// The number of a new object was not lent, was used, or was taken back.
     #[error("the number is not lent")]
     NotLent,
+    /// The list was made before: it is the last one of its series.
+    #[error("the list was made before")]
+    MadeBefore,
+    /// A list of a series that is not known, and not its first: whether others of it were made cannot be told.
+    #[error("the series of the list is not known")]
+    UnknownSeries,
     /// Chunks that a client says to have staged are not there, were claimed before, or forgotten.
     #[error("not all chunks are staged at the drive")]
     NotStaged,
@@ -163,7 +169,8 @@ impl VolumeError {
             Self::NotFound => Errno::ENOENT,
             Self::NotDirectory => Errno::ENOTDIR,
             Self::IsDirectory => Errno::EISDIR,
-            Self::Invalid => Errno::EINVAL,
+            Self::Invalid | Self::MadeBefore => Errno::EINVAL,
+            Self::UnknownSeries => Errno::ENODATA,
             Self::NameTooLong => Errno::ENAMETOOLONG,
             Self::CrossDevice => Errno::EXDEV,
             Self::Loop => Errno::ELOOP,
@@ -171,6 +178,14 @@ impl VolumeError {
             Self::Damaged { .. } | Self::UnknownDrive { .. } | Self::Index(_) | Self::Drive(_) => Errno::EIO,
         };
         errno.to_uae()
+    }
+}
+
+impl VolumeError {
+    /// Whether it says nothing of a change, but that the volume takes none at present.
+    pub fn is_of_the_volume(&self) -> bool {
+        let of_volume = [AbortCode::VBUSY, AbortCode::VOFFLINE, AbortCode::VMOVED, AbortCode::VNOVOL];
+        of_volume.contains(&self.code()) || self.code() == Errno::ESTALE.to_uae()
     }
 }
 

@@ -6,6 +6,7 @@
 use std::ops::Bound;
 
 use afs_drive::{ChunkId, DriveId};
+use afs_wire::fs::SeriesId;
 use afs_wire::ids::{VnodeId, VolumeId};
 
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
@@ -25,6 +26,8 @@ pub(crate) const PAGES: &str = "volume.pages";
 pub(crate) const FREE: &str = "volume.free";
 /// Vnode numbers that are lent, with their uniquifiers.
 pub(crate) const LENT: &str = "volume.lent";
+/// The last list of each series of lists.
+pub(crate) const SERIES: &str = "volume.series";
 /// Chunks of the store's own drive, as recorded by the second format; no row is added.
 pub(crate) const CHUNKS: &str = "volume.chunks";
 /// Every other chunk that a slot row references, or referenced until its discard is complete.
@@ -74,6 +77,7 @@ pub const TABLES: &[&str] = &[
     DRIVE_CHUNKS,
     COPIES,
     LENT,
+    SERIES,
 ];
 
 /// A row of a volume's contents, without the epoch.
@@ -219,6 +223,14 @@ pub(crate) fn epoch_of_row(key: &[u8]) -> Option<Epoch> {
 
 pub(crate) fn volume(id: VolumeId) -> [u8; 4] {
     id.0.to_be_bytes()
+}
+
+/// A series of lists of a volume.
+pub(crate) fn series(volume: VolumeId, series: SeriesId) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..4].copy_from_slice(&volume.0.to_be_bytes());
+    key[4..].copy_from_slice(&series.0.to_be_bytes());
+    key
 }
 
 pub(crate) fn content_prefix(group: GroupId, content: ContentId) -> [u8; 12] {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use afs_env::EnvExt;
 use afs_kv::Snapshot;
+use afs_wire::fs::SeriesId;
 use afs_wire::ids::{Fid, VnodeId};
 
 use crate::copies;
@@ -12,10 +13,12 @@ use crate::data_reader::DataReader;
 use crate::error::VolumeError;
 use crate::extent::{SLOT_LEN, Slot};
 use crate::ids::SlotIndex;
+use crate::key::{self, SERIES};
 use crate::leases::Lease;
 use crate::located::LocatedChunk;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo};
+use crate::series::{self, LastList};
 use crate::volume::Volume;
 
 /// What a read may wait for.
@@ -61,6 +64,13 @@ impl Volume {
 }
 
 impl Reads<'_> {
+    /// The last list of a series, if that is known.
+    pub fn last_list(&self, series: SeriesId) -> Result<Option<LastList>, VolumeError> {
+        let rows = RowsTo { snapshot: &self.volume.store().kv.snapshot(), depth: self.depth };
+        let row = rows.get_row(SERIES, &key::series(self.volume.id(), series))?;
+        row.map(series::decoded).transpose()
+    }
+
     /// The record of a vnode, or `None` if the number is free.
     pub fn vnode(&self, vnode: VnodeId) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
         let store = self.volume.store();

@@ -6,13 +6,17 @@
 use crate::support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use afs_env::{Parts, UnixTime};
 use afs_sim::crash::{CrashDisk, Rng, seeds};
-use afs_volume::{NewData, Rename, Replacing, StoreData, Volume, VolumeError, VolumeStore, VolumeTx};
+use afs_volume::{
+    NewData, NumberedList, Rename, Replacing, StoreData, Volume, VolumeError, VolumeStore, VolumeTx,
+};
 use afs_wire::fs::SetStatus;
 use afs_wire::ids::{Fid, VnodeId};
 use bytes::Bytes;
+use support::series::listed;
 use support::*;
 
 /// A change in the root directory.
@@ -83,8 +87,14 @@ fn one_by_one(volume: &Arc<Volume>, changes: &[Change]) -> (usize, Option<String
 
 fn as_list(volume: &Arc<Volume>, changes: &[Change]) -> Result<(usize, Option<String>), VolumeError> {
     let ready: Vec<Ready> = changes.iter().map(|change| ready(volume, change)).collect();
-    let outcome = now(volume.update_list(ready, apply))?;
+    let outcome = now(volume.update_list(first_list(), ready, apply, |()| None))?;
     Ok((outcome.done.len(), outcome.failed.map(|error| format!("{error:?}"))))
+}
+
+/// The first list of a series of its own.
+fn first_list() -> NumberedList {
+    static SERIES: AtomicU64 = AtomicU64::new(0);
+    listed(SERIES.fetch_add(1, Ordering::Relaxed) << 48, 1)
 }
 
 /// All that a volume has, in words.

@@ -24,6 +24,7 @@ mod random;
 mod relocation;
 mod scattered;
 mod semantics;
+mod series;
 mod set_aside;
 mod sizes;
 mod support;

@@ -49,7 +49,6 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4401, "ListSnapshots"),
     (0x414E_4410, "StoreRanges"),
     (0x414E_4411, "ChangeLock"),
-    (0x414E_4412, "ChangeList"),
     (0x414E_4415, "ReturnLease"),
     (0x414E_4417, "LendMore"),
     (0x414E_4418, "RenameNew"),
@@ -70,7 +69,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4433, "Collect"),
     (0x414E_4437, "GetGrowth"),
     (0x414E_4438, "TakeLease"),
-    (0x414E_4439, "LeaseList"),
+    (0x414E_443A, "ChangeList"),
 ];
 
 #[cfg(test)]

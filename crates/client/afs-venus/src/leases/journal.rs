@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use afs_rpc::Instant;
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{
-    CHANGES_MAX, Change, FileKind, LeasedChange, LeasedChanges, ListNumber, SetStatus, SmallData, Status,
-};
+use afs_wire::fs::{CHANGES_MAX, Change, Changes, ListNumber, ListedChange, SetStatus, SmallData};
 use afs_wire::ids::{DataVersion, Fid, FileTime};
 use afs_wire::xdr::Encode;
 
@@ -96,48 +93,24 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// By which objects the server shows that changes of the list were made.
-    pub fn traces(&self) -> Vec<Trace> {
-        let all = self.entries.iter().enumerate().filter_map(|(at, entry)| {
-            let version = match entry.decided.change() {
-                Some(Change::Store(store)) => store.expected.next(),
-                Some(change) if change.makes_object() => DataVersion(0),
-                _ => return None,
-            };
-            Some(Trace { changes: at + 1, fid: entry.vnode.key.fid, version })
-        });
-        all.collect()
-    }
-
     /// Whether a change of the list takes a name from an object.
     pub fn unlinks(&self, key: Key) -> bool {
         self.entries.iter().any(|entry| entry.unlinked == Some(key))
     }
 
-    pub fn changes(&self) -> LeasedChanges {
-        let leased = |entry: &Entry| {
+    pub fn changes(&self) -> Changes {
+        let listed = |entry: &Entry| {
             let change = entry.decided.change()?.clone();
-            Some(LeasedChange { object: entry.object, time: entry.time, change })
+            Some(ListedChange { object: entry.object, time: entry.time, change })
         };
-        LeasedChanges::first_of(self.entries.iter().filter_map(leased))
+        Changes::first_of(self.entries.iter().filter_map(listed))
     }
 }
 
-/// An object by which the server shows that the first changes of a list were made.
-pub(crate) struct Trace {
-    /// So many of them, if the object is there in this version or a later one.
-    pub changes: usize,
-    pub fid: Fid,
-    pub version: DataVersion,
-}
-
-impl Trace {
-    /// Whether they were made, by the status that the server has for the object.
-    pub fn is_shown_by(&self, status: &Status) -> bool {
-        status.error == AbortCode::OK
-            && status.kind != FileKind::Invalid
-            && status.data_version >= self.version
-    }
+/// A change that waits in front after the loss of the lease, as it is sent: the same each time.
+pub(crate) struct Alone {
+    pub number: ListNumber,
+    pub change: Change,
 }
 
 /// What is sent next.
@@ -154,11 +127,9 @@ pub(crate) struct Journal {
     /// Bytes of those that wait.
     bytes: Waiting,
     sent: Option<Arc<List>>,
-    /// Whether a call with that list, or with the first change that waits, was not answered.
-    unanswered: bool,
-    /// How many of the first changes that wait may have been made already, by a list.
-    doubted: usize,
-    /// Number of the last list.
+    /// The change that is sent by itself.
+    alone: Option<Arc<Alone>>,
+    /// Number of the last list of the series.
     last: ListNumber,
     /// How many of the changes concern an object.
     concerned: BTreeMap<Key, usize>,
@@ -286,24 +257,29 @@ impl Journal {
         entries
     }
 
-    /// A call with the list, or with the first change that waits, was not answered: it may have been made.
-    pub fn note_unanswered(&mut self) {
-        self.unanswered = true;
+    /// The change that is sent by itself, and the outcome of which is not known.
+    pub fn alone(&self) -> Option<Arc<Alone>> {
+        self.alone.clone()
     }
 
-    /// Whether such a call was not answered.
-    pub fn is_unanswered(&self) -> bool {
-        self.unanswered
+    /// Begins to send the change that waits in front by itself, as `change`.
+    pub fn send_alone(&mut self, change: Change) -> Arc<Alone> {
+        self.last.0 += 1;
+        let alone = Arc::new(Alone { number: self.last, change });
+        self.alone = Some(alone.clone());
+        alone
     }
 
-    /// The first changes that wait, so many, may have been made already, by a list.
-    pub fn doubt(&mut self, changes: usize) {
-        self.doubted = self.doubted.max(changes);
+    /// The outcome of the change that was sent by itself is known. Its number is that of the next one unless it was used.
+    pub fn alone_is_over(&mut self, is_used: bool) {
+        if self.alone.take().is_some() && !is_used {
+            self.last.0 -= 1;
+        }
     }
 
-    /// Whether the first change that waits may have been made already.
-    pub fn is_first_doubted(&self) -> bool {
-        self.doubted > 0
+    /// What is sent from here on is in a series that has no list yet.
+    pub fn begin_series(&mut self) {
+        (self.alone, self.last) = (None, ListNumber(0));
     }
 
     /// How many names the first change that waits, with all others, leaves an object that it makes.
@@ -320,13 +296,20 @@ impl Journal {
     /// The first `made` changes of the list were made, and the others were not: they wait again, in front.
     pub fn list_is_over(&mut self, made: usize) {
         let Some(list) = self.sent.take() else { return };
-        self.unanswered = false;
         let (made, left) = list.entries.split_at(made.min(list.entries.len()));
         made.iter().for_each(|entry| self.forget(entry));
         for entry in left.iter().rev() {
             self.bytes.add(entry.bytes());
             self.waiting.push_front(entry.clone());
         }
+    }
+
+    /// Nothing of the list was made, and its number is that of the next one.
+    pub fn list_was_not_made(&mut self) {
+        if self.sent.is_some() {
+            self.last.0 -= 1;
+        }
+        self.list_is_over(0);
     }
 
     /// The first change that waits.
@@ -338,7 +321,6 @@ impl Journal {
     pub fn first_is_over(&mut self) {
         if let Some(entry) = self.waiting.pop_front() {
             self.bytes.remove(entry.bytes());
-            (self.doubted, self.unanswered) = (self.doubted.saturating_sub(1), false);
             self.forget(&entry);
         }
     }

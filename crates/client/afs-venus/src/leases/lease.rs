@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::Instant;
 use afs_rpc::sync::{self, Notify};
-use afs_wire::fs::{CallBack, Change, LeaseId, SetStatus, TakeLeaseReply, VolSync};
+use afs_wire::fs::{CallBack, Change, LeaseId, SeriesId, SetStatus, TakeLeaseReply, VolSync};
 use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
@@ -52,6 +52,7 @@ struct State {
     holds: bool,
     /// Whether the server takes no more lists of it.
     lost: bool,
+    series: SeriesId,
     journal: Journal,
     lent: Lent,
     /// Bytes of quota that are reserved and not used.
@@ -88,6 +89,7 @@ impl Lease {
         let state = State {
             holds: true,
             lost: false,
+            series: reply.lease.into(),
             journal,
             lent,
             space: reply.space,
@@ -150,12 +152,27 @@ impl Lease {
         std::mem::take(&mut self.state.lock().kept_locks).into_values().collect()
     }
 
-    /// The server takes no more lists: what it does not have is settled by single calls. The first `made` changes of the last list
-    /// were made.
-    pub fn lose(&self, made: usize) {
+    /// The server takes no more lists under it: what it does not have is settled by lists of single changes. The first `made` changes of the last
+    /// list were made; `None` if it was refused as a whole.
+    pub fn lose(&self, made: Option<usize>) {
         let mut state = self.state.lock();
         (state.holds, state.lost) = (false, true);
-        state.journal.list_is_over(made);
+        match made {
+            Some(made) => state.journal.list_is_over(made),
+            None => state.journal.list_was_not_made(),
+        }
+    }
+
+    /// The series of its lists.
+    pub fn series(&self) -> SeriesId {
+        self.state.lock().series
+    }
+
+    /// What is left is sent in another series: the server does not know that of before.
+    pub fn begin_series(&self, series: SeriesId) {
+        let mut state = self.state.lock();
+        state.series = series;
+        state.journal.begin_series();
     }
 
     pub fn is_lost(&self) -> bool {
@@ -321,12 +338,6 @@ impl Lease {
     /// The object that was made in the place of the one with this lent fid, or that object itself.
     pub fn in_place_of(&self, fid: Fid) -> Fid {
         self.fates(|fates| fates.in_place_of(fid))
-    }
-
-    /// Whether the server was started again since the lease was taken, or has forgotten its promises otherwise: then it may take for a new
-    /// call what it has made before.
-    pub fn is_forgotten(&self) -> bool {
-        self.promise.server.get() > self.promise.serial
     }
 
     /// Begins to be timed, unless it is so already.

@@ -50,13 +50,6 @@ fn link(user: User, n: u32) -> Entry {
     entry(user, Fid::default(), file(n), Change::Link(link))
 }
 
-fn store(user: User, n: u32, version: u64) -> Entry {
-    let (fid, data) = (file(n).fid, SmallData::new(b"data").unwrap());
-    let (status, expected) = (SetStatus::default(), DataVersion(version));
-    let store = fs::StoreSmall { fid, status, expected, position: 0, file_length: 0, data };
-    Entry { dirs: Vec::new(), ..entry(user, Fid::default(), file(n), Change::Store(store)) }
-}
-
 #[test]
 fn leases_that_are_asked_for_are_bounded() {
     let leases = Leases::default();
@@ -246,43 +239,6 @@ fn a_status_goes_with_the_last_change_of_the_same_object_and_user_alone() {
     assert!(!journal.join_status(file(2), ALICE, &set(None, Some(6))));
 }
 
-/// How many changes of the next list these statuses show as made, of those objects that it is known by.
-fn shown(journal: &mut Journal, status: impl Fn(Key) -> Status) -> usize {
-    let traces = journal.list().unwrap().traces();
-    let shown = traces.iter().filter(|trace| trace.is_shown_by(&status(Key::new(DIR.cell, trace.fid))));
-    shown.map(|trace| trace.changes).max().unwrap_or(0)
-}
-
-#[test]
-fn a_list_is_known_by_the_last_object_that_is_there() {
-    let mut journal = Journal::default();
-    let git =
-        [create(ALICE, 1, b""), remove(ALICE, 1), create(ALICE, 2, b""), link(ALICE, 2), remove(ALICE, 2)];
-    git.into_iter().chain([create(ALICE, 3, b""), remove(ALICE, 4)]).for_each(|entry| journal.push(entry));
-    assert!(journal.list().unwrap().unlinks(file(2)) && !journal.list().unwrap().unlinks(file(3)));
-    let there = Status { kind: fs::FileKind::File, ..Status::default() };
-    let gone = Status::failed(AbortCode::VNOVNODE);
-    assert_eq!(shown(&mut journal, |_| gone), 0);
-    assert_eq!(shown(&mut journal, |_| Status::default()), 0, "it says nothing");
-    assert_eq!(shown(&mut journal, |key| if key == file(2) { there } else { gone }), 3);
-    assert_eq!(shown(&mut journal, |key| if key == file(1) { gone } else { there }), 6);
-}
-
-/// The directory may have been changed by others, but hardly the file.
-#[test]
-fn a_list_is_known_by_the_version_of_what_it_stores() {
-    let mut journal = Journal::default();
-    journal.push(store(ALICE, 1, 4));
-    journal.push(store(ALICE, 2, 7));
-    journal.push(remove(ALICE, 2));
-    let at = |version| Status {
-        kind: fs::FileKind::File,
-        data_version: DataVersion(version),
-        ..Status::default()
-    };
-    assert_eq!([4, 5, 7, 8].map(|version| shown(&mut journal, |_| at(version))), [0, 1, 1, 2]);
-}
-
 #[test]
 fn the_names_that_are_left_of_an_object_are_those_after_all_that_waits() {
     let mut journal = Journal::default();
@@ -297,20 +253,20 @@ fn the_names_that_are_left_of_an_object_are_those_after_all_that_waits() {
 }
 
 #[test]
-fn what_may_have_been_made_is_in_doubt_until_it_is_over() {
+fn a_number_is_used_once_and_again_only_if_it_was_not_used() {
     let mut journal = Journal::default();
     (0..4).for_each(|n| journal.push(create(ALICE, n, b"")));
-    journal.list().unwrap();
-    journal.note_unanswered();
-    journal.list_is_over(1);
-    assert!(!journal.is_unanswered() && !journal.is_first_doubted());
-    journal.doubt(2);
-    for in_doubt in [true, true, false] {
-        assert_eq!(journal.is_first_doubted(), in_doubt);
-        journal.note_unanswered();
-        journal.first_is_over();
-        assert!(!journal.is_unanswered(), "of another change");
-    }
+    assert_eq!(journal.list().unwrap().number.0, 1);
+    journal.list_was_not_made();
+    let change = create(ALICE, 0, b"").decided.change().unwrap().clone();
+    assert_eq!(journal.send_alone(change.clone()).number.0, 1);
+    assert_eq!(journal.alone().map(|alone| alone.number.0), Some(1), "the same each time that it is sent");
+    journal.alone_is_over(false);
+    assert!(journal.alone().is_none() && journal.send_alone(change.clone()).number.0 == 1);
+    journal.alone_is_over(true);
+    assert_eq!(journal.send_alone(change.clone()).number.0, 2);
+    journal.begin_series();
+    assert!(journal.alone().is_none() && journal.send_alone(change).number.0 == 1);
 }
 
 #[test]

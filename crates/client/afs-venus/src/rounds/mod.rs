@@ -6,9 +6,10 @@
 
 mod round;
 mod seat;
+mod series;
 
-pub(crate) use round::Doubt;
 pub(crate) use seat::{Seat, Sending, Step};
+pub(crate) use series::{KeptSeries, Series};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +27,10 @@ const ASKED_MAX: usize = 4 * CHANGES_MAX;
 
 /// The directories in which a round is in progress, with those who wait for the next.
 #[derive(Default)]
-pub(crate) struct Rounds(Mutex<Map<Key, Queue>>);
+pub(crate) struct Rounds {
+    queues: Mutex<Map<Key, Queue>>,
+    pub series: KeptSeries,
+}
 
 #[derive(Default)]
 struct Queue {
@@ -52,7 +56,7 @@ impl Rounds {
     /// it is dropped.
     pub async fn enter(self: &Arc<Self>, dir: Key, wish: Wish) -> Seat {
         let (number, seated) = {
-            let mut queues = self.0.lock();
+            let mut queues = self.queues.lock();
             let Some(queue) = queues.get_mut(&dir) else {
                 queues.insert(dir, Queue::default());
                 drop(queues);
@@ -76,7 +80,7 @@ impl Rounds {
     /// Begins the next round of a directory, if anybody waits.
     fn begin_next(self: &Arc<Self>, dir: Key) {
         let seats = {
-            let mut queues = self.0.lock();
+            let mut queues = self.queues.lock();
             let seats = queues.get_mut(&dir).map(Queue::take_next).unwrap_or_default();
             if seats.is_empty() {
                 queues.remove(&dir);
@@ -141,7 +145,7 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut queues = self.rounds.0.lock();
+        let mut queues = self.rounds.queues.lock();
         if let Some(queue) = queues.get_mut(&self.dir) {
             queue.waiting.remove(&self.number);
         }

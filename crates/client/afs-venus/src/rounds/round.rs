@@ -2,10 +2,10 @@
 
 use afs_rpc::sync::Notify;
 use afs_wire::fs::{Change, ChangeReply};
-use afs_wire::ids::DataVersion;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::calls::CallReply;
+use crate::error::Result;
 
 /// Called at the end of a round.
 type Ended = Box<dyn FnOnce() + Send + Sync>;
@@ -17,27 +17,9 @@ pub(super) struct Round {
     pub changed: Notify,
 }
 
-/// What is known of a list whose reply was lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Doubt {
-    /// The directory's version before the list.
-    pub before: Option<DataVersion>,
-    /// Number of changes in the list, of which the first ones may have been made.
-    pub changes: u64,
-}
-
-impl Doubt {
-    /// True if the changes in doubt, and no others, can have made the directory this version.
-    pub fn explains(&self, after: DataVersion) -> bool {
-        self.before.is_some_and(|before| before < after && after.0 - before.0 <= self.changes)
-    }
-}
-
 pub(super) struct State {
     pub places: Vec<Place>,
     pub is_sent: bool,
-    /// Unless it is known whether the changes were made that were sent and are not answered.
-    pub doubt: Option<Doubt>,
 }
 
 /// A place in a round.
@@ -47,11 +29,10 @@ pub(super) enum Place {
     Ready(Change),
     /// In the list, whose reply is awaited.
     Sent,
-    Made(CallReply<ChangeReply>),
-    /// To be made by a call of its own; `was_sent`: perhaps made by the list already.
-    Single {
-        was_sent: bool,
-    },
+    /// Made by the list, or not made and to be told so.
+    Over(Result<CallReply<ChangeReply>>),
+    /// To be made by a call of its own: the list has not made it.
+    Single,
     Left,
 }
 
@@ -59,7 +40,7 @@ impl Round {
     /// A round for so many; `ended` begins the next one.
     pub fn new(places: usize, ended: impl FnOnce() + Send + Sync + 'static) -> Round {
         let places = std::iter::repeat_with(|| Place::Preparing).take(places).collect();
-        let state = Mutex::new(State { places, is_sent: false, doubt: None });
+        let state = Mutex::new(State { places, is_sent: false });
         Round { ended: Some(Box::new(ended)), state, changed: Notify::new() }
     }
 

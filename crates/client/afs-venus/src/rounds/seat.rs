@@ -6,7 +6,8 @@ use afs_wire::fs::{Change, ChangeReply, Changes};
 use afs_wire::xdr::Encode;
 
 use crate::calls::CallReply;
-use crate::rounds::round::{Doubt, Place, Round, State};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::rounds::round::{Place, Round, State};
 
 /// Most bytes of the changes in a list: a request has at most 64 KiB (docs/protocol/extensions.md "ChangeList").
 const BYTES_MAX: usize = 60 << 10;
@@ -22,10 +23,10 @@ pub(crate) struct Seat {
 pub(crate) enum Step {
     /// Its submitter sends the list.
     Send(Sending),
-    /// It was made, by a list.
-    Made(CallReply<ChangeReply>),
-    /// It is to be made by its single call, now; with the doubt whether a list has made it already.
-    Single(Option<Doubt>),
+    /// It was made by a list, or failed with it.
+    Over(Result<CallReply<ChangeReply>>),
+    /// It is to be made by a call of its own, now.
+    Single,
 }
 
 impl Seat {
@@ -65,10 +66,10 @@ impl Seat {
             state.is_sent = true;
             let changes = state.take_list();
             if changes.len() > 1 {
-                return Some(Step::Send(Sending { round: self.round.clone(), changes }));
+                return Some(Step::Send(Sending { round: self.round.clone(), changes, is_answered: false }));
             }
             // One that is alone goes by its single call.
-            changes.into_iter().for_each(|(place, _)| state.set(place, Place::Single { was_sent: false }));
+            changes.into_iter().for_each(|(place, _)| state.set(place, Place::Single));
             drop(state);
             self.round.changed.notify_waiters();
             state = self.round.state();
@@ -76,21 +77,15 @@ impl Seat {
         if !state.is_turn(self.place) {
             return None;
         }
-        let doubt = state.doubt;
         let place = state.places.get_mut(self.place)?;
-        match std::mem::replace(place, Place::Single { was_sent: false }) {
-            Place::Made(reply) => Some(Step::Made(reply)),
-            Place::Single { was_sent } => Some(Step::Single(doubt.filter(|_| was_sent))),
+        match std::mem::replace(place, Place::Single) {
+            Place::Over(outcome) => Some(Step::Over(outcome)),
+            Place::Single => Some(Step::Single),
             other => {
                 *place = other;
                 None
             }
         }
-    }
-
-    /// A change of the list had not been made: those behind it have not either.
-    pub fn was_not_made(&self) {
-        self.round.state().doubt = None;
     }
 
     fn set(&self, new: Place) {
@@ -126,7 +121,7 @@ impl State {
             if !matches!(place, Place::Ready(_)) {
                 continue;
             }
-            if let Place::Ready(change) = std::mem::replace(place, Place::Single { was_sent: false }) {
+            if let Place::Ready(change) = std::mem::replace(place, Place::Single) {
                 bytes += change.to_bytes().len();
                 if bytes <= BYTES_MAX {
                     *place = Place::Sent;
@@ -138,39 +133,46 @@ impl State {
     }
 }
 
-/// The changes of a round, with the task to send them as a list. If it is dropped without an outcome it is not known
-/// whether they were made.
+/// The changes of a round, with the task to send them as a list. If it is dropped without an outcome they have failed.
 pub(crate) struct Sending {
     round: Arc<Round>,
     changes: Vec<(usize, Change)>,
+    is_answered: bool,
 }
 
 impl Sending {
     /// The list. It stays here too: the numbers of places.
     pub fn list(&self) -> Changes {
-        Changes::first_of(self.changes.iter().map(|(_, change)| change.clone()))
-    }
-
-    /// Before the list is sent: what will be in doubt if no reply comes.
-    pub fn begin(&self, doubt: Doubt) {
-        self.round.state().doubt = Some(doubt);
+        Changes::first_of(self.changes.iter().map(|(_, change)| change.clone().into()))
     }
 
     /// The server has made the first changes, with these replies, and none of the others.
-    pub fn answered(self, replies: Vec<CallReply<ChangeReply>>) {
+    pub fn answered(mut self, replies: Vec<CallReply<ChangeReply>>) {
+        self.is_answered = true;
         let mut state = self.round.state();
-        state.doubt = None;
         for ((place, _), reply) in self.changes.iter().zip(replies) {
-            state.sent(*place, Place::Made(reply));
+            state.sent(*place, Place::Over(Ok(reply)));
+        }
+    }
+
+    /// It is not known which changes the server has made: each has failed.
+    pub fn failed(self, error: &VenusError) {
+        let mut state = self.round.state();
+        for (place, _) in &self.changes {
+            state.sent(*place, Place::Over(Err(error.clone())));
         }
     }
 }
 
 impl Drop for Sending {
+    /// After an outcome no change is on its way any more but those that were not made.
     fn drop(&mut self) {
+        let given_up =
+            self.is_answered.then_some(()).ok_or_else(|| VenusError::new(ErrorKind::ShutDown, "ChangeList"));
         let mut state = self.round.state();
         for (place, _) in &self.changes {
-            state.sent(*place, Place::Single { was_sent: true });
+            let left = given_up.clone().map_or_else(|error| Place::Over(Err(error)), |()| Place::Single);
+            state.sent(*place, left);
         }
         drop(state);
         self.round.changed.notify_waiters();

@@ -62,7 +62,7 @@ fn who_waits_at_the_same_moment_shares_a_round_with_the_same_user_and_other_name
         rounds_of.push(seats.iter().map(|(at, _)| *at).collect());
     }
     assert_eq!(rounds_of, [vec![0, 2, 5], vec![1], vec![3], vec![4]]);
-    assert!(rounds.0.lock().is_empty(), "nothing is kept of a directory that nobody changes");
+    assert!(rounds.queues.lock().is_empty(), "nothing is kept of a directory that nobody changes");
 }
 
 #[test]
@@ -84,25 +84,35 @@ fn who_gives_up_in_the_queue_or_in_his_place_delays_nobody() {
     let mut other = Box::pin(seats[1].submit(remove("d")));
     let Some(Step::Send(sending)) = poll(&mut other) else { panic!("the last one sends") };
     assert_eq!(sending.list().len(), 2);
-    sending.begin(Doubt { before: None, changes: 2 });
-    // Whoever sends the list gives up: nobody knows what has become of it.
-    drop(sending);
+    // The server has made none of them.
+    sending.answered(Vec::new());
     drop(other);
-    assert!(matches!(poll(&mut submitted), Some(Step::Single(Some(Doubt { changes: 2, .. })))));
+    assert!(matches!(poll(&mut submitted), Some(Step::Single)));
     drop(submitted);
     let mut next = Box::pin(seats[1].next());
     assert!(poll(&mut next).is_none(), "its turn comes when the one before has done");
     drop(next);
-    seats[0].was_not_made();
     seats.remove(0);
-    assert!(matches!(poll(&mut Box::pin(seats[0].next())), Some(Step::Single(None))));
+    assert!(matches!(poll(&mut Box::pin(seats[0].next())), Some(Step::Single)));
 }
 
 #[test]
-fn a_doubt_explains_as_many_versions_as_changes() {
-    use afs_wire::ids::DataVersion;
-    let doubt = Doubt { before: Some(DataVersion(5)), changes: 2 };
-    let explained: Vec<u64> = (0..10).filter(|n| doubt.explains(DataVersion(*n))).collect();
-    assert_eq!(explained, [6, 7]);
-    assert!(!Doubt { before: None, changes: 9 }.explains(DataVersion(1)));
+fn a_list_without_an_outcome_has_failed_for_all() {
+    let rounds: Arc<Rounds> = Arc::default();
+    let first = enter(&rounds, 1, Some(&["a"])).1.unwrap();
+    let names: [&[&str]; 2] = [&["b"], &["c"]];
+    let mut waiting: Vec<_> = names.iter().map(|names| enter(&rounds, 1, Some(names)).0).collect();
+    drop(first);
+    let seats: Vec<Seat> = waiting.iter_mut().filter_map(poll).collect();
+    let mut submitted = Box::pin(seats[0].submit(remove("b")));
+    assert!(poll(&mut submitted).is_none());
+    let mut other = Box::pin(seats[1].submit(remove("c")));
+    let sending = match (poll(&mut submitted), poll(&mut other)) {
+        (None, Some(Step::Send(sending))) => sending,
+        _ => panic!("the last one sends"),
+    };
+    // Whoever sends the list gives up: nobody knows what has become of it.
+    drop(sending);
+    assert!(matches!(poll(&mut submitted), Some(Step::Over(Err(_)))));
+    drop(submitted);
 }

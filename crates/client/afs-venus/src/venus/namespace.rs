@@ -14,9 +14,8 @@ use crate::key::NodeTarget;
 use crate::location::Volume;
 use crate::names::checked;
 use crate::promises::ChangeReply;
-use crate::rounds::Doubt;
 use crate::venus::Venus;
-use crate::venus::together::Changed;
+use crate::venus::together::{Changed, Doubt};
 use crate::vnode::{Vnode, is_mount_point};
 
 /// Mode of a symbolic link at the server. A mount point's is [`mountpoint::MODE`].

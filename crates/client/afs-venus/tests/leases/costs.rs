@@ -34,7 +34,7 @@ fn many_objects_in_a_fan_of_directories_are_made_under_one_lease() {
         client.put("dir/25/object1", b"other").await.unwrap();
         client.env.sleep(Duration::from_secs(2)).await;
         let calls = client.calls_since(&before);
-        assert_eq!(calls.len(), 4, "LeaseList, LendMore, StoreData64, StoreStatus: {calls:?}");
+        assert_eq!(calls.len(), 4, "ChangeList, LendMore, StoreData64, StoreStatus: {calls:?}");
         assert!(number_of(&calls) < 80, "{calls:?}");
         assert_eq!(client.venus.counters().leases_lost, 0);
     });

@@ -31,7 +31,7 @@ fn all_kinds_of_changes_are_decided_and_sent_within_a_second() {
         assert_eq!(client.calls_since(&before), [""; 0]);
         assert_eq!(client.get("dir/small").await.unwrap(), b"rewritten");
         client.env.sleep(Duration::from_millis(1500)).await;
-        assert_eq!(client.calls_since(&before), ["LeaseList 1"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 1"]);
         assert_eq!(client.venus.counters().leases_lost, 0);
     });
     let other = b.clone();
@@ -75,7 +75,7 @@ fn names_of_files_that_were_made_under_the_lease_are_decided_too() {
             let dir = if n % 2 == 0 { "dir" } else { "dir/sub" };
             assert_eq!(client.find(&format!("{dir}/object{n}")).await.unwrap().attr.nlink, 2);
         }
-        assert_eq!(client.calls_since(&before), ["LeaseList 4"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 4"]);
         assert_eq!(client.venus.counters().leases_lost, 0);
         // Several names are in one directory.
         let file = client.find("dir/object0").await.unwrap();

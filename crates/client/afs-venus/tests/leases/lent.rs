@@ -15,12 +15,12 @@ fn a_lease_with_which_nothing_more_is_lent_is_followed_by_the_next_without_singl
     let cell = Cell::with_calls(12, true, calls);
     cell.set_limits(|limits| limits.leases = true);
     // In the directory, then in the one that was made under its lease, then in the first again.
-    makes_five_hundred_files(&cell, &["LeaseList 10", "LendMore 2", "ReturnLease 2", "TakeLease 3"]);
+    makes_five_hundred_files(&cell, &["ChangeList 10", "LendMore 2", "ReturnLease 2", "TakeLease 3"]);
 }
 
 #[test]
 fn more_is_lent_with_a_lease_that_is_used_up() {
-    makes_five_hundred_files(&cell(12), &["LeaseList 8", "LendMore 2"]);
+    makes_five_hundred_files(&cell(12), &["ChangeList 8", "LendMore 2"]);
 }
 
 fn makes_five_hundred_files(cell: &Cell, want: &'static [&'static str]) {
@@ -62,7 +62,7 @@ fn what_is_lent_later_is_split_as_it_was_used() {
         }
         client.env.sleep(Duration::from_secs(2)).await;
         let calls = client.calls_since(&before);
-        assert_eq!(calls, ["LeaseList 28", "LendMore 4"]);
+        assert_eq!(calls, ["ChangeList 28", "LendMore 4"]);
         assert_eq!(client.venus.counters().leases_lost, 0);
     });
     let other = b.clone();

@@ -88,7 +88,7 @@ fn what_is_lent_later_is_checked_as_what_was_lent_at_first() {
 }
 
 /// Makes what a list of creations with data says, with the numbers that it says.
-fn makes_files(image: &Mutex<Image>, list: &fs::LeaseList) -> fs::ChangeListReply {
+fn makes_files(image: &Mutex<Image>, list: &fs::ChangeList) -> fs::ChangeListReply {
     let mut image = image.lock().unwrap();
     let mut done = Vec::new();
     for change in list.changes.iter() {
@@ -96,7 +96,8 @@ fn makes_files(image: &Mutex<Image>, list: &fs::LeaseList) -> fs::ChangeListRepl
         let (fid, data) = (change.object, small.data.as_bytes());
         image.create_as(small.create.name.as_bytes(), fid);
         image.store(fid.vnode, 0, data, data.len() as u64).unwrap();
-        let [status, dir_status] = [fid, list.dir].map(|fid| image.status(fid).unwrap());
+        let [status, dir_status] =
+            [fid, list.changes[0].change.fids()[0]].map(|fid| image.status(fid).unwrap());
         let (callback, sync) = (fs::CallBack::shared(3600), fs::VolSync { creation: image.creation });
         done.push(fs::ChangeReply::CreateFile(fs::CreateReply { fid, status, dir_status, callback, sync }));
     }
@@ -138,7 +139,7 @@ fn replies_that_fit_no_change_are_not_believed() {
     fakes.servers[0].lend(all_kinds, |list| {
         let (status, dir_status) = (fs::Status::default(), fs::Status::default());
         let sync = fs::VolSync::default();
-        let of_other = Fid { volume: VolumeId(9), ..list.dir };
+        let of_other = Fid { volume: VolumeId(9), ..list.changes[0].change.fids()[0] };
         let reply = fs::CreateReply { fid: of_other, status, dir_status, callback: fs::CallBack::NONE, sync };
         let done = std::iter::repeat_n(fs::ChangeReply::CreateFile(reply), 64);
         Ok(fs::ChangeListReply { done: BoundedVec::first_of(done), code: AbortCode::OK })
@@ -180,6 +181,11 @@ fn a_server_without_leases_is_asked_once() {
         for n in 0..60 {
             client.put(&format!("file{n}"), b"x").await.unwrap();
         }
-        assert_eq!((client.calls("TakeLease"), client.calls("CreateFile")), (1, 60));
+        assert_eq!(
+            (client.calls("TakeLease"), client.calls("ChangeList")),
+            (0, 1),
+            "it knows none of our calls"
+        );
+        assert_eq!(client.calls("CreateFile"), 60);
     });
 }

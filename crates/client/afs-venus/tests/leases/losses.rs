@@ -73,14 +73,14 @@ fn a_client_killed_between_two_lists_leaves_no_name_without_its_data() {
     let data = pattern(16_000, 1);
     let (client, written) = (a.clone(), data.clone());
     let lists = cell.on(&a, async move {
-        let lists = client.calls("LeaseList");
+        let lists = client.calls("ChangeList");
         for n in 0..4 {
             client.put(&format!("dir/file{n}"), &written).await.unwrap();
         }
-        assert_eq!(client.calls("LeaseList"), lists, "nothing was sent before the last close");
+        assert_eq!(client.calls("ChangeList"), lists, "nothing was sent before the last close");
         lists
     });
-    cell.sim.run_until(LIMIT, || a.calls("LeaseList") == lists + 2).unwrap();
+    cell.sim.run_until(LIMIT, || a.calls("ChangeList") == lists + 2).unwrap();
     cell.sim.crash(a.node);
     let other = b.clone();
     let all = cell.on(&b, async move { contents(&other, "dir").await });

@@ -10,9 +10,9 @@ fn a_file_that_lost_a_name_in_the_list_that_gave_it_one_has_one_name() {
     cell.on(&a, async move {
         lease(&client, "dir").await;
         put_by_link(&client, "dir", "object", b"data").await.unwrap();
-        let lists = client.calls("LeaseList");
+        let lists = client.calls("ChangeList");
         client.env.sleep(Duration::from_secs(2)).await;
-        assert_eq!(client.calls("LeaseList"), lists + 1);
+        assert_eq!(client.calls("ChangeList"), lists + 1);
         assert_eq!(client.find("dir/object").await.unwrap().attr.nlink, 1);
     });
 }
@@ -31,7 +31,7 @@ fn a_directory_that_a_single_call_makes_in_a_leased_one_is_lent_at_its_first_cha
         put_all(&client, "dir/model", 0..10).await;
         client.env.sleep(Duration::from_secs(2)).await;
         // What was decided before the directory was made, and what is in it.
-        assert_eq!(client.calls_since(&before), ["LeaseList 2", "MakeDir 1", "TakeLease 1"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 3", "TakeLease 1"]);
     });
 }
 

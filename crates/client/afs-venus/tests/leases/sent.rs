@@ -13,9 +13,9 @@ fn what_was_decided_is_at_the_server_after_fsync() {
         lease(&client, "dir").await;
         client.put("dir/before", b"before").await.unwrap();
         let closed = client.open("dir/before", OpenFlags::READ_WRITE).await.unwrap();
-        let lists = client.calls("LeaseList");
+        let lists = client.calls("ChangeList");
         client.venus.fsync(closed).await.unwrap();
-        assert_eq!(client.calls("LeaseList"), lists + 1);
+        assert_eq!(client.calls("ChangeList"), lists + 1);
         let synced = client.venus.counters();
         client.put("dir/sent", b"sent").await.unwrap();
         assert_eq!(client.calls_since(&synced), [""; 0]);
@@ -23,7 +23,7 @@ fn what_was_decided_is_at_the_server_after_fsync() {
         client.write_all(handle, b"synced").await.unwrap();
         let written = client.venus.counters();
         client.venus.fsync(handle).await.unwrap();
-        assert_eq!(client.calls_since(&written), ["LeaseList 1"], "the data goes with the name");
+        assert_eq!(client.calls_since(&written), ["ChangeList 1"], "the data goes with the name");
         client.put("dir/after", b"after").await.unwrap();
         let dir = client.find("dir").await.unwrap().node;
         client.venus.fsync_directory(dir).await.unwrap();
@@ -58,11 +58,11 @@ fn larger_files_are_sent_in_their_place_and_long_or_open_ones_stored_as_ever() {
             "a close waits for what was closed before"
         );
         client.env.sleep(Duration::from_secs(2)).await;
-        assert_eq!(client.calls_since(&before), ["LeaseList 21", "StoreRanges 20"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 21", "StoreRanges 20"]);
         let (before, stores) = (client.venus.counters(), client.stores());
         client.put("dir/long", &pattern(600_000, 1)).await.unwrap();
         let calls = client.calls_since(&before);
-        assert!(calls.contains(&"LeaseList 1".into()) && client.stores() == stores + 1, "{calls:?}");
+        assert!(calls.contains(&"ChangeList 1".into()) && client.stores() == stores + 1, "{calls:?}");
         let handle = client.open_new("dir/open").await.unwrap();
         client.write_all(handle, b"not closed").await.unwrap();
         client.env.sleep(Duration::from_secs(2)).await;

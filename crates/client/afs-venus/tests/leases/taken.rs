@@ -33,12 +33,12 @@ fn a_hundred_small_files_cost_few_calls_and_the_others_see_each_of_them() {
         assert_eq!((counters.leases_recalled, counters.leases_lost), (1, 0));
         let told = client.venus.activity().leases;
         assert_eq!((told.held, told.waiting_changes, told.recalled), (0, 0, 1));
-        assert_eq!(client.calls_since(&before), ["LeaseList 2", "TakeLease 1"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 2", "TakeLease 1"]);
         // What was made is promised: nothing is asked again.
         for n in 0..100 {
             assert_eq!(client.get(&format!("dir/file{n}")).await.unwrap(), format!("data {n}").as_bytes());
         }
-        assert_eq!(client.calls_since(&before), ["LeaseList 2", "TakeLease 1"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 2", "TakeLease 1"]);
     });
 }
 
@@ -69,7 +69,7 @@ fn a_new_tree_is_made_under_the_lease_of_its_top() {
         let before = client.venus.counters();
         make_tree(&client, "top").await;
         client.env.sleep(Duration::from_secs(2)).await;
-        assert_eq!(client.calls_since(&before), ["LeaseList 5", "MakeDir 1", "TakeLease 1"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 6", "TakeLease 1"]);
         assert_eq!(client.venus.counters().leases_lost, 0);
     });
     let other = b.clone();
@@ -145,7 +145,7 @@ fn a_volume_that_forbids_leases_gets_single_calls_and_close_is_durable_there() {
         put_all(&client, "dir", 0..100).await;
         assert_eq!(client.venus.counters().leases_taken, 0);
         let calls = client.calls_since(&before);
-        assert!(calls.contains(&"CreateFile 100".to_owned()), "{calls:?}");
+        assert!(calls.contains(&"ChangeList 100".to_owned()), "{calls:?}");
         assert!(calls.contains(&"StoreData64 100".to_owned()), "{calls:?}");
         let asked = calls.iter().find_map(|call| call.strip_prefix("TakeLease ")?.parse::<u32>().ok());
         assert!((1..=20).contains(&asked.unwrap_or(0)), "it asks again now and then: {calls:?}");
@@ -164,6 +164,6 @@ fn without_the_option_no_lease_is_asked_for() {
         for n in 0..100 {
             client.put(&format!("dir/file{n}"), b"data").await.unwrap();
         }
-        assert_eq!(client.calls_since(&before), ["CreateFile 100", "StoreData64 100"]);
+        assert_eq!(client.calls_since(&before), ["ChangeList 100", "StoreData64 100"]);
     });
 }

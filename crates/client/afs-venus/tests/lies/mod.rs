@@ -34,12 +34,11 @@ const TURNS_AT_DRIVES: u64 = 30;
 
 /// Calls about which lies are told, each in some setup: all that a client makes of file and location services, but for those that it makes
 /// only where another one is not known, or seldom.
-const CALLS: [&str; 34] = [
+const CALLS: [&str; 27] = [
     "BulkCapability",
     "ChangeList",
     "ChangeLock",
     "CommitStore",
-    "CreateFile",
     "DataPath",
     "ExtendLock",
     "FetchACL",
@@ -53,14 +52,8 @@ const CALLS: [&str; 34] = [
     "GetTime",
     "GetVolumeStatus",
     "InlineBulkStatus",
-    "LeaseList",
-    "Link",
     "ListSnapshots",
-    "MakeDir",
     "ReleaseLock",
-    "RemoveDir",
-    "RemoveFile",
-    "Rename",
     "ReturnLease",
     "SetLock",
     "StatusAndCapability",
@@ -113,8 +106,9 @@ fn no_lie_about_any_call_for_drives_does() {
 #[test]
 fn no_mixture_of_lies_does() {
     for seed in seeds(8) {
-        let plan = LiePlan { lies: Lie::ALL.to_vec(), about: None, per_million: 200_000 };
-        assert!(told(&world(1000 + seed, setup_of(seed), plan)) > 10, "seed {seed}");
+        let plan = LiePlan { lies: Lie::ALL.to_vec(), about: None, per_million: 300_000 };
+        let told = told(&world(1000 + seed, setup_of(seed), plan));
+        assert!(told > 10, "seed {seed}: {told}");
     }
     for seed in seeds(2) {
         let plan = LiePlan { lies: all_at_drives(), about: None, per_million: 200_000 };

@@ -40,9 +40,8 @@ described! {
     Change: fs::StoreData |call| call.fid;
     Change: fs::StoreData64 |call| call.fid;
     Change: fs::StoreRanges |call| call.fid;
-    Change: fs::ChangeList |call| call.volume;
+    List: fs::ChangeList |call| call.volume;
     Change: fs::TakeLease |call| call.dir;
-    Change: fs::LeaseList |call| call.dir;
     Read: fs::ReturnLease |call| call.dir;
     Change: fs::LendMore |call| call.dir;
     Change: fs::StoreAcl |call| call.fid;

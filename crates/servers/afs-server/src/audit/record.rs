@@ -17,6 +17,15 @@ pub enum CallKind {
     Read,
     /// Makes a change that others can see.
     Change,
+    /// Makes changes that others can see, each of which is recorded by itself.
+    List,
+}
+
+impl CallKind {
+    /// Whether it makes changes.
+    pub(crate) fn changes(self) -> bool {
+        matches!(self, CallKind::Change | CallKind::List)
+    }
 }
 
 /// The object of a call, as the call named it.
@@ -142,7 +151,7 @@ impl AuditPart {
     pub(super) fn of(kind: CallKind, identity: &Identity, code: AbortCode) -> Self {
         let has_failed = code != AbortCode::OK;
         let is_among_refusals = match kind {
-            CallKind::Change => has_failed,
+            CallKind::Change | CallKind::List => has_failed,
             CallKind::Read | CallKind::Probe => is_refusal(code),
         };
         match identity {

@@ -26,7 +26,7 @@ impl FileServer {
             AuditObject::Volume(volume) => *volume,
             _ => return,
         };
-        self.wait_for(volume, kind == CallKind::Change).await;
+        self.wait_for(volume, kind.changes()).await;
     }
 
     /// Waits until a volume is not busy, or the time is up. The caller checks its state in either case.

@@ -158,6 +158,18 @@ impl FileServer {
     }
 }
 
+impl Done {
+    /// The object that the change made.
+    pub(super) fn object(&self) -> Option<Fid> {
+        match self {
+            Done::CreateFile(dir, made) | Done::MakeDir(dir, made) | Done::Symlink(dir, made) => {
+                Some(made.created.object.fid(dir.volume))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Ready {
     /// Makes the change, if the caller may.
     pub(super) fn make(self, tx: &mut VolumeTx<'_, '_>, subject: &Subject) -> Result<Done, VolumeError> {

@@ -10,6 +10,7 @@ use afs_wire::fs::{self, LENT_MAX, LeaseId, LentFids};
 use afs_wire::ids::{Fid, Rights};
 use afs_wire::rpc::Nothing;
 
+use super::change_list::sender;
 use super::object::{Found, check_within, sync};
 use super::server::{CallContext, FileServer};
 use super::stores::SpaceHeld;
@@ -50,7 +51,7 @@ impl Drop for Lending {
         if !self.lent {
             self.lease.stop();
             let (server, lease) = (self.server.clone(), self.lease.clone());
-            self.server.env.spawn(Box::pin(async move { server.end_lease(&lease).await }));
+            self.server.env.spawn(Box::pin(async move { server.end_lease(&lease, true).await }));
         }
     }
 }
@@ -145,11 +146,13 @@ impl FileServer {
         returned: Vec<Fid>,
     ) -> Result<Vec<Fid>, AbortCode> {
         let (dir, subject, taken_back) = (lease.dir, context.subject.clone(), returned.clone());
-        let counts = counts.map(|count| count as usize);
+        let (counts, series) = (counts.map(|count| count as usize), lease.id.into());
+        let begun = (lease.lent() == 0).then(|| sender(context));
         let lent = self.change(&found.served, Some(context.host.id()), dir, move |tx| {
             let record = tx.directory(dir)?;
             check_within(tx, &record, &subject, Operation::Insert)?;
             tx.take_back(&taken_back)?;
+            begun.map_or(Ok(()), |sender| tx.begin_series(series, sender))?;
             let [files, directories] = within_quota(tx, counts);
             tx.lend(files, directories)
         });
@@ -168,7 +171,7 @@ impl FileServer {
         if count == 0 || count > LENT_MAX {
             return Err(Errno::EINVAL.to_uae());
         }
-        let held = self.leases().held(call.lease, call.dir, context.host.id());
+        let held = self.leases().held(call.lease, call.dir.volume, context.host.id());
         let lease = held.ok_or(Errno::ESTALE.to_uae())?;
         // The end of the lease waits for this, and takes back what is lent here.
         let mut lists = lease.lists.lock().await;
@@ -209,7 +212,7 @@ impl FileServer {
     /// Ends the lease of a directory that the caller holds: it has forgotten it.
     async fn return_held(&self, context: &CallContext, dir: Fid) {
         if let Some(lease) = self.leases().of(dir).filter(|lease| lease.host.id() == context.host.id()) {
-            self.end_lease(&lease).await;
+            self.end_lease(&lease, true).await;
         }
     }
 
@@ -218,9 +221,28 @@ impl FileServer {
         context: &Arc<CallContext>,
         call: &fs::ReturnLease,
     ) -> Result<Nothing, AbortCode> {
-        let held = self.leases().held(call.lease, call.dir, context.host.id());
-        let lease = held.ok_or(Errno::ESTALE.to_uae())?;
-        self.end_lease(&lease).await;
+        if let Some(lease) = self.leases().held(call.lease, call.dir.volume, context.host.id()) {
+            self.end_lease(&lease, true).await;
+            return Ok(());
+        }
+        // One that was lost: the caller sends nothing more of it.
+        self.end_series(context, call).await?;
+        Err(Errno::ESTALE.to_uae())
+    }
+
+    /// Ends the series of a lease that has ended, if it is the caller's.
+    async fn end_series(&self, context: &CallContext, call: &fs::ReturnLease) -> Result<(), AbortCode> {
+        let (served, _) = self.volume(context, call.dir, true)?;
+        let (series, sender) = (call.lease.into(), sender(context));
+        let last = self.read(&served.volume, move |volume| volume.last_list(series)).await;
+        let last = last.map_err(|error| self.code(call.dir, &error))?;
+        if last.is_some_and(|last| last.sender.holder == sender.holder) {
+            let ended = served.volume.update(move |tx| {
+                tx.end_series(series);
+                Ok(())
+            });
+            ended.await.map_err(|error| self.code(call.dir, &error))?;
+        }
         Ok(())
     }
 }

@@ -26,8 +26,8 @@ mod layout_list;
 mod layout_renewals;
 mod layouts_of_files;
 mod lease;
-mod lease_list;
 mod link;
+mod list_again;
 mod lock;
 mod object;
 mod obsolete;
@@ -81,7 +81,6 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = link::add(table);
     let table = change_list::add(table);
     let table = lease::add(table);
-    let table = lease_list::add(table);
     let table = lock::add(table);
     let table = volume::add(table);
     let table = promises::add(table);

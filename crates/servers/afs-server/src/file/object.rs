@@ -5,13 +5,14 @@ use std::sync::Arc;
 use afs_drive::DriveError;
 use afs_rpc::EnvExt;
 use afs_volume::{
-    Actor, Depth, ListOutcome, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx,
+    Actor, Depth, ListOutcome, NumberedList, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx,
 };
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
 use afs_wire::ids::{Fid, Rights, VolumeId};
 
+use super::change::Done;
 use super::past::{Past, is_past};
 use super::recalls::Unlent;
 use super::server::{CallContext, FileServer};
@@ -250,23 +251,24 @@ impl FileServer {
         }
     }
 
-    /// As [`FileServer::change`], for changes that are made one after the other until one fails.
-    pub(super) async fn change_in_order<C: Send + 'static, T: Send + 'static>(
+    /// As [`FileServer::change`], for changes that are made one after the other until one fails, as a list of a series.
+    pub(super) async fn change_in_order<C: Send + 'static>(
         self: &Arc<Self>,
         served: &Served,
         holder: Option<HostId>,
+        list: NumberedList,
         changes: Vec<C>,
-        mut change: impl FnMut(&mut VolumeTx<'_, '_>, C) -> Result<T, VolumeError> + Send + 'static,
-    ) -> Result<ListOutcome<T>, AbortCode> {
+        mut change: impl FnMut(&mut VolumeTx<'_, '_>, C) -> Result<(Done, u64), VolumeError> + Send + 'static,
+    ) -> Result<ListOutcome<(Done, u64)>, VolumeError> {
         let (states, site) = (self.states.clone(), served.site);
         let unlent = Unlent::new(self.leases(), holder);
         let checked = unlent.clone();
-        let changed = served.volume.update_list(changes, move |tx, next| {
+        let apply = move |tx: &mut VolumeTx<'_, '_>, next| {
             check_in_service(tx, &states, site)?;
             let done = change(tx, next);
             checked.check(tx, done)
-        });
-        let changed = changed.await.map_err(|error| self.code(Fid::root(site.volume), &error));
+        };
+        let changed = served.volume.update_list(list, changes, apply, |(done, _)| done.object()).await;
         // Not waited for: the holder of the other lease may wait for the end of this list.
         let server = self.clone();
         if unlent.has_found() {

@@ -137,14 +137,16 @@ impl FileServer {
     async fn recall(&self, lease: &Arc<Lease>) {
         lease.want();
         let _turn = lease.turn.lock().await;
-        if lease.holds() && !self.clients.recall(lease).await {
+        let is_over = !lease.holds() || self.clients.recall(lease).await;
+        if !is_over {
             tracing::info!(dir = %lease.dir, host = %lease.host.destination(), "a client lost a lease");
         }
-        self.end_lease(lease).await;
+        self.end_lease(lease, is_over).await;
     }
 
-    /// Ends a lease: when this returns no list is made under it, and what was lent has been taken back durably.
-    pub(super) async fn end_lease(&self, lease: &Arc<Lease>) {
+    /// Ends a lease: when this returns no list is made under it, and what was lent has been taken back durably. Its series ends too if it
+    /// `is_over` for its holder; otherwise the holder asks what became of its last list.
+    pub(super) async fn end_lease(&self, lease: &Arc<Lease>, is_over: bool) {
         lease.stop();
         let mut lists = lease.lists.lock().await;
         if lists.over {
@@ -154,7 +156,14 @@ impl FileServer {
         let store = self.partitions.store(lease.site.partition);
         if let Some(volume) = store.and_then(|store| store.volume(lease.site.volume)) {
             // Also when nothing is left to take back: a list that was admitted before is durable when this is.
-            let taken = volume.update(move |tx| tx.take_back(&fids)).await;
+            let series = lease.id.into();
+            let taken = volume.update(move |tx| {
+                if is_over {
+                    tx.end_series(series);
+                }
+                tx.take_back(&fids)
+            });
+            let taken = taken.await;
             if let Err(error) = taken {
                 // They are taken back when the store is opened the next time.
                 tracing::warn!(dir = %lease.dir, %error, "vnode numbers that were lent stay so for now");

@@ -1,12 +1,11 @@
-//! Record of one lease: what is lent to whom, its last list, and whether it still holds.
+//! Record of one lease: what is lent to whom, and whether it still holds.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use afs_rpc::sync;
-use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{ChangeListReply, LeaseId, LeasedChange, ListNumber};
+use afs_wire::fs::{LeaseId, ListedChange};
 use afs_wire::ids::Fid;
 use parking_lot::RwLock;
 
@@ -37,14 +36,9 @@ pub(crate) struct Lease {
     pub(crate) lists: sync::Mutex<Lists>,
 }
 
-/// The lists of a lease.
+/// What the lists of a lease use up.
 #[derive(Default)]
 pub(crate) struct Lists {
-    /// The number of the last one; 0 before the first.
-    last: ListNumber,
-    /// Digest of its changes.
-    digest: u64,
-    reply: Option<ChangeListReply>,
     /// Quota that is reserved for the next ones.
     pub(crate) space: Option<SpaceHeld>,
     /// Whether what was lent has been taken back.
@@ -127,38 +121,18 @@ impl Lease {
     }
 
     /// Whether a change concerns the directory and what was lent with it, and names the object that it makes.
-    pub(crate) fn covers(&self, leased: &LeasedChange) -> bool {
-        let object = match leased.change.makes_object() {
-            true => self.has_lent(leased.object),
-            false => leased.object == Fid::default(),
+    pub(crate) fn covers(&self, listed: &ListedChange) -> bool {
+        let object = match listed.change.makes_object() {
+            true => self.has_lent(listed.object),
+            false => listed.object == Fid::default(),
         };
-        object && leased.change.fids().iter().all(|fid| *fid == self.dir || self.has_lent(*fid))
+        object && listed.change.fids().iter().all(|fid| *fid == self.dir || self.has_lent(*fid))
     }
 }
 
 impl Lists {
-    /// The reply that was given to this list before; `None` if it is the next one.
-    pub(crate) fn reply_to(
-        &self,
-        number: ListNumber,
-        digest: u64,
-    ) -> Result<Option<ChangeListReply>, AbortCode> {
-        if number.0.checked_sub(1) == Some(self.last.0) {
-            return Ok(None);
-        }
-        let same = number == self.last && digest == self.digest;
-        let reply = self.reply.as_ref().filter(|_| same).ok_or(Errno::EINVAL.to_uae())?;
-        Ok(Some(reply.clone()))
-    }
-
     /// Keeps nothing more: the lease is over.
     pub(crate) fn end(&mut self) {
         *self = Lists { over: true, ..Lists::default() };
-    }
-
-    /// Keeps the reply to the next list.
-    pub(crate) fn keep(&mut self, number: ListNumber, digest: u64, reply: &ChangeListReply) {
-        (self.last, self.digest) = (number, digest);
-        self.reply = Some(reply.clone());
     }
 }

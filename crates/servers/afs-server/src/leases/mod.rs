@@ -8,20 +8,17 @@ mod lease;
 mod runs;
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use afs_wire::fs::{LENT_MAX, LeaseId, LeasedChanges};
+use afs_wire::fs::{LENT_MAX, LeaseId};
 use afs_wire::ids::{Fid, VnodeId, VolumeId};
-use afs_wire::xdr::Encode;
 use parking_lot::RwLock;
 
 use crate::hosts::{HostId, Seeded};
-pub(crate) use lease::{Lease, Lists};
+pub(crate) use lease::Lease;
 use runs::Runs;
 
-/// Most leases and lent fids: of all clients, of those that have not authenticated together, and of one. A lease keeps the reply to its
-/// last list (20 KiB at most); a program that changes many directories by turns, as `git add` does in 256 of them, needs a lease of each.
+/// Most leases and lent fids: of all clients, of those that have not authenticated together, and of one. A program that changes many directories by turns, as `git add` does in 256 of them, needs a lease of each.
 const ALL: Bound = Bound { leases: 2048, fids: 1024 * LENT_MAX };
 const ANONYMOUS: Bound = Bound { leases: ALL.leases / 4, fids: ALL.fids / 4 };
 const OF_HOST: Bound = Bound { leases: 512, fids: 32 * LENT_MAX };
@@ -32,7 +29,6 @@ const OF_LEASE_MAX: usize = 1024;
 pub(crate) struct Leases {
     table: RwLock<Table>,
     runs: Runs,
-    digests: Seeded,
 }
 
 #[derive(Default)]
@@ -78,8 +74,7 @@ pub(crate) struct Bar {
 
 impl Leases {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
-        let (runs, digests) = (Runs::new(Seeded(seed)), Seeded(seed.wrapping_add(1)));
-        Arc::new(Leases { table: RwLock::default(), runs, digests })
+        Arc::new(Leases { table: RwLock::default(), runs: Runs::new(Seeded(seed)) })
     }
 
     /// Begins to lend a directory, of which nobody else has a lease, with so many fids. From here on others recall it. `None` if there
@@ -165,11 +160,11 @@ impl Leases {
         })
     }
 
-    /// The lease of a directory that a client holds by this id.
-    pub(crate) fn held(&self, id: LeaseId, dir: Fid, host: HostId) -> Option<Arc<Lease>> {
+    /// The lease of a directory of a volume that a client holds by this id.
+    pub(crate) fn held(&self, id: LeaseId, volume: VolumeId, host: HostId) -> Option<Arc<Lease>> {
         let table = self.table.read();
         let found = table.by_id.get(&id).cloned();
-        found.filter(|lease| lease.dir == dir && lease.host.id() == host && lease.holds())
+        found.filter(|lease| lease.dir.volume == volume && lease.host.id() == host && lease.holds())
     }
 
     /// Runs `grant`, which records a promise to a client, unless another client has the lease of the object. The promises that were
@@ -221,11 +216,6 @@ impl Leases {
     /// Whether a client made the last changes of a directory.
     pub(crate) fn made_last_changes(&self, dir: Fid, host: HostId) -> bool {
         self.runs.are_of(dir, host)
-    }
-
-    /// Digest of a list, which no client can aim at.
-    pub(crate) fn digest(&self, changes: &LeasedChanges) -> u64 {
-        self.digests.hash_one(changes.to_bytes())
     }
 }
 

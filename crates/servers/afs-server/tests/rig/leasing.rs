@@ -1,15 +1,16 @@
 //! What tests of leases have in common: a directory is lent, lists are made, recalls are answered.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use afs_rpc::CallError;
 use afs_wire::error::Errno;
 use afs_wire::fs::{
-    self, ANY_VERSION, Change, CreateSmall, LeaseId, LeaseList, LeasedChange, LeasedChanges, ListNumber,
-    SetStatus, SmallData, StoreSmall, TakeLease, TakeLeaseReply,
+    self, ANY_VERSION, Change, ChangeList, ChangeListReply, ChangeReply, Changes, CreateSmall, LeaseId,
+    ListNumber, ListedChange, SeriesId, SetStatus, SmallData, StoreSmall, TakeLease, TakeLeaseReply,
 };
-use afs_wire::ids::{Fid, FileTime};
+use afs_wire::ids::{Fid, FileTime, VolumeId};
 
 use super::{CallResult, Client, mode, name};
 
@@ -37,41 +38,50 @@ pub fn earn(client: &Client, dir: Fid) {
     }
 }
 
-pub fn created(dir: Fid, object: Fid, text: &str, data: &[u8]) -> LeasedChange {
+pub fn created(dir: Fid, object: Fid, text: &str, data: &[u8]) -> ListedChange {
     let create = fs::CreateFile { dir, name: name(text), status: mode(0o644) };
     let change = Change::CreateFile(CreateSmall { create, data: SmallData::new(data).unwrap() });
-    LeasedChange { object, time: FileTime::default(), change }
+    ListedChange { object, time: FileTime::default(), change }
 }
 
-pub fn made_dir(dir: Fid, object: Fid, text: &str) -> LeasedChange {
+pub fn made_dir(dir: Fid, object: Fid, text: &str) -> ListedChange {
     let change = Change::MakeDir(fs::MakeDir { dir, name: name(text), status: mode(0o755) });
-    LeasedChange { object, time: FileTime::default(), change }
+    ListedChange { object, time: FileTime::default(), change }
 }
 
-pub fn removed(dir: Fid, text: &str) -> LeasedChange {
+pub fn removed(dir: Fid, text: &str) -> ListedChange {
     let change = Change::RemoveFile(fs::RemoveFile { dir, name: name(text) });
-    LeasedChange { object: Fid::default(), time: FileTime::default(), change }
+    ListedChange { object: Fid::default(), time: FileTime::default(), change }
 }
 
-pub fn linked(dir: Fid, existing: Fid, text: &str) -> LeasedChange {
+pub fn linked(dir: Fid, existing: Fid, text: &str) -> ListedChange {
     let change = Change::Link(fs::Link { dir, name: name(text), existing });
-    LeasedChange { object: Fid::default(), time: FileTime::default(), change }
+    ListedChange { object: Fid::default(), time: FileTime::default(), change }
 }
 
-pub fn stored(fid: Fid, data: &[u8]) -> LeasedChange {
+pub fn stored(fid: Fid, data: &[u8]) -> ListedChange {
     let (status, data) = (SetStatus::default(), SmallData::new(data).unwrap());
     let store = StoreSmall { fid, status, expected: ANY_VERSION, position: 0, file_length: 0, data };
-    LeasedChange { object: Fid::default(), time: FileTime::default(), change: Change::Store(store) }
+    ListedChange { object: Fid::default(), time: FileTime::default(), change: Change::Store(store) }
 }
 
-pub fn list(dir: Fid, lease: LeaseId, number: u64, changes: &[LeasedChange]) -> LeaseList {
-    let changes = LeasedChanges::first_of(changes.iter().cloned());
-    LeaseList { dir, lease, number: ListNumber(number), changes }
+pub fn list(dir: Fid, lease: LeaseId, number: u64, changes: &[ListedChange]) -> ChangeList {
+    let changes = Changes::first_of(changes.iter().cloned());
+    let (volume, series) = (dir.volume, lease.into());
+    ChangeList { volume, series, number: ListNumber(number), under_lease: true, changes }
+}
+
+/// A list without a lease, the first of a series of its own.
+pub fn first_list(volume: VolumeId, changes: impl IntoIterator<Item = Change>) -> ChangeList {
+    static SERIES: AtomicU64 = AtomicU64::new(1);
+    let (series, number) = (SeriesId(SERIES.fetch_add(1, Ordering::Relaxed)), ListNumber(1));
+    let changes = Changes::first_of(changes.into_iter().map(ListedChange::from));
+    ChangeList { volume, series, number, under_lease: false, changes }
 }
 
 /// The client sends these lists before it answers a recall, and notes their outcomes.
-pub fn send_when_recalled(client: &Client, lists: Vec<LeaseList>) -> Arc<Mutex<Vec<CallResult<()>>>> {
-    let (outcomes, connection) = (Arc::default(), client.connection::<LeaseList>());
+pub fn send_when_recalled(client: &Client, lists: Vec<ChangeList>) -> Arc<Mutex<Vec<CallResult<()>>>> {
+    let (outcomes, connection) = (Arc::default(), client.connection::<ChangeList>());
     let noted: Arc<Mutex<Vec<CallResult<()>>>> = Arc::clone(&outcomes);
     client.on_recall(Arc::new(move |_| {
         let (lists, connection, noted) = (lists.clone(), connection.clone(), noted.clone());
@@ -84,6 +94,16 @@ pub fn send_when_recalled(client: &Client, lists: Vec<LeaseList>) -> Arc<Mutex<V
         })
     }));
     outcomes
+}
+
+/// The objects that the changes of a list made.
+pub fn objects(reply: &ChangeListReply) -> Vec<Option<Fid>> {
+    let object = |change: &ChangeReply| match change {
+        ChangeReply::CreateFile(made) | ChangeReply::MakeDir(made) => Some(made.fid),
+        ChangeReply::Symlink(made) => Some(made.fid),
+        _ => None,
+    };
+    reply.done.iter().map(object).collect()
 }
 
 pub fn never_answer(client: &Client) {

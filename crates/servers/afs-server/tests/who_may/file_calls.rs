@@ -3,9 +3,10 @@
 use afs_rpc::CallError;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, Fids, LockKind, SetStatus};
-use afs_wire::ids::{DataVersion, Fid, FileTime, Mode};
+use afs_wire::ids::{DataVersion, Fid, Mode};
 use afs_wire::xdr::{Encode, Fixed};
 
+use crate::rig::leasing::{self, first_list};
 use crate::rig::name;
 use crate::who_may::scene::{
     ADMINISTRATORS, EVERYBODY, EVERYBODY_HERE, Scene, list, may_ask, may_lock, ok, passed,
@@ -127,14 +128,13 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         other => ok(other),
     }),
     // A lease is the machine's, and its changes have the rights of the single calls; L is another machine.
-    ("LeaseList", "aco", |s, who| {
+    ("ChangeList", "aco", |s, who| {
         let (lease, text) = (leased(s), s.fresh());
         let create = fs::CreateFile { dir: s.dir, name: name(&text), status: SetStatus::default() };
         let data = fs::SmallData::new(b"x").unwrap();
         let change = fs::Change::CreateFile(fs::CreateSmall { create, data });
-        let (object, time) = (lease.fids[0], FileTime::default());
-        let changes = fs::LeasedChanges::first_of([fs::LeasedChange { object, time, change }]);
-        let list = fs::LeaseList { dir: s.dir, lease: lease.lease, number: fs::ListNumber(1), changes };
+        let listed = fs::ListedChange { object: lease.fids[0], ..change.into() };
+        let list = leasing::list(s.dir, lease.lease, 1, &[listed]);
         match may_return(s.caller(who).ask(list)) {
             Some(reply) if reply.code == AbortCode::OK => true,
             Some(reply) => passed::<()>(Err(CallError::Abort(reply.code)), &[Errno::EACCES.to_uae()]),
@@ -387,8 +387,7 @@ pub fn may_read(fid: Fid) -> fs::CapabilityRequest {
 
 /// A list of one change.
 pub fn by_list(scene: &mut Scene, who: char, change: fs::Change) -> bool {
-    let changes = fs::Changes::first_of([change]);
-    ok(scene.caller(who).ask(fs::ChangeList { volume: scene.dir.volume, changes }))
+    ok(scene.caller(who).ask(first_list(scene.dir.volume, [change])))
 }
 
 pub fn lease_of(dir: Fid) -> fs::TakeLease {

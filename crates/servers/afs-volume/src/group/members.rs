@@ -11,6 +11,7 @@ use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::key::{self, HEADERS, WORK};
 use crate::location::Location;
+use crate::series;
 use crate::store::{Store, decode_header};
 
 /// The headers that the transaction changes, and their references to epochs.
@@ -63,6 +64,7 @@ impl<'t, 'a> Members<'t, 'a> {
     pub(crate) fn remove(&mut self, id: VolumeId) -> Result<(), VolumeError> {
         let header = self.header(id)?;
         self.changed.insert(id, None);
+        series::end_all(self.txn, id)?;
         self.leave(&header)
     }
 

@@ -12,6 +12,7 @@ mod quota;
 mod remove;
 mod rename;
 mod rows;
+mod series;
 mod status;
 mod store_data;
 mod vnodes;

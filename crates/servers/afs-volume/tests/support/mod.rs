@@ -9,6 +9,7 @@ pub mod host_drive;
 pub mod kinds;
 pub mod members;
 pub mod model;
+pub mod series;
 
 use std::future::Future;
 use std::pin::pin;

@@ -10,7 +10,7 @@ use super::whole_stores::name_of_decided;
 use crate::calls::CallReply;
 use crate::leases::{Entry, Lease, List};
 use crate::venus::Venus;
-use crate::venus::together::name_of_reply;
+use crate::venus::listed::name_of_reply;
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -27,7 +27,8 @@ impl Venus {
         if made.len() < list.entries.len() || answered.value.code != AbortCode::OK {
             let (code, made) = (answered.value.code, made.len());
             tracing::warn!(dir = %lease.dir.fid, %code, made, "a change that was decided under a lease was not made");
-            self.lost(lease, made);
+            // A number is used if something was made.
+            self.lost(lease, Some(made).filter(|_| !answered.value.done.is_empty()));
         } else {
             lease.journal(|journal| journal.list_is_over(made.len()));
         }
@@ -53,6 +54,11 @@ impl Venus {
             }
         }
         for (key, (vnode, status)) in last {
+            if status.error != AbortCode::OK {
+                // The list was made before, and others have removed the object since.
+                lease.if_settled_by(list, made.len(), key, || self.forget_copy(vnode));
+                continue;
+            }
             let callback = promised.get(&key).copied();
             let recorded = lease.if_settled_by(list, made.len(), key, || {
                 let status = if list.unlinks(key) { with_names_of(vnode, status) } else { status };

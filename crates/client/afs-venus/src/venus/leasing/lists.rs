@@ -10,7 +10,7 @@ use afs_wire::fs;
 use super::may_be_sent_again;
 use super::whole_stores::name_of_decided;
 use crate::counters::count;
-use crate::error::{ErrorKind, Result, VenusError};
+use crate::error::Result;
 use crate::leases::{Lease, List};
 use crate::venus::{Shared, Venus};
 
@@ -80,64 +80,24 @@ impl Venus {
     pub(super) async fn send_lease_list(&self, lease: &Arc<Lease>, list: &List) -> Result<()> {
         let me = self.as_user(list.user);
         list.entries.iter().for_each(|entry| self.counters.listed(name_of_decided(&entry.decided)));
-        let request = fs::LeaseList {
-            dir: lease.dir.fid,
-            lease: lease.id,
-            number: list.number,
-            changes: list.changes(),
-        };
-        let outcome = self.calls.call(&me.context, &lease.volume, request).await;
-        if outcome.maybe_executed {
-            lease.journal(|journal| journal.note_unanswered());
-        }
-        match outcome.result {
+        let (volume, series, number) = (lease.volume.id, lease.series(), list.number);
+        let request = fs::ChangeList { volume, series, number, under_lease: true, changes: list.changes() };
+        match self.calls.call(&me.context, &lease.volume, request).await.result {
             Ok(answered) => {
                 me.list_answered(lease, list, &answered);
                 me.evict_settled(&list.entries).await;
             }
             Err(error) if may_be_sent_again(&error) => return Err(error),
+            // Nothing of it was made: a list that was made before is replied to, also after the end of its lease.
             Err(error) => {
-                tracing::warn!(%error, dir = %lease.dir.fid, "a lease was lost: what was decided under it is made by single calls");
-                me.list_refused(lease, list, &error).await?;
+                tracing::warn!(%error, dir = %lease.dir.fid, "a lease was lost: what was decided under it is made by single changes");
+                self.lost(lease, None);
             }
         }
         Ok(())
     }
 
-    /// The server knows no such list. One that was started again may have made it before, when the same packet came for the first time. A
-    /// number that it does not take is the one refusal that a list made before cannot bring.
-    async fn list_refused(&self, lease: &Lease, list: &List, error: &VenusError) -> Result<()> {
-        let may_be_made = error.kind != ErrorKind::Invalid;
-        let made = if may_be_made { self.made_of_list(lease, list).await? } else { 0 };
-        let is_unanswered = lease.journal(|journal| journal.is_unanswered());
-        self.lost(lease, made);
-        if may_be_made && (made > 0 || is_unanswered || lease.is_forgotten()) {
-            lease.journal(|journal| journal.doubt(list.entries.len().saturating_sub(made)));
-        }
-        Ok(())
-    }
-
-    /// How many of the first changes of a list to which no reply came were made, as far as objects show it that only the list makes, or versions
-    /// of files that it stores, which others can have changed only after it was lost. Of those behind them nothing is known.
-    async fn made_of_list(&self, lease: &Lease, list: &List) -> Result<usize> {
-        let mut made = 0;
-        for traces in list.traces().chunks(fs::FIDS_MAX) {
-            let request =
-                fs::InlineBulkStatus { fids: fs::Fids::first_of(traces.iter().map(|trace| trace.fid)) };
-            match self.calls.call(&self.context, &lease.volume, request).await.result {
-                Ok(answered) => {
-                    let statuses = traces.iter().zip(answered.value.statuses.iter());
-                    let shown = statuses.filter(|(trace, status)| trace.is_shown_by(status));
-                    made = shown.map(|(trace, _)| trace.changes).max().unwrap_or(made);
-                }
-                Err(error) if may_be_sent_again(&error) => return Err(error),
-                Err(_) => {}
-            }
-        }
-        Ok(made)
-    }
-
-    pub(super) fn lost(&self, lease: &Lease, made: usize) {
+    pub(super) fn lost(&self, lease: &Lease, made: Option<usize>) {
         count(&self.counters.leases_lost);
         self.leases.was_in_vain(lease.dir);
         lease.lose(made);

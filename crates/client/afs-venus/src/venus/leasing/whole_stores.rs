@@ -20,7 +20,7 @@ use crate::leases::{Decided, Entry, Lease, WholeStore};
 use crate::promises::ChangeReply;
 use crate::transfer::{Rpc, Source, Stopped, StoreRequest, Transfer};
 use crate::venus::Venus;
-use crate::venus::together::name_of;
+use crate::venus::listed::name_of;
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -41,9 +41,8 @@ impl Venus {
                 me.store_answered(lease, entry, &answered);
                 me.evict_settled(std::slice::from_ref(entry)).await;
                 if !lease.is_promised(self.now()) {
-                    // Said by the server before it took this. No list is on its way: it would be refused, and it would have to be guessed
-                    // whether it was made.
-                    self.lost(lease, 0);
+                    // Said by the server before it took this. No list is on its way: it would be refused.
+                    self.lost(lease, None);
                 }
                 return Ok(());
             }
@@ -53,7 +52,7 @@ impl Venus {
                 tracing::warn!(%error, made, fid = %store.fid, "a store that was decided under a lease was not taken");
                 if !made {
                     me.is_unstored(lease, entry, store, unstored);
-                    self.lost(lease, 0);
+                    self.lost(lease, None);
                 }
             }
         }

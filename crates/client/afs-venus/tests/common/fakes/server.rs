@@ -30,7 +30,7 @@ type Falsification = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
 type ListAnswer = Arc<dyn Fn(&fs::ChangeList) -> fs::ChangeListReply + Send + Sync>;
 
 /// What is replied to a list under a lease, of which nothing is done.
-type LeaseAnswer = Arc<dyn Fn(&fs::LeaseList) -> Result<fs::ChangeListReply, AbortCode> + Send + Sync>;
+type LeaseAnswer = Arc<dyn Fn(&fs::ChangeList) -> Result<fs::ChangeListReply, AbortCode> + Send + Sync>;
 
 /// What is lent, and what is replied to lists under the lease.
 #[derive(Clone)]
@@ -166,7 +166,7 @@ impl FakeServer {
     pub fn lend(
         &self,
         fids: impl Fn(Fid) -> Vec<Fid> + Send + Sync + 'static,
-        answer: impl Fn(&fs::LeaseList) -> Result<fs::ChangeListReply, AbortCode> + Send + Sync + 'static,
+        answer: impl Fn(&fs::ChangeList) -> Result<fs::ChangeListReply, AbortCode> + Send + Sync + 'static,
     ) {
         let lending = Lending { fids: Arc::new(fids), answer: Arc::new(answer) };
         *self.inner.lending.lock().unwrap() = Some(lending);
@@ -382,6 +382,28 @@ impl Inner {
         Ok(reply)
     }
 
+    /// Makes a list of new files.
+    async fn make_files(
+        &self,
+        caller: &Caller,
+        list: &fs::ChangeList,
+    ) -> Result<fs::ChangeListReply, AbortCode> {
+        let mut done = Vec::new();
+        for listed in list.changes.iter() {
+            let fs::Change::CreateFile(small) = &listed.change else { return Err(Errno::EINVAL.to_uae()) };
+            let mut made = self.create(caller, small.create.clone()).await?;
+            let data = small.data.as_bytes();
+            if !data.is_empty() {
+                let (image, _) = self.image(made.fid.volume, true)?;
+                let mut image = image.lock().unwrap();
+                image.store(made.fid.vnode, 0, data, data.len() as u64)?;
+                made.status = image.status(made.fid)?;
+            }
+            done.push(fs::ChangeReply::CreateFile(made));
+        }
+        Ok(fs::ChangeListReply { done: BoundedVec::first_of(done), code: AbortCode::OK })
+    }
+
     fn bulk(&self, peer: SocketAddr, fids: &fs::Fids) -> Result<fs::BulkStatusReply, AbortCode> {
         let volume = fids.iter().next().map(|fid| fid.volume).unwrap_or_default();
         let (image, _) = self.image(volume, false)?;
@@ -417,10 +439,18 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
             inner.count("CreateFile");
             inner.create(&caller, request).await
         })
-        .call(|inner: Arc<Inner>, _, request: fs::ChangeList| async move {
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::ChangeList| async move {
             inner.count("ChangeList");
-            let answer = inner.lists.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
-            Ok::<_, AbortCode>(answer(&request))
+            let lending = inner.lending.lock().unwrap().clone();
+            if request.under_lease {
+                return (lending.ok_or(AbortCode::RXGEN_OPCODE)?.answer)(&request);
+            }
+            let scripted = inner.lists.lock().unwrap().clone();
+            match scripted {
+                Some(answer) => Ok(answer(&request)),
+                None if lending.is_some() => inner.make_files(&caller, &request).await,
+                None => Err(AbortCode::RXGEN_OPCODE),
+            }
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::TakeLease| async move {
             inner.count("TakeLease");
@@ -440,11 +470,6 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
             let lending = inner.lending.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
             let fids = BoundedVec::first_of((lending.fids)(request.dir));
             Ok::<_, AbortCode>(fs::LendMoreReply { fids, space: u64::MAX })
-        })
-        .call(|inner: Arc<Inner>, _, request: fs::LeaseList| async move {
-            inner.count("LeaseList");
-            let lending = inner.lending.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
-            (lending.answer)(&request)
         })
         .call(|inner: Arc<Inner>, _, request: fs::ListSnapshots| async move {
             inner.count("ListSnapshots");

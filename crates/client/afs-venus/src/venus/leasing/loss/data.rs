@@ -1,6 +1,6 @@
 //! Data of files that was decided under a lost lease: stored by single calls, and kept as unsaved where the server does not take it.
 
-use afs_wire::fs::{self, Change, SmallData};
+use afs_wire::fs::SmallData;
 use afs_wire::ids::{DataVersion, Fid, FileTime};
 use bytes::Bytes;
 
@@ -14,26 +14,6 @@ use crate::venus::maintenance::is_final;
 use crate::venus::store_reason::StoreReason;
 
 impl Venus {
-    /// Stores the data of a small file, whatever others have stored meanwhile.
-    pub(super) async fn store_small_alone(
-        &self,
-        loss: &mut Loss<'_>,
-        entry: &Entry,
-        call: &fs::StoreSmall,
-    ) -> Result<()> {
-        let (fid, expected) = (loss.lease.in_place_of(call.fid), fs::ANY_VERSION);
-        let store = fs::StoreSmall { fid, expected, ..call.clone() };
-        match self.listed_alone(loss, &[], Change::Store(store)).await {
-            Err(error) if !may_be_sent_again(&error) => {
-                loss.lease.fates(|fates| fates.note_unstored(entry.vnode.key));
-                let data = (bytes_of(&call.data), call.status.mod_time);
-                loss.unstored.push(self.unstored(entry, fid, call.expected, data));
-                Ok(())
-            }
-            outcome => outcome.map(drop),
-        }
-    }
-
     /// Stores a whole file by a single call, whatever others have stored meanwhile.
     pub(super) async fn store_whole_alone(
         &self,

@@ -43,7 +43,7 @@ impl Venus {
 
     /// Gives up all that waits.
     pub(in crate::venus::leasing) async fn give_up_lease(&self, lease: &Arc<Lease>, error: &VenusError) {
-        lease.lose(0);
+        lease.lose(None);
         while let Some(entry) = lease.journal(|journal| journal.first()) {
             self.as_user(entry.user).is_given_up(lease, &entry, error).await;
             lease.journal(|journal| journal.first_is_over());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_wire::fs::{FileKind, Name};
+use afs_wire::fs::{self, FileKind, Name, Status};
 use afs_wire::ids::Fid;
 
 use super::looks::Look;
@@ -13,6 +13,7 @@ use crate::leases::Lease;
 use crate::promise::Promise;
 use crate::venus::Venus;
 use crate::venus::directory::{DIRECTORY_MAX, FETCHES_MAX, checked_blob};
+use crate::venus::leasing::may_be_sent_again;
 
 /// A name in a directory of the server.
 pub(super) type Named = (Fid, Name);
@@ -78,5 +79,14 @@ impl Venus {
             }
         }
         Ok(None)
+    }
+    /// The status of an object; `None` if the server has none.
+    pub(super) async fn status_of(&self, lease: &Lease, fid: Fid) -> Result<Option<Status>> {
+        let call = self.calls.call(&self.context, &lease.volume, fs::FetchStatus { fid });
+        match Box::pin(call).await.result {
+            Ok(answered) => Ok(Some(answered.value.status)),
+            Err(error) if may_be_sent_again(&error) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 }

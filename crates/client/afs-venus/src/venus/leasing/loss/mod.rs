@@ -1,32 +1,38 @@
-//! After the loss of a lease: what the server does not have is made by single calls in the order in which it was decided, under their rules.
-//! The data of a file goes with its creation or before its next name, so that others see no name without its data. What cannot be made is
-//! logged; the data of a file is set aside for its user, and the next close or fsync of an open file returns the error.
+//! After the loss of a lease: what the server does not have is made in the order in which it was decided, each change as a list of it alone in
+//! the series of the lease, and so once. The data of a file goes with its creation or before its next name, so that others see no name without
+//! its data. What cannot be made is logged; the data of a file is set aside for its user, and the next close or fsync of an open file returns
+//! the error.
 
+mod choosing;
 mod data;
+mod foreign;
 mod giving_up;
 mod looking;
 mod looks;
-mod names;
-mod objects;
+mod noting;
 mod state;
 
 use std::sync::Arc;
 
-use afs_wire::fs::{self, Change, ChangeReply};
-use afs_wire::ids::Fid;
-use afs_wire::rpc::Request;
+use afs_rpc::EnvExt;
+
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, Change, ChangeReply, SeriesId};
 
 use super::may_be_sent_again;
-use crate::calls::CallOutcome;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::leases::{Decided, Entry, Lease};
 use crate::venus::Venus;
+use crate::venus::once::is_of_the_series;
 use looks::Looks;
 use state::Loss;
 pub(super) use state::Unstored;
 
+/// How often the names of one change are looked at because they were gone when it came.
+const LOOKS_MAX: u32 = 8;
+
 impl Venus {
-    /// Makes what waits by single calls, in order.
+    /// Makes what waits, in order.
     ///
     /// # Errors
     /// The server cannot be reached: the rest is made later.
@@ -55,68 +61,91 @@ impl Venus {
     }
 
     async fn make_alone(&self, loss: &mut Loss<'_>, entry: &Entry) -> Result<()> {
-        let lease = loss.lease;
-        if lease.fates(|fates| fates.was_not_made(entry.vnode.key)) {
+        if loss.lease.fates(|fates| fates.was_not_made(entry.vnode.key)) {
             return Ok(());
         }
-        let change = match &entry.decided {
+        let decided = match &entry.decided {
             Decided::Change(change) => change,
             Decided::Store(store) => return self.store_whole_alone(loss, entry, store).await,
         };
-        match change {
-            Change::CreateFile(small) => self.create_alone(loss, entry, small).await,
-            Change::MakeDir(call) => self.make_dir_alone(loss, entry, call).await,
-            Change::Symlink(call) => self.symlink_alone(loss, entry, call).await,
-            Change::Store(call) => self.store_small_alone(loss, entry, call).await,
-            Change::StoreStatus(call) => {
-                let call = fs::StoreStatus { fid: lease.in_place_of(call.fid), ..call.clone() };
-                self.made_alone(loss, &[], call).await.map(drop)
-            }
-            Change::RemoveFile(call) => {
-                let was_not_linked = |key| lease.fates(|fates| fates.was_not_linked(key));
-                if let Some(kept) = entry.unlinked.filter(|key| was_not_linked(*key)) {
-                    return Err(VenusError::new(ErrorKind::Exists, "Link").of(kept.fid));
+        let mut gone = Ok(());
+        for _ in 0..LOOKS_MAX {
+            let sent = loss.lease.journal(|journal| journal.alone());
+            let change = match sent {
+                Some(alone) => alone.change.clone(),
+                None => match self.chosen(loss, entry, decided).await? {
+                    Some(change) => change,
+                    None => return Ok(()),
+                },
+            };
+            match self.make_once(loss, entry, &change).await {
+                Ok(reply) => {
+                    noting::made(loss, entry, &change, &reply);
+                    return Ok(());
                 }
-                let named = (lease.in_place_of(call.dir), call.name.clone());
-                self.remove_alone(loss, entry, named, |dir, name| fs::RemoveFile { dir, name }).await
+                Err(error) if may_be_sent_again(&error) => return Err(error),
+                // Others were faster.
+                Err(error) if error.kind == ErrorKind::NotFound && is_of_a_name(&change) => gone = Err(error),
+                Err(error) => return self.refused(loss, entry, &change, error).await,
             }
-            Change::RemoveDir(call) => {
-                let named = (lease.in_place_of(call.dir), call.name.clone());
-                self.remove_alone(loss, entry, named, |dir, name| fs::RemoveDir { dir, name }).await
+        }
+        gone
+    }
+
+    /// Makes a change once, however often it is sent.
+    async fn make_once(&self, loss: &mut Loss<'_>, entry: &Entry, change: &Change) -> Result<ChangeReply> {
+        choosing::has_its_data(loss.lease, entry, change)?;
+        let made = self.send_alone(loss, change).await;
+        if made.is_err() {
+            change.fids().into_iter().for_each(|dir| loss.looks.forget(dir));
+        }
+        match made {
+            Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
+                self.make_by_a_plain_call(loss, entry, change).await
             }
-            Change::Rename(call) => self.rename_alone(loss, entry, call).await,
-            Change::Link(call) => self.link_alone(loss, entry, call).await,
+            made => made,
         }
     }
 
-    /// Makes a change by its single call, after which the copies of these directories are those of before.
-    async fn made_alone<R: Request + Clone>(
-        &self,
-        loss: &mut Loss<'_>,
-        dirs: &[Fid],
-        call: R,
-    ) -> Result<R::Reply>
-    where
-        R::Reply: Send,
-    {
-        let call = Box::pin(self.calls.call(&self.context, &loss.lease.volume, call));
-        let outcome: CallOutcome<R::Reply> = call.await;
-        if outcome.maybe_executed {
-            loss.lease.journal(|journal| journal.note_unanswered());
+    /// Sends the change that waits in front as a list of it alone, the same each time; in another series if the server does not know this one, or
+    /// counts otherwise: then it has made nothing of it.
+    async fn send_alone(&self, loss: &Loss<'_>, change: &Change) -> Result<ChangeReply> {
+        match self.send_alone_as_next(loss.lease, change).await {
+            Err(error) if is_of_the_series(&error) => {
+                loss.lease.begin_series(SeriesId(self.env.random_u64()));
+                self.send_alone_as_next(loss.lease, change).await
+            }
+            made => made,
         }
-        if outcome.maybe_executed || outcome.result.is_err() {
-            dirs.iter().for_each(|dir| loss.looks.forget(*dir));
-        }
-        outcome.result.map(|answered| answered.value)
     }
 
-    /// Makes a change for which there is no single call: as a list of it alone.
-    async fn listed_alone(&self, loss: &mut Loss<'_>, dirs: &[Fid], change: Change) -> Result<ChangeReply> {
-        let changes = fs::Changes::first_of(std::iter::once(change));
-        let lease = loss.lease;
-        let answered =
-            self.made_alone(loss, dirs, fs::ChangeList { volume: lease.volume.id, changes }).await?;
+    async fn send_alone_as_next(&self, lease: &Lease, change: &Change) -> Result<ChangeReply> {
+        let alone = lease.journal(|journal| match journal.alone() {
+            Some(alone) => alone,
+            None => journal.send_alone(change.clone()),
+        });
+        let list = fs::ChangeList {
+            volume: lease.volume.id,
+            series: lease.series(),
+            number: alone.number,
+            under_lease: false,
+            changes: fs::Changes::first_of([alone.change.clone().into()]),
+        };
+        let answered = match self.calls.call(&self.context, &lease.volume, list).await.result {
+            Err(error) if may_be_sent_again(&error) => return Err(error),
+            Err(error) => {
+                lease.journal(|journal| journal.alone_is_over(false));
+                return Err(error);
+            }
+            Ok(answered) => answered.value,
+        };
+        lease.journal(|journal| journal.alone_is_over(!answered.done.is_empty()));
         let refused = VenusError::new(ErrorKind::of_abort(answered.code), "ChangeList").of(lease.dir.fid);
         answered.done.into_vec().pop().ok_or(refused)
     }
+}
+
+/// Whether a change takes a name from an object.
+fn is_of_a_name(change: &Change) -> bool {
+    matches!(change, Change::RemoveFile(_) | Change::RemoveDir(_) | Change::Rename(_))
 }
