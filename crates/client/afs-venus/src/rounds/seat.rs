@@ -68,7 +68,7 @@ impl Seat {
             if changes.len() > 1 {
                 return Some(Step::Send(Sending { round: self.round.clone(), changes, is_answered: false }));
             }
-            // One that is alone goes by its single call.
+            // One that is alone goes by itself.
             changes.into_iter().for_each(|(place, _)| state.set(place, Place::Single));
             drop(state);
             self.round.changed.notify_waiters();

@@ -15,7 +15,9 @@ use super::broken::Broken;
 use super::change::{Done, Ready};
 use super::server::{CallContext, FileServer};
 use crate::audit::{AuditName, AuditObject};
+use crate::hosts::HostIdentity;
 use crate::leases::Lease;
+use crate::locks::Holder;
 use crate::subject::Subject;
 use crate::volume_states::Served;
 
@@ -225,9 +227,13 @@ pub(super) fn numbered(context: &CallContext, call: &fs::ChangeList) -> Numbered
     }
 }
 
-/// Who sends the lists of a series.
+/// Who sends the lists of a series: the machine by the name that it gives itself, which is the same after a restart of the server.
 pub(super) fn sender(context: &CallContext) -> Sender {
-    Sender { holder: context.host.holder().to_bytes().into(), user: context.subject.id() }
+    let machine = match context.host.identity() {
+        HostIdentity::Uuid(uuid) => Holder::Uuid(uuid),
+        HostIdentity::Unknown | HostIdentity::Nameless => context.host.holder(),
+    };
+    Sender { holder: machine.to_bytes().into(), user: context.subject.id() }
 }
 
 /// The directory whose names a change under a lease changes.
