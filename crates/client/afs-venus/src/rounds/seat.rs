@@ -19,7 +19,6 @@ pub(crate) struct Seat {
 }
 
 /// What comes next for a change that was submitted.
-#[expect(clippy::large_enum_variant, reason = "one a change, moved once")]
 pub(crate) enum Step {
     /// Its submitter sends the list.
     Send(Sending),

@@ -64,11 +64,10 @@ impl FileServer {
         }
         let fids: Vec<Fid> = call.changes.iter().flat_map(|listed| listed.change.fids()).collect();
         let (served, _) = self.unlent_volume(context, &fids, true).await?;
-        let changes: Vec<Fid> =
-            call.changes.iter().filter_map(|listed| directory_of(&listed.change)).collect();
+        let dirs: Vec<Option<Fid>> = call.changes.iter().map(|listed| directory_of(&listed.change)).collect();
         let (reply, _) = self.make_list(context, &served, call, None).await?;
-        for (dir, made) in changes.into_iter().zip(reply.done.iter()) {
-            self.leases().note_change(dir, context.host.id());
+        for (dir, made) in dirs.into_iter().zip(reply.done.iter()) {
+            dir.into_iter().for_each(|dir| self.leases().note_change(dir, context.host.id()));
             if let fs::ChangeReply::MakeDir(made) = made {
                 self.leases().note_made(made.fid, context.host.id());
             }

@@ -1,7 +1,7 @@
 //! Data version of a restored vnode; a dump has only the lower half.
 
 use afs_wire::dump::VnodeFields;
-use afs_wire::ids::{DataVersion, Uniquifier};
+use afs_wire::ids::{DataVersion, FileTime, Uniquifier};
 
 use crate::record::VnodeRecord;
 
@@ -18,16 +18,21 @@ pub(super) fn of(
 ) -> DataVersion {
     let dumped = u64::from(fields.data_version);
     let Some(here) = here.filter(|here| here.unique == unique) else { return DataVersion(dumped) };
-    // Dumps of AFS-3 have seconds.
-    let modified = fields.client_mod_time;
     let same_half = here.data_version.0 & !LOWER | dumped;
-    let same_data = (here.length, here.client_mod_time.seconds(), here.author)
-        == (length, modified.seconds(), fields.author);
+    let same_data = (here.length, here.author) == (length, fields.author)
+        && is_same_time(here.client_mod_time, fields.client_mod_time);
     if same_half > here.data_version.0 || same_half == here.data_version.0 && same_data {
         DataVersion(same_half)
     } else {
         DataVersion(same_half.wrapping_add(LOWER + 1))
     }
+}
+
+/// Whether two times may be one. Dumps of AFS-3 have seconds, those of ours nanoseconds too: after a restore of a snapshot two versions of the same
+/// number may have been written within a second.
+fn is_same_time(here: FileTime, dumped: FileTime) -> bool {
+    let is_known = here.nanos() != 0 && dumped.nanos() != 0;
+    here.seconds() == dumped.seconds() && (!is_known || here.nanos() == dumped.nanos())
 }
 
 const LOWER: u64 = u32::MAX as u64;
@@ -37,7 +42,7 @@ mod tests {
     use super::*;
     use crate::ids::ContentId;
     use afs_wire::fs::FileKind;
-    use afs_wire::ids::{FileTime, Mode, UnixSeconds, ViceId, VnodeId};
+    use afs_wire::ids::{Mode, UnixSeconds, ViceId, VnodeId};
 
     fn here(version: u64, modified: u32) -> VnodeRecord {
         VnodeRecord {
@@ -82,6 +87,10 @@ mod tests {
         assert_eq!(version(&here(7, 100), dumped(5, 50)), (1 << 32) + 5, "older");
         assert_eq!(version(&here(high + 7, 100), dumped(5, 50)), (4 << 32) + 5, "older once more");
         assert_eq!(version(&here(7, 100), dumped(7, 200)), (1 << 32) + 7, "another history");
+        let of_ours =
+            |nanos| VnodeFields { client_mod_time: FileTime::new(UnixSeconds(100), nanos), ..dumped(7, 0) };
+        assert_eq!(version(&here(7, 100), of_ours(500)), 7, "the same to the nanosecond");
+        assert_eq!(version(&here(7, 100), of_ours(600)), (1 << 32) + 7, "another one of the same second");
     }
 
     #[test]
