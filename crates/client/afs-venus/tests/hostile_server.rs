@@ -272,7 +272,7 @@ fn a_mount_point_of_its_own_volume_leads_nowhere_new() {
     });
 }
 
-/// Two of its entries are the directory itself: whoever looks at statuses of neighbours looks at that of the directory too.
+/// Two of its entries are the directory itself: who asks for the statuses of neighbours asks for that of the directory too.
 #[test]
 fn a_directory_that_names_itself_is_walked_and_listed() {
     let itself = image().with_root(|bytes| {

@@ -123,16 +123,13 @@ fn wrong_lists_change_nothing_and_use_no_number() {
         stored(outside, b""),
         removed(other, "outside"),
         ListedChange { object: fid, ..removed(dir, "good") },
-        ListedChange {
-            object: Fid::default(),
-            time: FileTime::default(),
-            change: Change::Rename(fs::Rename {
-                old_dir: dir,
-                old_name: name("other"),
-                new_dir: other,
-                new_name: name("o"),
-            }),
-        },
+        Change::Rename(fs::Rename {
+            old_dir: dir,
+            old_name: name("other"),
+            new_dir: other,
+            new_name: name("o"),
+        })
+        .into(),
     ] {
         refused(a.ask(list(dir, id, 1, &[good.clone(), wrong])), einval);
     }

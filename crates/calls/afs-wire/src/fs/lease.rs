@@ -23,7 +23,7 @@ calls! {
     service SERVICE;
 
     /// Asks for the lease of a directory, and for fids for `files` files and links and `directories` directories (1 to
-    /// [`LENT_MAX`] in all). EAGAIN where the server lends the directory to nobody at present, or to somebody else.
+    /// [`LENT_MAX`] in all). EAGAIN where the server lends the directory to no client at present, or to another one.
     0x414E_4438 "TakeLease" TakeLease {
         dir: Fid,
         files: u32,

@@ -1,4 +1,4 @@
-//! What became of objects while a lost lease is made good by single calls: which ones took the place of those with lent fids, and which did
+//! What became of objects while a lost lease is made good, change by change: which ones took the place of those with lent fids, and which did
 //! not get what was decided.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,12 +24,12 @@ impl Fates {
         self.replaced.get(&fid).copied().unwrap_or(fid)
     }
 
-    /// An object was made by a single call in the place of one with a lent fid.
+    /// An object was made anew in the place of one with a lent fid.
     pub fn replace(&mut self, lent: Fid, by: Fid) {
         self.replaced.insert(lent, by);
     }
 
-    /// An object did not get another name by a single call. The name that was to be removed after that may be its last one.
+    /// An object did not get another name. The name that was to be removed after that may be its last one.
     pub fn note_not_linked(&mut self, object: Key) {
         self.not_linked.insert(object);
     }

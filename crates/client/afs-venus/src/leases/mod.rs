@@ -168,7 +168,7 @@ impl Leases {
         self.any.store(!table.all.is_empty(), Ordering::SeqCst);
     }
 
-    /// This client has changed names in a directory by a single call.
+    /// This client has changed names in a directory without a lease.
     pub fn note_change(&self, dir: Key) {
         self.runs.lock().changed(dir);
     }

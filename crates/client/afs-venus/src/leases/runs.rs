@@ -1,4 +1,4 @@
-//! Directories in which this client has changed names by single calls: how often since the last lease, and how new objects there are.
+//! Directories in which this client has changed names without a lease: how often since the last lease, and how new objects there are.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Runs {
         run.changes = run.changes.saturating_add(1);
     }
 
-    /// This client has made the directory by a single call, and knows how new objects there are. Its lease is due at the first change.
+    /// This client has made the directory without a lease, and knows how new objects there are. Its lease is due at the first change.
     pub fn made(&mut self, dir: Key, models: Models) {
         let run = self.run(dir);
         *run = Run { changes: run.needed, needed: run.needed, is_new: true, is_busy: true, models };

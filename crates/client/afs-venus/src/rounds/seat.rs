@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Takes the changes that fit into a list; the others are left to their single calls.
+    /// Takes the changes that fit into a list; the others go by themselves.
     fn take_list(&mut self) -> Vec<(usize, Change)> {
         let (mut list, mut bytes) = (Vec::new(), 0);
         for (at, place) in self.places.iter_mut().enumerate() {

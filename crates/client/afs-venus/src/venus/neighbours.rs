@@ -1,4 +1,4 @@
-//! Statuses of neighbours: many objects of a directory are asked for in one call by whoever looks at them one after the other.
+//! Statuses of neighbours: many objects of a directory are asked for in one call when a program looks at them one after the other.
 
 use std::sync::Arc;
 

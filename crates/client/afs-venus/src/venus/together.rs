@@ -1,7 +1,7 @@
 //! Changes of names that wait at the same moment, sent as one ChangeList (docs/protocol/extensions.md "ChangeList").
 //!
-//! A list is made once, however often it is sent. A change that it has not made, or of which no reply tells whether it was made, is made by its
-//! single call, which decides, and tells its program why it fails.
+//! A list is made once, however often it is sent. A change that it has not made goes in a list of its own, whose outcome is that of its program; at a
+//! server of another maker by its single call.
 
 use std::sync::Arc;
 

@@ -117,7 +117,7 @@ fn no_mixture_of_lies_does() {
     }
 }
 
-/// A new file was said to have the number of its directory: whoever looked at the neighbours of a name there waited for itself.
+/// A new file was said to have the number of its directory: a look-up that asked for the neighbours of a name there waited for itself.
 #[test]
 fn a_file_that_is_said_to_be_its_directory_stops_no_look_up() {
     world(34, Setup::DataPath, of_kind(Lie::OtherFid));

@@ -134,7 +134,7 @@ impl FileServer {
         let failed = made.failed.map(|error| self.code(Fid::root(call.volume), &error));
         match failed {
             Some(code) if made.done.is_empty() && is_of_the_volume => return Err(code),
-            // As the single call. The holder of a lease is told by the code that it keeps it.
+            // As the single call. Under a lease the list succeeds with the code: an abort would say that the lease has ended.
             Some(code) if made.done.is_empty() && lease.is_none() => {
                 self.note_changes(context, tried, 0, failed);
                 return Err(code);
